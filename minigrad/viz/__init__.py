@@ -4,7 +4,7 @@ The views, by the question that they answer:
 
     what is computed from what, and with which gradients?              graph, step, beside, expand
     what does one operation do, and what does it keep for backward?    bench, tape
-    what does the compiler make of it?                                 fusion, memory, schedule, profile, roofline
+    what does the compiler make of it?                        fusion, compare, memory, schedule, profile, roofline
     which kernel runs for a line, and what takes the time?             dispatch, stack, timeline
     how does a training run go, on one worker or on many?              training, Dashboard, ring
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .lessons.side_by_side import Beside, beside
     from .lessons.stacks import stack
     from .lessons.tapes import tape
+    from .lessons.three_ways import compare
     from .lessons.timelines import timeline
     from .lessons.trainings import training
     from .memories import memory
@@ -46,6 +47,7 @@ _MODULES = {
     "bench": "lessons.benches", "tape": "lessons.tapes",
     "fusion": "fused", "memory": "memories", "schedule": "schedules", "profile": "profiles", "roofline": "profiles",
     "dispatch": "lessons.dispatches", "stack": "lessons.stacks", "timeline": "lessons.timelines",
+    "compare": "lessons.three_ways",
     "training": "lessons.trainings", "Dashboard": "dashboard", "ring": "lessons.rings",
     "Picture": "picture", "Stepper": "stepper", "Beside": "lessons.side_by_side", "Fusion": "fused",
     "Flipbook": "flipbook", "shown": "graphs",

@@ -14,7 +14,9 @@ Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
+    "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
 }
+DASHED = "5 3"
 ROOMY = 22.0  # a bar that is wider has room for some of its label
 
 
@@ -39,21 +41,50 @@ class Chart(Drawing):
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = ""
     ) -> None:
-        """A rectangle, with as much of its label as fits."""
+        """A rectangle, with its label if most of it fits."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
-        if label and width > ROOMY:
+        if label and width > ROOMY and width - 6.0 >= 0.7 * text_width(label, LINE):
             self.text(x + width / 2, y + height / 2 + 3.5, label, anchor="middle", room=width - 6.0)
         self._mark(begin, key, about or label)
+
+    def area(
+        self, upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str, key: str,
+        about: str, opacity: float = 1.0,
+    ) -> None:
+        """The region between two lines."""
+        begin, (border, fill) = len(self.pieces), KINDS[kind]
+        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill, opacity=opacity)
+        self._mark(begin, key, about)
+
+    def legend(self, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> float:
+        """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text); the end of it."""
+        for stroke, fill, text in entries:
+            if fill:
+                self.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
+            else:
+                self.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
+            self.text(x + 22.0, y, text, fill="quiet")
+            x += 22.0 + text_width(text, LINE) + 18.0
+        return x
 
     def point(self, x: float, y: float, kind: str, key: str, label: str, about: str = "") -> None:
         """A dot, with its label beside it if there is room."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.dot(x, y, fill, radius=5.5, stroke=border)
+        if label:
+            self.name(x, y, label)
+        self._mark(begin, key, about or label)
+
+    def name(self, x: float, y: float, label: str) -> None:
+        """The label of a point, if there is room beside it."""
         place = self._beside(x, y, text_width(label, LINE))
         if place is not None:
             self.text(*place, label)
-        self._mark(begin, key, about or label)
+
+    def keep_free(self, places: Sequence[tuple[float, float, float]]) -> None:
+        """Places where no label may stand: from, to, and at which height."""
+        self._labels += places
 
     def _beside(self, x: float, y: float, wide: float) -> tuple[float, float] | None:
         """A free place for a label beside a point: its left end and its baseline."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..compile.look.ran import Part, Ran
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
+from ..compile.running.plan import Launch, Step
 from ..compile.running.program import Executable, PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
@@ -15,6 +16,7 @@ from ..core.node import Node
 from ..core.tensor import Tensor
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
+from .phases import Section, sections_of
 from .traced import named_tensors, ran_of
 
 E = TypeVar("E", bound=Exhibit)
@@ -30,6 +32,14 @@ class Shown(NamedTuple):
     arrays: Callable[[], list[Any]] = list
 
     @property
+    def sections(self) -> dict[str, Section]:
+        """The phase and the layer of each step, by its name."""
+        plan, graph = self.program.plan, self.program.final
+        known = {name: node for node, name in graph.names().items()}
+        computed = {step.name: [known[name] for name in _computed(step) if name in known] for step in plan.steps}
+        return sections_of(graph, computed)
+
+    @property
     def compiled(self) -> Program:
         """The program, with its graph and its partition into kernels."""
         if not isinstance(self.program, Program):
@@ -43,6 +53,10 @@ class Shown(NamedTuple):
     def run(self) -> None:
         """Run the program on the arguments.  A program that keeps values, and a gradient's, have no side effects."""
         self.program(self.arrays(), starts_of(self.program.graph))
+
+
+def _computed(step: Step) -> Sequence[str]:
+    return step.computes if isinstance(step, Launch) else (step.name,)
 
 
 def programs_of(

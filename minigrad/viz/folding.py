@@ -62,20 +62,23 @@ class Outline:
         return tuple(found)
 
     def worth_opening(self, budget: int) -> set[Path]:
-        """The scopes to open, the outermost first, of alike ones all or none."""
+        """The scopes to open, the outermost first, of alike ones all or none; those that contain scopes come first."""
         opened: set[Path] = set()
         seen = len([box for box in self.scene.boxes if not box.scope]) + len(self.runs.get((), ()))
-        level = list(self.runs.get((), ()))
-        while level:
-            level.sort(key=lambda run: len(self.members[run[0]]) * len(run))
-            further = []
-            for run in level:
-                inside = sum(self._direct(path) + len(self.runs.get(path, ())) for path in run)
-                if seen - 1 + inside <= budget:
-                    seen += inside - 1
-                    opened.update(run)
-                    further += [inner for path in run for inner in self.runs.get(path, ())]
-            level = further
+        for outer in (True, False):
+            level = list(self.runs.get((), ()))
+            while level:
+                level.sort(key=lambda run: len(self.members[run[0]]) * len(run))
+                further = []
+                for run in level:
+                    within = [inner for path in run for inner in self.runs.get(path, ())]
+                    inside = sum(self._direct(path) for path in run) + len(within)
+                    if run[0] not in opened and bool(within) >= outer and seen - 1 + inside <= budget:
+                        seen += inside - 1
+                        opened.update(run)
+                    if run[0] in opened:
+                        further += within
+                level = further
         return opened
 
     def _direct(self, path: Path) -> int:

@@ -15,21 +15,22 @@ from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
-from .compiled import programs_of, view_of
+from .compiled import Shown, programs_of, view_of
 from .drawing import counted
 from .exhibit import Exhibit
-from .flipbook import Flipbook
-from .folding import BUDGET, fold
+from .folding import BUDGET, Outline, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
 from .memories import memory_of
 from .moving import tables
-from .opening import View, views_of
+from .opening import View, frames_of, views_of
 from .passing import Stage, stages_of
+from .phases import phased
 from .profiles import roofline_of
-from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
+from .scene import Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
+OVERVIEW = 26  # boxes of the first picture of a program in phases
 DRAWN = 300  # boxes in all pictures that opening and closing kernels leads to
 
 
@@ -63,12 +64,16 @@ class Fusion(Exhibit):
                 hint="mg.viz.graph(f, *arguments) draws what was traced",
             )
         self.cost = Cost(program)
-        self.roofline = roofline_of(self.cost.roofline()) if measure else None
+        shown = Shown("", program, {})
+        self.roofline = roofline_of(self.cost.roofline(), shown.sections) if measure else None
         self.inputs = names
         self.names = {**self.partition.graph.names(), **names}
         self.picked: Picked = scene_of_kernels(self.partition, names)
-        # An input is drawn in each kernel that reads it, and does not count.
-        self.room = budget + sum(place.group is None for place in self.picked.places)
+        self.outline = Outline(self.picked.scene)
+        # An input is drawn in each kernel that reads it, and does not count, if kernels are not in modules.
+        flat = all(len(box.scope) < 2 for box in self.picked.scene.boxes)
+        inputs = sum(place.group is None for place in self.picked.places)
+        self.room = budget + inputs if flat else min(budget, OVERVIEW)
         if len(fold(self.picked.scene, self.room).boxes) > MOST:
             raise MinigradError(
                 f"a picture of {len(self.partition.groups):,} kernels and library calls would be unreadable",
@@ -130,7 +135,8 @@ class Fusion(Exhibit):
         """Everything that the page shows, as plain data."""
         board = tables(self.partition, self.names)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
-        charts: list[Flipbook] = [memory_of(self.program), *([self.roofline] if self.roofline else [])]
+        charts = [memory_of(Shown("", self.program, {})).chart() | {"name": "memory"}]
+        charts += [self.roofline.chart()] if self.roofline else []
         stages = stages_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # the same for all pictures
@@ -144,7 +150,7 @@ class Fusion(Exhibit):
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
-            "charts": [book.chart() for book in charts],
+            "charts": charts,
         }
 
     def _sums(self) -> list[list[str]]:
@@ -168,7 +174,9 @@ class Fusion(Exhibit):
         used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
         nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
         names = {**names_in_code(graph.nodes), **self.inputs}
-        scene = fold(scene_of(nodes, graph.outputs, names), self.budget)
+        flat = scene_of(nodes, graph.outputs, names)
+        scene = phased(flat)
+        scene = fold(scene, self.budget if scene is flat else min(self.budget, OVERVIEW))
         box = {node: i for i, each in enumerate(scene.boxes) for node in each.nodes}
         crowded = len(scene.boxes) > MOST
         return {
@@ -181,11 +189,28 @@ class Fusion(Exhibit):
 
     def _view(self, view: View, direction: str) -> dict[str, Any]:
         """A picture of the kernels, some of them closed: the places in each box, and the arrows through memory."""
-        boxes = _places_of(view.scene, self.picked)
+        boxes = self._places_of(view.scene)
         traffic = self._traffic(view.scene, boxes)
         svg = lean(draw(view.scene, direction, set(traffic)))
         exits = {"/".join(path): other for path, other in view.exits.items()}
-        return {"svg": svg, "boxes": boxes, "traffic": traffic, "doors": view.doors, "exits": exits}
+        edges = [edge[:2] for edge in view.scene.edges]
+        return {
+            "svg": svg, "boxes": boxes, "edges": edges, "traffic": traffic, "doors": view.doors, "exits": exits,
+            "down": direction == "down",
+        }
+
+    def _places_of(self, scene: Scene) -> list[list[int]]:
+        """The places in each box of a scene in which some scopes are closed."""
+        number = {id(box): i for i, box in enumerate(self.picked.scene.boxes)}
+        opened = set(frames_of(scene))
+        found = []
+        for box in scene.boxes:
+            if box.path is None:
+                found.append([number[id(box)]])
+                continue
+            pile = next(run for run in self.outline.runs[box.path[:-1]] if box.path in run)
+            found.append([i for path in pile if path not in opened for i in self.outline.members[path]])
+        return found
 
     def _traffic(self, scene: Scene, boxes: list[list[int]]) -> dict[int, list[int]]:
         """The arrows of a scene that go through memory, with the crossings that each arrow shows."""
@@ -233,7 +258,7 @@ class Fusion(Exhibit):
     def to_svg(self) -> str:
         """The kernels in one picture."""
         scene = fold(self.picked.scene, self.room)
-        return draw(scene, heavy=set(self._traffic(scene, _places_of(scene, self.picked))))
+        return draw(scene, heavy=set(self._traffic(scene, self._places_of(scene))))
 
     def text(self) -> str:
         """The work of each kernel, and the reasons why kernels were not fused."""
@@ -258,28 +283,3 @@ def _kind(group: Group) -> str:
     if group.library is None:
         return f"a generated kernel: {_loops(group)}"
     return "your kernel" if isinstance(group.library, UserKernel) else "a library call"
-
-
-def _places_of(scene: Scene, picked: Picked) -> list[list[int]]:
-    """The places in each box of a scene in which some kernels are closed."""
-    number = {id(box): i for i, box in enumerate(picked.scene.boxes)}
-    inside: dict[str, list[int]] = {}
-    for i, box in enumerate(picked.scene.boxes):
-        for name in box.scope:
-            inside.setdefault(name, []).append(i)
-    opened = {name for box in scene.boxes for name in box.scope}
-    left = [name for name in inside if name not in opened]
-    found = []
-    for box in scene.boxes:
-        if box.kind != "group":
-            found.append([number[id(box)]])
-            continue
-        names = [name for name in left if _is_in(picked, inside[name], box)][: box.count]
-        left = [name for name in left if name not in names]
-        found.append([place for name in names for place in inside[name]])
-    return found
-
-
-def _is_in(picked: Picked, places: list[int], box: Box) -> bool:
-    nodes = set(box.nodes)
-    return all(picked.places[place].node in nodes for place in places)

@@ -36,7 +36,7 @@ def graph(
     >>> mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3))
     <picture of a graph of 1 input, 2 operations>
     """
-    heading = getattr(what, "title", "")
+    heading, is_traced = getattr(what, "title", ""), False
     if isinstance(what, Tensor):
         nodes, results = _history(what), [what.node]
         known = names_of(nodes, names)
@@ -47,13 +47,19 @@ def graph(
         from .traced import traced  # brings the compiler, which the picture of a tensor does not need
 
         nodes, results, known, heading = traced(what, args, kwargs, backward)
+        is_traced = not backward
     else:
         raise MinigradError(
             f"there is no graph in a {type(what).__name__}",
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
     found = _numbers(what, values, backward)
-    views = views_of(scene_of(nodes, results, known, found[0]), budget, MOST)
+    scene = scene_of(nodes, results, known, found[0])
+    if is_traced:
+        from .phases import phased
+
+        scene = phased(scene)
+    views = views_of(scene, budget, MOST)
     if backward:
         views = [view._replace(scene=with_gradients(view.scene, found[1])) for view in views]
     return Picture(_drawable(views[0].scene), direction, engine, views).titled(heading)

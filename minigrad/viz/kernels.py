@@ -7,6 +7,7 @@ it.  Views have no boxes: a view is only strides for reading, so its arrows star
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -17,9 +18,11 @@ from ..compile.lowering.lower import Lowered
 from ..compile.nodes.view import View
 from ..core.node import Node
 from .drawing import counted
+from .phases import paths_of, settled
 from .scene import Box, Edge, Scene, names_in_code, scene_of
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
+FEW = 12  # kernels of a program that is drawn without phases and modules
 OUTSIDE = "it is an input, so it is in memory"
 NAME = re.compile(r"\b[vbs]\d+")
 
@@ -53,7 +56,7 @@ class Picked(NamedTuple):
 
 
 def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
-    """The boxes, frames and arrows of a partition.
+    """The boxes, frames and arrows of a partition.  Of many kernels, those of a phase and of a module have a frame.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> graph = mg.trace(lambda x: mg.tanh(x @ x) * 2, mg.ones((2, 2)))
@@ -76,8 +79,10 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
     results = {view.base for view in partition.outputs}
     drawn = dict(zip(nodes, scene_of(nodes, results, known).boxes))
     numbered = partition.graph.names()
-    frames = {group.name: (group.name,) for group in partition.kernels}
-    boxes = [_boxed(each, drawn[each.node], each.node in results, numbered[each.node], frames) for each in places]
+    homes = _homes(partition)
+    frames = {group.name: (*homes[group], group.name) for group in partition.kernels}
+    outer = {group.name: homes[group] for group in partition.groups} | frames
+    boxes = [_boxed(each, drawn[each.node], each.node in results, numbered[each.node], outer) for each in places]
     number = {place: i for i, place in enumerate(places)}
     home = partition.home
     edges: list[Edge] = []
@@ -88,6 +93,15 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
                 crossings.append(Crossing(len(edges), size, _why(partition, source, place)))
             edges.append(Edge(number[source], i, slot))
     return Picked(Scene(tuple(boxes), tuple(edges)), places, crossings)
+
+
+def _homes(partition: Partition) -> dict[Group, tuple[str, ...]]:
+    """The phase and the modules that a kernel belongs to: those of most of its nodes.  A small program has none."""
+    paths = paths_of(partition.graph.nodes)
+    if len(partition.groups) <= FEW:
+        return dict.fromkeys(partition.groups, ())
+    counts = [Counter(paths[node] for node in _computed(group)) for group in partition.groups]
+    return dict(zip(partition.groups, settled([count.most_common(1)[0][0] for count in counts])))
 
 
 def _computed(group: Group) -> dict[Node, None]:
@@ -108,16 +122,16 @@ def _parts(partition: Partition, group: Group, node: Node) -> list[str]:
 def _boxed(place: Place, box: Box, result: bool, name: str, frames: Mapping[str, tuple[str, ...]]) -> Box:
     """A box in the frame of its kernel.  An input is in the frame of its reader, so that arrows are short."""
     if place.group is None:
-        return replace(box, scope=frames.get(place.part, ()), result=False)
+        return replace(box, scope=frames[place.part], result=False)
     box = replace(box, title=box.title.replace(place.node.name, name, 1))  # the name in the source and in the tables
     if place.group.library is not None:
-        return replace(box, scope=(), kind="library")
+        return replace(box, scope=frames[place.group.name], kind="library")
     if place.part:
         box = replace(box, title=f"{name}: parts", result=False)
     elif place.node in place.group.finishes:
         box = replace(box, title=f"{name}: combined")
     stored = place.node in place.group.stores or place.part
-    return replace(box, scope=(place.group.name,), result=result and bool(stored))
+    return replace(box, scope=frames[place.group.name], result=result and bool(stored))
 
 
 def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> list[tuple[int, Place, int]]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import Cost, eager_memory
 from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Plan
-from ..compile.running.program import Executable
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.table import as_table, bytes_text
-from .charts import Chart, Marks, mark
-from .compiled import programs_of, view_of
+from .charts import DASHED, KINDS, Chart, Marks, mark
+from .compiled import Shown, programs_of, view_of
 from .drawing import counted, round_numbers
 from .flipbook import Flipbook, Page
+from .phases import PHASES, Section
 from .sharing import shared_memory
+from .svg import LINE, text_width
 
-WIDTH, LEFT, RIGHT, LANE, CURVE = 860.0, 108.0, 16.0, 24.0, 130.0
-KINDS = {SLOT: "kernel", LIBRARY: "library", RESULT: "result", IN_PLACE: "input"}  # the kind of bar of each buffer
-PLACES = [*KINDS]
+WIDTH, LEFT, RIGHT, TOP, HEIGHT = 1000.0, 70.0, 16.0, 30.0, 360.0
+KINDS_OF = {SLOT: "kernel", LIBRARY: "library", RESULT: "result", IN_PLACE: "input"}  # the kind of bar of each buffer
+PLACES = [*KINDS_OF]
 
 
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
@@ -37,7 +39,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    return view_of(programs_of(what, args, kwargs, "memory"), lambda each: memory_of(each.program))
+    return view_of(programs_of(what, args, kwargs, "memory"), memory_of)
 
 
 class Life(NamedTuple):
@@ -49,26 +51,27 @@ class Life(NamedTuple):
     end: int
 
 
-def memory_of(program: Executable) -> Flipbook:
-    """The buffers of a program over time, as a chart."""
-    plan = program.plan
+def memory_of(shown: Shown) -> Flipbook:
+    """The memory of a program over time, and its buffers, as two charts: heights are bytes in both."""
+    program = shown.program
+    plan, sections = program.plan, shown.sections
     lives = lives_of(plan)
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
-    held, eager = _in_use(lives, len(steps)), eager_memory(program.graph)
-    most, eager_most = (bytes_text(max(each, default=0)) for each in (held, eager))
-    about = f"memory of {counted(len(steps), 'step')}: at most {most} in use, {eager_most} node by node"
-    lanes = list(dict.fromkeys(life.lane for life in lives))
-    chart = Chart(WIDTH, CURVE + 46.0 + LANE * len(lanes) + 30.0)
-    across = (WIDTH - LEFT - RIGHT) / max(1, len(steps))
-    _curves(chart, held, eager, Cost(program).memory.total)
-    marks = _bars(chart, lives, lanes, steps, across)
-    bottom = CURVE + 56.0 + LANE * len(lanes)
-    for number, step in enumerate(steps):
-        if across > 46.0 or number % (int(46.0 / across) + 1) == 0:
-            chart.text(LEFT + across * (number + 0.5), bottom, step[:14], fill="quiet", anchor="middle")
+    held, eager = _in_use(lives, len(steps)), max(eager_memory(program.graph), default=0)
+    most = max(held, default=0)
+    about = f"memory of {counted(len(steps), 'step')}: at most {bytes_text(most)} in use, "
+    about += f"{bytes_text(eager)} node by node"
+    homes = [sections[steps[life.begin]] for life in lives]
+    marks: Marks = {}
+    allocated = Cost(program).memory.total
+    pages = [
+        Page(_over_time(lives, homes, steps, held, (eager, allocated), marks), about, name="in use, over time"),
+        Page(_places(lives, homes, steps, marks), "the buffers: a value can take the place of one that is not needed "
+             "any more", name="places in memory"),
+    ]
     table = [(b.name, lane, steps[begin], steps[end], bytes_text(b.nbytes)) for b, lane, begin, end in lives]
     words = as_table(("value", "lies in", "from", "until", "bytes"), table, left=4)
-    return Flipbook(about, [[Page(chart, about, name="memory")]], marks=marks, words=words)
+    return Flipbook(about, [pages], marks=marks, words=words, unit="picture", cover=0)
 
 
 def lives_of(plan: Plan) -> list[Life]:
@@ -103,45 +106,128 @@ def _in_use(lives: Sequence[Life], steps: int) -> list[int]:
     return [sum(life.buffer.nbytes for life in new if life.begin <= n <= life.end) for n in range(steps)]
 
 
-def _bars(chart: Chart, lives: Sequence[Life], lanes: list[str], steps: Sequence[str], across: float) -> Marks:
-    """A row for each place in memory, with a bar for each value that lives there."""
-    top = CURVE + 40.0
-    for number, lane in enumerate(lanes):
-        y = top + LANE * number
-        chart.lane(LEFT, y, LANE, lane)
-        chart.path([(LEFT, y + LANE), (WIDTH - RIGHT, y + LANE)], "line", thick=1.0)
-    marks: Marks = {}
-    for number, (buffer, lane, begin, end) in enumerate(lives):
-        size, key = bytes_text(buffer.nbytes), f"v{number}"
-        x, y, wide = LEFT + across * begin, top + LANE * lanes.index(lane) + 2.0, across * (end - begin + 1)
-        about = f"{buffer.name}, {size}"
-        chart.bar(x + 1.0, y, wide - 2.0, LANE - 4.0, KINDS[buffer.kind], key, buffer.name, about)
-        rows = [("lies in", lane), ("takes", size), ("from", steps[begin]), ("until", steps[end])]
-        same = [f"v{i}" for i, other in enumerate(lives) if other.lane == lane and i != number]
-        marks[key] = mark(buffer.name, rows, same)
-    return marks
+class _Axes(NamedTuple):
+    """A chart of bytes over the steps of a program: its bottom, and the sizes of a step and of a byte in it."""
+
+    chart: Chart
+    bottom: float
+    across: float
+    up: float
+
+    def at(self, step: float, size: float) -> tuple[float, float]:
+        """The place of a number of bytes at a step."""
+        return LEFT + step * self.across, self.bottom - size * self.up
 
 
-def _curves(chart: Chart, held: Sequence[int], eager: Sequence[int], allocated: int) -> None:
-    """The bytes in use at each step of the program and at each node, and what the program allocates for all steps."""
-    scale = (CURVE - 34.0) / (max([*held, *eager, allocated], default=0) or 1)
-    for tick in round_numbers(0.0, (CURVE - 34.0) / scale, 4):
-        y = CURVE - tick * scale
-        chart.path([(LEFT, y), (WIDTH - RIGHT, y)], "line", thick=1.0)
+def _axes(steps: Sequence[str], most: float, homes: Sequence[Section], more: list[tuple[str, str, str]]) -> _Axes:
+    """The ticks, the legend, and below the chart the phases or the steps."""
+    chart = Chart(WIDTH, TOP + HEIGHT + 40.0)
+    axes = _Axes(chart, TOP + HEIGHT, (WIDTH - LEFT - RIGHT) / max(1, len(steps)), HEIGHT / (most or 1.0))
+    for tick in round_numbers(0.0, most or 1.0, 5):
+        y = axes.at(0, tick)[1]
+        chart.path([(LEFT, y), (WIDTH - RIGHT, y)], "line", thick=0.8)
         chart.text(LEFT - 8.0, y + 3.5, bytes_text(tick), fill="quiet", anchor="end")
-    level = CURVE - allocated * scale
-    chart.path([(LEFT, level), (WIDTH - RIGHT, level)], "back", thick=1.0, dashes="4 3")
-    _stairs(chart, eager, scale, "quiet")
-    _stairs(chart, held, scale, "back")
-    most, eager_most = (bytes_text(max(each, default=0)) for each in (held, eager))
-    chart.text(LEFT, 14.0, "memory in use:", bold=True)
-    chart.text(LEFT + 110.0, 14.0, f"— node by node, at most {eager_most}", fill="quiet")
-    chart.text(LEFT + 306.0, 14.0, f"— fused, at most {most}", fill="back")
-    chart.text(LEFT + 462.0, 14.0, f"- - allocated for the fused program: {bytes_text(allocated)}", fill="back")
+    phases = dict.fromkeys(home.phase for home in homes)
+    kinds = [phase for phase in PHASES if phase in phases] or ["kernel"]
+    words = "made in the {}" if len(kinds) > 1 else "values"
+    names = {"forward": "forward pass", "backward": "backward pass"}
+    chart.legend(LEFT, 14.0, [(*KINDS[kind], words.format(names.get(kind, kind))) for kind in kinds] + more)
+    end = -1.0
+    for number, step in enumerate(steps):  # as many names as there is room for
+        x, wide = axes.at(number + 0.5, 0)[0], text_width(step, LINE) / 2
+        if x - wide > end and x + wide < WIDTH:
+            chart.text(x, axes.bottom + 15.0, step, fill="quiet", anchor="middle")
+            end = x + wide + 8.0
+    chart.text(WIDTH - RIGHT, axes.bottom + 32.0, "the steps, one after another", fill="quiet", anchor="end")
+    return axes
 
 
-def _stairs(chart: Chart, values: Sequence[int], scale: float, colour: str) -> None:
-    """A line with one level stretch for each value."""
-    step = (WIDTH - LEFT - RIGHT) / max(1, len(values))
-    levels = [(number, CURVE - value * scale) for number, value in enumerate(values)]
-    chart.path([(LEFT + step * (n + end), y) for n, y in levels for end in (0, 1)], colour, thick=1.6)
+def _over_time(
+    lives: Sequence[Life], homes: Sequence[Section], steps: Sequence[str], held: Sequence[int],
+    others: tuple[int, int], marks: Marks,
+) -> Chart:
+    """The bytes in use at each step, as a stack: a layer for each part of the program that made them."""
+    eager, allocated = others
+    most = max(held, default=0)
+    more = [("ink", "", f"node by node, at most {bytes_text(eager)}")]
+    more.append(("library", "", f"allocated for the fused program: {bytes_text(allocated)}"))
+    axes = _axes(steps, 1.06 * max(most, eager, allocated), homes, more)
+    chart = axes.chart
+    new = [(life, home) for life, home in zip(lives, homes) if life.buffer.kind != IN_PLACE]
+    layers: dict[Section, list[Life]] = {}
+    for life, home in sorted(new, key=lambda pair: pair[0].begin):
+        layers.setdefault(home, []).append(life)
+    below = [0] * len(steps)
+    for number, (home, members) in enumerate(layers.items()):
+        sizes = [sum(life.buffer.nbytes for life in members if life.begin <= n <= life.end) for n in range(len(steps))]
+        above = [a + b for a, b in zip(below, sizes)]
+        key, title, top = f"s{number}", home.title or members[0].buffer.name, max(sizes)
+        for some, run in groupby(range(len(steps)), lambda n: bool(sizes[n])):  # noqa: B023
+            if some:
+                corners = [(n + end, n) for n in run for end in (0, 1)]
+                upper, lower = [[axes.at(x, line[n]) for x, n in corners] for line in (above, below)]
+                chart.area(upper, lower, home.phase or "kernel", key, f"{title}: at most {bytes_text(top)}")
+        rows = [("at most", bytes_text(top)), ("values", str(len(members)))]
+        largest = sorted(members, key=lambda life: -life.buffer.nbytes)[:8]
+        rows += [(life.buffer.name, f"{bytes_text(life.buffer.nbytes)}, until {steps[life.end]}") for life in largest]
+        marks[key] = mark(title, rows)
+        _label(axes, home.layer or title, sizes, below)
+        below = above
+    for size, colour in ((eager, "ink"), (allocated, "library")):
+        y = axes.at(0, size)[1]
+        chart.path([(LEFT, y), (WIDTH - RIGHT, y)], colour, thick=1.6, dashes=DASHED)
+    at = held.index(most) if most else 0
+    x, y = axes.at(at + 0.5, most)
+    chart.dot(x, y)
+    text = f"at most {bytes_text(most)} in use"
+    anchor = "end" if x + text_width(text, LINE, bold=True) + 12.0 > WIDTH - RIGHT else "start"
+    chart.text(x + (-9.0 if anchor == "end" else 9.0), y - 5.0, text, anchor=anchor, bold=True)
+    return chart
+
+
+def _label(axes: _Axes, name: str, sizes: Sequence[int], below: Sequence[int]) -> None:
+    """The name of a layer in the middle of the longest stretch that has room for it."""
+    best: tuple[int, int] = (0, 0)
+    start = 0
+    for n in range(len(sizes) + 1):
+        tall = n < len(sizes) and sizes[n] * axes.up >= 13.0 and below[n] == below[start] and sizes[n] == sizes[start]
+        if not tall:
+            best = max(best, (n - start, -start))
+            start = n if n < len(sizes) and sizes[n] * axes.up >= 13.0 else n + 1
+            if start >= len(sizes):
+                break
+    count, begin = best[0], -best[1]
+    if count * axes.across > text_width(name, LINE) + 6.0:
+        x, y = axes.at(begin + count / 2, below[begin] + sizes[begin] / 2)
+        axes.chart.text(x, y + 3.5, name, anchor="middle")
+
+
+def _places(lives: Sequence[Life], homes: Sequence[Section], steps: Sequence[str], marks: Marks) -> Chart:
+    """The buffers on top of each other, each as high as its largest value, and a bar for each value in them."""
+    sizes: dict[str, int] = {}
+    for life in lives:
+        if life.buffer.kind == LIBRARY:  # the library allocates each of its results
+            sizes[life.buffer.name] = life.buffer.nbytes
+        elif life.buffer.kind != IN_PLACE:
+            sizes[life.lane] = max(sizes.get(life.lane, 0), life.buffer.nbytes)
+    start, total = {}, 0
+    for lane, size in sizes.items():
+        start[lane] = total
+        total += size
+    axes = _axes(steps, total, homes, [("ink", "", f"{counted(len(sizes), 'buffer')} of {bytes_text(total)}")])
+    for number, (life, home) in enumerate(zip(lives, homes)):
+        buffer, lane, begin, end = life
+        lane = buffer.name if buffer.kind == LIBRARY else lane
+        if lane not in start:
+            continue
+        taken, key = bytes_text(buffer.nbytes), f"v{number}"
+        x, y = axes.at(begin, start[lane] + buffer.nbytes)
+        wide, high = axes.across * (end - begin + 1), buffer.nbytes * axes.up
+        label = buffer.name if high >= 12.0 else ""
+        kind, about = home.phase or KINDS_OF[buffer.kind], f"{buffer.name}, {taken}"
+        axes.chart.bar(x, y, wide, max(high, 0.6), kind, key, label, about)
+        rows = [("lies in", life.lane), ("takes", taken), ("from", steps[begin]), ("until", steps[end])]
+        rows += [("made in", home.title)] * bool(home.title)
+        same = [f"v{i}" for i, other in enumerate(lives) if other.lane == life.lane and i != number]
+        marks[key] = mark(buffer.name, rows, same)
+    return axes.chart

@@ -18,7 +18,8 @@ from ..support.table import escape
 from .colours import themes
 
 LARGE = 4_000  # characters of data, from which on they are compressed
-PARTS = {"fusion": ("board", "fusion"), "step": ("heat", "acting", "step")}  # the scripts of a view that has several
+# the scripts of a view that has several
+PARTS = {"fusion": ("board", "dragging", "fusion"), "step": ("heat", "acting", "step")}
 STYLED = {"fusion", "step"}  # the views that have a style of their own
 
 

@@ -20,12 +20,14 @@ from ..compile.running.program import Executable
 from ..compile.save.read import LoadedProgram
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
-from .charts import Chart, Marks, mark
+from .charts import KINDS, Chart, Marks, mark
 from .compiled import Shown, programs_of, view_of
 from .drawing import counted, time_text
 from .flipbook import Flipbook, Page
+from .phases import PHASES, Section
 
 WIDTH, LEFT, RIGHT, LANE = 860.0, 150.0, 16.0, 26.0
+NAMED = 12  # the slowest steps, whose names stand in a roofline
 BARS = 30  # steps in the chart of times
 COLUMNS = ("time", "of all", "calls", "bytes", "operations")
 
@@ -42,7 +44,7 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Flipbook:
     'profile of 2 steps in 1 thread'
     """
     if isinstance(what, recorder):
-        return _drawn(what, {})
+        return _drawn(what, {}, {})
     if runs < 1:
         raise MinigradError(f"a profile of {runs} runs shows nothing", expect="runs=1 or more")
     if isinstance(what, (Executable, Graph)):
@@ -56,7 +58,7 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Flipbook:
 
 
 def _profiled(shown: Shown, run: recorder) -> Flipbook:
-    return _drawn(run, {each.name: each for each in Cost(shown.program).kernels})
+    return _drawn(run, {each.name: each for each in Cost(shown.program).kernels}, shown.sections)
 
 
 def _fastest(call: Callable[[], object], runs: int) -> recorder:
@@ -75,7 +77,7 @@ def _span(events: list[Event]) -> float:
     return max([e.end for e in events], default=0.0) - min([e.begin for e in events], default=0.0)
 
 
-def _drawn(run: recorder, costs: Mapping[str, KernelCost]) -> Flipbook:
+def _drawn(run: recorder, costs: Mapping[str, KernelCost], sections: Mapping[str, Section]) -> Flipbook:
     events = run.events
     threads = list(dict.fromkeys(event.thread for event in events))
     steps = f"{counted(len(events), 'step')} in {counted(len(threads), 'thread')}"
@@ -92,9 +94,19 @@ def _drawn(run: recorder, costs: Mapping[str, KernelCost]) -> Flipbook:
         marks[f"p{name}"] = mark(name, about)
         rows.append((name, *[dict(about).get(column, "") for column in COLUMNS]))
     pages = [
-        Page(_over_time(events, threads), "when each step ran, thread by thread", name="over time"),
-        Page(_by_step(taken), "the steps that took longest", name="by step"),
+        Page(_over_time(events, threads, sections), "when each step ran, thread by thread", name="over time"),
+        Page(_by_step(taken, sections), "the steps that took longest", name="by step"),
     ]
+    parts: dict[str, list[float]] = {}
+    for event in events:
+        if event.name in sections:
+            parts.setdefault(sections[event.name].title, []).append(event.end - event.begin)
+    if len(parts) > 2:
+        for name, times in parts.items():
+            about = [("time", time_text(sum(times))), ("of all", f"{sum(times) / total:.0%}")]
+            marks[f"p{name}"] = mark(name or "outside of all modules", [*about, ("steps", str(len(times)))])
+        known = {section.title: section for section in sections.values()}
+        pages.append(Page(_by_step(parts, known), "each phase and layer, the longest first", name="by layer"))
     return Flipbook(
         f"profile of {steps}: {time_text(_span(events))}", [pages], marks=marks, cover=0, unit="picture",
         words=as_table(("step", *COLUMNS), rows, left=1), files={"run.json": json.dumps(run.trace())},
@@ -114,23 +126,24 @@ def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
     return rows
 
 
-def _over_time(events: list[Event], threads: list[str]) -> Chart:
+def _over_time(events: list[Event], threads: list[str], sections: Mapping[str, Section]) -> Chart:
     begin = min([e.begin for e in events], default=0.0)
     bottom = 14.0 + LANE * len(threads)
     chart = Chart(WIDTH, 50.0 + LANE * max(1, len(threads)))
     most = (_span(events) or 1e-9) * 1e6
-    scale = 1e6 * chart.ruler((LEFT, WIDTH - RIGHT), (10.0, bottom + 4.0), most, lambda tick: f"{tick:g} µs")
+    scale = 1e6 * chart.ruler((LEFT, WIDTH - RIGHT), (10.0, bottom + 4.0), most, lambda tick: time_text(tick / 1e6))
     for number, thread in enumerate(threads):
         chart.lane(LEFT, 14.0 + LANE * number, LANE, thread[-20:])
     for event in events:
         y = 14.0 + LANE * threads.index(event.thread)
         x, wide = LEFT + (event.begin - begin) * scale, (event.end - event.begin) * scale
         about = f"{event.name}, {time_text(event.end - event.begin)}"
-        chart.bar(x, y + 2, wide, LANE - 4, _kind(event.name), f"p{event.name}", event.name, about)
+        kind = _kind(event.name, sections)
+        chart.bar(x, y + 2, wide, LANE - 4, kind, f"p{event.name}", event.name, about)
     return chart
 
 
-def _by_step(taken: Mapping[str, list[float]]) -> Chart:
+def _by_step(taken: Mapping[str, list[float]], sections: Mapping[str, Section]) -> Chart:
     longest = sorted(taken.items(), key=lambda item: -sum(item[1]))[:BARS]
     chart = Chart(WIDTH, 20.0 + LANE * max(1, len(longest)))
     most = sum(longest[0][1]) if longest else 1.0
@@ -138,12 +151,15 @@ def _by_step(taken: Mapping[str, list[float]]) -> Chart:
         y, seconds = 10.0 + LANE * number, sum(times)
         wide = (WIDTH - LEFT - RIGHT - 90.0) * seconds / (most or 1.0)
         chart.lane(LEFT, y, LANE, name, room=LEFT - 14.0)
-        chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, _kind(name), f"p{name}", "", f"{name}, {time_text(seconds)}")
+        place, about = (LEFT, y + 3.0, wide, LANE - 6.0), f"{name}, {time_text(seconds)}"
+        chart.bar(*place, _kind(name, sections), f"p{name}", "", about)
         chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, time_text(seconds), fill="quiet")
     return chart
 
 
-def _kind(name: str) -> str:
+def _kind(name: str, sections: Mapping[str, Section] | None = None) -> str:
+    if sections and name in sections and sections[name].phase:
+        return sections[name].phase
     return "kernel" if name.startswith("kernel_") else "library"
 
 
@@ -161,10 +177,10 @@ def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Flipbook:
     if runs < 1:
         raise MinigradError(f"a roofline of {runs} runs shows nothing", expect="runs=1 or more")
     shown = programs_of(what, args, kwargs, "roofline", runs=True)
-    return view_of(shown, lambda each: roofline_of(Cost(each.program).roofline(runs)))
+    return view_of(shown, lambda each: roofline_of(Cost(each.program).roofline(runs), each.sections))
 
 
-def roofline_of(found: Roofline) -> Flipbook:
+def roofline_of(found: Roofline, sections: Mapping[str, Section]) -> Flipbook:
     """A measured roofline as a chart."""
     marks: Marks = {}
     for step in found.steps:
@@ -176,10 +192,10 @@ def roofline_of(found: Roofline) -> Flipbook:
             ("operations", f"{taken.flops:,}"),
         ])
     about = f"roofline of {counted(len(found.steps), 'step')}: {found.limits()}"
-    return Flipbook(about, [[Page(_roof(found), about, name="roofline")]], marks=marks, words=repr(found))
+    return Flipbook(about, [[Page(_roof(found, sections), about, name="roofline")]], marks=marks, words=repr(found))
 
 
-def _roof(found: Roofline) -> Chart:
+def _roof(found: Roofline, sections: Mapping[str, Section]) -> Chart:
     """Operations per second over operations per byte, both axes logarithmic."""
     machine = found.machine
     points = []
@@ -189,19 +205,19 @@ def _roof(found: Roofline) -> Chart:
     ridge = machine.flops / machine.bandwidth
     low_x = 10.0 ** int(log10(min([x for _, x, _ in points] + [0.1])) - 1)
     high_x = 10.0 ** int(log10(max([x for _, x, _ in points] + [ridge])) + 1.5)
-    high_y = machine.flops * 2.5
+    high_y = max([machine.flops, *[y for _, _, y in points]]) * 2.5
     low_y = min([y for _, _, y in points] + [machine.bandwidth * low_x]) / 2.0
-    width, height, left, bottom = 720.0, 380.0, 70.0, 336.0
+    width, height, left, bottom = 900.0, 420.0, 70.0, 376.0
     chart = Chart(width, height)
 
     def across(x: float) -> float:
         return left + (width - left - 20.0) * log10(x / low_x) / log10(high_x / low_x)
 
     def up(y: float) -> float:
-        return bottom - (bottom - 16.0) * log10(y / low_y) / log10(high_y / low_y)
+        return bottom - (bottom - 22.0) * log10(y / low_y) / log10(high_y / low_y)
 
     for power in _powers(low_x, high_x * 1.001):
-        chart.path([(across(power), 16.0), (across(power), bottom)], "line", thick=1.0)
+        chart.path([(across(power), 22.0), (across(power), bottom)], "line", thick=1.0)
         chart.text(across(power), bottom + 15.0, f"{power:g}", fill="quiet", anchor="middle")
     for power in _powers(low_y, high_y):
         chart.path([(left, up(power)), (width - 20.0, up(power))], "line", thick=1.0)
@@ -211,11 +227,20 @@ def _roof(found: Roofline) -> Chart:
     start = max(low_y, machine.bandwidth * low_x)
     edge = across(start / machine.bandwidth), up(start)
     chart.path([edge, (across(ridge), up(machine.flops)), (width - 20.0, up(machine.flops))], "back", thick=1.6)
-    chart.text(across(ridge), up(machine.flops) - 8.0, found.limits(), fill="back", anchor="middle")
-    for step, x, y in points:
-        name = step.kernel.name
+    chart.text(width - 20.0, 10.0, f"the limits: {found.limits()}", fill="back", anchor="end")
+    dots = [(across(x), up(y)) for _, x, y in points]
+    slowest = sorted(range(len(points)), key=lambda i: -points[i][0].seconds)
+    for i in reversed(slowest):  # the slowest on top
+        step, name = points[i][0], points[i][0].kernel.name
+        phase = sections[name].phase if name in sections else ""
         about = f"{name}: {time_text(step.seconds)}, {step.attained:.0%} of what is possible"
-        chart.point(across(x), up(y), _kind(name), f"r{name}", name, about)
+        chart.point(*dots[i], phase or _kind(name), f"r{name}", "", about)
+    chart.keep_free([(x - 6, x + 6, y) for x, y in dots])
+    for i in slowest[:NAMED]:
+        chart.name(*dots[i], points[i][0].kernel.name)
+    phases = [phase for phase in PHASES if any(section.phase == phase for section in sections.values())]
+    if phases:
+        chart.legend(left, 10.0, [(*KINDS[phase], phase) for phase in phases])
     return chart
 
 

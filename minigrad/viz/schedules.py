@@ -1,4 +1,4 @@
-"""`mg.viz.schedule`: which steps of a program wait for which, and how long several workers take.
+"""`mg.viz.schedule`: which steps of a program run at the same time, and how long several workers take.
 
 The time of a step is the compiler's estimate, in bytes of memory traffic.  Nothing is measured, so the picture is the
 same on every machine.
@@ -6,18 +6,21 @@ same on every machine.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text
-from .charts import Chart, Marks, mark
-from .compiled import programs_of, view_of
+from .charts import KINDS, Chart, Marks, mark
+from .compiled import Shown, programs_of, view_of
 from .drawing import counted
 from .flipbook import Flipbook, Page
+from .phases import PHASES, Section
 
-WIDTH, LEFT, RIGHT, LANE = 860.0, 84.0, 16.0, 30.0
+WIDTH, LEFT, RIGHT, LANE, BUSY = 1000.0, 84.0, 16.0, 40.0, 64.0
 WORKERS = 8  # the end of the slider
+MANY = 60  # steps: of more, those of one section that follow each other on a worker are one bar
 
 
 class Turn(NamedTuple):
@@ -29,14 +32,15 @@ class Turn(NamedTuple):
     end: float
 
 
-def schedule(what: Any, *args: Any, workers: int = 1, **kwargs: Any) -> Flipbook:
-    """Show the steps of a program over time: levels, the critical path, and how long several workers take.
+def schedule(what: Any, *args: Any, workers: int | None = None, **kwargs: Any) -> Flipbook:
+    """Show which steps of a program run at the same time, the critical path, and how long several workers take.
+
+    The view opens with as many workers as are worth having.
 
     >>> mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
     <schedule of 5 steps in 3 levels: 2 workers are 1.99 times as fast as one>
     """
-    shown = programs_of(what, args, kwargs, "schedule")
-    return view_of(shown, lambda each: _drawn(each.program.schedule, workers))
+    return view_of(programs_of(what, args, kwargs, "schedule"), lambda each: _drawn(each, workers))
 
 
 def turns(plan: Schedule, workers: int) -> list[Turn]:
@@ -77,34 +81,59 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     return done
 
 
-def _drawn(plan: Schedule, workers: int) -> Flipbook:
+def bars_of(done: list[Turn], sections: Mapping[str, Section]) -> list[list[Turn]]:
+    """The bars of a chart: each turn, or in a long program the turns in one section that follow each other."""
+    bars: list[list[Turn]] = []
+    last: dict[int, list[Turn]] = {}
+    for turn in done:
+        bar = last.get(turn.worker)
+        section = sections.get(turn.step.name)
+        follows = bar and bar[-1].end == turn.begin and sections.get(bar[-1].step.name) == section
+        if bar and follows and section is not None and len(done) > MANY:
+            bar.append(turn)
+        else:
+            last[turn.worker] = [turn]
+            bars.append(last[turn.worker])
+    return bars
+
+
+def _drawn(shown: Shown, workers: int | None) -> Flipbook:
+    plan, sections = shown.program.schedule, shown.sections
     widest = max([len(level) for level in plan.levels], default=1)
     most = max(1, min(WORKERS, widest))
     critical = {step.number for step in plan.critical_path}
-    pages = [_gantt(plan, count, critical) for count in range(1, most + 1)]
+    runs = [turns(plan, count) for count in range(1, most + 1)]
+    marks = _marks(plan, critical, sections)
+    pages = [_gantt(plan, run, critical, sections, marks) for run in runs]
     about = f"schedule of {counted(len(plan.steps), 'step')} in {counted(len(plan.levels), 'level')}"
+    times = [_length(run) for run in runs]
+    worth = next(i for i, time in enumerate(times) if time <= 1.01 * times[-1])
     if most > 1:
-        gain = _length(turns(plan, 1)) / (_length(turns(plan, most)) or 1.0)
-        about += f": {most} workers are {gain:.2f} times as fast as one"
-    start = max(0, min(workers, most) - 1)
-    marks = _marks(plan, critical)
+        about += f": {worth + 1} workers are {times[0] / (times[worth] or 1.0):.2f} times as fast as one"
+    start = worth if workers is None else max(0, min(workers, most) - 1)
     return Flipbook(about, [pages], unit="workers", start=start, cover=start, marks=marks, words=str(plan))
 
 
-def _marks(plan: Schedule, critical: set[int]) -> Marks:
+def _marks(plan: Schedule, critical: set[int], sections: Mapping[str, Section]) -> Marks:
     """What each step waits for, and what it costs."""
     names = {step.number: step.name for step in plan.steps}
+    followers: dict[int, list[int]] = {}
+    for step in plan.steps:
+        for before in step.after:
+            followers.setdefault(before, []).append(step.number)
     marks: Marks = {}
     for step in plan.steps:
-        followers = [s.number for s in plan.steps if step.number in s.after]
+        after = followers.get(step.number, [])
         rows = [
             ("waits for", ", ".join(names[n] for n in step.after) or "nothing"),
-            ("needed by", ", ".join(names[n] for n in followers) or "nothing"),
+            ("needed by", ", ".join(names[n] for n in after) or "nothing"),
             ("level", str(step.level)), ("memory traffic", bytes_text(step.bytes)), ("operations", f"{step.flops:,}"),
             ("takes as long as", f"{bytes_text(step.cost)} of traffic"),
             ("critical", "yes: no number of workers is faster than this chain" if step.number in critical else "no"),
         ]
-        marks[f"k{step.number}"] = mark(step.name, rows, [f"k{n}" for n in (*step.after, *followers)])
+        if step.name in sections and sections[step.name].title:
+            rows.insert(0, ("part of", sections[step.name].title))
+        marks[f"k{step.number}"] = mark(step.name, rows, [f"k{n}" for n in (*step.after, *after)])
     return marks
 
 
@@ -112,29 +141,73 @@ def _length(done: list[Turn]) -> float:
     return max([turn.end for turn in done], default=0.0)
 
 
-def _gantt(plan: Schedule, workers: int, critical: set[int]) -> Page:
-    done = turns(plan, workers)
+def _gantt(
+    plan: Schedule, done: list[Turn], critical: set[int], sections: Mapping[str, Section], marks: Marks
+) -> Page:
+    workers = 1 + max([turn.worker for turn in done], default=0)
     alone, whole = plan.work, _length(done)
-    chart = Chart(WIDTH, 84.0 + LANE * (workers + 0.8))
-    top = 14.0
+    top = 30.0 + BUSY + 22.0
     bottom = top + LANE * workers
+    chart = Chart(WIDTH, bottom + 40.0)
     # The scale is the same for all numbers of workers: with more workers, the picture gets shorter.
     scale = chart.ruler((LEFT, WIDTH - RIGHT), (top, bottom + 6.0), alone or 1.0, bytes_text)
+    chart.text(WIDTH - RIGHT, bottom + 34.0, "time, in bytes of memory traffic", fill="quiet", anchor="end")
+    parallel = _busy(chart, done, workers, scale)
     for worker in range(workers):
-        chart.lane(LEFT, top + LANE * worker, LANE, f"worker {worker}")
-    for step, worker, begin, end in done:
-        kind = "other" if step.number in critical else "kernel" if step.kind == "kernel" else "library"
-        place = LEFT + begin * scale + 0.5, top + LANE * worker + 3.0, (end - begin) * scale - 1.0, LANE - 6.0
-        chart.bar(*place, kind, f"k{step.number}", step.name, f"{step.name}, {bytes_text(step.cost)}")
-    for at, dashes in ((plan.span, ""), (whole, "4 3")):
-        if at:
-            x = LEFT + at * scale
-            chart.path([(x, top - 6.0), (x, bottom + 6.0)], "back", thick=1.6, dashes=dashes)
-    legend = "orange: on the critical path, which ends at the solid line.  Time in bytes of traffic."
-    chart.text(LEFT, bottom + 38.0, legend, fill="quiet")
+        chart.lane(LEFT, top + LANE * worker, LANE, f"worker {worker + 1}")
+    for bar in bars_of(done, sections):
+        steps = [turn.step for turn in bar]
+        section = sections.get(steps[0].name, Section("", ""))
+        x, y, wide = LEFT + bar[0].begin * scale, top + LANE * bar[0].worker + 4.0, (bar[-1].end - bar[0].begin) * scale
+        kind = section.phase or ("kernel" if steps[0].kind == "kernel" else "library")
+        key, label = f"k{steps[0].number}", section.layer or steps[0].name
+        cost = bytes_text(sum(step.cost for step in steps))
+        about = f"{section.title or steps[0].name}, {cost}"
+        if len(bar) > 1:
+            key = f"b{steps[0].number}-{steps[-1].number}"
+            rows = [("steps", str(len(bar))), ("takes as long as", f"{cost} of traffic")]
+            rows += [(step.name, bytes_text(step.cost)) for step in steps[:12]]
+            marks[key] = mark(section.title, rows)
+            label = section.layer or section.phase
+        chart.bar(x + 0.5, y, wide - 1.0, LANE - 12.0, kind, key, label, about)
+        for turn in bar:
+            if turn.step.number in critical:
+                begin, end = LEFT + turn.begin * scale, LEFT + turn.end * scale
+                chart.path([(begin, y + LANE - 9.0), (end, y + LANE - 9.0)], "now", thick=4.0)
+    x = LEFT + whole * scale
+    chart.path([(x, top - 6.0), (x, bottom + 6.0)], "ink", thick=1.4, dashes="4 3")
+    phases = dict.fromkeys(sections[turn.step.name].phase for turn in done if turn.step.name in sections)
+    kinds = [phase for phase in PHASES if phase in phases]
+    kinds = kinds or [kind for kind in ("kernel", "library") if any(turn.step.kind == kind for turn in done)]
+    entries = [(*KINDS[kind], kind if kind != "library" else "library call") for kind in kinds]
+    chart.legend(LEFT, 12.0, [*entries, ("now", "now", "on the critical path: no number of workers is faster")])
     gain, limit = (alone / time if time else 1.0 for time in (whole, plan.span))
     says = (
         f"{counted(workers, 'worker')}: {gain:.2f} times as fast as one. "
-        f"Any number of workers is at most {limit:.2f} times as fast."
+        f"Any number of workers is at most {limit:.2f} times as fast. {parallel}"
     )
     return Page(chart, says)
+
+
+def _busy(chart: Chart, done: list[Turn], workers: int, scale: float) -> str:
+    """How many workers are busy, over time: what is above one is parallel.  Returns a sentence about it."""
+    base, level = 30.0 + BUSY, (BUSY - 16.0) / max(workers, 2)
+    changes: dict[float, int] = {}
+    for turn in done:
+        changes[turn.begin] = changes.get(turn.begin, 0) + 1
+        changes[turn.end] = changes.get(turn.end, 0) - 1
+    points, parallel, busy, before = [(LEFT, base)], 0.0, 0, 0.0
+    for time in sorted(changes):
+        parallel += (time - before) * (busy > 1)
+        points.append((LEFT + time * scale, base - busy * level))
+        busy, before = busy + changes[time], time
+        points.append((LEFT + time * scale, base - busy * level))
+    chart.path([*points, (LEFT, base)], "library", thick=1.2, fill="library-fill")
+    chart.path([(LEFT, base - level), (WIDTH - RIGHT, base - level)], "quiet", thick=0.8, dashes="2 3")
+    chart.lane(LEFT, base - level - 8.0, 16.0, "1 is busy")
+    if workers > 1:
+        chart.lane(LEFT, base - workers * level - 8.0, 16.0, f"all {workers}")
+    share = parallel / _length(done) if done and _length(done) else 0.0
+    if not share:
+        return "No two steps run at the same time."
+    return f"In {share:.0%} of the time, at least two workers are busy."

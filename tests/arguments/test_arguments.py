@@ -72,7 +72,7 @@ UNLIKE_NUMPY = (
 ENDLESS = (
     ("mg.while_loop", "init|body_fun", "the user's condition stays true"),
     ("mg.train.fit", "epochs", "so many epochs are run"),
-    ("mg.viz.(profile|roofline|timeline)", "runs", "so many runs are measured"),
+    ("mg.viz.(compare|profile|roofline|timeline)", "runs", "so many runs are measured"),
 )
 
 

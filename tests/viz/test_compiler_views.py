@@ -160,6 +160,26 @@ def test_a_training_step_and_a_model():
     assert repr(view).startswith(f"<{FORWARD}: fusion of 6 operations: 4 launches"), "its parameters require gradients"
 
 
+def test_a_training_step_is_folded_by_phase_and_module():
+    model = mg.nn.Sequential(*[layer for _ in range(3) for layer in (mg.nn.Linear(8, 8), mg.nn.GELU())])
+    optimizer = mg.optim.AdamW(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = mg.sum(model(x) ** 2)
+        loss.backward()
+        optimizer.step()
+
+    data = mg.viz.fusion(mg.jit(step), mg.ones((2, 8))).data()
+    for picture in (data["stages"][0]["svg"], data["views"][0]["svg"]):
+        for phase in ("forward", "backward", "update"):
+            assert f'data-frame="{phase}"' in picture or f">{phase}<" in picture
+        assert picture.count('class="mg-box') <= 30
+    assert all(stage["svg"] for stage in data["stages"]), "no empty panel"
+    first = data["views"][0]
+    assert sorted(p for places in first["boxes"] for p in places) == list(range(len(data["places"])))
+
+
 def test_kernels_are_closed_where_there_are_many():
     def long(x):
         for _ in range(40):
@@ -176,7 +196,7 @@ def test_kernels_are_closed_where_there_are_many():
 def test_the_ladder():
     view = mg.viz.fusion(f, X, W, B)
     bundle = view._repr_mimebundle_()
-    assert set(bundle) == {"application/javascript", "text/html", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
     assert bundle["text/plain"].startswith(repr(view)) and "why not in one kernel?" in bundle["text/plain"]
     assert "<img alt=" in bundle["text/html"] and "https://" not in bundle["text/html"]
     xml.dom.minidom.parseString(bundle["image/svg+xml"])
@@ -223,9 +243,33 @@ def test_the_head_of_memory_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
     (most, eager) = re.search("at most (.*) in use, (.*) node by node", repr(view)).groups()
-    assert f"— fused, at most {most}<" in view.to_svg() and f"— node by node, at most {eager}<" in view.to_svg()
+    assert f">at most {most} in use<" in view.to_svg() and f">node by node, at most {eager}<" in view.to_svg()
     allocated = bytes_text(mg.jit(step).cost(x).memory.total)
     assert f"allocated for the fused program: {allocated}<" in view.to_svg()
+
+
+def test_heights_in_the_memory_view_are_bytes():
+    view = mg.viz.memory(*training_step())
+    places = view.pages[0][1].drawing
+    sizes = dict(re.findall(r'<title>(\w+), ([\d.]+ k?B)</title>', "".join(places.pieces)))
+    heights = {}
+    for name, height in re.findall(r'<title>(\w+), [^<]*</title><rect [^>]*?height="([\d.]+)"', "".join(places.pieces)):
+        heights[name] = float(height)
+    in_bytes = {name: float(text.split()[0]) * (1000 if "kB" in text else 1) for name, text in sizes.items()}
+    large = [name for name in heights if heights[name] > 5]
+    assert len(large) > 3
+    scales = [heights[name] / in_bytes[name] for name in large]
+    assert max(scales) < 1.05 * min(scales)
+
+
+def test_a_schedule_opens_on_what_is_parallel_and_is_folded_by_layer():
+    view = mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
+    assert view.start == 1 and view.pages[0][1].say.endswith("at least two workers are busy.")
+    assert "No two steps run at the same time" in view.pages[0][0].say
+    step, x = training_step()
+    svg = mg.viz.schedule(step, x).to_svg()
+    for title in ("forward · up", "backward · up", "update · up", "forward · down", "backward · down"):
+        assert f"<title>{title}, " in svg, title
 
 
 def test_which_tensors_share_memory():

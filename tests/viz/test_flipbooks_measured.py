@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
+from minigrad.support.table import bytes_text
 from minigrad.viz.curves import columns_of
 from minigrad.viz.dashboard import IMAGES, PICTURES
 from minigrad.viz.drawing import coloured
-from minigrad.viz.lessons.tapes import play, read_tape, segments_of
+from minigrad.viz.lessons.tapes import play, read_tape, segments_of, units_of
+from minigrad.viz.lessons.three_ways import Way, compare_of
 from minigrad.viz.lessons.timelines import Run, Span, timeline_of
 
 # tape -----------------------------------------------------------------------------------------------------------------
@@ -180,6 +182,23 @@ def test_what_does_not_fit_on_the_bench():
         mg.viz.bench(mg.ones(2))
 
 
+def test_the_tape_of_a_transformer_is_by_block():
+    class Deep(mg.nn.Module):
+        def __init__(self):
+            self.blocks = mg.nn.ModuleList([mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Tanh()) for _ in range(3)])
+            self.head = mg.nn.Linear(4, 2)
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return self.head(x)
+
+    net = Deep()
+    nodes = topological_order([mg.tanh(net(mg.ones((2, 4)))).sum().node])
+    names = [unit.name for unit in units_of([node for node in nodes if node.op is not None])]
+    assert names[-1] == "sum" and {"head"} < set(names) and len(names) >= 5
+
+
 # timeline -------------------------------------------------------------------------------------------------------------
 
 
@@ -212,6 +231,38 @@ def test_what_cannot_be_a_program_is_timed_eagerly():
     assert "does not run as a program" in book.pages[0][0].say
     with pytest.raises(mg.MinigradError, match="0 runs"):
         mg.viz.timeline(lambda: None, runs=0)
+
+
+# compare --------------------------------------------------------------------------------------------------------------
+
+
+def test_three_ways_of_known_figures():
+    plain = [("tanh", 80), ("add", 120)]
+    book = compare_of([Way(plain, 4e-6), Way(plain, 3e-6), Way([("kernel_0", 100)], 1e-6)])
+    assert repr(book) == "<eager, graph and fused: 2, 2 and 1 launches>"
+    assert [knob.settings for knob in book.knobs] == [("eager", "graph", "fused")]
+    last = book.pages[2][0]
+    assert "1 launch, 100 B, 1 µs: 2 times fewer launches and 2 times less traffic than eager" in last.say
+    assert last.blocks[0][1][1]["rows"] == [
+        ["eager", "2", "200 B", "4 µs"], ["graph", "2", "200 B", "3 µs"], ["fused", "1", "100 B", "1 µs"]]
+    blocks = [re.findall(r'y="22" width="([\d.]+)"', "".join(pages[0].drawing.pieces)) for pages in book.pages]
+    widths = [sum(map(float, each)) for each in blocks]
+    assert widths[0] == widths[1] == pytest.approx(2 * widths[2]), "blocks are as wide as their bytes"
+
+
+def test_the_three_ways_of_a_function_agree_with_the_cost_model(numpy_kernels):
+    x = mg.ones(1000)
+    f = mg.jit(lambda x: mg.tanh(x * x) * mg.asarray(2.0))
+    book, cost = mg.viz.compare(f, x, runs=1), f.cost(x)
+    rows = book.pages[0][0].blocks[0][1][1]["rows"]
+    assert [row[1] for row in rows] == [str(cost.eager.launches)] * 2 + [str(cost.program.launches)]
+    assert [row[2] for row in rows] == [bytes_text(cost.eager.bytes)] * 2 + [bytes_text(cost.program.bytes)]
+    assert "µs" not in book._repr_mimebundle_()["text/plain"]
+    assert x.tolist() == [1.0] * 1000
+    with pytest.raises(mg.MinigradError, match=r"compare: 0 runs[\s\S]*runs=1 or more"):
+        mg.viz.compare(f, x, runs=0)
+    with pytest.raises(mg.MinigradError, match="compare needs a function"):
+        mg.viz.compare(x)
 
 
 # training -------------------------------------------------------------------------------------------------------------

@@ -23,9 +23,10 @@ from ...support.table import as_table, bytes_text, bytes_unit
 from ..drawing import Axes, Drawing, counted
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page
+from ..phases import layer_name, layers_of
 
-UNITS, SEGMENTS = 32, 10  # the most parts in the drawing, and the most checkpoints
-WIDTH, BARS, CHART = 620.0, 150.0, 150.0
+UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
+WIDTH, BARS, CHART = 860.0, 150.0, 150.0
 
 
 class Unit(NamedTuple):
@@ -147,13 +148,15 @@ def _maker(node: Node) -> Node:
 
 
 def units_of(nodes: Sequence[Node]) -> list[Unit]:
-    """The parts to checkpoint: consecutive modules, or operations if there are no modules."""
-    units = [Unit(node.name, [node]) for node in nodes]
-    for depth in range(1, max(len(node.scope) for node in nodes) + 1):
-        runs = [(path, list(run)) for path, run in groupby(nodes, lambda node: node.scope[:depth])]  # noqa: B023
-        if len(runs) >= 3:
-            units = [Unit(path[-1] if path else run[-1].name, run) for path, run in runs]
-            break
+    """The parts to checkpoint: consecutive modules, or operations if there are no modules.
+
+    The largest modules are opened until the parts are the layers: a block of a transformer is one part.
+    """
+    layers = layers_of([node.scope for node in nodes], PARTS)
+    runs = [(layer, list(run)) for layer, run in groupby(nodes, lambda node: layers[node.scope])]
+    units = [Unit(layer_name(layer) or run[-1].name, run) for layer, run in runs]
+    if len(units) < 3:
+        units = [Unit(node.name, [node]) for node in nodes]
     while len(units) > UNITS:  # two by two
         units = [
             Unit(a[0].name if len(a) == 1 else f"{a[0].name.split('…')[0]}…", [n for unit in a for n in unit.nodes])
@@ -329,11 +332,15 @@ class _Pages:
                 x, base + 3, inner, 20, "now" if i == moment.unit else "tint", "line", round=2, about=unit.name
             )
             if wide > 22:
-                drawing.text(x + inner / 2, base + 17, unit.name, anchor="middle", room=inner - 2, size=9.5)
+                drawing.text(x + inner / 2, base + 17, unit.name, anchor="middle", room=inner - 2)
         for s, segment in enumerate(segments_of(self.tape, self.count), 1):
             left, right, y = segment[0] * wide, (segment[-1] + 1) * wide - 5, base + 29
             drawing.path([(left, y), (left, y + 5), (right, y + 5), (right, y)], "good", thick=1.6)
-            drawing.text((left + right) / 2, y + 17, f"checkpoint {s}", fill="good", anchor="middle", room=right - left)
+            name = f"checkpoint {s}" if right - left > 70 else str(s)
+            drawing.text((left + right) / 2, y + 17, name, fill="good", anchor="middle")
+        if not any(full):
+            why = "Nothing is kept: the rules need only data and parameters, which exist without the tape."
+            drawing.text(WIDTH / 2, base - BARS / 2, why, anchor="middle", fill="quiet")
         drawing.add(self.drawn_axes)
         at = next(i for i, other in enumerate(self.history) if other is moment)
         drawing.dot(*self.axes.at(float(at), moment.bytes / self.unit))
@@ -357,13 +364,13 @@ class _Pages:
         self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)
         chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, ticks="up")
-        drawing.text(46, top + 13, name, fill="quiet")
+        drawing.text(0, top + 4, name, fill="quiet")
         middle = float(len(self.tape.units))
         drawing.path([chart.at(middle, 0), chart.at(middle, up[1])], "line", dashes="2 3")
-        drawing.text(chart.at(middle, 0)[0] + 5, top + 13, "forward is done", fill="quiet")
+        drawing.text(chart.at(middle, 0)[0], top - 4, "forward is done", fill="quiet", anchor="middle")
         for count, colour, dashes in ((0, "quiet", "5 3"), (self.count, "there", "")):
             points = [(float(i), moment.bytes / self.unit) for i, moment in enumerate(self.histories[count])]
             chart.curve(points, colour, dashes=dashes)
         if self.count:
-            drawing.text(WIDTH - 6, top + 13, "dashed: without checkpoints", fill="quiet", anchor="end")
+            drawing.text(WIDTH, top - 4, "dashed: without checkpoints", fill="quiet", anchor="end")
         return chart, "".join(drawing.pieces)

@@ -5,7 +5,8 @@ Times differ from run to run, so only the picture and the tables contain them, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, repeat
 from time import perf_counter
 from types import MethodType
 from typing import Any, NamedTuple
@@ -16,15 +17,18 @@ from ...compile.save.read import LoadedProgram
 from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...support.errors import MinigradError
+from ..charts import KINDS
 from ..compiled import programs_of
-from ..drawing import Axes, Drawing, counted, time_text
+from ..drawing import Drawing, counted, round_numbers, time_text
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Page
-from .watching import watching
+from ..phases import BACKWARD, FORWARD, PHASES, UPDATE, Section, layer_name
+from ..svg import LINE, text_width
+from .watching import Call, watching
 
-MOST = 400  # kernels of one run in the drawing
-WIDTH, LANE, LEFT = 640.0, 54.0, 104.0
-SHORT = 6.0  # the width that a letter needs in a block
+MANY = 60  # kernels of one run: of more, those of one part of the program that follow each other share a page
+WIDTH, LANE, GAP, TOP = 860.0, 46.0, 56.0, 46.0
+SMALL = 8.0  # a run so many times as short as the longest is also drawn larger
 
 
 class Span(NamedTuple):
@@ -33,6 +37,7 @@ class Span(NamedTuple):
     name: str
     begin: float
     end: float
+    section: Section = Section("", "")
 
 
 class Run(NamedTuple):
@@ -46,6 +51,13 @@ class Run(NamedTuple):
     def kernels(self) -> float:
         """The time in kernels and library calls, in microseconds."""
         return sum(span.end - span.begin for span in self.spans)
+
+    @property
+    def groups(self) -> list[list[Span]]:
+        """The kernels, each alone, or in a long run those of one part of the program that follow each other."""
+        if len(self.spans) <= MANY:
+            return [[span] for span in self.spans]
+        return [list(group) for _, group in groupby(self.spans, lambda span: span.section)]
 
 
 def timeline(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: Any) -> Flipbook:
@@ -79,24 +91,39 @@ def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
     counts = [f"{_many(ways[0])} {ways[0].way}", *[f"{len(run.spans)} {run.way}" for run in ways[1:]]]
     pages = [Page(_drawn(ways, None), _summed(ways, why), _blocks(ways, why))]
     for w, run in enumerate(ways):
-        pages += [_page(ways, w, i) for i in range(min(len(run.spans), MOST))]
+        pages += [_page(ways, w, i) for i in range(len(run.groups))]
     words = "\n".join(f"{run.way}: {', '.join(span.name for span in run.spans) or 'no kernel'}" for run in ways)
-    return Flipbook("timeline: " + ", ".join(counts), [pages], cover=0, unit="call", words=words)
+    return Flipbook("timeline: " + ", ".join(counts), [pages], cover=0, unit="part", words=words)
 
 
 def _eager(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> Run:
     """The quickest run, kernel by kernel."""
     best: Run | None = None
+    with watching(keep=False) as calls:  # not timed
+        function(*args, **kwargs)
+    sections = [_section(call) for call in calls]
     for _ in range(runs):
         with watching(frames=False, keep=False) as calls:
             begin = perf_counter()
             function(*args, **kwargs)
             end = perf_counter()
-        spans = [Span(c.op.name, (c.begin - begin) * 1e6, (c.end - begin) * 1e6) for c in calls]
+        known = sections if len(sections) == len(calls) else repeat(Section("", ""))
+        times = [((c.begin - begin) * 1e6, (c.end - begin) * 1e6) for c in calls]
+        spans = [Span(c.op.name, *time, section) for c, time, section in zip(calls, times, known)]
         run = Run("eagerly", (end - begin) * 1e6, spans)
         best = run if best is None or run.total < best.total else best
     assert best is not None
     return best
+
+
+def _section(call: Call) -> Section:
+    """The phase of a call, by the functions that led to it, and the layer whose forward pass was running."""
+    files = [code.co_filename.replace("\\", "/") for code, _ in call.frames]
+    if any("/minigrad/autodiff/" in file for file in files):
+        return Section(BACKWARD, "")
+    if any("/minigrad/optim/" in file for file in files):
+        return Section(UPDATE, "")
+    return Section(FORWARD, layer_name(call.scope[:2]))
 
 
 def _not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,16 +136,17 @@ def _not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
 def _programs(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> list[Run]:
     """The runs as a program, and of the gradient's program if the last call kept values for it."""
     if isinstance(function, LoadedProgram):
-        return [_quickest("as a program", lambda: function(*args, **kwargs), runs)]
+        return [_quickest("as a program", lambda: function(*args, **kwargs), runs, {})]
     jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
     shown = programs_of(jitted, args, kwargs, "timeline", runs=True) if jitted.recordings else []
     if not shown or not shown[0].keeps:
-        return [_quickest("as a program", lambda: jitted(*args, **kwargs), runs)]
+        sections = shown[0].sections if shown else {}
+        return [_quickest("as a program", lambda: jitted(*args, **kwargs), runs, sections)]
     ways = ["as a program that keeps values", *[f"in its {each.title}" for each in shown[1:]]]
-    return [_quickest(way, each.run, runs) for way, each in zip(ways, shown)]
+    return [_quickest(way, each.run, runs, each.sections) for way, each in zip(ways, shown)]
 
 
-def _quickest(way: str, call: Callable[[], object], runs: int) -> Run:
+def _quickest(way: str, call: Callable[[], object], runs: int, sections: Mapping[str, Section]) -> Run:
     """The quickest run of a call of programs, step by step."""
     best: Run | None = None
     _settled(call())
@@ -128,7 +156,11 @@ def _quickest(way: str, call: Callable[[], object], runs: int) -> Run:
             _settled(call())
             end = perf_counter()
         start = begin - noted.start
-        spans = [Span(e.name, (e.begin - start) * 1e6, (e.end - start) * 1e6) for e in noted.events]
+        none = Section("", "")
+        spans = [
+            Span(e.name, (e.begin - start) * 1e6, (e.end - start) * 1e6, sections.get(e.name, none))
+            for e in noted.events
+        ]
         run = Run(way, (end - begin) * 1e6, sorted(spans, key=lambda span: span.begin))
         best = run if best is None or run.total < best.total else best
     assert best is not None
@@ -172,13 +204,19 @@ def _blocks(ways: Sequence[Run], why: str) -> tuple[tuple[str, Block], ...]:
 
 def _page(ways: Sequence[Run], which: int, at: int) -> Page:
     run = ways[which]
-    span = run.spans[at]
-    before = run.spans[at - 1].end if at else 0.0
-    gap = max(0.0, span.begin - before)
-    took = _time(span.end - span.begin)
-    says = f"{run.way}, call {at + 1}: {span.name} ran for {took}, after {_time(gap)} of Python."
-    rows = [["Python before it", _time(gap)], ["the kernel", took],
-            ["done after", _time(span.end)], ["in all", _time(run.total)]]
+    group = run.groups[at]
+    before = run.groups[at - 1][-1].end if at else 0.0
+    gap = max(0.0, group[0].begin - before)
+    took = _time(sum(span.end - span.begin for span in group))
+    if len(group) == 1:
+        name, kernels = group[0].name, "the kernel"
+        says = f"{run.way}, call {at + 1}: {name} ran for {took}, after {_time(gap)} of Python."
+    else:
+        name, kernels = group[0].section.title or "outside of all modules", f"the {len(group)} kernels"
+        whole = _time(group[-1].end - group[0].begin)
+        says = f"{run.way}, {name}: {counted(len(group), 'kernel')} in {whole}, of which {took} in kernels."
+    rows = [["Python before it", _time(gap)], [kernels, took],
+            ["done after", _time(group[-1].end)], ["in all", _time(run.total)]]
     return Page(_drawn(ways, (which, at)), says, (("times", ("table", {"head": None, "rows": rows})),))
 
 
@@ -187,38 +225,71 @@ def _time(microseconds: float) -> str:
 
 
 def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
-    """A lane for each run on one scale: Python grey, the kernels in colour."""
-    drawing = Drawing(WIDTH + LEFT, 60 + len(ways) * (LANE + 34))
+    """A lane for each run on one scale: Python grey, the kernels in colour.  A short run also has a larger lane."""
     longest = max([run.total for run in ways], default=1.0) or 1.0
-    scale = WIDTH / longest
-    begin = len(drawing.pieces)
+    lanes = [(w, run, WIDTH / longest) for w, run in enumerate(ways)]
     for w, run in enumerate(ways):
-        y = 22 + w * (LANE + 34)
-        drawing.heading(0, y + 12, run.way)
-        drawing.text(0, y + 30, _time(run.total), fill="quiet")
-        drawing.text(0, y + 45, f"{_share(run)} Python", fill="quiet")
-        drawing.rect(LEFT, y, run.total * scale, LANE, "tint", "quiet", round=2, about="Python")
+        if 0 < run.total * SMALL < longest:
+            lanes.append((w, run, WIDTH / run.total))
+    drawing = Drawing(WIDTH, TOP + len(lanes) * (LANE + GAP) - 4)
+    begin, phases = len(drawing.pieces), {span.section.phase for run in ways for span in run.spans} - {""}
+    x = 0.0
+    for phase in [phase for phase in PHASES if phase in phases and len(phases) > 1]:
+        drawing.rect(x, 0, 16, 11, KINDS[phase][0], KINDS[phase][0], round=2)
+        drawing.text(x + 22, 9, phase, fill="quiet")
+        x += 100
+    drawing.rect(x, 0, 16, 11, "tint", "quiet", round=2)
+    drawing.text(x + 22, 9, "Python", fill="quiet")
+    firsts = [1 + sum(len(run.groups) for run in ways[:w]) for w in range(len(ways))]
+    for number, (_, run, scale) in enumerate(lanes):
+        y = TOP + number * (LANE + GAP)
+        larger = number >= len(ways)
+        note = f", {scale * longest / WIDTH:.0f} times as large" if larger else f": {_time(run.total)}"
+        note += "" if larger else f", {_share(run)} Python"
+        drawing.text(0, y - 7, f"{run.way}{note}", bold=True)
+        drawing.rect(0, y, run.total * scale, LANE, "tint", "quiet", round=2, about="Python")
+        _axis(drawing, run.total if larger else longest, y + LANE + 1, larger or number == len(ways) - 1)
     drawing.merge(begin)
-    first = 1
-    for w, run in enumerate(ways):
-        y = 22 + w * (LANE + 34)
-        for i, span in enumerate(run.spans[:MOST]):
-            lit = here == (w, i)
-            width = max((span.end - span.begin) * scale, 0.8)
-            x, about = LEFT + span.begin * scale, f"{span.name}: {_time(span.end - span.begin)}"
-            stroke, thick = ("now", 3.0) if lit else ("paper", 0.4)
-            drawing.rect(x, y, width, LANE, "good" if w else "there", stroke, thick=thick, round=1, about=about,
-                         go=f"page:{first + i}")
-            if width > SHORT * len(span.name) + 6:
-                drawing.text(x + width / 2, y + LANE / 2 + 4, span.name, anchor="middle", fill="paper")
-        first += min(len(run.spans), MOST)
-    _axis(drawing, longest, 22 + len(ways) * (LANE + 34) - 20)
+    for number, (w, run, scale) in enumerate(lanes):
+        y, plain = TOP + number * (LANE + GAP), "good" if w else "there"
+        for i, group in enumerate(run.groups):
+            begin = len(drawing.pieces)
+            x, wide = group[0].begin * scale, (group[-1].end - group[0].begin) * scale
+            name = (group[0].section.layer or group[0].section.phase) if len(group) > 1 else group[0].name
+            about = f"{group[0].section.title or name}: {_time(group[-1].end - group[0].begin)}"
+            colour = KINDS[group[0].section.phase][0] if group[0].section.phase and len(phases) > 1 else plain
+            if len(group) > 1:
+                drawing.rect(x, y, wide, LANE, colour, colour, thick=0.5, round=1, opacity=0.3, about=about,
+                             go=f"page:{firsts[w] + i}")
+            for left, right in _joined(group, 0.8 / scale):
+                drawing.rect(left * scale, y + 0.5, max((right - left) * scale, 0.8), LANE - 1, colour, "paper",
+                             thick=0.4, round=1, about=about, go=f"page:{firsts[w] + i}")
+            if here == (w, i):
+                drawing.rect(x - 1, y - 2, wide + 2, LANE + 4, "none", "now", thick=3.0, round=2)
+            if wide > text_width(name, LINE) + 8:
+                drawing.text(x + wide / 2, y + LANE / 2 + 4, name, anchor="middle", fill="paper", bold=True)
+            drawing.merge(begin)
     return drawing
 
 
-def _axis(drawing: Drawing, longest: float, y: float) -> None:
-    begin = len(drawing.pieces)
-    place = LEFT - Axes.LEFT, y, WIDTH + Axes.LEFT, 1 + Axes.BELOW
-    Axes(drawing, place, (0.0, longest), (0.0, 1.0), ticks="across")
-    drawing.text(LEFT + WIDTH, y + 32, "microseconds", fill="quiet", anchor="end")
-    drawing.merge(begin)
+def _joined(group: Sequence[Span], gap: float) -> Iterator[tuple[float, float]]:
+    """The begins and ends of kernels; those with a smaller gap between them are one."""
+    begin, end = group[0].begin, group[0].end
+    for span in group[1:]:
+        if span.begin - end > gap:
+            yield begin, end
+            begin = span.begin
+        end = span.end
+    yield begin, end
+
+
+def _axis(drawing: Drawing, longest: float, y: float, named: bool) -> None:
+    """Times below a lane."""
+    unit, name = (1e3, "milliseconds") if longest >= 1e4 else (1.0, "microseconds")
+    for tick in round_numbers(0.0, longest / unit, 8) if named else ():
+        x = tick * unit * WIDTH / longest
+        drawing.path([(x, y), (x, y + 4)], "quiet", thick=1)
+        if 4 < x < WIDTH - 100:
+            drawing.text(x, y + 15, f"{tick:g}", fill="quiet", anchor="middle")
+    if named:
+        drawing.text(WIDTH, y + 15, name, fill="quiet", anchor="end")

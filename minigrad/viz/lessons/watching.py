@@ -16,7 +16,8 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
-from ...arguments.public import __file__ as TAKES_IN
+from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
+from ...core.mode import current_mode
 from ...core.primitive import P, Primitive
 from ...devices.registry import DEVICES, REGISTRATIONS, Device
 from ...support.errors import MinigradError
@@ -42,6 +43,7 @@ class Call:
     shared: bool  # whether the device provided the memory of the result, and may have used several threads
     begin: float
     end: float
+    scope: tuple[str, ...] = ()  # the modules whose forward pass was running
 
     @property
     def registered(self) -> bool:
@@ -131,7 +133,8 @@ class _Watch:
         made = result
         if not self.keep:
             values, attrs, made = (), {}, None
-        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end))
+        scope = current_mode().scope
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
         return result
 
 

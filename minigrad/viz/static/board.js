@@ -50,9 +50,9 @@ const judged = (tables, kernels) => {
   for (let waiting = kernels.map((_, k) => k); waiting.length;) {
     const ready = waiting.filter((k) => [...after[k]].every((other) => levels.has(other)));
     if (!ready.length) {
-      const circle = waiting.filter((k) => waiting.some((other) => after[other].has(k)));
-      problems.push({ kernel: circle[0], circle, why: "kernels would wait for each other: "
-        + circle.map((k) => [...kernels[k]].map(named).join(", ")).join(" and ") });
+      const circle = circleOf(waiting, after);
+      const few = (k) => { const all = [...kernels[k]].map(named); return all.length > 4 ? `${all.slice(0, 3).join(", ")} and ${all.length - 3} more` : all.join(", "); };
+      problems.push({ kernel: circle[0], circle, why: `kernels would wait for each other: ${circle.map(few).join(" and ")}` });
       for (const k of waiting) levels.set(k, 0);
       break;
     }
@@ -75,6 +75,15 @@ const judged = (tables, kernels) => {
   return { cards, problems, bytes, launches };
 };
 
+// Kernels that wait for each other: walking from a kernel to one that it waits for ends in a circle.
+const circleOf = (waiting, after) => {
+  const path = [];
+  for (let k = waiting[0]; ; k = [...after[k]].find((other) => waiting.includes(other))) {
+    if (path.includes(k)) return path.slice(path.indexOf(k));
+    path.push(k);
+  }
+};
+
 // The kernel that stores each item: the first one that computes it.
 const homesOf = (kernels) => {
   const home = new Map();
@@ -88,10 +97,13 @@ const readersOf = (items) => {
   return readers;
 };
 
+// A copy of a kernel, with the number that it had when it was compiled.
+const copyOf = (kernel) => Object.assign(new Set(kernel), { tag: kernel.tag });
+
 // Remove items that are not needed: an item stays if its kernel reads it, or stores it for other kernels.
 const pruned = (tables, kernels) => {
   const readers = tables.readers ??= readersOf(tables.items);
-  let left = kernels.map((kernel) => new Set(kernel)).filter((kernel) => kernel.size);
+  let left = kernels.map(copyOf).filter((kernel) => kernel.size);
   for (let again = true; again;) {
     again = false;
     const home = homesOf(left);
@@ -113,15 +125,15 @@ const boardOf = (tables, say) => {
   const element = make("div", { class: "mg-board" });
   const score = make("div", { class: "mg-score", role: "status" });
   const place = make("div", { class: "mg-cards" });
-  const compiled = tables.kernels.map((kernel) => new Set(kernel.items));
+  const compiled = tables.kernels.map((kernel, tag) => Object.assign(new Set(kernel.items), { tag }));
   const alone = () => pruned(tables, tables.items.flatMap((item, i) => (item.kind === "input" ? [] : [new Set([i])])));
-  let kernels = compiled, history = [], held = null;
+  let kernels = compiled, history = [], held = null, made = 0;
   const best = judged(tables, compiled);
 
   const moved = (moving, from, to, copy) => {
-    const next = kernels.map((kernel) => new Set(kernel));
+    const next = kernels.map(copyOf);
     if (!copy) for (const i of moving) next[from].delete(i);
-    if (to === next.length) next.push(new Set());
+    if (to === next.length) next.push(Object.assign(new Set(), { tag: `own ${made += 1}` }));
     for (const i of moving) next[to].add(i);
     return pruned(tables, next);
   };
@@ -164,7 +176,8 @@ const boardOf = (tables, say) => {
   const focus = (item) => place.querySelector(`[data-item="${item}"]`)?.focus();
 
   const set = (next, text) => { history.push(kernels); kernels = next; draw(); announce(text); };
-  const undo = make("button", { onclick: () => { if (history.length) { kernels = history.pop(); draw(); announce("undone"); } } }, "undo");
+  const takeBack = () => { if (history.length) { kernels = history.pop(); draw(); announce("undone"); } };
+  const undo = make("button", { onclick: takeBack }, "undo");
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-boardbar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
@@ -323,5 +336,5 @@ const boardOf = (tables, say) => {
   });
   draw();
   announce("Drag an operation, or the head of a kernel, to another kernel; by keys: Tab to it, Enter, arrows, Enter. With Shift it is computed in both.");
-  return { element };
+  return { element, tried, drop, against, takeBack, announced: () => note, kernels: () => kernels, moved: () => history.length > 0 };
 };

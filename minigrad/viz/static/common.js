@@ -153,7 +153,7 @@ const hingesOf = (svg, doors, exits, turn) => {
     const place = box.querySelector("rect:last-of-type");
     const sign = document.createElementNS("http://www.w3.org/2000/svg", "text");
     for (const [name, value] of Object.entries({
-      x: +place.getAttribute("x") + +place.getAttribute("width") - 11, y: +place.getAttribute("y") + 13,
+      x: +place.getAttribute("x") + +place.getAttribute("width") - 1, y: +place.getAttribute("y") + 5, // on the corner
       "font-size": 13, "text-anchor": "middle", class: "mg-door",
     })) sign.setAttribute(name, value);
     sign.textContent = "⊞";

@@ -68,9 +68,10 @@ const show = (parent, data, shared = ALONE) => {
       const [, , width, height] = frame.split(" ");
       canvas = canvasOf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="${frame}" width="${width}" height="${height}" class="mg-picture" role="img">${inside}</svg>`);
       stage.replaceChildren(canvas.holder, side);
-      stage.style.height = charts ? `${Math.min(620, +height + 24)}px`
+      const scale = Math.max(1, Math.min(1.25, (stage.clientWidth - 4) / +width)); // text is never smaller than drawn
+      stage.style.height = charts ? `${Math.min(640, +height * scale + 24)}px`
         : `${Math.max(parseFloat(stage.style.height) || 300, Math.min(600, +height + 16))}px`;
-      requestAnimationFrame(() => canvas.fit(charts ? 0.5 : 0.6));
+      requestAnimationFrame(() => canvas.fit(1));
       seen = frame;
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
@@ -102,7 +103,7 @@ const show = (parent, data, shared = ALONE) => {
     chosen = found ? key : null;
     side.hidden = !found;
     stage.style.minHeight = found ? "250px" : "0"; // room for the facts
-    if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.fit(0.5));
+    if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.fit(1));
     root.dataset.chosen = chosen ?? "";
     marks.keep(chosen);
     if (!found) return;

@@ -21,7 +21,11 @@ const show = (parent, data, shared = ALONE) => {
   const { more, opener } = moreOf(...tabs, space(), fits, ...savesOf("fusion", () => canvas), helps);
   const source = make("div", { class: "mg-source", hidden: true });
   let board = null; // made when it is first looked at
-  root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count, opener), more, stage, source, help, aloud);
+  const boardNow = () => (board ??= boardOf(data.board, (text) => { aloud.textContent = text; }));
+  const dragging = draggingOf(data, boardNow, () => board, (places) => tell(places));
+  root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count, opener), more, dragging.note, stage, source, help, aloud);
+
+  const kernelOf = (frame) => data.kernels.findIndex((each) => each.name === frame.dataset.frame.split("/").pop());
 
   // pictures ----------------------------------------------------------------------------------------------------------
   const draw = () => {
@@ -29,6 +33,7 @@ const show = (parent, data, shared = ALONE) => {
     if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // the element with the focus is replaced
     source.hidden = true;
     canvas = null;
+    dragging.note.hidden = true;
     if (tab === "move") return drawBoard();
     if (tab !== "picture") return drawChart(data.charts.find((chart) => chart.name === tab));
     const fused = at === last;
@@ -48,7 +53,7 @@ const show = (parent, data, shared = ALONE) => {
         for (const key of seen.fresh) boxes.get(key)?.classList.add("mg-fresh");
         for (const key of seen.going) boxes.get(key)?.classList.add("mg-going");
       }
-      requestAnimationFrame(() => { canvas?.fit(0.75); canvas?.centre(boxes.get(0)); });
+      requestAnimationFrame(() => { canvas?.fit(1); canvas?.centre(boxes.get(0)); });
     }
     tell();
   };
@@ -72,9 +77,10 @@ const show = (parent, data, shared = ALONE) => {
       onPress(arrow, () => chooseWhy(crossings[0]));
     }
     for (const frame of canvas.svg.querySelectorAll(".mg-frame")) {
-      const which = data.kernels.findIndex((each) => each.name === frame.dataset.frame);
+      const which = kernelOf(frame);
       if (which >= 0) frame.querySelector("rect").addEventListener("click", () => choose(which));
     }
+    dragging.start(canvas, boxes, seen, kernelOf);
     mark();
   };
 
@@ -85,13 +91,12 @@ const show = (parent, data, shared = ALONE) => {
       marks.keep(key);
       if (chart.marks[key]) say(chart.marks[key].title, rowsOf(chart.marks[key].rows));
     });
-    requestAnimationFrame(() => canvas?.fit(0.5));
+    requestAnimationFrame(() => canvas?.fit(1));
     say(chart.says, sums());
   };
 
   const drawBoard = () => {
-    board ??= boardOf(data.board, (text) => { aloud.textContent = text; });
-    stage.replaceChildren(board.element);
+    stage.replaceChildren(boardNow().element);
   };
 
   // what is chosen ----------------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ const show = (parent, data, shared = ALONE) => {
         : kernel !== null && seen.boxes[key].some((p) => data.places[p].kernel === kernel));
     }
     for (const frame of canvas.svg.querySelectorAll(".mg-frame")) {
-      frame.classList.toggle("mg-chosen", kernel !== null && frame.dataset.frame === data.kernels[kernel].name);
+      frame.classList.toggle("mg-chosen", kernel !== null && kernelOf(frame) === kernel);
     }
     for (const [edge, crossings] of Object.entries(seen.traffic)) {
       canvas.svg.querySelector(`[data-edge="${edge}"]`).classList.toggle("mg-lit", why !== null && crossings.includes(why));
@@ -180,7 +185,8 @@ const show = (parent, data, shared = ALONE) => {
     const boundaries = data.whys.map((each, i) => [each, i]).filter(([each]) => data.places[each[0]].kernel >= 0);
     return say(`${data.about}.`, sums(),
       make("h3", {}, "kernels and library calls"),
-      make("div", { class: "mg-links" }, ...data.kernels.map((each, i) => link(each.name, () => choose(i)))),
+      make("div", { class: "mg-links" }, ...data.kernels.slice(0, 24).map((each, i) => link(each.name, () => choose(i))),
+        ...(data.kernels.length > 24 ? [make("span", {}, `and ${data.kernels.length - 24} more: k leads through all`)] : [])),
       ...(boundaries.length ? [make("h3", {}, "why not fused?"), make("div", { class: "mg-links" },
         ...boundaries.slice(0, 24).map(([each, i]) => link(`${data.places[each[0]].name} → ${data.places[each[1]].name}`, () => chooseWhy(i))),
         ...(boundaries.length > 24 ? [make("span", {}, `and ${boundaries.length - 24} more: the thick arrows`)] : []))] : []));

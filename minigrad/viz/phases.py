@@ -1,0 +1,177 @@
+"""Phases and layers: the forward pass, the backward pass or the update, and the module, of each part of a program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..compile.nodes.graph import Graph
+from ..core.node import Node
+from .scene import Scene
+
+FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
+PHASES = (FORWARD, BACKWARD, UPDATE)
+REST = "the rest"
+LAYERS = 14  # the layers that a chart tells apart
+Path = tuple[str, ...]
+
+
+class Section(NamedTuple):
+    """A phase of a program ("" if it has only one), and a layer in it ("" outside of all modules)."""
+
+    phase: str
+    layer: str
+
+    @property
+    def title(self) -> str:
+        """The phase and the layer in words.
+
+        >>> Section("forward", "blocks[0]").title, Section("update", "").title, Section("", "").title
+        ('forward · blocks[0]', 'update', '')
+        """
+        return " · ".join(filter(None, self))
+
+
+def paths_of(nodes: Sequence[Node]) -> dict[Node, Path]:
+    """The phase and the modules of each node of a graph: `("backward", "blocks[0]", "norm1")`.
+
+    Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients,
+    or only for that, is the update.  A program with a single phase has paths without phases.
+    """
+    users: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for source in _sources(node):
+            users.setdefault(source, []).append(node)
+    rules = {node for node in nodes if node.origin is not None}
+    after, before, used = set(rules), set(rules), set[Node]()
+    for node in nodes:
+        if any(source in after for source in _sources(node)):
+            after.add(node)
+    for node in reversed(nodes):
+        readers = users.get(node, ())
+        if any(reader in before for reader in readers):
+            before.add(node)
+        if node not in before and (any(reader in used or reader in after for reader in readers)):
+            used.add(node)  # it is computed for the update only
+    found: dict[Node, Path] = {}
+    for node in nodes:
+        if node in after:
+            phase = BACKWARD if node in before else UPDATE
+        else:
+            reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in _sources(node))
+            is_forward = node in before or node.scope or (reads_forward and node not in used)
+            phase = FORWARD if is_forward or not rules else UPDATE
+        scope = node.origin.scope if node.origin is not None else node.scope
+        inner = [found[source][1:] for source in _sources(node) if source in found]
+        named = tuple([layer_name((name,)) for name in scope])
+        found[node] = (phase, *(_deepest(inner) if phase != FORWARD and not scope else named))
+    if len({path[0] for path in found.values()}) < 2:
+        return {node: path[1:] for node, path in found.items()}
+    return found
+
+
+def _sources(node: Node) -> list[Node]:
+    return [source for source in node.inputs if isinstance(source, Node)]
+
+
+def _deepest(paths: Collection[Path]) -> Path:
+    """The longest of some paths if all others lead to it; else what they have in common."""
+    longest = max(paths, key=len, default=())
+    while any(path[: len(longest)] != longest[: len(path)] for path in paths):
+        longest = longest[:-1]
+    return longest
+
+
+def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
+    """The scope that each path is folded into: the largest scopes are opened, of alike ones all or none.
+
+    >>> layers_of([("net", "up", "norm"), ("net", "up"), ("net", "down")], 2)[("net", "up", "norm")]
+    ('net', 'up')
+    >>> layers_of([("net", "up"), ("net", "down")], 1)[("net", "up")]
+    ('net',)
+    """
+    count = Counter(paths)
+    layer = {path: path[:1] for path in count}
+    while True:
+        size: Counter[Path] = Counter()
+        inner: dict[Path, set[Path]] = {}
+        for path, n in count.items():
+            size[layer[path]] += n
+            inner.setdefault(layer[path], set()).add(path[: len(layer[path]) + 1])
+        deeper = {path: into for path, into in inner.items() if into != {path}}
+        for n in sorted({size[path] for path in deeper}, reverse=True):
+            alike = [path for path in deeper if size[path] == n]
+            if len(inner) + sum(len(deeper[path]) - 1 for path in alike) <= most:
+                layer |= {path: path[: len(at) + 1] for path, at in layer.items() if at in alike}
+                break
+        else:
+            return layer
+
+
+def layer_name(path: Path) -> str:
+    """The name of a layer: that of its module.
+
+    >>> layer_name(("GPT", "blocks[0]")), layer_name(("Sequential", "4")), layer_name(())
+    ('blocks[0]', 'layer 4', '')
+    """
+    name = path[-1] if path else ""
+    return f"layer {name}" if name.isdigit() else name
+
+
+def sections_of(graph: Graph, computed: Mapping[str, Sequence[Node]], most: int = LAYERS) -> dict[str, Section]:
+    """The section of each step of a program: that of most of the nodes that the step computes.
+
+    >>> graph = mg.trace(mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU()), mg.ones(3))
+    >>> sections_of(graph, {"kernel_0": graph.nodes})
+    {'kernel_0': Section(phase='', layer='layer 1')}
+    """
+    paths = paths_of(graph.nodes)
+    split = any(path[:1] in [(phase,) for phase in PHASES] for path in paths.values())
+    modules = {node: path[1:] if split else path for node, path in paths.items()}
+    layers = layers_of(modules.values(), most)
+    found = {}
+    for name, nodes in computed.items():
+        known = Counter(node for node in nodes if node in paths)
+        homes = Counter((paths[node][0] if split else "", layers[modules[node]]) for node in known)
+        (phase, path), _ = homes.most_common(1)[0] if homes else (("", ()), 0)
+        found[name] = Section(phase, layer_name(path))
+    return found
+
+
+def settled(paths: Sequence[Path]) -> list[Path]:
+    """The paths; what lies directly in a phase or in the whole model, beside its modules, has a scope too.
+
+    >>> settled([("update", "up"), ("update",)])
+    [('update', 'up'), ('update', 'the rest')]
+    """
+    outer = {path[:depth] for path in paths for depth in range(1, min(len(path), 3))}
+    return [(*path, REST) if path in outer else path for path in paths]
+
+
+def phased(scene: Scene) -> Scene:
+    """The scene with a scope around each phase, and around the modules in it.  An input lies where it is read."""
+    paths = paths_of([node for box in scene.boxes for node in box.nodes if node.op is not None])
+    if not any(path[:1] == (BACKWARD,) for path in paths.values()):
+        return scene
+    homes = [paths.get(box.nodes[0]) for box in scene.boxes]
+    read: dict[int, list[Path]] = {}
+    for source, target, _ in scene.edges:
+        if homes[target] is not None:
+            read.setdefault(source, []).append(homes[target])  # type: ignore[arg-type]
+    for i, box in enumerate(scene.boxes):
+        if homes[i] is None:
+            users = read.get(i, [box.scope])
+            first = min([path[0] for path in users if path], key=PHASES.index, default="")
+            homes[i] = _common([path for path in users if path[:1] == (first,)])
+    scopes = settled([home or () for home in homes])
+    return Scene(tuple([replace(box, scope=scope) for box, scope in zip(scene.boxes, scopes)]), scene.edges)
+
+
+def _common(paths: Sequence[Path]) -> Path:
+    """The beginning that some paths share."""
+    first = paths[0] if paths else ()
+    while any(path[: len(first)] != first for path in paths):
+        first = first[:-1]
+    return first

@@ -1,0 +1,46 @@
+"""Phases and layers of programs."""
+
+from collections import Counter
+
+import minigrad as mg
+from minigrad.viz.phases import BACKWARD, FORWARD, UPDATE, layers_of, paths_of
+from tests.training import training_step
+
+
+class Net(mg.nn.Module):
+    def __init__(self):
+        self.up, self.down = mg.nn.Linear(3, 4), mg.nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.down(mg.relu(self.up(x)))
+
+
+def graph_of_a_step():
+    net = Net()
+    step = training_step(lambda x: mg.sum(net(x) ** 2), mg.optim.Adam(net.parameters(), lr=0.1))
+    return mg.jit(step).program(mg.ones((5, 3)))
+
+
+def test_every_node_of_a_training_step_has_its_phase():
+    program = graph_of_a_step()
+    for graph in (program.graph, program.optimised):
+        paths = paths_of(graph.nodes)
+        assert set(paths) == set(graph.nodes)
+        phases = Counter(path[0] for path in paths.values())
+        assert set(phases) == {FORWARD, BACKWARD, UPDATE}
+        assert all(paths[node][0] == BACKWARD for node in graph.nodes if node.origin is not None and node.scope == ())
+        assert all(paths[node][0] == FORWARD for node in graph.nodes if node.scope and node.origin is None)
+        modules = {path[:3] for path in paths.values()}
+        assert {(phase, "Net", name) for phase in phases for name in ("up", "down")} <= modules
+
+
+def test_a_single_phase_is_not_named():
+    with mg.no_grad():
+        paths = paths_of(mg.trace(Net(), mg.ones((5, 3))).nodes)
+    assert {path[:1] for path in paths.values()} == {("Net",)}
+
+
+def test_layers_that_are_alike_are_opened_together():
+    paths = [("net", f"block {i}", part) for i in range(4) for part in ("a", "b")] + [("net", "head")]
+    assert set(layers_of(paths, 6).values()) == {("net", f"block {i}") for i in range(4)} | {("net", "head")}
+    assert set(layers_of(paths, 3).values()) == {("net",)}
