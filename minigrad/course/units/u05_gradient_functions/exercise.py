@@ -21,6 +21,7 @@ FITTING = {  # the common mistakes that a rule of arrays can make too
     "swapped", "without_g", "swapped_without_g", "first_only", "last_only", "value", "times_out", "rule_of_a_sum",
     "nothing_returned",
 }
+OF_ONE_INPUT = {"without_g", "value", "times_out", "rule_of_a_sum", "nothing_returned"}
 
 
 class ArrayRule(GradientTask):
@@ -73,6 +74,7 @@ class SigmoidGrad(ArrayRule):
     points = 0
     minutes = 5
     outcome = "rule"
+    mistakes = tuple([known for known in ArrayRule.mistakes if known.name in OF_ONE_INPUT])
     otherwise = "the slope of the sigmoid is out · (1 − out), and y changes g times as fast as out"
     hints = {
         "without_g": "g is missing: out · (1 − out) is how fast the output changes, and y changes g times as fast",
@@ -210,6 +212,14 @@ class AddGrad(ArrayRule):
         yield self.drawn(draw, (3, 3), (3,))
         yield self.drawn(draw, (3, 3), (3, 1))
 
+    @mistake("right for rows, columns and equal shapes. b may also be one number, of shape (): add all of g")
+    def no_number(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return plain(g), plain(g).sum(0) if b.ndim == 0 else summed(g, b.shape)
+
+    @mistake("you add all of g wherever b was repeated. Each number of b gets only the places where it was used")
+    def all_where_repeated(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return plain(g), plain(g) if b.shape == g.shape else plain(g).sum()
+
     @mistake("right for a row. A column (n, 1) is repeated to the right: sum over axis 1, and keep the axis")
     def rows_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g) if b.shape == g.shape else plain(g).sum(0)
@@ -222,10 +232,6 @@ class AddGrad(ArrayRule):
     def all_of_it(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g).sum()
 
-    @mistake("you add all of g wherever b was repeated. Each number of b gets only the places where it was used")
-    def all_where_repeated(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return plain(g), plain(g) if b.shape == g.shape else plain(g).sum()
-
     @mistake("right for rows and numbers. In a column (n, 1) the axis 1 was repeated: keepdims=True keeps the axis")
     def leading_axes_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), summed(g, b.shape) if b.ndim < g.ndim else plain(g)
@@ -234,10 +240,6 @@ class AddGrad(ArrayRule):
     def axis_dropped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         found = summed(g, b.shape)
         return plain(g), found[:, 0] if b.ndim == 2 and b.shape[1] == 1 else found
-
-    @mistake("right for rows, columns and equal shapes. b may also be one number, of shape (): add all of g")
-    def no_number(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return plain(g), plain(g).sum(0) if b.ndim == 0 else summed(g, b.shape)
 
     @mistake("you summed over the wrong axis: a row is repeated downwards, axis 0; a column to the right, axis 1")
     def other_axis(self, g: Any, out: Any, a: Any, b: Any) -> Any:
@@ -267,7 +269,7 @@ class MatmulGrad(ArrayRule):
     otherwise = "∂a has the shape of a. Which product of g and b, one of them transposed (.T), has that shape?"
     hints = {
         "swapped": "swapped: the gradient of a comes first, and has the shape of a",
-        "without_g": "g is missing: you have used ones in its place, or only the sums of rows and columns",
+        "without_g": "g is missing: ones stand in its place. Multiply by g as matrices, and look at the shapes",
         "value": "that is the product itself. Each gradient is a matrix product of g and the other input",
         "times_out": "that multiplies g by the output. The gradient of a needs g and b, the gradient of b needs a and g",
         "rule_of_a_sum": "that is the rule of a sum. Here ∂a is a product of g and b, with the shape of a",
@@ -296,10 +298,6 @@ class MatmulGrad(ArrayRule):
     @mistake("these are the other inputs themselves. Each has to be multiplied by g so that the shapes come out")
     def plain_inputs(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(b.T), plain(a.T)
-
-    @mistake("without g: how fast out changes. Multiply by g as matrices, g @ ... for a, ... @ g for b")
-    def sums(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return np.ones(a.shape) * plain(b).sum(1), np.ones(b.shape) * plain(a).sum(0)[:, None]
 
 
 @UNIT.task

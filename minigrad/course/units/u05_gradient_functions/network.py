@@ -23,12 +23,10 @@ class Network(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = nn.Linear(64, HIDDEN, bias=False), nn.Linear(HIDDEN, 10, bias=False)
-        self.row, self.last = nn.Parameter(asarray(np.zeros(HIDDEN, "f"))), nn.Parameter(asarray(np.zeros(10, "f")))
+        self.first, self.second = nn.Linear(64, HIDDEN), nn.Linear(HIDDEN, 10)
 
     def forward(self, images: Any) -> Any:
-        hidden = maximum(images @ self.first.weight.T + self.row, 0.0)
-        return sigmoid(hidden @ self.second.weight.T + self.last)
+        return sigmoid(self.second(maximum(self.first(images), 0.0)))
 
 
 def train() -> Flipbook:
