@@ -136,7 +136,7 @@ course.check("maximum_grad", hidden=True)
 # ## 6 · All four in the engine
 #
 # A network that reads digits needs just these operations: `hidden = maximum(images @ W + row, 0)`, then `sigmoid(hidden @ V + last)`. Inside of this `with`, minigrad uses
-# your four rules instead of its own. The picture shows the loss of each of 60 steps, and 360 other digits, before and after.
+# your four rules instead of its own. The picture shows the loss of each of 80 steps, and 360 other digits, before and after.
 
 # %% name="network"
 with (

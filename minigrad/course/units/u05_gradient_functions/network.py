@@ -14,7 +14,7 @@ from ....ops.elementwise import maximum, sigmoid
 from ....viz.drawing import Axes, Drawing
 from ....viz.flipbook import Flipbook, Page
 
-STEPS, HIDDEN, RATE, SEED = 60, 32, 0.02, 0
+STEPS, HIDDEN, RATE, SEED = 80, 32, 1.0, 0
 COLUMNS, TILE = 30, 15.0  # of the wall of test digits
 
 
@@ -35,7 +35,7 @@ def train() -> Flipbook:
     inputs, targets = asarray(images.reshape(-1, 64)), asarray(np.eye(10, dtype="f")[labels])
     random.seed(SEED)
     network = Network()
-    optimizer, losses = optim.Adam(network.parameters(), lr=RATE), []
+    optimizer, losses = optim.SGD(network.parameters(), lr=RATE), []
     read = [_read(network, shown)]
     with np.errstate(all="ignore"):  # with a wrong rule the numbers may overflow
         for _ in range(STEPS):
