@@ -191,39 +191,36 @@ CELL = 26.0
 
 
 def _matrix(sketch: Sketch, x: float, y: float, rows: int, columns: int, name: str, look: str) -> Box:
-    """A matrix around (x, y), with its name in it and its shape below."""
+    """A matrix around (x, y), with its name above it and its shape below."""
     high, wide = rows * CELL, columns * CELL
     box = sketch.cells(x - wide / 2, y - high / 2, [[""] * columns] * rows, look, size=CELL)
-    sketch.label(x, y, name, bold=True, size=SMALL + 2)
+    sketch.label(x, y - high / 2 - 16, name, bold=True)
     sketch.label(x, y + high / 2 + 18, f"({rows}, {columns})", size=SMALL, fill="quiet")
     return box
 
 
 def product() -> Sketch:
     """A product of matrices, and the question which product is the gradient of W."""
-    sketch = Sketch(800, 280)
-    _matrix(sketch, 90, 70, 4, 3, "X", "value")
-    _matrix(sketch, 220, 70, 3, 2, "W", "leaf")
-    _matrix(sketch, 350, 70, 4, 2, "out", "value")
-    _matrix(sketch, 350, 210, 4, 2, "g", "gradient")
-    sketch.label(156, 70, "@", bold=True)
-    sketch.label(286, 70, "=", bold=True)
-    _matrix(sketch, 520, 130, 3, 2, "∂W", "gradient")
-    sketch.label(590, 130, "=", bold=True)
-    sketch.label(690, 130, "? @ ?", size=LARGE, bold=True, fill="back")
+    sketch = Sketch(800, 190)
+    for x, rows, columns, name, look in ((60, 4, 3, "X", "value"), (180, 3, 2, "W", "leaf"), (300, 4, 2, "out", "value"),
+                                         (400, 4, 2, "g", "gradient"), (560, 3, 2, "∂W", "gradient")):
+        _matrix(sketch, x, 96, rows, columns, name, look)
+    for x, sign in ((126, "@"), (244, "="), (626, "=")):
+        sketch.label(x, 96, sign, bold=True)
+    sketch.label(716, 96, "? @ ?", size=LARGE, bold=True, fill="back")
     return sketch
 
 
 def product_answer() -> Sketch:
     """X turned, times g."""
     sketch = Sketch(800, 200)
-    _matrix(sketch, 160, 90, 3, 2, "∂W", "gradient")
-    sketch.label(230, 90, "=", bold=True)
-    _matrix(sketch, 330, 90, 3, 4, "X.T", "value")
-    sketch.label(430, 90, "@", bold=True)
-    _matrix(sketch, 510, 90, 4, 2, "g", "gradient")
-    sketch.label(600, 90, "4 meets 4", anchor="start", fill="good", bold=True)
-    sketch.label(600, 122, "3 and 2 remain", anchor="start", fill="good", bold=True)
+    _matrix(sketch, 160, 100, 3, 2, "∂W", "gradient")
+    sketch.label(230, 100, "=", bold=True)
+    _matrix(sketch, 330, 100, 3, 4, "X.T", "value")
+    sketch.label(430, 100, "@", bold=True)
+    _matrix(sketch, 510, 100, 4, 2, "g", "gradient")
+    sketch.label(600, 84, "4 meets 4", anchor="start", fill="good", bold=True)
+    sketch.label(600, 116, "3 and 2 remain", anchor="start", fill="good", bold=True)
     return sketch
 
 

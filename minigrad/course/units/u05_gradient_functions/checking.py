@@ -14,6 +14,9 @@ from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 
 
+VERDICT = "return the largest difference itself, a number, not whether it is small"
+
+
 class Operation(NamedTuple):
     """An operation of a vector, its gradient rule, a wrong rule, and what is wrong with it."""
 
@@ -81,7 +84,9 @@ class GradCheck(FunctionTask):
         return super().check(careful, rounds)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
-        if isinstance(yours, bool | np.bool_) or np.ndim(yours) or not isinstance(yours, int | float | np.number):
+        if isinstance(yours, bool | np.bool_):
+            raise Wrong(self.name, f"it returned {yours}", VERDICT)
+        if np.ndim(yours) or not isinstance(yours, int | float | np.number):
             return f"it returned {written(yours)}, not the largest difference as one number"
         right = self.right(*args)
         if abs(yours - right) <= 1e-3 * (1 + right):
@@ -166,7 +171,7 @@ class GradCheck(FunctionTask):
         one, two = self.both(f, rule, x, g)
         return np.abs(one - two)
 
-    @mistake("return the largest difference itself, a number, not whether it is small")
+    @mistake(VERDICT)
     def verdict(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         return self.right(f, rule, x, g) < 1e-4
 

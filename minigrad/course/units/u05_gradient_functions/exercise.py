@@ -11,8 +11,9 @@ import numpy as np
 from ....core.dtypes import float64
 from ....core.tensor import Tensor
 from ....ops.creation import asarray
+from ....support.errors import ConversionError, ShapeError
 from ...compare import Difference, difference, plain
-from ...feedback import written
+from ...feedback import Wrong, place, written
 from ...tasks import ROUNDS, GradientTask, Mistake, ValueTask, mistake
 from .about import UNIT
 from .network import train
@@ -22,6 +23,13 @@ FITTING = {  # the common mistakes that a rule of arrays can make too
     "nothing_returned",
 }
 OF_ONE_INPUT = {"without_g", "value", "times_out", "rule_of_a_sum", "nothing_returned"}
+
+
+ADVICE = {  # a part of an error of minigrad -> the hint
+    "is ambiguous": "`if`, `max` and `and` decide once for all places. Multiply by (a > b) instead: 1 where it is true",
+    "do not go together": "p @ q needs as many columns of p as rows of q: write down the shapes of g, a and b, and turn one",
+    "do not broadcast": "`*` and `+` work place by place, on equal shapes. The matrix product is `@`",
+}
 
 
 class ArrayRule(GradientTask):
@@ -36,7 +44,14 @@ class ArrayRule(GradientTask):
         return array(draw, out.shape), out, *inputs
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        return super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
+        try:
+            return super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
+        except (ShapeError, ConversionError) as error:
+            first = str(error).partition("\n")[0]
+            hint = next((words for part, words in ADVICE.items() if part in first), None)
+            if hint is None:
+                raise
+            raise Wrong(self.name, "\n".join([f"stopped with {first}", *place(error)]), hint) from None
 
     def wrong(self, known: Mistake) -> Any:
         return in_brackets(super().wrong(known)) if len(self.inputs()) == 1 else super().wrong(known)
@@ -364,6 +379,10 @@ class MaximumGrad(ArrayRule):
     @mistake("right where a and b differ. At a tie neither gets anything: add a part for a == b")
     def tie_to_none(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, 0, 0)
+
+    @mistake("in your rule the smaller input gets g. The output follows the larger one, so the larger one gets g")
+    def smaller(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return self.shares(g, b, a, 0, 0)
 
     @mistake("right where a and b differ. At a tie you share equally. The shares of your rule are in the task")
     def tie_in_halves(self, g: Any, out: Any, a: Any, b: Any) -> Any:
