@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from lectures.drawn import LARGE, SMALL, Box, Point, Sketch
 
@@ -113,7 +114,7 @@ def _relay(numbers: Sequence[str]) -> Sketch:
     sketch = Sketch(800, 190)
     places = (("x", 60, "leaf"), ("3 · x", 250, "plain"), ("tanh", 480, "plain"), ("y = 0.6", 720, "value"))
     boxes = [sketch.box(x, 90, name, look, width=110 if x > 60 else 70) for name, x, look in places]
-    for i, (one, two) in enumerate(zip(boxes, boxes[1:])):
+    for i, (one, two) in enumerate(pairwise(boxes)):
         sketch.arrow(one, two, bend=34)
         if numbers[i]:
             sketch.arrow(two, one, numbers[i], bend=34, colour="back", new=numbers[i] != "?")
@@ -202,8 +203,10 @@ def _matrix(sketch: Sketch, x: float, y: float, rows: int, columns: int, name: s
 def product() -> Sketch:
     """A product of matrices, and the question which product is the gradient of W."""
     sketch = Sketch(800, 190)
-    for x, rows, columns, name, look in ((60, 4, 3, "X", "value"), (180, 3, 2, "W", "leaf"), (300, 4, 2, "out", "value"),
-                                         (400, 4, 2, "g", "gradient"), (560, 3, 2, "∂W", "gradient")):
+    for x, rows, columns, name, look in (
+        (60, 4, 3, "X", "value"), (180, 3, 2, "W", "leaf"), (300, 4, 2, "out", "value"), (400, 4, 2, "g", "gradient"),
+        (560, 3, 2, "∂W", "gradient"),
+    ):
         _matrix(sketch, x, 96, rows, columns, name, look)
     for x, sign in ((126, "@"), (244, "="), (626, "=")):
         sketch.label(x, 96, sign, bold=True)
@@ -282,7 +285,8 @@ def _steps(known: bool) -> Sketch:
         sketch.label(300, y, f"h = {power}", anchor="end", bold=True)
         if known:
             bar = sketch.bar(320, y, 26 * digits, "leaf" if digits == 11 else "wrong", height=40)
-            sketch.label(bar.right[0] + 12, y, f"{digits} digit{'s' if digits > 1 else ''} right", anchor="start", bold=True)
+            right = "1 digit right" if digits == 1 else f"{digits} digits right"
+            sketch.label(bar.right[0] + 12, y, right, anchor="start", bold=True)
         else:
             sketch.label(324, y, "?", anchor="start", size=LARGE, bold=True, fill="back")
     return sketch

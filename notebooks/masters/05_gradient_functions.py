@@ -17,8 +17,6 @@
 # Do [05 · Gradient functions](../05_gradient_functions.ipynb) first. Here you write the rules, for arrays of numbers, and they run in the engine.
 
 # %% name="begin"
-import numpy as np
-
 import minigrad as mg
 from minigrad import course
 
@@ -159,7 +157,16 @@ picture
 # number. Here `f(x)` is an operation of one NumPy array x, and `rule(g, f(x), x)` is its rule.
 #
 # For each place i of x: nudge `x[i]` alone by h = 1e-5, up and down. Each time compute f. Multiply the change of f by g, and add all its places
-# (`np.sum`): that is how much the final number changes. Divide by 2h. (The number i of the rule's result should be the same.) `x.copy()` makes a copy.
+# (`np.sum`): that is how much the final number changes. Divide by 2h. (The number i of the rule's result should be the same.) A copy
+# leaves x as it was:
+
+# %% name="copies"
+import numpy as np
+
+x = np.array([1.0, 2.0, 3.0])
+nudged = x.copy()
+nudged[1] += 0.5
+print(x, nudged, np.sum(nudged - x))
 
 # %% nbgrader={"grade": false, "grade_id": "gradcheck", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def gradcheck(f, rule, x, g):

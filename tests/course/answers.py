@@ -43,7 +43,7 @@ ANSWERS = [
     Answer("add_grad", "def add_grad(g, out, a, b):\n    return g, g.sum(0)", "axis 0 always", TRIED),
     Answer("add_grad", "def add_grad(g, out, a, b):\n    return g, g.sum()", "to one number", TRIED),
     Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return b.T, a.T", "multiplied by g", TRIED),
-    Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "The matrix product is `@`", TRIED),
+    Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
     Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
     Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
 ]

@@ -619,10 +619,12 @@ CHECKS = {
         "        z[i] += h\n        big = max(big, abs(r[i] - ((f(z) - y) * g).sum() / h))\n    return big", "✓"),
     "far from one side": (
         "h, y = 0.1, f(x)\n    r = rule(g, y, x)\n    big = 0\n    for i in range(len(x)):\n        z = x.copy()\n"
-        "        z[i] += h\n        big = max(big, abs(r[i] - ((f(z) - y) * g).sum() / h))\n    return big", "h = 1e-5"),
+        "        z[i] += h\n        big = max(big, abs(r[i] - ((f(z) - y) * g).sum() / h))\n    return big",
+        "h = 1e-5"),
     "leaves its nudges": (
         "big = 0\n    for i in range(len(x)):\n        y = f(x)\n        x[i] += 1e-6\n"
-        "        big = max(big, abs(rule(g, y, x)[i] - ((f(x) - y) * g).sum() / 1e-6))\n    return big", "nudge a copy"),
+        "        big = max(big, abs(rule(g, y, x)[i] - ((f(x) - y) * g).sum() / 1e-6))\n    return big",
+        "nudge a copy"),
     "all together": (
         "h = 1e-6\n    n = (f(x + h) - f(x - h)) * g / (2 * h)\n    return abs(rule(g, f(x), x) - n).max()",
         "nudge x[i] alone"),

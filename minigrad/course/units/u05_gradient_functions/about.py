@@ -22,9 +22,9 @@ UNIT = Unit(
     misconceptions=(
         Misconception(
             "Formulas of the same function have the same gradient, because the engine differentiates the function.",
-            "Filed as bugs: https://github.com/jax-ml/jax/issues/37821, https://github.com/pytorch/pytorch/issues/184572. "
-            "S. Kakade, J. Lee: Provably correct automatic subdifferentiation for qualified programs (2018), "
-            "https://arxiv.org/abs/1809.08530",
+            "Filed as bugs: https://github.com/jax-ml/jax/issues/37821, "
+            "https://github.com/pytorch/pytorch/issues/184572. S. Kakade, J. Lee: Provably correct automatic "
+            "subdifferentiation for qualified programs (2018), https://arxiv.org/abs/1809.08530",
             "same_function",
         ),
         Misconception(

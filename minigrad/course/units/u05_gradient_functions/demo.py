@@ -23,7 +23,7 @@ class SameFunction(Prediction):
     def explained(self) -> str:
         return "both relus are at their kink, where the rule of relu returns 0. 0 − (−0) is 0."
 
-    @mistake("that is the slope of the function. But the engine never sees the function: it applies a rule to each relu")
+    @mistake("that is the slope of the function. But the engine never sees the function: each relu has its rule")
     def slope(self) -> float:
         return 1
 
@@ -116,7 +116,7 @@ class Chained(Prediction):
     name = "chained"
     outcome = "chain"
     example = "0.5"
-    otherwise = "two rules, one after the other: tanh passes 1 · (1 − 0.36) to h, and the product passes 3 times this to x"
+    otherwise = "two rules, one after the other: tanh passes 1 · (1 − 0.36) to h, the product 3 times this to x"
 
     def right(self) -> float:
         return 1.92

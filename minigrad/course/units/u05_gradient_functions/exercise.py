@@ -27,7 +27,7 @@ OF_ONE_INPUT = {"without_g", "value", "times_out", "rule_of_a_sum", "nothing_ret
 
 ADVICE = {  # a part of an error of minigrad -> the hint
     "is ambiguous": "`if`, `max` and `and` decide once for all places. Multiply by (a > b) instead: 1 where it is true",
-    "do not go together": "p @ q needs as many columns of p as rows of q: write down the shapes of g, a and b, and turn one",
+    "do not go together": "p @ q needs as many columns of p as rows of q: write down the shapes, and turn one",
     "do not broadcast": "`*` and `+` work place by place, on equal shapes. The matrix product is `@`",
 }
 
@@ -149,8 +149,8 @@ class BiasGradient(ValueTask):
 
     def text(self) -> str:
         return (
-            "X has 2 rows and 3 columns, b has 3 numbers, and `out = X + b` adds b to each row of X. The gradient of out "
-            f"is `g = {self.g}`. **What is the gradient of b?** Three numbers, without running anything."
+            "X has 2 rows and 3 columns, b has 3 numbers, and `out = X + b` adds b to each row of X. The gradient of "
+            f"out is `g = {self.g}`. **What is the gradient of b?** Three numbers, without running anything."
         )
 
     def right(self) -> list[int]:
@@ -286,7 +286,7 @@ class MatmulGrad(ArrayRule):
         "swapped": "swapped: the gradient of a comes first, and has the shape of a",
         "without_g": "g is missing: ones stand in its place. Multiply by g as matrices, and look at the shapes",
         "value": "that is the product itself. Each gradient is a matrix product of g and the other input",
-        "times_out": "that multiplies g by the output. The gradient of a needs g and b, the gradient of b needs a and g",
+        "times_out": "that multiplies g by the output. ∂a is made of g and b, and ∂b of a and g",
         "rule_of_a_sum": "that is the rule of a sum. Here ∂a is a product of g and b, with the shape of a",
     }
 
@@ -327,7 +327,7 @@ class MaximumGrad(ArrayRule):
     otherwise = "three cases, place by place: a is larger, b is larger, both are equal. `a > b` is 1 where it is true"
     hints = {
         "swapped": "swapped: the larger input gets g, because the output is this input",
-        "without_g": "g is missing: the shares 1 and 0 say which input the output follows, and y changes g times as fast",
+        "without_g": "g is missing: 1 and 0 say which input the output follows, and y changes g times as fast",
         "rule_of_a_sum": "that passes g to both. Only the larger input changes the output",
         "value": "that is the larger number itself. The rule returns how much of g each input gets",
         "times_out": "that multiplies g by the output. The output changes as fast as the larger input: the slope is 1",
@@ -338,10 +338,10 @@ class MaximumGrad(ArrayRule):
 
     def text(self) -> str:
         return (
-            "`out = maximum(a, b)` is the larger of two, place by place. Write `maximum_grad(g, out, a, b)`. Where a and b "
-            "are equal, the function has a kink, and no slope is right. You are the author of the rule, and you decide: "
-            f"**at a tie, a gets {self.share:g} of g, and b gets {1 - self.share:g} of g.** a, b and g are arrays, so `if` "
-            "does not work: it would be one decision for all places."
+            "`out = maximum(a, b)` is the larger of two, place by place. Write `maximum_grad(g, out, a, b)`. Where a "
+            "and b are equal (a *tie*), the function has a kink, and no slope is right: the author of the rule "
+            f"decides. You are the author: **at a tie, a gets {self.share:g} of g, and b gets {1 - self.share:g} of "
+            "g.** a, b and g are arrays, so `if` does not work: it would be one decision for all places."
         )
 
     def given(self) -> dict[str, Any]:

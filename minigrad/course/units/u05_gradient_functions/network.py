@@ -66,8 +66,8 @@ def _drawn(losses: list[float], images: Any, answers: Any, read: list[Any]) -> D
     for half, name in enumerate(("before", "after")):
         left, right = half * (wide + 40), int((read[half] == answers).sum())
         drawing.heading(left, 186, f"{name} the training: {right} of {len(answers)} right, the others framed")
-        for i, image in enumerate(images):
-            _digit(drawing, left + i % COLUMNS * TILE, 194 + i // COLUMNS * TILE, image, bool(read[half][i] != answers[i]))
+        for i, (image, wrong) in enumerate(zip(images, read[half] != answers)):
+            _digit(drawing, left + i % COLUMNS * TILE, 194 + i // COLUMNS * TILE, image, bool(wrong))
     return drawing
 
 

@@ -13,7 +13,6 @@ from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 
-
 VERDICT = "return the largest difference itself, a number, not whether it is small"
 
 
@@ -34,7 +33,8 @@ def _softmax(x: Any) -> Any:
 OPERATIONS = (
     Operation("x * x", lambda x: x * x, lambda g, out, x: g * 2 * x, lambda g, out, x: 2 * x,
               "it forgets g. With g = 1 it would look right"),
-    Operation("softmax(x)", _softmax, lambda g, out, x: out * (g - (g * out).sum()), lambda g, out, x: g * out * (1 - out),
+    Operation("softmax(x)", _softmax, lambda g, out, x: out * (g - (g * out).sum()),
+              lambda g, out, x: g * out * (1 - out),
               "it forgets that each number of x changes every number of the output"),
     Operation("x - x.mean()", lambda x: x - x.mean(), lambda g, out, x: g - g.mean(), lambda g, out, x: g,
               "it forgets that the mean depends on x too"),
@@ -119,7 +119,7 @@ class GradCheck(FunctionTask):
         one, two = self.both(f, rule, x, g)
         return furthest(one, 2 * two)
 
-    @mistake("your measured slopes are nearly 0: write / (2 * h) with brackets. An h far below 1e-5 is lost in rounding")
+    @mistake("your measured slopes are nearly 0: write / (2 * h) with brackets. An h far below 1e-5 is rounded away")
     def brackets(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return furthest(one, two * 1e-10)
@@ -139,7 +139,7 @@ class GradCheck(FunctionTask):
         one, two = self.both(f, rule, x, g)
         return float(np.abs(one - two).sum())
 
-    @mistake("that is the mean of the differences. A rule that is wrong in one place of many is still wrong: the largest")
+    @mistake("that is the mean. A rule that is wrong in one place of many is still wrong: return the largest")
     def mean(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return float(np.abs(one - two).mean())
@@ -199,8 +199,9 @@ class WrongRule(ValueTask):
     def text(self) -> str:
         listed = "; ".join(f"{letter}: `{each.code}`" for letter, each in self.operations.items())
         return (
-            f"Five operations of three numbers, each with a gradient rule. {listed}. **One rule is wrong. Which, and what "
-            f"does your gradcheck return for it**, at `x = {self.x.tolist()}`? (g is `task.g(letter)`.) Two decimals."
+            f"Five operations of three numbers, each with a gradient rule. {listed}. **One rule is wrong. Which, and "
+            f"what does your gradcheck return for it**, at `x = {self.x.tolist()}`? "
+            "(g is `task.g(letter)`.) Two decimals."
         )
 
     def given(self) -> dict[str, Any]:
@@ -242,7 +243,7 @@ class WrongRule(ValueTask):
             problem = f"the rule of {letter}, {self._at(letter).code}, is right"
             hint = f'gradcheck(task.f("{letter}"), task.rule("{letter}"), task.x, task.g("{letter}")) should be near 0'
             raise Wrong(self.name, problem, hint)
-        if abs(float(number) - largest) > 0.011:
+        if abs(float(number or 0) - largest) > 0.011:
             hint = "give the number that your gradcheck returns, at task.x and with task.g(letter)"
             raise Wrong(self.name, f"{letter} is the wrong rule, but {number:g} is not its largest difference", hint)
         return self.explained()
