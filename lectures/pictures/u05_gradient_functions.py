@@ -60,19 +60,27 @@ def cover() -> Sketch:
     return sketch
 
 
-def zeros() -> Sketch:
-    """What each rule returns at x = 0."""
+def _graph(numbers: Sequence[str]) -> Sketch:
+    """y and its four operations, with what each passes back."""
     sketch = Sketch(800, 250)
     x, minus = sketch.box(740, 130, "x = 0", "leaf", width=100), sketch.box(560, 200, "−x", width=80)
     one, two = sketch.box(390, 60, "relu", width=100), sketch.box(390, 200, "relu", width=100)
     y = sketch.box(190, 130, "−", width=60)
     ending = sketch.box(60, 130, "y", "gradient", width=60)
-    sketch.arrow(ending, y, "1", colour="back")
-    sketch.arrow(y, one, "1", colour="back")
-    sketch.arrow(y, two, "−1", colour="back")
-    sketch.arrow(one, x, "0", colour="bad")
-    sketch.arrow(two, minus, "0", colour="bad")
-    sketch.arrow(minus, x, "0", colour="back")
+    ways = ((ending, y), (y, one), (y, two), (one, x), (two, minus), (minus, x))
+    for (start, end), number, kink in zip(ways, numbers, (False, False, False, True, True, False)):
+        sketch.arrow(start, end, number, colour="bad" if kink and number == "0" else "back")
+    return sketch
+
+
+def operations() -> Sketch:
+    """The backward pass meets four operations."""
+    return _graph(("1", "1", "−1", "?", "?", ""))
+
+
+def zeros() -> Sketch:
+    """What each rule returns at x = 0."""
+    sketch = _graph(("1", "1", "−1", "0", "0", "0"))
     sketch.label(390, 16, "the rule of relu at 0: 0", size=SMALL, fill="bad")
     return sketch
 

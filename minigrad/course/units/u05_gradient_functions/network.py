@@ -57,17 +57,17 @@ def _read(network: Network, images: Any) -> Any:
 
 def _drawn(losses: list[float], images: Any, answers: Any, read: list[Any]) -> Drawing:
     """The loss of each step; below it all test digits twice, with those that are read wrongly framed."""
-    wide = COLUMNS * TILE
-    drawing = Drawing(2 * wide + 40, 200 + len(images) // COLUMNS * TILE)
+    wide, wall = COLUMNS * TILE, len(images) // COLUMNS * TILE
+    drawing = Drawing(wide, 130 + 2 * (wall + 34))
     drawing.heading(40, 12, "the loss, step by step")
     finite = [each for each in losses if np.isfinite(each)] or [1.0]
-    axes = Axes(drawing, (0, 20, drawing.width, 140), (1, STEPS), (0, max(finite)))
+    axes = Axes(drawing, (0, 20, wide, 100), (1, STEPS), (0, max(finite)))
     axes.curve([(float(i), each) for i, each in enumerate(losses, 1)], "back", thick=2.4)
     for half, name in enumerate(("before", "after")):
-        left, right = half * (wide + 40), int((read[half] == answers).sum())
-        drawing.heading(left, 186, f"{name} the training: {right} of {len(answers)} right, the others framed")
+        top, right = 146 + half * (wall + 34), int((read[half] == answers).sum())
+        drawing.heading(0, top, f"{name} the training: {right} of {len(answers)} right, the others framed")
         for i, (image, wrong) in enumerate(zip(images, read[half] != answers)):
-            _digit(drawing, left + i % COLUMNS * TILE, 194 + i // COLUMNS * TILE, image, bool(wrong))
+            _digit(drawing, i % COLUMNS * TILE, top + 10 + i // COLUMNS * TILE, image, bool(wrong))
     return drawing
 
 
