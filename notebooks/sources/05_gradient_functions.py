@@ -15,7 +15,7 @@
 # # 05 · Gradient functions
 #
 # An engine contains no calculus. For each operation it has a **gradient function**, also called a *rule*, which a person wrote. This notebook puts single
-# operations on a bench, and asks what their rules need, what they return, and what they return where nobody can say. You need
+# operations on a bench, and asks what their rules need, what they return, and what they return where no answer is right. You need
 # [unit 00](00_start.ipynb): a gradient ∂x says how many times as fast as x the one final number y grows.
 
 # %% name="setup"

@@ -569,6 +569,8 @@ FOUR_RULES = {
     "the slope by the exponential": ("sigmoid_grad(g, out, x)", "return g * mg.exp(-x) / (1 + mg.exp(-x)) ** 2", "✓"),
     "in brackets": ("sigmoid_grad(g, out, x)", "return (g * out * (1 - out),)", "✓"),
     "with PyTorch's names": ("sigmoid_grad(g, out, x)", "return g * torch.sigmoid(x)", "NameError"),
+    "multiplied without a sign": ("sigmoid_grad(g, out, x)", "return g * out(1 - out)", "write the sign"),
+    "summed": ("sigmoid_grad(g, out, x)", "return (g * out * (1 - out)).sum()", "no sum"),
     "the slope of the input": ("sigmoid_grad(g, out, x)", "return g * x * (1 - x)", "uses the output"),
     "the value": ("sigmoid_grad(g, out, x)", "return g * out", "one factor is missing"),
     "sums a row, and a column without its axis": (
@@ -588,6 +590,14 @@ FOUR_RULES = {
     ),
     "one gradient": ("add_grad(g, out, a, b)", "return g", "Return the gradient of b too"),
     "torch's sum_to_size": ("add_grad(g, out, a, b)", "return g, g.sum_to_size(b.shape)", "sum_to_size"),
+    "torch's dim": ("add_grad(g, out, a, b)", "return g, g.sum(dim=0)", "g.sum(axis=0)"),
+    "torch's keepdim": ("add_grad(g, out, a, b)", "return g, g.sum(0, keepdim=True)", "with an s"),
+    "reshapes": ("add_grad(g, out, a, b)", "return g, g.reshape(b.shape)", "reshape adds nothing"),
+    "ones": ("add_grad(g, out, a, b)", "return 1, 1", "g is missing"),
+    "a product": ("add_grad(g, out, a, b)", "return g * b, g * a", "the rule of a product"),
+    "torch's t": ("matmul_grad(g, out, a, b)", "return g @ b.t(), a.t() @ g", ".T, without brackets"),
+    "the inputs": ("matmul_grad(g, out, a, b)", "return b, a", "without g"),
+    "which": ("maximum_grad(g, out, a, b)", "return a > b, b > a", "g is missing"),
     "place by place": ("matmul_grad(g, out, a, b)", "return g * b.T, a.T * g", "The matrix product is `@`"),
     "the wrong side": ("matmul_grad(g, out, a, b)", "return b.T @ g, g @ a.T", "write down the shapes"),
     "not turned": ("matmul_grad(g, out, a, b)", "return g @ b, a @ g", "write down the shapes"),
@@ -628,6 +638,12 @@ CHECKS = {
     "all together": (
         "h = 1e-6\n    n = (f(x + h) - f(x - h)) * g / (2 * h)\n    return abs(rule(g, f(x), x) - n).max()",
         "nudge x[i] alone"),
+    "goes over the numbers": ("for i in x:\n        x.copy()[i] += 1", "for i in range(len(x))"),
+    "returns the slopes": ("return (f(x + 1e-5) - f(x - 1e-5)) / 2e-5", "one number"),
+    "number by number": (
+        "h, big = 1e-5, 0\n    for i in range(len(x)):\n        u, d = x.copy(), x.copy()\n        u[i] += h\n"
+        "        d[i] -= h\n        n = (f(u)[i] - f(d)[i]) * g[i] / (2 * h)\n"
+        "        big = max(big, abs(rule(g, f(x), x)[i] - n))\n    return big", "a single number"),
     "says whether": ("return True", "not whether it is small"),
     "returns after the first": (
         "for i in range(len(x)):\n        u, d = x.copy(), x.copy()\n        u[i] += 1e-5\n        d[i] -= 1e-5\n"

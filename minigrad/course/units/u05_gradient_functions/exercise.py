@@ -28,6 +28,11 @@ OF_ONE_INPUT = {"without_g", "value", "times_out", "rule_of_a_sum", "nothing_ret
 ADVICE = {  # a part of an error of minigrad -> the hint
     "is ambiguous": "`if`, `max` and `and` decide once for all places. Multiply by (a > b) instead: 1 where it is true",
     "do not go together": "p @ q needs as many columns of p as rows of q: write down the shapes, and turn one",
+    "argument 'dim'": "minigrad has NumPy's names: g.sum(0) or g.sum(axis=0), and keepdims=True",
+    "argument 'keepdim'": "minigrad has NumPy's names: keepdims=True, with an s",
+    "attribute 't": "a matrix is transposed by .T, without brackets",
+    "not callable": "to multiply, write the sign: out * (...)",
+    "do not fit into shape": "reshape adds nothing: sum g over the axis along which b was repeated",
     "do not broadcast": "`*` and `+` work place by place, on equal shapes. The matrix product is `@`",
 }
 
@@ -46,7 +51,7 @@ class ArrayRule(GradientTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         try:
             return super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
-        except (ShapeError, ConversionError) as error:
+        except (ShapeError, ConversionError, TypeError, AttributeError) as error:
             first = str(error).partition("\n")[0]
             hint = next((words for part, words in ADVICE.items() if part in first), None)
             if hint is None:
@@ -55,6 +60,10 @@ class ArrayRule(GradientTask):
 
     def wrong(self, known: Mistake) -> Any:
         return in_brackets(super().wrong(known)) if len(self.inputs()) == 1 else super().wrong(known)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        given = [written(each) if each.ndim < 2 else f"shape {each.shape}" for each in args]
+        return f"{self.name}({', '.join(f'{name}: {value}' for name, value in zip(self.parameters(), given))})"
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         names = self.inputs()
@@ -105,6 +114,10 @@ class SigmoidGrad(ArrayRule):
         yield asarray([2.0, -1.0], dtype=float64), asarray([0.5, 1 / (1 + np.exp(-1.0))], dtype=float64), asarray(
             [0.0, 1.0], dtype=float64)
         yield self.drawn(draw, (2, 3))
+
+    @mistake("x has several numbers, and each has its own gradient: no sum, so that the gradient has the shape of x")
+    def total(self, g: Any, out: Any, x: Any) -> Any:
+        return plain(g * out * (1 - out)).sum()
 
     @mistake("that is the slope with x in the place of out: the formula uses the output, out · (1 − out)")
     def of_the_input(self, g: Any, out: Any, x: Any) -> Any:
@@ -243,6 +256,22 @@ class AddGrad(ArrayRule):
     def always_rows(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g).sum(0)
 
+    @mistake("g is missing: the slope of a sum is 1, and y changes g times as fast as out. So g goes back, not 1")
+    def ones(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return 1.0, 1.0
+
+    @mistake("that is the rule of a product. If a grows by 0.01, the sum grows by 0.01, whatever b is")
+    def of_a_product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return plain(g * b), plain(g * a)
+
+    @mistake("that multiplies g by the inputs. If a grows by 0.01, the sum grows by 0.01: its slope is 1")
+    def times_inputs(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return plain(g * a), plain(g * b)
+
+    @mistake("you add all of g for both. a was not repeated, so its gradient is g; b gets sums of the repeated places")
+    def all_of_it_for_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return plain(g).sum(), plain(g).sum()
+
     @mistake("you add all of g to one number. ∂b has the shape of b: add only the places where one number was used")
     def all_of_it(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g).sum()
@@ -309,6 +338,10 @@ class MatmulGrad(ArrayRule):
     @mistake("∂b is right. ∂a has the transposed shape: which of the two factors has to be turned?")
     def first_transposed(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(b @ g.T), plain(a.T @ g)
+
+    @mistake("these are the inputs, swapped, without g. ∂a is a matrix product of g and b, with the shape of a")
+    def inputs_swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return plain(b), plain(a)
 
     @mistake("these are the other inputs themselves. Each has to be multiplied by g so that the shapes come out")
     def plain_inputs(self, g: Any, out: Any, a: Any, b: Any) -> Any:
@@ -383,6 +416,10 @@ class MaximumGrad(ArrayRule):
     @mistake("in your rule the smaller input gets g. The output follows the larger one, so the larger one gets g")
     def smaller(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, b, a, 0, 0)
+
+    @mistake("g is missing: 1 and 0 say which input the output follows. Multiply by g, and share g at a tie")
+    def only_which(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return self.shares(np.ones(a.shape), a, b, 0, 0)
 
     @mistake("right where a and b differ. At a tie you share equally. The shares of your rule are in the task")
     def tie_in_halves(self, g: Any, out: Any, a: Any, b: Any) -> Any:

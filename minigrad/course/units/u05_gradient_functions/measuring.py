@@ -9,11 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compare import Difference, numerical
-from ...feedback import Wrong, written
+from ...feedback import Wrong, place, written
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 
 VERDICT = "return the largest difference itself, a number, not whether it is small"
+LARGEST = "one number: take abs of the rule minus the measured slope in each place, and return the largest, .max()"
+INDICES = {  # a part of an IndexError -> the hint
+    "invalid index to scalar": "f may return a single number: np.sum((f(up) - f(down)) * g) works for this too",
+    "only integers": "i is a place of x, not a number in x: for i in range(len(x))",
+}
 
 
 class Operation(NamedTuple):
@@ -75,7 +80,11 @@ class GradCheck(FunctionTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         def careful(f: Any, rule: Any, x: Any, g: Any) -> Any:
             given = x.copy()
-            found = answer(f, rule, given, g)
+            try:
+                found = answer(f, rule, given, g)
+            except IndexError as error:
+                hint = next((words for part, words in INDICES.items() if part in str(error)), None)
+                raise Wrong(self.name, "\n".join([f"stopped with IndexError: {error}", *place(error)]), hint) from None
             if not np.array_equal(given, x):
                 hint = "nudge a copy: nudged = x.copy(), then nudged[i] += h. Otherwise each nudge stays in x"
                 raise Wrong(self.name, "it has changed x", hint)
@@ -86,7 +95,9 @@ class GradCheck(FunctionTask):
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if isinstance(yours, bool | np.bool_):
             raise Wrong(self.name, f"it returned {yours}", VERDICT)
-        if np.ndim(yours) or not isinstance(yours, int | float | np.number):
+        if np.ndim(yours):
+            raise Wrong(self.name, f"it returned an array, {written(yours)}", LARGEST)
+        if not isinstance(yours, int | float | np.number):
             return f"it returned {written(yours)}, not the largest difference as one number"
         right = self.right(*args)
         if abs(yours - right) <= 1e-3 * (1 + right):
@@ -166,7 +177,7 @@ class GradCheck(FunctionTask):
         changes = [np.asarray((f(x + each) - f(x - each)) * g).reshape(-1) for each in step]
         return furthest(one, np.array([each[min(i, each.size - 1)] for i, each in enumerate(changes)]) / (2 * h))
 
-    @mistake("that is the difference, not the array of differences: return the largest, .max()")
+    @mistake(LARGEST)
     def array(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return np.abs(one - two)
