@@ -81,17 +81,17 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
     """
     op = P[primitive]
     swapped = Swapped(function.__name__)
-    reads = (OUT, *range(len(op.inputs)))
-    everything = (True,) * (len(op.inputs) + 1)
+    reads, everything = (OUT, *range(len(op.inputs))), (True,) * (len(op.inputs) + 1)
 
     def of_input(index: int) -> Callable[..., Any]:
         def one(g: Tensor, out: Tensor, *inputs: Any) -> Any:
             swapped.calls += 1
             found = function(g, out, *inputs)
+            found = (found,) if len(inputs) == 1 and not isinstance(found, tuple | list) else found
             if not isinstance(found, tuple | list) or len(found) != len(op.inputs):
                 problem = f"returned {written(found)}, but {primitive} has {len(op.inputs)} inputs"
                 raise Misused(swapped.name, problem, "return one gradient for each input")
-            return _of_shape(found[index], out.shape, swapped.name)
+            return _of_shape(found[index], inputs[index], out.shape, swapped.name)
 
         one.by = whose(swapped.name)  # type: ignore[attr-defined]  # for the stepper
         return one
@@ -104,13 +104,15 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         yield swapped
 
 
-def _of_shape(value: Any, shape: tuple[int, ...], name: str) -> Tensor:
-    """The gradient that a student's rule returned, in the shape of the result: a number is the gradient everywhere."""
+def _of_shape(value: Any, source: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    """A gradient of the input's shape; or of the result's, which the engine sums: there a number is for all places."""
     try:
         found = as_tensor(value)
-        return found if found.shape == shape else broadcast_to(found, shape)
+        if found.shape == source.shape:
+            return found
+        return broadcast_to(found, broadcast_to(source, shape).shape)
     except MinigradError:
-        raise Misused(name, f"returned {written(value)}, which is not a gradient of shape {shape}") from None
+        raise Misused(name, f"returned {written(value)}, which is not a gradient of shape {source.shape}") from None
 
 
 @contextmanager

@@ -18,6 +18,7 @@ class Answer(NamedTuple):
 
 TRIED = "an author's guess at what a beginner writes; not handed in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
+BROADCAST = "the bug of engines that did not sum: https://github.com/deeplearning4j/nd4j/issues/2424"
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -36,4 +37,13 @@ ANSWERS = [
     Answer("gradient_of_a", "gradient_of_a = 20", "mind the sign", TRIED),
     Answer("gradient_of_a", "gradient_of_a = -0.2", "by how much y changes", TRIED),
     Answer("gradient_of_a", "gradient_of_a = '-20'", "without the quotation marks", TRIED),
+    Answer("sigmoid_grad", "def sigmoid_grad(g, out, x):\n    return out * (1 - out)", "g is missing", TRIED),
+    Answer("sigmoid_grad", "def sigmoid_grad(g, out, x):\n    return g * x * (1 - x)", "uses the output", TRIED),
+    Answer("add_grad", "def add_grad(g, out, a, b):\n    return g, g", "b was repeated here", BROADCAST),
+    Answer("add_grad", "def add_grad(g, out, a, b):\n    return g, g.sum(0)", "axis 0 always", TRIED),
+    Answer("add_grad", "def add_grad(g, out, a, b):\n    return g, g.sum()", "to one number", TRIED),
+    Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return b.T, a.T", "multiplied by g", TRIED),
+    Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
+    Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
+    Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
 ]

@@ -238,3 +238,32 @@ def test_a_rule_of_the_students_is_used_in_graph_mode_and_for_calls_of_jitted_fu
             x.grad = None
             (x * x).backward()
             assert x.grad.item() == 20
+
+
+def test_a_rule_of_arrays_may_return_a_gradient_of_the_inputs_shape():
+    """It is not summed a second time, and a gradient of the result's shape is still summed by the engine."""
+    X, b = mg.ones((4, 3)), mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
+    for add_grad in (lambda g, out, x, y: (g, g.sum(0)), lambda g, out, x, y: (g, g), lambda g, out, x, y: (1.0, 1.0)):
+        b.grad = None
+        with course.rule("add", add_grad):
+            (X + b).sum().backward()
+        assert b.grad.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_a_rule_of_a_matrix_product_returns_gradients_of_the_inputs_shapes():
+    x, w = mg.ones((4, 3)), mg.ones((3, 2), requires_grad=True)
+    with course.rule("matmul", lambda g, out, a, b: (g @ b.T, a.T @ g)) as mine:
+        (x @ w).sum().backward()
+    assert w.grad.tolist() == [[4.0, 4.0]] * 3 and mine.calls == 1
+    with course.rule("matmul", lambda g, out, a, b: (g @ b.T, g)), pytest.raises(
+        Misused, match=r"is not a gradient of shape \(3, 2\)"
+    ):
+        (x @ w).sum().backward()
+
+
+def test_a_rule_of_one_input_may_return_its_gradient_without_a_comma():
+    for tanh_grad in (lambda g, out, x: g * 0.5, lambda g, out, x: (g * 0.5,)):
+        x = mg.asarray(2.0, requires_grad=True)
+        with course.rule("tanh", tanh_grad):
+            mg.tanh(x).backward()
+        assert x.grad.item() == 0.5
