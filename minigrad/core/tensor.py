@@ -50,7 +50,7 @@ class Tensor:
 
     `_data`    the raw array of NumPy or CuPy, or a stand-in while a computation is recorded or batched
     `device`   the device of the array
-    `node`     the node that made it, or None if it is not tracked
+    `node`     the node that made it; None until an operation records the tensor, if only as a constant input
     `tracked`  whether gradients flow through it
     `alias`    the memory that it shares, once it was viewed or written; else None
     """
@@ -277,7 +277,10 @@ def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
 
 
 class StandIn:
-    """The data of a tensor without an array: it is only recorded, or batched, or has a tangent."""
+    """The data of a tensor without an array: it is only recorded, or batched, or has a tangent.
+
+    (`State.stand_in` is another thing: it returns a tensor to use in place of a tensor.)
+    """
 
     __slots__ = ("__weakref__",)
     __array_ufunc__ = None

@@ -14,9 +14,10 @@ Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
 
 
 class Alias:
-    """The memory of a tensor: that of `base`, seen through the view operations in `chain` (None: it is the base).
+    """The memory of a tensor: that of `base`, seen through the view operations in `chain`.
 
-    `linked` is False after a `detach()`: such a view shares the memory but not the history.
+    `base` is None if the tensor is not a view.  `linked` is False after a `detach()`: such a view shares the memory but
+    not the history.
     """
 
     __slots__ = ("base", "chain", "linked", "views")

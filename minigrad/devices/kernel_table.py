@@ -156,6 +156,10 @@ class Kernels(
     def put(
         self, base: Any, value: Any, *indices: Any, chain: Any, out: Any = None
     ) -> Any:
+        """A copy of `base` in which a view has the elements of `value`.
+
+        `chain` has the view operations that lead from `base` to the view.
+        """
         out = base.copy(order="C") if out is None else out
         target = out
         for op, attrs in chain:
@@ -215,10 +219,12 @@ class Kernels(
 
     @staticmethod
     def project(x: tuple[Any, ...], index: int) -> Any:
+        """One of several results."""
         return x[index]
 
     @staticmethod
     def call(*values: Any, application: Any) -> Any:
+        """One call of a jitted function: `application`.  `project` takes its results."""
         return application.compute(*values)
 
 
