@@ -230,7 +230,7 @@ class Kernels(
 
 def _check_name(kernels: type, name: str) -> None:
     """Raise an error if a class defines a kernel for which there is no primitive."""
-    names = {op.name for op in P} | set(_public(Kernels))
+    names = {op.name for op in P}
     if name not in names and not name.startswith("_"):
         raise DeviceError(
             f"{kernels.__name__}.{name}: there is no primitive named {name!r}",
