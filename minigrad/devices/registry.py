@@ -255,6 +255,10 @@ class Registration:
     def __repr__(self) -> str:
         return f"<{self.op.name} on {self.device}: {getattr(self.function, '__name__', self.function)}>"
 
+    def put_in(self, kernel: Kernel) -> bool:
+        """Whether this is its kernel, also inside the check of the first call."""
+        return unwrap(self.function) is unwrap(kernel)
+
     def concerns(self, device: Device) -> bool:
         kind = self.device.removesuffix(":*")
         return device.kind == kind if self.device.endswith(":*") else device == self.device
