@@ -17,7 +17,7 @@ from .explain import common_device, explained
 from .mode import Mode, current_mode
 from .node import Constant, Node
 from .primitive import Attrs, P, Primitive
-from .tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
+from .tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
 from .view import alias_of, link
 
 LARGE = 1 << 16  # elements from which a device allocates memory and uses threads
@@ -94,7 +94,7 @@ class Interpreter:
     def compute(
         self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> Any:
-        """The data of the result: an array or a stand-in."""
+        """The data of the result: an array or abstract data."""
         raise NotImplementedError
 
     runs_programs = False  # whether jitted functions run as compiled programs inside
@@ -111,7 +111,7 @@ class Eager(Interpreter):
 
     def lift(self, tensor: Tensor) -> Tensor:
         data = tensor._data
-        if not isinstance(data, StandIn) or data.evaluated() is data:
+        if not isinstance(data, AbstractData) or data.evaluated() is data:
             return tensor
         lifted = wrap(data.evaluated(), tensor.device)  # graph mode recorded the tensor
         lifted.node, lifted.tracked = tensor.node, tensor.tracked

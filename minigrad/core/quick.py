@@ -28,7 +28,7 @@ from .emit import EAGER, LARGE, constant, emit
 from .mode import Mode, current_mode
 from .node import Node
 from .primitive import Attrs, Plan, Primitive
-from .tensor import NUMBERS, StandIn, Tensor, new_tensor
+from .tensor import NUMBERS, AbstractData, Tensor, new_tensor
 from .view import alias_of, link
 
 _getframe = sys._getframe
@@ -260,9 +260,9 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
                     go_on = EAGER.manifest_values
                     return go_on(op, inputs, values, mask, attrs, device)
                 except TraceError:
-                    if not any(isinstance(v, StandIn) for v in values):
+                    if not any(isinstance(v, AbstractData) for v in values):
                         raise
-        return EAGER.manifest(op, inputs, attrs)  # evaluates stand-ins
+        return EAGER.manifest(op, inputs, attrs)  # evaluates abstract data
 
     return apply
 

@@ -70,10 +70,10 @@ def detach(tensor: Tensor) -> Tensor:
     alias_of(tensor)
     data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
-        data = data.detached()  # a stand-in has its own histories and tangents
+        data = data.detached()  # abstract data has its own histories and tangents
     return link(wrap(data, tensor.device), tensor, None)
 
 
 def _copied(data: Any, source: Any) -> bool:
-    base = getattr(data, "base", source)  # a stand-in never copies
+    base = getattr(data, "base", source)  # abstract data is never copied
     return base is not source and buffer_of(data) is not buffer_of(source)
