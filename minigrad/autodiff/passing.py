@@ -2,6 +2,9 @@
 
 `steps` in `reverse.py` is written with all of them.  `quick_steps`, which `backward` and `grad` run, has the common
 cases inlined and uses those for hooks, saved values, errors and several results.
+
+From small to large: `pulled` is one rule, `contributions` all rules of a node, `walk` all nodes, `pulled_back` a walk
+from outputs to inputs, and `gradients` the public function.
 """
 
 from __future__ import annotations

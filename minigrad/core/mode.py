@@ -29,7 +29,7 @@ class Mode:
     `interpreter`  decides what applying a primitive does; None is eager mode, which computes at once
     `state`        reads and writes what outlives an operation: tensors, gradients, generators
     `control`      runs branches and loops
-    `grad`         whether operations on tracked tensors are recorded
+    `grad`         whether the results of operations on tracked tensors have nodes, and are tracked
     `keep`         whether untracked results have nodes too: so in `mg.record()`, but not in a trace, which writes a
                    graph of values of its own, next to the nodes of tracked tensors
     `device`       the device of new tensors; None is the default device

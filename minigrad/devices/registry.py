@@ -48,7 +48,7 @@ class Device:
         self.pool = Pool()
         self.own_kernels: dict[str, Kernel] = self.make_kernels()
         self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # with those that `register_kernel` put in between
-        self.weak: dict[Any, Any] = {}
+        self.weak: dict[Any, Any] = {}  # Python numbers as arrays; their dtype is weak, see weak_number
 
     @property
     def is_standard(self) -> bool:
