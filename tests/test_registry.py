@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.loops.operations import OPERATIONS
+from minigrad.compile.loops.scalar import Done, Given, steps_of
 from minigrad.core import emit as emitting
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
@@ -351,6 +353,31 @@ def test_the_declaration_is_complete(op):
         assert op.formula
         for device in ("cpu", "cpu:1"):
             assert op.name in mg.as_device(device).kernels
+
+
+def by_its_expression(op, values, attrs):
+    """The value of `expr`, by the NumPy function of each operation of the loop language."""
+    conversions = {"cast": lambda x: x.astype(attrs["dtype"]), "bitcast": lambda x: x.view(attrs["dtype"])}
+    done = []
+    for step in steps_of(op):
+        operands = [
+            values[o.input] if isinstance(o, Given) else done[o.step] if isinstance(o, Done) else o
+            for o in step.operands
+        ]
+        done.append((conversions.get(step.op) or OPERATIONS[step.op].numpy)(*operands))
+    return done[-1]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if P[name].kind == "elementwise"])
+def test_the_expression_computes_what_the_kernel_does(name):
+    op = P[name]
+    for sample in SAMPLES[name]:
+        dtype, wrong = op.casts(sample.inputs)
+        values = [np.asarray(x).astype(dtype) if i in wrong else x for i, x in enumerate(sample.inputs)]
+        with np.errstate(all="ignore"):
+            (result,) = applied(sample)[1]
+            expected = by_its_expression(op, values, sample.attrs)
+        assert_same_values(result, expected, f"expr of {sample}")
 
 
 def test_an_operation_is_linear_in_its_linear_inputs_taken_together():

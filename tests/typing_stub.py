@@ -34,7 +34,7 @@ new_tensor: Callable[[type[Tensor]], Tensor]
 class DEFAULT:
     device: Any
 
-class StandIn:
+class AbstractData:
     shape: Any
     dtype: Any
     size: int
@@ -44,7 +44,7 @@ class StandIn:
     @property
     def where(self) -> Any: ...
     def evaluated(self) -> Any: ...
-    def detached(self) -> StandIn: ...
+    def detached(self) -> AbstractData: ...
     def missed(self, error: Exception) -> Exception: ...
 '''
 ATTRIBUTES = {

@@ -18,7 +18,7 @@ from ..core.emit import Interpreter, emit
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.state import Control, behind
-from ..core.tensor import NUMBERS, StandIn, Tensor, wrap
+from ..core.tensor import NUMBERS, AbstractData, Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import arange
 from ..ops.declare import normal_axis
@@ -29,7 +29,7 @@ from ..support.errors import AxisError, ConversionError, MutationError, ShapeErr
 from ..support.words import shown, whole
 
 
-class Batched(StandIn):
+class Batched(AbstractData):
     """The data of a tensor inside `vmap`: `value`, a tensor from outside.
 
     The first dimension of the value is the batch dimension, unless `many` is False: then all examples share the value.

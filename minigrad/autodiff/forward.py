@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..core.emit import Interpreter, emit
 from ..core.mode import current_mode, switch
 from ..core.primitive import INDEX, NODE, OUT, REST, Primitive, Rule
-from ..core.tensor import StandIn, Tensor, wrap
+from ..core.tensor import AbstractData, Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import zeros, zeros_like
 from ..ops.view import broadcast_to
@@ -23,7 +23,7 @@ from .passing import pulled
 from .reverse import gradients
 
 
-class Dual(StandIn):
+class Dual(AbstractData):
     """The data of a tensor inside `jvp`: a value and its tangent (None: the value does not change)."""
 
     __slots__ = ("dtype", "owner", "primal", "shape", "tangent")

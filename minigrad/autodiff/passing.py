@@ -1,4 +1,11 @@
-"""What the two walks share: gradient rules, hooks, and the gradients that have come to a node so far."""
+"""The parts of a walk: gradient rules, hooks, and the gradients that have come to a node so far.
+
+`steps` in `reverse.py` is written with all of them.  `quick_steps`, which `backward` and `grad` run, has the common
+cases inlined and uses those for hooks, saved values, errors and several results.
+
+From small to large: `pulled` is one rule, `contributions` all rules of a node, `walk` all nodes, `pulled_back` a walk
+from outputs to inputs, and `gradients` the public function.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +64,7 @@ def fitted(value: Tensor, source: Node) -> Tensor:
 
 
 def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
-    """What a parameter of a rule names: an input or the result, with its history if the gradient is recorded too."""
+    """The value of a rule's parameter: an input or the result, with its history if the gradient is recorded too."""
     if slot == NODE:
         return node
     if slot == INDEX:

@@ -52,7 +52,7 @@ def walk(
     cotangents: Sequence[Tensor],
     wanted: Iterable[Node] | None = None,
     retain: bool = False,
-    announced: bool = True,
+    yields: bool = True,
     also: Collection[Node] = (),
 ) -> Walk:
     """Go back from the roots, yielding each contribution.
@@ -60,7 +60,7 @@ def walk(
     The walk returns the gradients of the leaves (or of `wanted`), and of `also`.  A
     tensor that is sent to the generator replaces the contribution.  Only contributions
     on a path to a wanted node are computed.  `retain` keeps the saved values for another
-    walk.  With `announced=False` the walk yields nothing and is faster.
+    walk.  With `yields=False` the walk yields nothing and is faster (`quick_steps`).
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> y = x * x
@@ -69,7 +69,7 @@ def walk(
     multiply 0 3.0
     multiply 1 3.0
     """
-    way = steps if announced else quick_steps
+    way = steps if yields else quick_steps
     return way(roots, cotangents, wanted, retain, also)
 
 
@@ -151,7 +151,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     with switch(grad=False):
         start = seeds([tensor], [gradient], "backward")
         retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
-        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, also=retained))
+        found = exhaust(walk([tensor.node], start, retain=retain_graph, yields=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
             sums = [(t, g if t.grad is None else t.grad + g) for t, g in holders if t is not None]
@@ -208,7 +208,7 @@ def pulled_back(
     with switch(grad=record):
         wanted = [t.node for t in inputs if t.tracked]
         start = seeds(outputs, cotangents, name)
-        found = exhaust(walk([o.node for o in outputs], start, wanted, retain, announced=False))
+        found = exhaust(walk([o.node for o in outputs], start, wanted, retain, yields=False))
     result = [found.get(t.node) if t.tracked else None for t in inputs]
     for i, (t, g) in enumerate(zip(inputs, result)):
         if g is None and t.tracked and not allow_unused:

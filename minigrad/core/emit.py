@@ -1,10 +1,10 @@
-"""`emit` applies a primitive: compute, wrap, record.  Every operation calls it.
+"""`emit` applies a primitive: compute, wrap, record.
 
-The interpreter of the current mode decides how.  Eager mode computes the result at
-once.  Other interpreters record the operation, or add a batch dimension or a
-derivative.  They differ in `lift` and `compute`, and share the rest.
+The interpreter of the current mode decides how: in `lift` and `compute`.  Eager mode
+computes at once.  Others record, or add a batch dimension or a derivative.
 
-`quick.py` has the same code for eager mode, unrolled for the commonest cases.
+Operations call `op.apply`, the quick form of `emit(op, ...)` (`quick.py`): it computes
+the commonest cases of eager mode in the same way, and calls `emit` for the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .explain import common_device, explained
 from .mode import Mode, current_mode
 from .node import Constant, Node
 from .primitive import Attrs, P, Primitive
-from .tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
+from .tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
 from .view import alias_of, link
 
 LARGE = 1 << 16  # elements from which a device allocates memory and uses threads
@@ -33,10 +33,14 @@ def emit(op: Primitive, *inputs: Any, **attrs: Any) -> Any:
 
 
 class Interpreter:
-    """Decides what a primitive does.  Most define only `lift` and `compute`."""
+    """Decides what a primitive does.  Most define only `lift` and `compute`.
+
+    Eager mode is the interpreter None, with which quick forms run, or `Eager()`, with
+    which every operation runs `manifest`.
+    """
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
-        """The result of `op` as a tensor, or as a tuple of tensors."""
+        """Apply `op`.  The course calls it "to manifest a node": to make it exist."""
         device = common_device(op, inputs, attrs)
         lifted = [
             x if x.__class__ in NUMBERS else self.lift(as_tensor(x, device))
@@ -65,7 +69,7 @@ class Interpreter:
         attrs: Attrs,
         device: Any,
     ) -> Any:
-        """Compute, wrap, record.  Bit i of `mask` says that input i is tracked."""
+        """The rest of `manifest`.  Bit i of `mask` says that input i is tracked."""
         try:
             data = self.compute(op, values, attrs, device)
         except MinigradError:
@@ -84,19 +88,19 @@ class Interpreter:
         return out
 
     def lift(self, tensor: Tensor) -> Tensor:
-        """The tensor to use in place of a tensor from outside."""
+        """The tensor to use in place of an input, which may come from another mode."""
         return tensor
 
     def compute(
         self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> Any:
-        """The data of the result: an array or a stand-in."""
+        """The data of the result: an array or abstract data."""
         raise NotImplementedError
 
     runs_programs = False  # whether jitted functions run as compiled programs inside
 
     def on(self, other: Interpreter) -> Interpreter:
-        """`other`, below this interpreter's own changes to operations (autocast)."""
+        """`other`, with this one's casts before it, if it is autocast; else `other`."""
         outer: Mode | None = getattr(self, "outer", None)
         below = None if outer is None else outer.interpreter
         return other if below is None else below.on(other)
@@ -107,7 +111,7 @@ class Eager(Interpreter):
 
     def lift(self, tensor: Tensor) -> Tensor:
         data = tensor._data
-        if not isinstance(data, StandIn) or data.evaluated() is data:
+        if not isinstance(data, AbstractData) or data.evaluated() is data:
             return tensor
         lifted = wrap(data.evaluated(), tensor.device)  # graph mode recorded the tensor
         lifted.node, lifted.tracked = tensor.node, tensor.tracked

@@ -10,7 +10,7 @@ from ..support.source import show
 from .mode import current_mode
 from .node import Node
 from .primitive import Primitive
-from .tensor import StandIn, Tensor, default_device
+from .tensor import AbstractData, Tensor, default_device
 
 
 def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -44,7 +44,7 @@ def described(op: Primitive, inputs: Sequence[Any]) -> str:
 def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error: Exception) -> Exception:
     """A clear error for the array library's error.  Mostly it is that of `infer`, which graph mode raises too."""
     for x in inputs:
-        if x.__class__ is Tensor and isinstance(x._data, StandIn) and current_mode().interpreter is None:
+        if x.__class__ is Tensor and isinstance(x._data, AbstractData) and current_mode().interpreter is None:
             return TraceError(
                 f"{op.name}: a tensor {x._data.no_value} is used after that has ended"
                 + (f", made at {show(x._data.where)}" if x._data.where else ""),

@@ -29,8 +29,9 @@ class Mode:
     `interpreter`  decides what applying a primitive does; None is eager mode, which computes at once
     `state`        reads and writes what outlives an operation: tensors, gradients, generators
     `control`      runs branches and loops
-    `grad`         whether operations on tracked tensors are recorded
-    `keep`         whether nodes of untracked results are kept too (`mg.record()`)
+    `grad`         whether the results of operations on tracked tensors have nodes, and are tracked
+    `keep`         whether untracked results have nodes too: so in `mg.record()`, but not in a trace, which writes a
+                   graph of values of its own, next to the nodes of tracked tensors
     `device`       the device of new tensors; None is the default device
     `scope`        the modules and functions that are running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
@@ -60,7 +61,8 @@ class Mode:
     def but(self, **changes: Any) -> Mode:
         """A copy of this mode with changes.
 
-        An interpreter that is also a state or a control becomes the mode's; None restores Python's own.
+        An interpreter that is also a `State` or a `Control` is used as `state` or `control` too; the interpreter None
+        restores Python's own of both.
         """
         mode = Mode(
             self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by,

@@ -24,7 +24,8 @@ class Node:
     """One recorded operation: the primitive, its inputs and attributes, and the line that called it.
 
     A node refers to no tensor, so there are no cycles: its inputs are nodes and Python numbers.  The values that its
-    gradient rules need are saved as raw arrays.  The backward pass deletes them; the rest of the node stays.
+    gradient rules need are saved as data: raw arrays, or abstract data inside vmap and jvp.  The backward pass deletes
+    them; the rest of the node stays.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Overrides: in a block, another function runs in the place of one of the engine's own.
+"""Overrides: in a block, another function runs in place of one of the engine's.
 
 An override belongs to the thread or the asyncio task that entered the block, and ends with the block, as a mode does.
 """
@@ -22,6 +22,9 @@ OVERRIDABLE: set[Any] = set()  # the functions declared with @overridable
 class overriding(Block):
     """A block in which `replacement` is used for `key`: an overridable function, a pass of the compiler, a primitive.
 
+    For a primitive, `replacement` is a function from its `Plan` to another.  The quick forms of operations do not call
+    it, so the block also needs an interpreter: `with overriding(P.tanh, change), switch(interpreter=Eager()): ...`.
+
     >>> @overridable
     ... def greeting():
     ...     return "hello"
@@ -42,7 +45,7 @@ class overriding(Block):
 
 
 def override_of(key: Any) -> Any:
-    """What this thread's blocks put in the place of `key`; None where there is no override."""
+    """The replacement for `key` in this thread's blocks; None if there is none."""
     return OVERRIDES.get().get(key)
 
 

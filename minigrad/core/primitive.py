@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Infer = Callable[..., tuple[tuple[int, ...], "DType"]]
 Attrs = dict[str, Any]
 
-# The parameters that a gradient rule may have in addition to the inputs, and the slot each is read from.
+# A slot says what a parameter of a gradient rule reads: input number 0, 1, ..., or one of these.  REST is the tuple of
+# all inputs of a `*xs`; its parameter has the declared name, so it is not in SPECIAL.
 OUT, NODE, REST, INDEX = -1, -2, -3, -4
 SPECIAL = {"out": OUT, "node": NODE, "index": INDEX}
 KINDS = (
@@ -139,7 +140,7 @@ class Primitive:
 
     def plan(self, mask: int, count: int) -> Plan:
         """The plan for `count` inputs, of which those in `mask` (bit i: input i) are tracked."""
-        key = mask | 1 << count
+        key = mask | 1 << count  # the leading 1 encodes the number of inputs
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self._make_plan(mask, count)

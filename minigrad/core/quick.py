@@ -1,9 +1,17 @@
 """`emit` for eager mode, unrolled for the commonest cases.
 
-Each function here makes the quick form of one primitive.  A quick form computes, wraps
-and records like `Interpreter` in `emit.py`, without loops and look-ups.  It calls
-`emit` for other modes, casts, large arrays, inputs on several devices and errors.
-`tests/core/test_quick.py` compares the quick form of every primitive with `emit`.
+Each function here makes the quick form of one primitive, which becomes `op.apply`.  A
+quick form computes, wraps and records like `Interpreter` in `emit.py`, without loops
+and look-ups.  It calls `emit` (`any_inputs` calls `manifest`) for other modes, casts,
+large arrays, inputs on several devices and errors.  `tests/core/test_quick.py` compares
+the quick form of every primitive with `emit`.
+
+Of two tensors, only the size of the first is read, because that takes 20 ns: with a
+large second one, the kernel computes in new memory and on one thread.
+
+A key of `op.plans` has a bit for each tracked input, and above them a 1, which encodes
+the number of inputs: 0b11 is one input, tracked; 0b100 | mask is two inputs.  These
+plans are those of the declaration: quick forms do not see an `overriding(op, ...)`.
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ from .emit import EAGER, LARGE, constant, emit
 from .mode import Mode, current_mode
 from .node import Node
 from .primitive import Attrs, Plan, Primitive
-from .tensor import NUMBERS, StandIn, Tensor, new_tensor
+from .tensor import NUMBERS, AbstractData, Tensor, new_tensor
 from .view import alias_of, link
 
 _getframe = sys._getframe
@@ -252,9 +260,9 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
                     go_on = EAGER.manifest_values
                     return go_on(op, inputs, values, mask, attrs, device)
                 except TraceError:
-                    if not any(isinstance(v, StandIn) for v in values):
+                    if not any(isinstance(v, AbstractData) for v in values):
                         raise
-        return EAGER.manifest(op, inputs, attrs)  # evaluates stand-ins
+        return EAGER.manifest(op, inputs, attrs)  # evaluates abstract data
 
     return apply
 

@@ -15,7 +15,7 @@ from .node import Constant, Leaf, Node, topological_order
 from .tensor import Tensor, wrap
 
 
-def interpret(
+def evaluate_nodes(
     nodes: Sequence[Node],
     values: dict[Any, Any],
     compute: Callable[[Node, list[Any]], Any],
@@ -43,7 +43,7 @@ def interpret(
 def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
     """Run nodes in order with eager kernels, from given values.  Nodes with effects are skipped: they have happened."""
     runnable = [node for node in nodes if node.op is not None and node.op.effect is None]
-    return interpret(runnable, values, _computed)
+    return evaluate_nodes(runnable, values, _computed)
 
 
 def _computed(node: Node, inputs: list[Any]) -> Any:

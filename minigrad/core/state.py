@@ -1,7 +1,8 @@
 """State that outlives an operation, and control flow: Python's own, or a trace's.
 
-A mode has a `State` and a `Control` beside its interpreter.  vmap, jvp and autocast are
-interpreters only: inside them, the state is the same as outside.
+A mode has a `State` and a `Control` beside its interpreter.  jvp and autocast replace
+the interpreter only, vmap also the control; a trace replaces all three.  The classes
+here are those of eager mode; others are subclasses and say what they do differently.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class State:
-    """Tensors, gradients and generators in eager mode."""
+    """How tensors, gradients and generators are read and written: here, directly."""
 
     seals_generators = False  # whether reading a generator's state is an error
 
@@ -53,17 +54,24 @@ class State:
         """Raise an error if `op(*values)` must not be written into the first value."""
 
     def hunting(self, hunter: Any) -> Any:
-        """A block in which `hunter` checks every value; None: eager mode uses it."""
+        """The block in which `hunter`, an interpreter, checks every value.
+
+        A trace returns a block that only notes the hunter: the program checks values
+        when it runs.  None (eager mode): the caller makes `hunter` the interpreter.
+        """
         return None
 
 
 class Control:
-    """Branches and loops in eager mode."""
+    """How branches and loops run: here, as Python runs them."""
 
     flow: Any = None  # records `cond`, `while_loop` and `scan`; None: Python runs them
 
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
-        """Whether any value of the tensor is true, and whether all are (see vmap)."""
+        """Whether any value of the tensor is true, and whether all are.
+
+        The two differ inside vmap, where the tensor has a value for each example.
+        """
         holds = bool(behind(test))
         return holds, holds
 

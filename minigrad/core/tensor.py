@@ -48,9 +48,9 @@ ADVICE = {
 class Tensor:
     """An array on a device, and the node that made it.  Make one with `mg.asarray`.
 
-    `_data`    the raw array of NumPy or CuPy, or a stand-in while a computation is recorded or batched
+    `_data`    the raw array of NumPy or CuPy, or `AbstractData` while a computation is recorded or batched
     `device`   the device of the array
-    `node`     the node that made it, or None if it is not tracked
+    `node`     the node that made it; None until an operation records the tensor, if only as a constant input
     `tracked`  whether gradients flow through it
     `alias`    the memory that it shares, once it was viewed or written; else None
     """
@@ -276,8 +276,8 @@ def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
     return gradient if gradient.dtype is like.dtype else gradient.astype(like.dtype)  # type: ignore[attr-defined]
 
 
-class StandIn:
-    """The data of a tensor without an array: it is only recorded, or batched, or has a tangent."""
+class AbstractData:
+    """The data of a tensor that is not an array: it is only recorded, or batched, or has a tangent."""
 
     __slots__ = ("__weakref__",)
     __array_ufunc__ = None
@@ -291,12 +291,12 @@ class StandIn:
             TraceError(f"a NumPy function was called on a tensor {self.no_value}", hint="mg's function of that name")
         )
 
-    def detached(self) -> StandIn:
+    def detached(self) -> AbstractData:
         """The same data without its histories and tangents."""
         raise NotImplementedError
 
     def evaluated(self) -> Any:
-        """The array, if it can be computed now; else the stand-in itself."""
+        """The array, if it can be computed now; else this data itself."""
         return self
 
     def missed(self, error: Exception) -> Exception:

@@ -14,9 +14,10 @@ Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
 
 
 class Alias:
-    """The memory of a tensor: that of `base`, seen through the view operations in `chain` (None: it is the base).
+    """The memory of a tensor: that of `base`, seen through the view operations in `chain`.
 
-    `linked` is False after a `detach()`: such a view shares the memory but not the history.
+    `base` is None if the tensor is not a view.  `linked` is False after a `detach()`: such a view shares the memory but
+    not the history.
     """
 
     __slots__ = ("base", "chain", "linked", "views")
@@ -69,10 +70,10 @@ def detach(tensor: Tensor) -> Tensor:
     alias_of(tensor)
     data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
-        data = data.detached()  # a stand-in has its own histories and tangents
+        data = data.detached()  # abstract data has its own histories and tangents
     return link(wrap(data, tensor.device), tensor, None)
 
 
 def _copied(data: Any, source: Any) -> bool:
-    base = getattr(data, "base", source)  # a stand-in never copies
+    base = getattr(data, "base", source)  # abstract data is never copied
     return base is not source and buffer_of(data) is not buffer_of(source)

@@ -139,7 +139,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
 
     def walk(
         roots: Sequence[Node], cotangents: Sequence[Tensor], wanted: Any = None, retain: bool = False,
-        announced: bool = True, also: Any = (),
+        yields: bool = True, also: Any = (),
     ) -> Generator[reverse.Contribution, Any, dict[Node, Tensor]]:
         swapped.calls += 1
         if len(roots) != 1:
@@ -152,7 +152,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
                 raise
             early = f"reads the gradient of {error.args[0].name} before any contribution has come"
             raise Misused(swapped.name, early) from None
-        if announced:
+        if yields:
             yield from gradients.events
         if not retain:
             for node in topological_order(roots):

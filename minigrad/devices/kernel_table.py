@@ -156,6 +156,10 @@ class Kernels(
     def put(
         self, base: Any, value: Any, *indices: Any, chain: Any, out: Any = None
     ) -> Any:
+        """A copy of `base` in which a view has the elements of `value`.
+
+        `chain` has the view operations that lead from `base` to the view.
+        """
         out = base.copy(order="C") if out is None else out
         target = out
         for op, attrs in chain:
@@ -215,16 +219,18 @@ class Kernels(
 
     @staticmethod
     def project(x: tuple[Any, ...], index: int) -> Any:
+        """One of several results."""
         return x[index]
 
     @staticmethod
     def call(*values: Any, application: Any) -> Any:
+        """One call of a jitted function: `application`.  `project` takes its results."""
         return application.compute(*values)
 
 
 def _check_name(kernels: type, name: str) -> None:
     """Raise an error if a class defines a kernel for which there is no primitive."""
-    names = {op.name for op in P} | set(_public(Kernels))
+    names = {op.name for op in P}
     if name not in names and not name.startswith("_"):
         raise DeviceError(
             f"{kernels.__name__}.{name}: there is no primitive named {name!r}",

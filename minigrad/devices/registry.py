@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from functools import wraps
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from .kernel_table import Kernels, dispatch_table
 from .library import Kernel
 from .pool import Pool
 from .threads import elementwise_in_blocks
+from .user_kernels import check_parameters, checked_once, with_out
 
 # The sizes from which the pool and the threads save time, measured on two cores.  The C library already reuses blocks
 # of up to some MB.  Waking up a helper thread and waiting for it takes about 100 µs.
@@ -48,7 +48,7 @@ class Device:
         self.pool = Pool()
         self.own_kernels: dict[str, Kernel] = self.make_kernels()
         self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # including those of `register_kernel`
-        self.weak: dict[Any, Any] = {}
+        self.weak: dict[Any, Any] = {}  # Python numbers as arrays; their dtype is weak, see weak_number
 
     @property
     def is_standard(self) -> bool:
@@ -151,12 +151,12 @@ def _full_name(name: str) -> str:
 
 CPU = Device("cpu")
 DEVICES: dict[str, Device] = {"cpu": CPU}
-MAKERS: dict[str, Callable[[str], Device]] = {}
+MAKERS: dict[str, Callable[[str], Device]] = {"cpu": Device}
 DEFAULT.device = CPU
 
 
 def register_device(kind: str, make: Callable[[str], Device]) -> None:
-    """Register a kind of device: `make("npu:1")` is called when the name `npu:1` is first used.
+    """Register a kind of device: `make("npu:1")`, mostly a subclass of `Device`, is called when its name is first used.
 
     Registering a kind again (for example, by running a notebook cell twice) replaces it.
 
@@ -168,14 +168,19 @@ def register_device(kind: str, make: Callable[[str], Device]) -> None:
     """
     if not isinstance(kind, str) or not kind.isidentifier():
         raise DeviceError(f"register_device: {shown(kind)} can't be a kind of device", expect="a name such as 'npu'")
+    if kind == CPU.kind:
+        raise DeviceError("register_device: 'cpu' cannot be replaced", expect="another name",
+                          hint='register_kernel("tanh", "cpu", function) replaces one of its kernels')
     if not callable(make):
         raise DeviceError(f"register_device: make is a function of a name, not {shown(make)}")
+    if isinstance(make, type) and not issubclass(make, Device):
+        raise DeviceError(
+            f"register_device: the class {make.__name__} is not a device", expect="a subclass of Device",
+            hint=f"class My(Device): kernel_class = {make.__name__}" if issubclass(make, Kernels) else None,
+        )
     MAKERS[kind] = make
-    for name in [n for n, d in DEVICES.items() if _parsed(n)[0] == kind and d is not CPU]:
+    for name in [n for n in DEVICES if _parsed(n)[0] == kind]:
         del DEVICES[name]
-
-
-register_device("cpu", Device)
 
 
 def as_device(device: Any) -> Device:
@@ -197,9 +202,14 @@ def as_device(device: Any) -> Device:
                 f"there is no device named {name!r}", expect=" or ".join(f"{k!r}, '{k}:1'" for k in MAKERS)
             )
         made = MAKERS[kind](name)
+        if not isinstance(made, Device):
+            raise DeviceError(f"register_device: make({name!r}) returned {shown(made)}", expect="a Device")
+        made.kind = kind
         for op in P:
             if op.name in made.own_kernels:
-                made.own_kernels[op.name] = _taking_out(op, made.own_kernels[op.name])
+                kernel = with_out(op, made.own_kernels[op.name])
+                ours = type(made).__module__.startswith("minigrad.")
+                made.own_kernels[op.name] = kernel if ours else _guarded(op, kernel)
         install_kernels(made)
         found = DEVICES.setdefault(name, made)  # another thread may have been first
     return found
@@ -245,6 +255,10 @@ class Registration:
     def __repr__(self) -> str:
         return f"<{self.op.name} on {self.device}: {getattr(self.function, '__name__', self.function)}>"
 
+    def put_in(self, kernel: Kernel) -> bool:
+        """Whether this is its kernel, also inside the check of the first call."""
+        return unwrap(self.function) is unwrap(kernel)
+
     def concerns(self, device: Device) -> bool:
         kind = self.device.removesuffix(":*")
         return device.kind == kind if self.device.endswith(":*") else device == self.device
@@ -287,7 +301,7 @@ def register_kernel(op: str, device: Any, function: Kernel) -> Registration:
         raise DeviceError(f"register_kernel: there is no kind of device named {name[:-2]!r}", expect=", ".join(MAKERS))
     if not name.endswith(":*"):
         name = as_device(device).name
-    registration = Registration(primitive, name, _taking_out(primitive, function))
+    registration = Registration(primitive, name, _guarded(primitive, with_out(primitive, function)))
     REGISTRATIONS.append(registration)
     for made in list(DEVICES.values()):
         install_kernels(made)
@@ -302,22 +316,18 @@ def install_kernels(device: Device) -> None:
             device.kernels[registration.op.name] = registration.function
 
 
-def _taking_out(op: Primitive, function: Kernel) -> Kernel:
-    """The function with a parameter `out=`, added if missing: kernels of large elementwise results need it."""
-    try:
-        parameters = inspect.signature(function).parameters
-    except ValueError:  # written in C, like NumPy's
-        return function
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    if op.kind != "elementwise" or takes_any or "out" in parameters:
-        return function
+def _guarded(op: Primitive, kernel: Kernel) -> Kernel:
+    """A user's kernel: its parameters are checked now, and its result at the first call."""
+    check_parameters(op, unwrap(kernel))
+    return checked_once(op, kernel, _accept)
 
-    @wraps(function)
-    def kernel(*values: Any, out: Any = None, **attrs: Any) -> Any:
-        result = function(*values, **attrs)
-        if out is None:
-            return result
-        out[...] = result
-        return out
 
-    return kernel
+def _accept(name: str, checking: Kernel, function: Kernel) -> None:
+    """Put a kernel in the place of the one that checks its first result."""
+    for registration in REGISTRATIONS:
+        if registration.function is checking:
+            registration.function = function
+    for device in list(DEVICES.values()):
+        for table in (device.own_kernels, device.kernels):
+            if table.get(name) is checking:
+                table[name] = function

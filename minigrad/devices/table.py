@@ -49,7 +49,7 @@ def label_of(kernel: Any) -> str:
     ('numpy.tanh', 'sum')
     """
     name = getattr(kernel, "__name__", type(kernel).__name__)
-    if any(registration.function is kernel for registration in REGISTRATIONS):
+    if any(registration.put_in(kernel) for registration in REGISTRATIONS):
         return f"{name} *"
     library = (getattr(kernel, "__module__", None) or type(kernel).__module__).partition(".")[0]
     return name if library == "minigrad" else f"{library}.{name}"

@@ -16,7 +16,7 @@ from ..ops.functional import dropout, linear, relu
 from ..ops.joining import concat, split, stack
 from ..ops.view import expand_dims, squeeze, swapaxes
 from ..support.errors import ConversionError, ShapeError
-from ..support.words import check_room
+from ..support.words import check_memory
 from .init import uniform_parameter
 from .layers import check_sizes
 from .module import Module
@@ -35,7 +35,7 @@ class _Recurrent(Module):
         name = type(self).__name__
         check_sizes(name, inputs=inputs)
         check_sizes(name, 1, size=size, num_layers=num_layers)
-        check_room(f"{name}: {num_layers} layers", (num_layers, size))
+        check_memory(f"{name}: {num_layers} layers", (num_layers, size))
         if not 0 <= dropout <= 1:
             raise ConversionError(f"{name}: dropout is a probability, between 0 and 1, not {dropout}")
         self.inputs, self.size, self.num_layers, self.dropout = inputs, size, num_layers, dropout

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.functional import gelu, relu
 from ..support.errors import ConversionError
-from ..support.words import check_room, shown
+from ..support.words import check_memory, shown
 from .attention import MultiheadAttention
 from .containers import ModuleList
 from .layers import Dropout, Linear, check_sizes
@@ -95,7 +95,7 @@ class _Stack(Module):
         if not isinstance(layer, Module):
             raise ConversionError(f"{type(self).__name__}: layer is a module, not {shown(layer)}")
         size = 1024 + sum(p.nbytes for p in layer.parameters())  # Python objects take memory too
-        check_room(f"{type(self).__name__}: {num_layers} layers", (num_layers, size))
+        check_memory(f"{type(self).__name__}: {num_layers} layers", (num_layers, size))
         self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
         self.norm = norm
 

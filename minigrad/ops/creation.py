@@ -16,7 +16,7 @@ from ..core.tensor import Tensor, from_host, wrap
 from ..devices import as_device
 from ..devices.special import cast
 from ..support.errors import ConversionError, DtypeError, ShapeError
-from ..support.words import check_room, shown, whole
+from ..support.words import check_memory, shown, whole
 from .composite import composed
 from .declare import declare
 from .elementwise import less_equal, where
@@ -195,7 +195,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
         raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}") from None
     if sizes and min(sizes) < 0:
         raise ShapeError(f"a shape has no negative sizes: {shown(sizes)}")
-    check_room("a new tensor", sizes)
+    check_memory("a new tensor", sizes)
     return sizes
 
 
@@ -310,7 +310,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
     if not all(math.isfinite(number) for number in (start, stop, step)):
         raise ConversionError(f"arange: start, stop and step are finite numbers, not {start}, {stop} and {step}")
     count = max(0, math.ceil((stop - start) / step))
-    check_room("arange", (count,))
+    check_memory("arange", (count,))
     return emit(P.arange, start=start, step=step, count=count, dtype=made, device=as_device(device))
 
 
@@ -325,7 +325,7 @@ def linspace(
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
     if whole(num, 0) is None:
         raise ConversionError(f"linspace: num is an integer, 0 or more, not {shown(num)}")
-    check_room("linspace", (num,))
+    check_memory("linspace", (num,))
     return asarray(np.linspace(start, stop, num, endpoint=endpoint), dtype=made, device=device)
 
 
@@ -343,7 +343,7 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, de
         if whole(size, 0) is None:
             raise ConversionError(f"eye: {what} is an integer, 0 or more, not {shown(size)}")
     _check_k("eye", k)
-    check_room("eye", (rows, width))
+    check_memory("eye", (rows, width))
     row = reshape(arange(rows, device=here), (rows, 1))
     return (row + min(max(k, -rows), width) == arange(width, device=here)).astype(made)
 

@@ -18,7 +18,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..devices.special import check_range
 from ..support.errors import ConversionError, IndexingError, ShapeError
-from ..support.words import check_room, shown, whole
+from ..support.words import check_memory, shown, whole
 from .composite import composed
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, declare, normal_axis
@@ -377,7 +377,7 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     if any(w < 0 for pair in pairs for w in pair):
         raise ShapeError(f"pad: widths are not negative: {widths}", hint="slicing removes elements")
     shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
-    check_room("pad", shape)
+    check_memory("pad", shape)
     index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
     out = P.place.apply(x, shape=shape, index=index)
     if value == 0:

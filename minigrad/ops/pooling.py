@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..support.errors import ShapeError
-from ..support.words import check_room
+from ..support.words import check_memory
 from . import reduce
 from .composite import composed
 from .convolution import padded
@@ -114,7 +114,7 @@ def _tiles(x: Tensor, sizes: Sizes, counts: Sizes) -> Tensor:
 def _adaptive(name: str, count: int, x: Tensor, size: Any) -> Tensor:
     x = _image(name, count, x)
     sizes = for_each(name, "size", size, count)
-    check_room(name, (*x.shape[: x.ndim - count], *sizes))
+    check_memory(name, (*x.shape[: x.ndim - count], *sizes))
     for axis, wanted in zip(range(-count, 0), sizes):
         extent = x.shape[axis]
         if extent % wanted == 0:

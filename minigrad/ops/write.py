@@ -20,7 +20,7 @@ from ..core.emit import emit
 from ..core.explain import common_device, described
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
-from ..core.tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
+from ..core.tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
 from ..core.view import Step, alias_of
 from ..support.errors import DtypeError, MinigradError, MutationError, ShapeError
 from ..support.interrupts import all_or_none
@@ -208,7 +208,7 @@ def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
         return
     for value in written:
         data = value._data if isinstance(value, Tensor) else None
-        if isinstance(data, StandIn) and isinstance(data.evaluated(), StandIn):
+        if isinstance(data, AbstractData) and isinstance(data.evaluated(), AbstractData):
             raise MutationError(
                 f"a tensor from outside, of shape {tensor.shape}, can't take in a value {data.no_value}",
                 hint="y = x.copy() in the function makes a tensor that can; return it instead",

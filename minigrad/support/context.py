@@ -27,7 +27,7 @@ class Block:
     """
 
     variable: ContextVar[Any]
-    entered: tuple[Token[Any], Any, Any] | None = None  # the token, the value, and the same of the entry before
+    entered: tuple[Token[Any], Any, Any] | None = None  # the token, the value, the previous value of `entered`
 
     def value(self) -> Any:
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Turns any value into an integer, or into text for a message, without raising an error."""
+"""Turns any value into an integer, or into text for a message, without an error; and checks sizes against memory."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def whole(value: Any, least: int = LEAST, most: int = MOST) -> int | None:
     return number if least <= number <= most else None
 
 
-def check_room(name: str, shape: Sequence[int]) -> None:
+def check_memory(name: str, shape: Sequence[int]) -> None:
     """Raise an error for a shape with more elements than the machine has bytes of memory.
 
-    >>> check_room("zeros", (2, 3))
+    >>> check_memory("zeros", (2, 3))
     """
     count = math.prod(shape)
     if count > MEMORY:

@@ -14,7 +14,7 @@ from minigrad.devices import table as tables
 from minigrad.devices.kernel_table import dispatch_table
 from minigrad.devices.library import KernelGroup, Library
 from minigrad.support.errors import ConversionError, DeviceError, DtypeError
-from tests.samples import SAMPLES
+from tests.samples import SAMPLES, Sample
 
 # The table ------------------------------------------------------------------------------------------------------------
 
@@ -263,6 +263,7 @@ def test_a_method_that_is_not_a_primitive_is_an_error_of_the_class():
             def tahn(self, x):
                 return x
 
+    assert "half_is_slow" not in str(error.value)
     assert "tanh, to_device" in str(error.value) and "if it is a helper method, name it _tahn" in str(error.value)
     with pytest.raises(DeviceError, match="there is no primitive named 'logarithm'"):
         type("Wrong", (Kernels,), {"logarithm": Library("log")})
@@ -442,8 +443,102 @@ def test_registering_a_kind_again_replaces_it(devices):
     assert type(mg.as_device("again:1")) is Second
     with pytest.raises(DeviceError, match="'not a name' can't be a kind of device"):
         register_device("not a name", First)
-    register_device("cpu", Device)
-    assert mg.as_device("cpu") is CPU
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "message"),
+    [
+        ("cpu", Device, r"'cpu' cannot be replaced\n  Expected: another name\n  Hint: register_kernel\("),
+        ("mine", Coarse, r"Coarse is not a device\n  Expected: a subclass of Device\n  Hint: .*kernel_class = Coarse"),
+        ("mine", Sample, r"the class Sample is not a device\n  Expected: a subclass of Device\n  Line"),
+        ("mine", 3, "make is a function of a name, not 3"),
+    ],
+)
+def test_what_is_not_a_device_cannot_be_registered(devices, kind, make, message):
+    with pytest.raises(DeviceError, match=message):
+        register_device(kind, make)
+    assert mg.as_device("cpu") is CPU and "mine" not in devices.MAKERS
+
+
+def test_a_function_that_returns_no_device_is_an_error(devices):
+    register_device("mine", lambda name: None)
+    with pytest.raises(DeviceError, match=r"make\('mine:2'\) returned None\n  Expected: a Device"):
+        mg.ones(2, device="mine:2")
+
+
+def test_the_kind_of_a_device_is_the_one_that_it_was_registered_with(devices):
+    class NoKind(Device):
+        pass
+
+    register_device("mine", NoKind)
+    assert mg.as_device("mine:1").kind == "mine"
+    with register_kernel("tanh", "mine:*", seven):
+        assert mg.tanh(mg.ones(1, device="mine:1")).item() == 7.0 and mg.tanh(mg.zeros(1)).item() == 0.0
+
+
+def a_list(x):
+    return [1.0, 2.0]
+
+
+def one_too_few(x):
+    return x[1:]
+
+
+def in_float64(x):
+    return x.astype("float64")
+
+
+RESULTS = [(a_list, r"\[1.0, 2.0\]"), (one_too_few, r"shape \(1,\)"), (in_float64, "dtype float64")]
+
+
+@pytest.mark.parametrize(("function", "found"), RESULTS)
+def test_the_first_result_of_a_kernel_is_checked(devices, function, found):
+    name = function.__name__
+    message = rf"tanh: its kernel {name} returned the wrong result\n  Expected: an array of shape \(2,\) and "
+    with register_kernel("tanh", "cpu", function), pytest.raises(DeviceError, match=f"{message}.*32\n  Got: .*{found}"):
+        mg.tanh(mg.ones(2))
+    kernels = type("Wrong", (Kernels,), {"tanh": staticmethod(function)})
+    register_device("wrong", type("WrongDevice", (Device,), {"kernel_class": kernels}))
+    with pytest.raises(DeviceError, match=f"{message}.*32\n  Got: .*{found}[\\s\\S]*Line: .*test_kernels.py"):
+        mg.tanh(mg.ones(2, device="wrong"))
+
+
+def test_the_check_of_a_kernel_is_gone_after_its_first_call(devices):
+    def plain(x, out=None):
+        return np.tanh(x, out=out)
+
+    registration = register_kernel("tanh", "cpu:*", plain)
+    checking = CPU.kernels["tanh"]
+    assert checking is not plain and checking.__wrapped__ is plain
+    mg.tanh(mg.ones(2))
+    assert CPU.kernels["tanh"] is mg.as_device("cpu:1").kernels["tanh"] is registration.function is plain
+
+    class Plain(Device):
+        kernel_class = type("PlainKernels", (Kernels,), {"tanh": staticmethod(plain)})
+
+    register_device("plain", Plain)
+    device = mg.as_device("plain")
+    assert device.kernels["tanh"] is not plain
+    mg.tanh(mg.ones(2, device="plain"))
+    assert device.kernels["tanh"] is device.own_kernels["tanh"] is plain
+
+
+@pytest.mark.parametrize(
+    ("op", "function", "message"),
+    [
+        ("tanh", lambda x, y: x, r"<lambda> cannot be the kernel of tanh: .*\n  Expected: \(x\)\n  Got: \(x, y\)"),
+        ("add", lambda x: x, r"Expected: \(x, y\)\n  Got: \(x\)"),
+        ("sum", lambda x, axis: x, r"Expected: \(x, axis, keepdims, dtype\)\n  Got: \(x, axis\)"),
+    ],
+)
+def test_a_kernel_with_other_parameters_is_an_error(devices, op, function, message):
+    with pytest.raises(DeviceError, match=message):
+        register_kernel(op, "cpu", function)
+    assert not devices.REGISTRATIONS
+    kernels = type("Wrong", (Kernels,), {op: staticmethod(function)})
+    register_device("wrong", type("WrongDevice", (Device,), {"kernel_class": kernels}))
+    with pytest.raises(DeviceError, match=message):
+        mg.as_device("wrong")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "float32", "float64"])

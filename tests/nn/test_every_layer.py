@@ -228,6 +228,7 @@ NAMES = {
           for w in ("weight", "bias")], "norm.weight", "norm.bias",
     ],
 }
+BUFFERS = {"running_mean", "running_var", "num_batches_tracked"}  # tensors without a gradient
 ACROSS_THE_BATCH = ("BatchNorm1d", "BatchNorm2d")
 ONE_EXAMPLE = [n for n in LAYERS if n not in (*ACROSS_THE_BATCH, "GraphConv", "GAT", "RNN", "RNN, relu", "GRU", "LSTM")]
 
@@ -324,6 +325,13 @@ def test_vmap_equals_a_loop_over_batches(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_states_have_the_names_of_torch(name):
     assert sorted(LAYERS[name][0]().state_dict()) == sorted(NAMES[name])
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_tensor_of_a_layer_is_a_parameter_or_a_known_buffer(name):
+    layer = LAYERS[name][0]()
+    buffers = layer.state_dict().keys() - dict(layer.named_parameters())
+    assert {name.rpartition(".")[2] for name in buffers} <= BUFFERS, "a parameter has requires_grad=True"
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -15,7 +15,7 @@ from ...core.mode import current_mode, switch
 from ...core.node import Leaf, Node
 from ...core.primitive import P
 from ...core.state import behind
-from ...core.tensor import StandIn, Tensor, wrap
+from ...core.tensor import AbstractData, Tensor, wrap
 from ...support.errors import MutationError, TraceError
 from ..functions.function import OnTensors, TracedFunction
 from ..nodes.source import Source
@@ -65,7 +65,7 @@ class Body(Tracer):
 
     def stand_in(self, tensor: Tensor) -> Tensor:
         data = tensor._data
-        if isinstance(data, StandIn):
+        if isinstance(data, AbstractData):
             owner = data.trace if data.__class__ is Pending else getattr(data, "owner", None)
             if owner is self or (id(owner) not in self.around and data.__class__ is not Pending):
                 return tensor  # of this trace, or of an interpreter on top of it

@@ -138,7 +138,7 @@ class TracedFunction(Function):
             cotangents = [_cotangent(tracer, outputs[i], i) for i in roots]
             moving = [(outputs[i].node, g) for i, g in zip(roots, cotangents) if outputs[i].tracked]
             begins, given = [node for node, _ in moving], [g for _, g in moving]
-            found = exhaust(walk(begins, given, [t.node for t in targets], retain=True, announced=False))
+            found = exhaust(walk(begins, given, [t.node for t in targets], retain=True, yields=False))
             made = [found[t.node] if t.node in found else zeros(t.shape, t.dtype, t.device) for t in targets]
         inputs, effects = [*self.inputs, *cotangents], tracer.effects[earlier:]
         gradient = TracedFunction(tracer, inputs, made, effects, self.others, again=self._loud)

@@ -304,7 +304,7 @@ def _pulled_back(results: Sequence[Any], nodes: Sequence[Node]) -> list[Tensor |
     tracked = [r for r in results if isinstance(r, Tensor) and r.tracked]
     weights = [wrap(_weights(r), r.device) for r in tracked]
     with held_back(), switch(interpreter=None, grad=False):
-        found = exhaust(walk([r.node for r in tracked], weights, nodes, retain=True, announced=False))
+        found = exhaust(walk([r.node for r in tracked], weights, nodes, retain=True, yields=False))
     return [found.get(node) for node in nodes]
 
 

@@ -15,7 +15,7 @@ from ...core.explain import explained
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
-from ...core.replay import interpret
+from ...core.replay import evaluate_nodes
 from ...core.tensor import Tensor, wrap
 from ...devices.effects import held_back
 from ...support.errors import IndexingError, MinigradError, NanError
@@ -42,7 +42,7 @@ def run_nodes(
     nodes: Sequence[Node], values: dict[Node, Any], starts: Starts, wanted: Collection[Node], look: Look | None = None
 ) -> dict[Node, Any]:
     """The `values` with those of the nodes that are wanted added; others are freed after their last use."""
-    for node, given, value in interpret(nodes, values, partial(compute, starts=starts), wanted):
+    for node, given, value in evaluate_nodes(nodes, values, partial(compute, starts=starts), wanted):
         if look is not None:
             look(node, given, value)
     return values
@@ -107,7 +107,7 @@ def written_out(graph: Graph, tensors: Sequence[Tensor], starts: Starts) -> list
         return emit(node.op, *given, **started(node.attrs, starts))
 
     values: dict[Any, Any] = dict(zip(graph.inputs, tensors))
-    for _ in interpret(graph.nodes, values, applied, wanted=graph.outputs):
+    for _ in evaluate_nodes(graph.nodes, values, applied, wanted=graph.outputs):
         pass
     return [values[node] for node in graph.outputs]
 

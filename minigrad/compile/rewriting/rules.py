@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.node import Node
-from ...core.primitive import Primitive
+from ...core.primitive import P, Primitive
+from ...support.errors import ConversionError
 from ..nodes.graph import Graph, node_like, remade
 from .equation import EVERY, Equation
 from .match import head
@@ -80,6 +81,12 @@ class Rules:
                 primitives = frozenset({equation.pattern.name})
                 self._add(Rule(text, equation.says, equation, primitives, frozenset(), alone=alone))
             return None
+        unknown = set(what) - {op.name for op in P}
+        if unknown:
+            raise ConversionError(
+                f"rule: {unknown.pop()!r} is not an equation and not the name of a primitive",
+                expect="'left -> right', or names of primitives before a function",
+            )
         kinds = frozenset((kind,) if isinstance(kind, str) else kind)
 
         def declare(function: Callable[[Node], Node | None]) -> Callable[[Node], Node | None]:

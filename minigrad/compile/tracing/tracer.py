@@ -24,7 +24,7 @@ from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
 from ...core.primitive import NO_RULES, P, Primitive
 from ...core.state import Control, State, behind
-from ...core.tensor import DEFAULT, NUMBERS, StandIn, Tensor, wrap
+from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, detach
 from ...support.errors import TraceError
 from ...support.source import caller, show
@@ -33,7 +33,7 @@ from ..nodes.source import Source
 from ..nodes.view import through, whole
 
 
-class Pending(StandIn):
+class Pending(AbstractData):
     """The data of a traced tensor: the node that will compute its value.
 
     `base` and `view` say whose memory it would share, and how; `value` is the array once it is computed.
@@ -294,7 +294,7 @@ class Tracer(Interpreter, State, Control):
     # tensors from outside -------------------------------------------------------------------------------------------
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        if tensor._data.__class__ is Pending or isinstance(tensor._data, StandIn):
+        if tensor._data.__class__ is Pending or isinstance(tensor._data, AbstractData):
             return tensor
         known = self.captured.get(id(tensor))
         return (known or self.capture(tensor)).stand_in

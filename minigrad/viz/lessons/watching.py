@@ -48,7 +48,7 @@ class Call:
     @property
     def registered(self) -> bool:
         """Whether the kernel was registered by `register_kernel`."""
-        return any(registration.function is self.kernel for registration in REGISTRATIONS)
+        return any(registration.put_in(self.kernel) for registration in REGISTRATIONS)
 
 
 def calls_of(view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str) -> list[Call]:

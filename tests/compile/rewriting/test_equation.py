@@ -130,6 +130,13 @@ def test_malformed_equations_are_refused(text, options, message):
         Equation(text, **options)
 
 
+@pytest.mark.parametrize("text", ["x + 0 = x", "x * 1", "tahn"])
+def test_text_that_is_neither_an_equation_nor_a_primitive_is_refused(text):
+    with pytest.raises(mg.ConversionError) as caught:
+        Rules()(text)
+    assert f"rule: {text!r} is not an equation and not the name of a primitive\n  Expected: 'left" in str(caught.value)
+
+
 def test_description_of_an_equation():
     assert Equation("x + 0 -> x").says == "For all dtypes."
     assert Equation("x // n -> x", "iu", lambda n: n > 0).says == "For integers and unsigned integers, where <lambda>."

@@ -272,7 +272,7 @@ class WalkBack(WalkTask):
         order = topological_order([result.node])
         with no_grad():
             seed = asarray(np.float32(self.begins_with))
-            right = reverse.exhaust(reverse.walk([result.node], [seed], order, retain=True, announced=False))
+            right = reverse.exhaust(reverse.walk([result.node], [seed], order, retain=True, yields=False))
         if len(found) == 1 and found.get(result.node) is not None and made_from(result.node):
             return "nothing was put into the dictionary `gradients`"
         for node in reversed(order):
