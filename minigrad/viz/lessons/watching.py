@@ -25,7 +25,7 @@ from ...support.source import HOME, in_library
 from ..exhibit import check_function
 
 Frame = tuple[CodeType, int]  # a function, and the current line
-# Files whose frames are no part of a call: the check of arguments, and the views that watch the call.
+# Files whose frames do not belong to a call: the check of arguments, and the views that watch the call.
 LEFT_OUT = (TAKES_IN, os.path.join(HOME, "viz", ""))
 
 
