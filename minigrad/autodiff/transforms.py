@@ -43,7 +43,7 @@ def value_and_grad(
         with switch(grad=True):
             inputs = [_as_input(t) for t in parts]
             replaced = dict(zip(chosen, rebuild(inputs)))
-        with switch(grad=True, by=_nodes_of(inputs)):
+        with switch(grad=True, grad_inputs=_nodes_of(inputs)):
             result = function(*[replaced.get(i, a) for i, a in enumerate(args)], **kwargs)
         output, aux = result if has_aux else (result, None)
         found = _pulled_back([output], [None], inputs, "grad", allow_unused)
@@ -82,7 +82,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
     parts, rebuild = flatten(args)
     with switch(grad=True):
         inputs = [_as_input(t) for t in parts]
-    with switch(grad=True, by=_nodes_of(inputs)):
+    with switch(grad=True, grad_inputs=_nodes_of(inputs)):
         outputs, rebuild_output = flatten(function(*rebuild(inputs)))
 
     def back(cotangents: Any) -> Any:

@@ -35,11 +35,13 @@ class Mode:
     `device`       the device of new tensors; None is the default device
     `scope`        the modules and functions that are running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
-    `by`           in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
+    `grad_inputs`  in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
     `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside of one
     """
 
-    __slots__ = ("by", "composite", "control", "device", "grad", "interpreter", "keep", "origin", "scope", "state")
+    __slots__ = (
+        "composite", "control", "device", "grad", "grad_inputs", "interpreter", "keep", "origin", "scope", "state",
+    )
 
     def __init__(
         self,
@@ -49,13 +51,13 @@ class Mode:
         device: Any = None,
         scope: tuple[str, ...] = (),
         origin: Node | None = None,
-        by: tuple[Node, ...] = (),
+        grad_inputs: tuple[Node, ...] = (),
         state: State = PYTHON_STATE,
         control: Control = PYTHON_CONTROL,
         composite: Any = None,
     ) -> None:
         self.interpreter, self.grad, self.keep = interpreter, grad, keep
-        self.device, self.scope, self.origin, self.by = device, scope, origin, by
+        self.device, self.scope, self.origin, self.grad_inputs = device, scope, origin, grad_inputs
         self.state, self.control, self.composite = state, control, composite
 
     def but(self, **changes: Any) -> Mode:
@@ -65,8 +67,8 @@ class Mode:
         restores Python's own of both.
         """
         mode = Mode(
-            self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by,
-            self.state, self.control, self.composite,
+            self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin,
+            self.grad_inputs, self.state, self.control, self.composite,
         )
         if "interpreter" in changes:
             interpreter = changes["interpreter"]

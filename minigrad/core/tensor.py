@@ -356,7 +356,7 @@ _WARNED: set[tuple[str, int]] = set()
 def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
     """Warn, once for each line, if a differentiated function turns a tensor into Python numbers."""
     mode = current_mode()
-    if not (mode.by and mode.grad) or (tensor.is_leaf and tensor.node not in mode.by):
+    if not (mode.grad_inputs and mode.grad) or (tensor.is_leaf and tensor.node not in mode.grad_inputs):
         return
     filename, line = line_of(caller())
     if (filename, line) not in _WARNED:
