@@ -163,7 +163,7 @@ print(W.grad.tolist())
 print((X.T @ g).tolist())
 
 # %% [markdown]
-# Nobody needs to learn the rule of a matrix product by heart. Write down the shapes, all different, and only one product fits.
+# You need not learn the rule of a matrix product by heart. Write down the shapes, all different, and only one product fits.
 #
 # ## Measured slopes
 #

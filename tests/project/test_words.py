@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PHRASES = [
     r"some(?:body)", r"no(?:body)", r"who(?:ever)", r"whom(?:ever)", r"to(?:ld)", r"be(?:sides)", r"hardly (?:ever)",
     r"the way (?:there|back)", r"for (?:who)", r"those (?:who)", r"of (?:whom)",
-    r"(?<!there )(?<!There )(?:is|are|was|were) no (?!longer\b|more\b|fewer\b|less\b|better\b|worse\b|one\b)[a-z]+",
-    r"(?:which|that) (?:is|are) none", r"is none (?:of)", r"(?:is|are) otherwise",
+    r"(?<!there )(?:is|are|was|were) no (?!longer\b|more\b|fewer\b|less\b|better\b|worse\b|one\b)[a-z]+",
+    r"(?:which|that) (?:is|are) (?-i:none)", r"is none (?:of)", r"(?:is|are) otherwise",
     r"knows? (?:nothing)", r"makes? nothing (?:of)",
 ]
 # A label begins a line of a message, two spaces in.
@@ -23,7 +23,7 @@ LABELS = [
     r"\\n  (?!Expected:|Got:|Hint:|Line:)[A-Z][a-z]+(?: [a-z]+)?: ",
     r"\b(?:Expect|Actual|Way out|Solution|Tip)(?::)",
 ]
-PATTERN = re.compile("|".join([rf"\b(?:{'|'.join(PHRASES)})\b", *LABELS]))
+PATTERN = re.compile("|".join([rf"\b(?i:{'|'.join(PHRASES)})\b", *LABELS]))
 
 
 def phrases(text):
