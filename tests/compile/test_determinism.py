@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("listings.py")
 
 
@@ -18,6 +20,7 @@ def listings(seed, past):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_listings_are_the_same_in_every_process():
     first = listings(seed=0, past=0)
     assert first.count("== ") == 15 and len(first) > 20_000

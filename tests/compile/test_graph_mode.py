@@ -58,6 +58,7 @@ def training(steps, mode=mg.graph, read=True):
     return losses, [p.numpy_copy() for p in model.parameters()], counts
 
 
+@pytest.mark.slow
 def test_a_training_loop_is_compiled_once_and_equals_eager_mode(compiled):
     expected, parameters, _ = training(8, nullcontext)
     losses, found, _ = training(8)
@@ -67,6 +68,7 @@ def test_a_training_loop_is_compiled_once_and_equals_eager_mode(compiled):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_training_loop_keeps_no_more_from_step_to_step(monkeypatch):
     monkeypatch.setattr(graph_mode, "SHOWN", 100)
     _, _, counts = training(40)
@@ -320,6 +322,7 @@ def test_gradients_of_branches_and_loops_compile_once(compiled):
     assert control_flow(5)[0] == found[:5] and len(compiled) == first
 
 
+@pytest.mark.slow
 def test_reads_of_branches_and_loops_keep_no_more_from_round_to_round(monkeypatch):
     monkeypatch.setattr(graph_mode, "SHOWN", 100)
     _, counts = control_flow(91, counted=(30, 90))

@@ -219,6 +219,7 @@ def test_workers_explain_what_cannot_be_sent_to_a_process():
     assert "processes=False" in str(error.value)
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_loader():
     import multiprocessing
 

@@ -56,6 +56,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 def test_views_of_training_steps_can_be_shown(name):
     step, loss_of, batch = STEPS[name]()

@@ -83,6 +83,7 @@ def test_an_entry_that_another_process_deletes_is_not_an_error(cache, monkeypatc
     assert [path.name for path in cache.iterdir()] == ["a"]
 
 
+@pytest.mark.slow
 def test_cache_is_shared_by_two_processes(cache):
     program = "import minigrad as mg; print(mg.jit(lambda x: (x * 3).tanh())(mg.ones(7)).tolist())"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MINIGRAD_CACHE": str(cache)}

@@ -198,6 +198,7 @@ print("right")
 """
 
 
+@pytest.mark.slow
 def test_cache_accepts_writes_of_several_processes_at_once(cache):
     started = [
         subprocess.Popen([sys.executable, "-c", PROCESS], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
@@ -221,6 +222,7 @@ def live_engines():
     return {id(found): found for found in gc.get_objects() if type(found) is engines.Engine}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["mul", "pow"])  # the second calls an outside function
 def test_unused_machine_code_is_freed(cache, monkeypatch, function):
     monkeypatch.setattr(native, "RECENT", 2)

@@ -376,6 +376,7 @@ def test_reachable_package(name):
         assert len(guards_of(each.function)) < 8
 
 
+@pytest.mark.slow
 def test_random_numbers_of_packages():
     stats = pytest.importorskip("scipy.stats")
     with pytest.raises(mg.TraceError, match=r"the state of numpy\.random"):
