@@ -41,11 +41,13 @@ class Chart(Drawing):
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = ""
     ) -> None:
-        """A rectangle, with its label if most of it fits."""
+        """A rectangle, with its label if most of it fits; in a narrow one, "layer 2" is "2"."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
-        if label and width > ROOMY and width - 6.0 >= 0.7 * text_width(label, LINE):
-            self.text(x + width / 2, y + height / 2 + 3.5, label, anchor="middle", room=width - 6.0)
+        room = width - 6.0
+        shown = label if text_width(label, LINE) <= room else label.rpartition(" ")[2]
+        if shown and width > ROOMY and room >= 0.7 * text_width(shown, LINE):
+            self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=room)
         self._mark(begin, key, about or label)
 
     def area(

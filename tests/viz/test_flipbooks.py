@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.devices import Device, Kernels, registry
 from minigrad.support import files
+from minigrad.viz.charts import Chart
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.heat import matrix_of
@@ -332,3 +334,11 @@ def test_a_save_that_fails_leaves_the_page_that_was_there(tmp_path, monkeypatch)
     with pytest.raises(OSError, match="No space left"):
         view.save(path)
     assert path.read_text() == before and [each.name for each in tmp_path.iterdir()] == ["page.txt"]
+
+
+def test_a_narrow_bar_shows_the_number_of_its_layer():
+    chart = Chart(200, 60)
+    chart.bar(0, 0, 80, 20, "quiet", "a", "layer 1")
+    chart.bar(90, 0, 30, 20, "quiet", "b", "layer 2")
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", chart.to_svg("two bars"))
+    assert shown == ["layer 1", "2"]
