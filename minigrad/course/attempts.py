@@ -49,7 +49,8 @@ class Attempts:
         self._remember(namespace)
 
     def _remember(self, namespace: Mapping[str, Any]) -> None:
-        self.values = {name: namespace[name] for name in namespace.keys() & _tasks()}  # no other value is kept alive
+        # No other value is kept alive.  The units are imported when there is a name to look for.
+        self.values = {name: value for name, value in namespace.items() if name in _tasks()}
 
     def after(self, source: str, error: BaseException | None, namespace: Mapping[str, Any]) -> None:
         """Record a cell that has run to its end or to an error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -77,18 +78,29 @@ class Gate(nn.Module):
 
 def train_digits(swapped: Swapped | None = None, epochs: int = 5) -> Trained:
     """Train a small network on the digits; a notebook shows the loss, and the digits that it reads wrongly."""
+    def network() -> nn.Module:
+        return nn.Sequential(Products(64, HIDDEN), Gate(), Products(HIDDEN, 10))
+
+    return trained(network, cross_entropy, RATE, epochs, BATCH, swapped)
+
+
+def trained(
+    network: Callable[[], nn.Module], loss_of: Callable[[Tensor, Tensor], Tensor], rate: float, epochs: int,
+    batch: int, swapped: Swapped | None = None,
+) -> Trained:
+    """Train the network that `network()` makes; `loss_of(outputs, labels)` is the loss of a batch."""
     train, test = digits()
     images, labels = _tensors(train)
     random.seed(SEED)
-    model = nn.Sequential(Products(64, HIDDEN), Gate(), Products(HIDDEN, 10))
-    optimizer = optim.SGD(model.parameters(), lr=RATE)
+    model = network()
+    optimizer = optim.SGD(model.parameters(), lr=rate)
     before, losses = _read(model, test), []
     with np.errstate(all="ignore"):  # with a wrong rule the numbers may overflow
         for _ in range(epochs):
-            for start in range(0, len(train), BATCH):
-                batch = slice(start, start + BATCH)
+            for start in range(0, len(train), batch):
+                part = slice(start, start + batch)
                 optimizer.zero_grad()
-                loss = cross_entropy(model(images[batch]), labels[batch])
+                loss = loss_of(model(images[part]), labels[part])
                 loss.backward()
                 optimizer.step()
                 losses.append(float(loss.item()))
