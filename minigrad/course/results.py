@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..support.files import locked, write_whole
-from .tasks import Task, counted
+from ..support.table import counted
+from .tasks import Task
 from .unit import Unit, units
 
 FILE = "course-progress.json"

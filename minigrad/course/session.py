@@ -12,13 +12,14 @@ from typing import Any
 
 from ..support.errors import MinigradError
 from ..support.source import notebook_shell
+from ..support.table import counted
 from .attempts import ATTEMPTS, NEAR, Attempts, Stop, watch_cells
 from .boxes import Box
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
-from .tasks import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, counted
+from .tasks import HIDDEN_ROUNDS, ROUNDS, Prediction, Task
 from .unit import Unit, task_names, units
 
 watch_cells()

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..support.errors import DeclarationError
+from ..support.table import counted
 from .compare import Difference, difference, numerical, plain, same
 from .feedback import Misused, Wrong, written
 
@@ -392,15 +393,6 @@ def _is_number(text: str) -> bool:
         return bool([float(part) for part in text.strip("[]() ").split(",")])
     except ValueError:
         return False
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number of things: `1 try`, `2 tries`.
-
-    >>> counted(1, "point"), counted(2, "try", "tries")
-    ('1 point', '2 tries')
-    """
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def digest(*parts: Any) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..support.errors import DeviceError
 from ..support.packages import how_to_install
+from ..support.table import counted
 from .cuda_kernels import CudaKernels
 from .kernel_table import dispatch_table
 from .library import Kernel
@@ -152,7 +153,7 @@ def _check_present(device: CudaDevice) -> None:
     if device.index >= count:
         there = ", ".join(f"cuda:{i}" if i else "cuda" for i in range(count)) or "none"
         raise DeviceError(
-            f"there is no device named {name!r}: this machine has {count} GPU{'s' * (count != 1)}",
+            f"there is no device named {name!r}: this machine has {counted(count, 'GPU')}",
             expect=there, hint='devices are counted from "cuda", which is "cuda:0"',
         )
 

@@ -14,7 +14,7 @@ from ..core.mode import CURRENT, Mode, current_mode
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
 from ..support.errors import ConversionError, MinigradError
-from ..support.table import printable
+from ..support.table import counted, printable
 from .hooks import AFTER, BEFORE, Handle, Hooks
 from .state import Loaded, load_tensors, move_tensor
 
@@ -243,7 +243,7 @@ class Module:
         words = [self.extra_repr()] if described else []
         if children(self):
             count = sum(p.size for p in self.parameters())
-            words += [f"{count:,} parameter{'s' * (count != 1)}"]
+            words += [counted(count, "parameter")]
         head = f"{type(self).__name__}({', '.join(filter(None, words))}"
         lines = "".join("\n  " + part.replace("\n", "\n  ") for part in parts)
         return printable(head + lines + ("\n)" if parts else ")"))

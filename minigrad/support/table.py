@@ -78,3 +78,12 @@ def bytes_text(size: float) -> str:
     """
     one, unit = bytes_unit(size)
     return f"{size:.0f} B" if unit == "B" else f"{size / one:.3g} {unit}"
+
+
+def counted(count: int, thing: str, plural: str = "") -> str:
+    """A number of things.
+
+    >>> counted(1, "point"), counted(2_000, "step"), counted(2, "launch", "launches")
+    ('1 point', '2,000 steps', '2 launches')
+    """
+    return f"{count:,} {thing if count == 1 else plural or thing + 's'}"

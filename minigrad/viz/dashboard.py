@@ -18,11 +18,12 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import as_table
+from .cells import largest, matrix_of
 from .curves import curves, dots
 from .drawing import Drawing
 from .exhibit import Exhibit
 from .flipbook import Block, Flipbook, Page
-from .heat import heat_map, largest, matrix_of, norm_of, size_text, spark
+from .heat import heat_map, norm_of, size_text, spark
 from .images import gallery, pictures_of
 from .numbers import short
 

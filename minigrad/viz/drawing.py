@@ -252,15 +252,6 @@ def round_numbers(low: float, high: float, most: int) -> list[float]:
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def counted(count: int, thing: str, ending: str = "s") -> str:
-    """A number of things.
-
-    >>> counted(1, "step"), counted(2000, "step"), counted(2, "launch", "es")
-    ('1 step', '2,000 steps', '2 launches')
-    """
-    return f"{count:,} {thing}{ending * (count != 1)}"
-
-
 def time_text(seconds: float) -> str:
     """A time with its unit.
 

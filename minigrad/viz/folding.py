@@ -13,6 +13,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import groupby
 
+from ..support.table import counted
 from .naming import symbol_of
 from .scene import Box, Edge, Scene
 
@@ -117,12 +118,12 @@ class Outline:
     def _pile(self, paths: list[Path]) -> Box:
         first = self.members[paths[0]]
         operations = [self.scene.boxes[i] for i in first if self.scene.boxes[i].nodes[0].op is not None]
-        counted = Counter(node.name for box in operations for node in box.nodes)
-        listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in counted.most_common())
+        names = Counter(node.name for box in operations for node in box.nodes)
+        listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]
         group = Box(
             title=_title([path[-1] for path in paths]), kind="group", scope=paths[0][:-1], count=len(paths),
-            lines=(f"{len(operations)} operation{'s' * (len(operations) != 1)}" + (" each" if len(paths) > 1 else ""),),
+            lines=(counted(len(operations), "operation") + (" each" if len(paths) > 1 else ""),),
             nodes=tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), about=(listed,), path=paths[0],
         )

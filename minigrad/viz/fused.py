@@ -14,20 +14,20 @@ from ..compile.look.cost import Cost, KernelCost
 from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
-from ..support.table import as_table, bytes_text
+from ..support.table import as_table, bytes_text, counted
 from .compiled import Shown, programs_of, view_of
-from .drawing import counted
 from .exhibit import Exhibit
 from .folding import BUDGET, Outline, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
 from .memories import memory_of
 from .moving import tables
+from .naming import names_in_code
 from .opening import View, frames_of, views_of
 from .passing import Stage, stages_of
 from .phases import phased
 from .profiles import roofline_of
-from .scene import Scene, excerpt, names_in_code, scene_of, type_of
+from .scene import Scene, excerpt, scene_of, type_of
 from .svg import draw, laid_out, lean
 
 OVERVIEW = 26  # boxes of the first picture of a program in phases
@@ -85,7 +85,7 @@ class Fusion(Exhibit):
         before, after = self.cost.eager, self.cost.program
         operations = sum(node.op is not None and node.op.kind != "view" for node in self.program.graph.nodes)
         return (
-            f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'es')} "
+            f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'launches')} "
             f"instead of {before.launches}, "
             f"{bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
         )
@@ -226,7 +226,7 @@ class Fusion(Exhibit):
         return traffic
 
     def _kernel(self, group: Group, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
-        taken = kernel.program
+        taken, eager = kernel.program, kernel.eager
         known = {node: number[name] for node, name in self.names.items() if name in number}
         lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.library is None else []
         return {
@@ -236,7 +236,7 @@ class Fusion(Exhibit):
                 ["loops over", _loops(group) or "the library chooses"],
                 ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
                 ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
-                ["node by node", f"{bytes_text(kernel.eager.bytes)}, {counted(kernel.eager.launches, 'launch', 'es')}"],
+                ["node by node", f"{bytes_text(eager.bytes)}, {counted(eager.launches, 'launch', 'launches')}"],
             ],
         }
 

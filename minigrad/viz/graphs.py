@@ -11,10 +11,11 @@ from ..nn.module import Module
 from ..support.errors import MinigradError
 from .folding import BUDGET
 from .mirror import with_gradients
+from .naming import names_in_code
 from .numbers import Summary
 from .opening import views_of
 from .picture import Picture
-from .scene import Scene, names_in_code, scene_of
+from .scene import Scene, scene_of
 from .steps import record_steps, values_of
 
 MOST = 500  # boxes: a larger picture is unreadable

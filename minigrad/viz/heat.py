@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .cells import largest, matrix_of
 from .drawing import Drawing
 from .numbers import short
 from .svg import number
-
-__all__ = ["heat_map", "largest", "matrix_of", "norm_of", "size_text", "spark"]
 
 
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:

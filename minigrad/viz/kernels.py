@@ -17,9 +17,10 @@ from ..compile.fusion.group import Group, Partition
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.view import View
 from ..core.node import Node
-from .drawing import counted
+from ..support.table import counted
+from .naming import names_in_code
 from .phases import paths_of, settled
-from .scene import Box, Edge, Scene, names_in_code, scene_of
+from .scene import Box, Edge, Scene, scene_of
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 FEW = 12  # kernels of a program that is drawn without phases and modules

@@ -10,10 +10,10 @@ from ..compile.look.cost import Cost, eager_memory
 from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Plan
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from ..support.table import as_table, bytes_text
+from ..support.table import as_table, bytes_text, counted
 from .charts import DASHED, KINDS, Chart, Marks, mark
 from .compiled import Shown, programs_of, view_of
-from .drawing import counted, round_numbers
+from .drawing import round_numbers
 from .flipbook import Flipbook, Page
 from .phases import PHASES, Section
 from .sharing import shared_memory

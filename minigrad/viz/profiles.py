@@ -19,10 +19,10 @@ from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Executable
 from ..compile.save.read import LoadedProgram
 from ..support.errors import MinigradError
-from ..support.table import as_table, bytes_text
+from ..support.table import as_table, bytes_text, counted
 from .charts import KINDS, Chart, Marks, mark
 from .compiled import Shown, programs_of, view_of
-from .drawing import counted, time_text
+from .drawing import time_text
 from .flipbook import Flipbook, Page
 from .phases import PHASES, Section
 

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 from ..core.node import Constant, Leaf, Node
 from ..support.source import line_of, span_of
 from .cells import grid_of
-from .naming import SIGNS, names_in_code, place_of, symbol_of
+from .naming import SIGNS, symbol_of
 from .numbers import Summary, short
 
-__all__ = ["Box", "Edge", "Scene", "excerpt", "names_in_code", "place_of", "scene_of", "type_of"]
 AROUND = 2  # lines of code that are shown before and after the one that made a node
 
 

@@ -11,10 +11,9 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from ..compile.running.order import Schedule, ScheduledStep
-from ..support.table import bytes_text
+from ..support.table import bytes_text, counted
 from .charts import KINDS, Chart, Marks, mark
 from .compiled import Shown, programs_of, view_of
-from .drawing import counted
 from .flipbook import Flipbook, Page
 from .phases import PHASES, Section
 

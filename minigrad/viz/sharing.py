@@ -10,9 +10,8 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from ..support.table import as_table, bytes_text
+from ..support.table import as_table, bytes_text, counted
 from .charts import Chart, Marks, mark
-from .drawing import counted
 from .flipbook import Flipbook, Page
 
 WIDTH, LEFT, LANE, GAP = 860.0, 150.0, 24.0, 14.0

@@ -13,7 +13,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from .scene import names_in_code
+from .naming import names_in_code
 
 
 def traced(

@@ -10,10 +10,10 @@ import pytest
 import minigrad as mg
 from minigrad.devices import Device, Kernels, registry
 from minigrad.support import files
+from minigrad.viz.cells import matrix_of
 from minigrad.viz.charts import Chart
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.heat import matrix_of
 from minigrad.viz.lessons.rings import ring_rounds, star_rounds
 from minigrad.viz.lessons.stacks import layers_of
 from minigrad.viz.lessons.watching import watching

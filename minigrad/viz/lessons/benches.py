@@ -19,7 +19,8 @@ from ...core.primitive import P
 from ...core.tensor import Tensor
 from ...ops.creation import asarray
 from ...support.errors import ConversionError, MinigradError
-from ..drawing import DASHES, Axes, Drawing, counted
+from ...support.table import counted
+from ..drawing import DASHES, Axes, Drawing
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page, settings_of
 from ..numbers import short

@@ -11,7 +11,8 @@ from ...core.emit import LARGE
 from ...devices.registry import DEVICES, MAKERS, Device, as_device
 from ...devices.table import label_of
 from ...support.source import in_library
-from ..drawing import Drawing, counted
+from ...support.table import counted
+from ..drawing import Drawing
 from ..flipbook import Flipbook, Page
 from .watching import Call, calls_of
 

@@ -18,9 +18,10 @@ from ...ops.composite import Composite
 from ...support.errors import MinigradError
 from ..exhibit import check_function
 from ..graphs import MOST
+from ..naming import names_in_code
 from ..opening import views_of
 from ..picture import Picture
-from ..scene import Scene, names_in_code, scene_of
+from ..scene import Scene, scene_of
 
 
 def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **kwargs: Any) -> Picture:

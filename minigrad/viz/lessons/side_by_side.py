@@ -16,11 +16,12 @@ from ...core.mode import switch
 from ...core.node import Node
 from ...devices.effects import held_back
 from ...support.errors import MinigradError
+from ...support.table import counted
 from ..compiled import Shown, programs_of, view_of
-from ..drawing import counted
 from ..exhibit import Exhibit
+from ..naming import names_in_code
 from ..numbers import Summary
-from ..scene import excerpt, names_in_code, scene_of, type_of
+from ..scene import excerpt, scene_of, type_of
 from ..steps import on_host
 from ..svg import draw
 

@@ -15,7 +15,8 @@ import minigrad
 from ...devices.registry import Device
 from ...devices.table import label_of
 from ...support.source import HOME, in_library
-from ..drawing import Drawing, counted
+from ...support.table import counted
+from ..drawing import Drawing
 from ..flipbook import Block, Flipbook, Knob, Page
 from .watching import Call, calls_of
 

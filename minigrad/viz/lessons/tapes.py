@@ -19,8 +19,8 @@ from ...core.primitive import P
 from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...support.errors import GradError
-from ...support.table import as_table, bytes_text, bytes_unit
-from ..drawing import Axes, Drawing, counted
+from ...support.table import as_table, bytes_text, bytes_unit, counted
+from ..drawing import Axes, Drawing
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page
 from ..phases import layer_name, layers_of

@@ -16,10 +16,10 @@ from ...compile.look.values import starts_of
 from ...compile.running.profiler import profile
 from ...compile.running.program import PlainProgram
 from ...support.errors import MinigradError
-from ...support.table import bytes_text
+from ...support.table import bytes_text, counted
 from ..charts import KINDS
 from ..compiled import Shown, programs_of
-from ..drawing import Drawing, counted, time_text
+from ..drawing import Drawing, time_text
 from ..exhibit import check_function
 from ..flipbook import Flipbook, Knob, Page
 from .timelines import _not_jitted
@@ -79,7 +79,7 @@ def compare_of(ways: Sequence[Way]) -> Flipbook:
     counts = [len(way.launches) for way in ways]
     title = f"eager, graph and fused: {counts[0]:,}, {counts[1]:,} and {counts[2]:,} launches"
     pages = [[Page(_drawn(ways, i), _said(ways, i), (("", _table(ways, i)),))] for i in range(3)]
-    words = "\n".join(f"{name}: {counted(count, 'launch', 'es')}" for name, count in zip(WAYS, counts))
+    words = "\n".join(f"{name}: {counted(count, 'launch', 'launches')}" for name, count in zip(WAYS, counts))
     return Flipbook(title, pages, (Knob("way", WAYS, 0),), words=words)
 
 
@@ -133,7 +133,7 @@ def _kernels(shown: Sequence[Shown]) -> list[tuple[str, int]]:
 def _said(ways: Sequence[Way], which: int) -> str:
     way, first = ways[which], ways[0]
     taken = f"{bytes_text(way.bytes)}, {time_text(way.seconds)}"
-    text = f"{SAYS[which]} {counted(len(way.launches), 'launch', 'es')}, {taken}"
+    text = f"{SAYS[which]} {counted(len(way.launches), 'launch', 'launches')}, {taken}"
     if not which or not way.seconds or not way.bytes or not way.launches:
         return text + "."
     fewer, less = len(first.launches) / len(way.launches), first.bytes / way.bytes

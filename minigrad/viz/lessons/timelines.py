@@ -17,9 +17,10 @@ from ...compile.save.read import LoadedProgram
 from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...support.errors import MinigradError
+from ...support.table import counted
 from ..charts import KINDS
 from ..compiled import programs_of
-from ..drawing import Drawing, counted, round_numbers, time_text
+from ..drawing import Drawing, round_numbers, time_text
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Page
 from ..phases import BACKWARD, FORWARD, PHASES, UPDATE, Section, layer_name

@@ -14,10 +14,12 @@ from ...nn.module import Module
 from ...ops.creation import asarray
 from ...optim.optimizer import Optimizer
 from ...support.errors import ConversionError, GradError
+from ...support.table import counted
+from ..cells import largest, matrix_of
 from ..curves import curves, dots
-from ..drawing import Axes, Drawing, counted
+from ..drawing import Axes, Drawing
 from ..flipbook import Flipbook, Page
-from ..heat import heat_map, largest, matrix_of, norm_of, size_text
+from ..heat import heat_map, norm_of, size_text
 from ..images import gallery, pictures_of
 from ..numbers import short
 
