@@ -9,6 +9,9 @@ from pathlib import Path
 
 import nbformat
 
+import minigrad as mg
+from minigrad import course
+from minigrad.course import made_from
 from minigrad.course.attempts import ATTEMPTS
 from minigrad.course.feedback import Feedback
 
@@ -64,3 +67,12 @@ def module(name, path):
     sys.modules[name] = spec
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), spec.__dict__)
     return spec
+
+
+def said_to(source, task):
+    """The feedback on a student's cell, whether it is printed or raised."""
+    notebook = Notebook()
+    notebook.names |= {"mg": mg, "course": course, "made_from": made_from}
+    for cell in (source, f'course.check("{task}")'):
+        notebook.run(cell)
+    return notebook.said[-1]

@@ -69,6 +69,8 @@ def opened(
     try:
         if html is not None:
             page.set_content(html)
+            if scripts:  # outputs load their views after the page: decompressing a script takes a moment
+                page.wait_for_function("!document.querySelector('.mg-output > img[onload]')")
         else:
             page.goto(url)
         yield page
