@@ -6,12 +6,13 @@ The kernels are those of the CPU, with CuPy in place of NumPy; `cuda_kernels.py`
 from __future__ import annotations
 
 import sys
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 from ..support.errors import DeviceError
 from ..support.packages import how_to_install
 from ..support.table import counted
+from .cublas import Products
 from .cuda_kernels import CudaKernels
 from .kernel_table import dispatch_table
 from .library import Kernel
@@ -58,6 +59,14 @@ class CudaDevice(Device):
                 return kernel(*values, **attrs)
 
         return run
+
+    @cached_property
+    def products(self) -> Products | None:
+        """The matrix products of cuBLAS; None where CuPy's have to do."""
+        try:
+            return Products(self.cupy)
+        except (ImportError, OSError, RuntimeError, AttributeError):  # CuPy's own products explain what is missing
+            return None
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.cupy.empty(shape, dtype)

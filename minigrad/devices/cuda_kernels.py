@@ -70,6 +70,12 @@ class CudaKernels(Kernels):
             return _into(out, self._erf(x.astype("float32")).astype(x.dtype))
         return self._erf(x, out=out)
 
+    def matmul(self, x: Any, y: Any, out: Any = None) -> Any:
+        products = self.device.products
+        if products is None or out is not None:  # out may be x
+            return super().matmul(x, y, out)
+        return products.product(x, y)
+
     def where(self, condition: Any, x: Any, y: Any, out: Any = None) -> Any:
         if out is None:
             return self.xp.where(condition, x, y)

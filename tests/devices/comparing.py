@@ -42,4 +42,7 @@ def compare_with_cpu(name, device, array_class):
             rtol = RTOL.get(ours.dtype.name, 0)
             np.testing.assert_allclose(ours, wanted, rtol=rtol, atol=rtol, err_msg=str(sample))
             if name in ("remainder", "floor_divide", "floor", "round"):
-                np.testing.assert_array_equal(np.signbit(ours), np.signbit(wanted), err_msg=str(sample))
+                number = ~np.isnan(wanted)  # the sign of a nan is left open
+                np.testing.assert_array_equal(
+                    np.signbit(ours)[number], np.signbit(wanted)[number], err_msg=str(sample)
+                )

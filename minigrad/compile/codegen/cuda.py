@@ -54,11 +54,12 @@ class CudaSource(NamedTuple):
     rows: list[Parameter]
     integer: str
     threads: int  # of a block
-    together: int  # units that a block computes at the same time
+    parts: int  # of each unit, which threads share as if they were units
+    together: int  # parts that a block computes at the same time
 
     def blocks(self, units: int, processors: int) -> int:
         """How many blocks to launch for this many units, on this many processors."""
-        return max(1, min(-(-units // self.together), 16 * processors))
+        return max(1, min(-(-units * self.parts // self.together), 16 * processors))
 
 
 def cuda_source(kernel: Kernel, name: str | None = None) -> CudaSource:
@@ -68,8 +69,8 @@ def cuda_source(kernel: Kernel, name: str | None = None) -> CudaSource:
     scratch = [p for p in kernel.parameters if p.role == "scratch"]
     rows = [p for p in scratch if p.name not in printer.shared]
     arguments = [p for p in kernel.parameters if p.name not in printer.shared]
-    together = printer.threads if kernel.parallel == "elements" else printer.threads // printer.team
-    return CudaSource(text, printer.name, arguments, rows, printer.integer, printer.threads, together)
+    together = printer.threads if printer.kernel.parallel == "elements" else printer.threads // printer.team
+    return CudaSource(text, printer.name, arguments, rows, printer.integer, printer.threads, printer.parts, together)
 
 
 def one_file(sources: Sequence[CudaSource]) -> str:
@@ -96,9 +97,11 @@ class _CudaPrinter(CPrinter):
     byte = "unsigned char"
     types = TYPES
 
-    def __init__(self, kernel: Kernel, name: str | None = None) -> None:
-        super().__init__(for_threads(kernel), name)
-        rounds = FEW if kernel.parallel == "elements" else _rounds(self.kernel)
+    def __init__(self, whole: Kernel, name: str | None = None) -> None:
+        kernel = for_threads(whole)
+        self.parts = kernel.units // max(1, whole.units)
+        super().__init__(kernel, name)
+        rounds = FEW if kernel.parallel == "elements" else _rounds(kernel)
         if kernel.parallel == "rows" and rounds <= 4 * WARP:
             self.threads, self.team, self.thread, self.barrier = FEW, WARP, f"threadIdx.x % {WARP}", "__syncwarp();"
         else:
@@ -125,7 +128,7 @@ class _CudaPrinter(CPrinter):
         return "\n\n".join([*includes, PRELUDE, *self.helpers.values(), function]) + "\n"
 
     def function(self) -> str:
-        lines = []
+        lines = [f"lo *= {self.parts};", f"hi *= {self.parts};"] if self.parts > 1 else []
         for p in self.kernel.parameters:
             if p.name in self.shared:
                 kind, teams = self.type(p.dtype), self.threads // self.team

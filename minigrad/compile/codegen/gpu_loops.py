@@ -3,15 +3,132 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import NamedTuple
 
-from ..loops.index import depends, replaced
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Store, statements
+from ..loops.index import depends, divided, plus, position, remainder, replaced, times
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
+from ..nodes.view import Dims
+
+FEW = 64  # elements that are reduced to one: more are shared by a team of threads
 
 
 def for_threads(kernel: Kernel) -> Kernel:
-    """The kernel in which each element sums over the chunks, instead of each chunk adding to every element."""
-    return replace(kernel, body=[_interchanged(s) if isinstance(s, For) else s for s in kernel.body])
+    """The kernel with loops that threads can share."""
+    gathered = _gathered(kernel)
+    return gathered or replace(kernel, body=[_interchanged(s) if isinstance(s, For) else s for s in kernel.body])
+
+
+def _gathered(kernel: Kernel) -> Kernel | None:
+    """A kernel whose places each gather the elements that are reduced to them; None if its loops have another form.
+
+    `for i: buffer[place of i] += …` goes over the elements in the order of memory, and several are added to one place.
+    Threads cannot share that loop, but they can share the places.  Each element still has its turn once.
+    """
+    chunk = kernel.body[0]
+    if kernel.parallel != "chunks" or len(kernel.body) != 1 or not isinstance(chunk, For):
+        return None
+    *fills, loop = chunk.body
+    if not isinstance(loop, For) or not all(isinstance(s, (Let, Store, Accumulate)) for s in loop.body):
+        return None
+    adds = [s for s in loop.body if isinstance(s, Accumulate)]
+    filled = {fill.high for fill in fills if isinstance(fill, For)}
+    if len(adds) != len(fills) or len(filled) != 1 or any(add.index != adds[0].index for add in adds):
+        return None
+    size, elements = int(str(filled.pop())), _elements(loop)
+    split = _digits(replaced(adds[0].index, chunk.variable, 0), loop.variable, elements, size)
+    if split is None:
+        return None
+    kept, reduced = split
+    count = prod([extent for extent, _ in reduced])
+    length = -(-count // kernel.units)  # of the part of each chunk
+    place: Index = "p"
+    low: Index = 0
+    high: Index = count
+    if kernel.units > 1:
+        place, low = remainder("p", size), times(divided("p", size), length)
+        high = ("min", plus(low, length), count)
+    element = plus(position(kept, place), position(reduced, "r"))
+    body = [_moved(s, loop.variable, element) for s in loop.body if not isinstance(s, Accumulate)]
+    dtypes = {parameter.name: parameter.dtype for parameter in kernel.parameters}
+    totals = [Accumulator(f"total_{add.buffer}", add.op, add.value, dtypes[add.buffer]) for add in adds]
+    ends = [Store(add.buffer, "p", total.name) for add, total in zip(adds, totals)]
+    places = For("p", "lo", "hi", [For("r", low, high, body, totals), *ends])
+    parallel = "elements" if length < FEW else "rows"
+    return replace(kernel, body=[places], units=kernel.units * size, parallel=parallel)
+
+
+def _elements(loop: For) -> int:
+    """The number of elements of all chunks of a loop."""
+    high = loop.high
+    return int(high[2]) if isinstance(high, tuple) and high[0] == "min" else int(str(high))
+
+
+def _moved(statement: Statement, variable: str, index: Index) -> Statement:
+    """A statement with an index in place of a variable."""
+    if isinstance(statement, Store):
+        return replace(statement, index=replaced(statement.index, variable, index))
+    if isinstance(statement, Let) and statement.op in ("load", "index"):
+        *buffer, place = statement.args
+        return replace(statement, args=(*buffer, replaced(place, variable, index)))
+    return statement
+
+
+def _digits(index: Index, variable: str, elements: int, size: int) -> tuple[Dims, Dims] | None:
+    """The dimensions of the places and of what is reduced to one, in the order of `elements` in memory.
+
+    The index is a sum of digits of the variable, `variable // d % m`, each times its stride.
+
+    >>> _digits(("+", ("%", ("//", "i", 2), 3), ("*", ("//", "i", 6), 3)), "i", 24, 12)
+    ([(4, 6), (3, 2)], [(2, 1)])
+    """
+    found: list[tuple[int, int, int]] = []  # (stride of the place, d, m)
+    for term in _terms(index):
+        digit, stride = (term[1], term[2]) if isinstance(term, tuple) and term[0] == "*" else (term, 1)
+        parts = _digit(digit, variable, elements)
+        if parts is None or not isinstance(stride, int):
+            return None
+        found.append((stride, *parts))
+    expected = 1
+    for stride, _, extent in sorted(found):
+        if stride != expected:
+            return None
+        expected *= extent
+    kept: Dims = [(extent, step) for _, step, extent in sorted(found, reverse=True)]
+    reduced: Dims = []
+    begin = 1
+    for step, extent in sorted((step, extent) for extent, step in kept):
+        if step % begin:
+            return None
+        reduced += [(step // begin, begin)] if step > begin else []
+        begin = step * extent
+    reduced += [(elements // begin, begin)] if elements > begin else []
+    whole = expected == size and elements == size * prod([extent for extent, _ in reduced])
+    return (kept, reduced[::-1]) if whole and reduced else None
+
+
+def _terms(index: Index) -> list[Index]:
+    """The summands of an index."""
+    if isinstance(index, tuple) and index[0] == "+":
+        return _terms(index[1]) + _terms(index[2])
+    if isinstance(index, tuple) and index[0] == "*" and index[1] == 0:
+        return []
+    return [] if index == 0 else [index]
+
+
+def _digit(index: Index, variable: str, elements: int) -> tuple[int, int] | None:
+    """(d, m) of an index that equals `variable // d % m`."""
+    if index == variable:
+        return 1, elements
+    if not isinstance(index, tuple) or index[0] not in ("//", "%") or not isinstance(index[2], int):
+        return None
+    inner = _digit(index[1], variable, elements)
+    if inner is None:
+        return None
+    (step, extent), number = inner, index[2]
+    if extent % number:
+        return None
+    return (step * number, extent // number) if index[0] == "//" else (step, number)
 
 
 def _interchanged(loop: For) -> For:

@@ -1,8 +1,9 @@
-"""Replay: records the steps of a frame as a CUDA graph, which later runs launch with a single call.
+"""Replay: records the steps of a frame as CUDA graphs, which later runs launch with a single call.
 
 A CUDA graph has fixed addresses.  The frame's memory does not move, but inputs and results may lie elsewhere in each
-run.  A run is therefore recorded when all addresses are those of the run before.  A value that has moved twice gets
-memory in the frame, and is copied there before each run, or from there after it.
+run.  They often alternate between a few places, because an allocator hands out what was freed last.  So a run is
+recorded when everything lies where it lay in some run before, and several recordings are kept.  A value that comes to
+ever new places gets memory in the frame, and is copied there before each run, or from there after it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ REPLAYABLE = {
     P.matmul, P.random, P.gather, P.scatter_add, P.concat, P.place, P.full, P.arange, P.reshape, P.argmax, P.argmin,
     P.cumulative_sum, P.cumulative_prod,
 }
-PATIENCE = 2  # a value that has moved this often is copied
+PLACES = 3  # a value that has been at more of them is copied
+MOST = 8  # recordings of a frame
 FEWEST = 3  # steps of a run that is worth recording
 
 
@@ -34,8 +36,16 @@ class Passing(NamedTuple):
     goes: bool
 
 
+class Recorded(NamedTuple):
+    """A recorded run: its graph, the memory that libraries allocated, and the results that are in that memory."""
+
+    graph: Any
+    pool: Any
+    made: dict[int, Any]
+
+
 class Replay:
-    """The recorded run of a frame."""
+    """The recorded runs of a frame."""
 
     def __init__(self, frame: CudaFrame) -> None:
         self.frame = frame
@@ -47,42 +57,53 @@ class Replay:
         self.where: list[Any] = [None] * len(self.passing)  # the address of each: a table that the frame writes
         for place, each in enumerate(self.passing):
             frame.slots[each.buffers[0]].append((self.where, place, 0))
-        self.before: list[Any] | None = None
-        self.moves = [0] * len(self.passing)
+        self.recorded: dict[tuple[Any, ...], Recorded] = {}  # by the addresses
+        self.seen: set[tuple[Any, ...]] = set()  # the addresses of runs that were not recorded
+        self.places: list[set[Any]] = [set() for _ in self.passing]  # where each value has been
         self.copies: dict[int, Any] = {}  # the values with memory in the frame
-        self.graph: Any = None
-        self.pool: Any = None  # the memory that libraries allocate during the recording
-        self.made: dict[int, Any] = {}  # the results that libraries allocate
-        self.refused = ""  # why the run cannot be recorded
+        self.slots: dict[int, Any] = {}  # what `frame.slots` held for these values
+        self.refused = ""  # why runs cannot be recorded
 
     def run(self, arrays: Sequence[Any], results: Sequence[Any], starts: Any) -> None:
-        """Run the steps, by the recording if there is one."""
-        moved = self.where != self.before
-        if moved:
-            self._note_moves()
+        """Run the steps, by a recording if there is one."""
+        where = tuple(self.where)
+        recorded = self.recorded.get(where)
+        if recorded is None and not self.refused:
+            where = self._noted(where)
         for place, copy in self.copies.items():
             self._use(copy, self.passing[place], arrays)
-        steps = self.frame.steps
-        if self.graph is not None:
-            self._launch()
-        elif moved or self.refused or len(steps) < FEWEST or not self._record(starts):
-            for step in steps:
+        if recorded is None and where in self.seen:
+            recorded = self._record(where, starts)
+        if recorded is not None:
+            self._launch(recorded)
+        else:
+            for step in self.frame.steps:
                 step(starts)
         for place, copy in self.copies.items():
             number, _, comes, goes = self.passing[place]
             if goes:
                 self.frame.library.copyto((arrays if comes else results)[number], copy)
+        if self.refused and self.copies:
+            self._drop_copies()
 
     # values that move -----------------------------------------------------------------------------------------------
 
-    def _note_moves(self) -> None:
-        """Drop the recording; values that have moved often get memory in the frame."""
-        before, self.graph = self.before or self.where, None
-        for place, (old, new) in enumerate(zip(before, self.where)):
-            self.moves[place] += old != new
-            if self.moves[place] >= PATIENCE and place not in self.copies:
-                self._give_place(place)
-        self.before = list(self.where)
+    def _noted(self, where: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Note new addresses.  Values that have been at many get memory in the frame, and the addresses change."""
+        for places, address in zip(self.places, where):
+            places.add(address)
+        few = PLACES if len(self.recorded) < MOST else 1
+        moving = [place for place, places in enumerate(self.places) if len(places) > few and place not in self.copies]
+        for place in moving:
+            self._give_place(place)
+        if moving:
+            self.recorded.clear()
+            self.seen.clear()
+            where = tuple(self.where)
+        elif where not in self.seen:
+            self.seen.add(where)
+            return ()  # recorded when everything is there again
+        return where
 
     def _give_place(self, place: int) -> None:
         frame, numbers = self.frame, self.passing[place].buffers
@@ -90,7 +111,15 @@ class Replay:
         copy = self.copies[place] = frame.library.empty(like.shape, like.dtype)
         for number in numbers:
             frame._write_address(number, frame.address(copy))
-            frame.slots[number] = []
+            self.slots[number], frame.slots[number] = frame.slots[number], []
+
+    def _drop_copies(self) -> None:
+        """Let the values lie where they come from, from the next run on."""
+        for number, slots in self.slots.items():
+            self.frame.slots[number] = slots
+        self.slots.clear()
+        self.copies.clear()
+        self.frame.forget_inputs()
 
     def _use(self, copy: Any, passing: Passing, arrays: Sequence[Any]) -> None:
         """Make the steps work on a copy."""
@@ -101,10 +130,10 @@ class Replay:
             if frame.arrays[number] is not None:
                 frame.arrays[number] = copy.reshape(-1)
 
-    # the recording --------------------------------------------------------------------------------------------------
+    # the recordings -------------------------------------------------------------------------------------------------
 
-    def _record(self, starts: Any) -> bool:
-        """Record the steps and run them; return whether that was possible."""
+    def _record(self, where: tuple[Any, ...], starts: Any) -> Recorded | None:
+        """Record the steps; None if that is not possible."""
         frame, cuda = self.frame, self.frame.library.cuda
         pool, stream = cuda.MemoryPool(), cuda.Stream(non_blocking=True)
         try:
@@ -114,17 +143,16 @@ class Replay:
                     for step in frame.steps:
                         step(starts)
                 finally:
-                    self.graph = stream.end_capture()
+                    graph = stream.end_capture()
         except Exception as error:  # any error of a library that cannot be recorded
-            self.graph, self.refused = None, f"{type(error).__name__}: {error}"
-            return False
-        self.pool = pool
+            self.refused = f"{type(error).__name__}: {error}"
+            return None
         returned = {read.buffer for read in frame.plan.outputs}
-        self.made = {number: frame.arrays[number] for number in returned if frame.buffers[number].kind == LIBRARY}
-        self._launch()
-        return True
+        made = {number: frame.arrays[number] for number in returned if frame.buffers[number].kind == LIBRARY}
+        recorded = self.recorded[where] = Recorded(graph, pool, made)
+        return recorded
 
-    def _launch(self) -> None:
-        self.graph.launch()
-        for number, array in self.made.items():
+    def _launch(self, recorded: Recorded) -> None:
+        recorded.graph.launch()
+        for number, array in recorded.made.items():
             self.frame.arrays[number] = array.copy()  # the next launch writes to the same memory

@@ -91,7 +91,7 @@ class Frame:
         self.arrays: list[Any] = [None] * len(self.buffers)  # the values as arrays of one dimension
         # Where the address of each buffer is written: a table, an index, and an offset in bytes to add.
         self.slots: list[list[tuple[Table, int, int]]] = [[] for _ in self.buffers]
-        self.last: list[Callable[[], Any]] = [_nothing] * len(layout.arriving)  # weak references to the last inputs
+        self.forget_inputs()
         for number, buffer in enumerate(self.buffers):
             if buffer.kind == SLOT:
                 self.arrays[number] = self.memory[buffer.number][: buffer.nbytes].view(buffer.dtype)
@@ -272,6 +272,10 @@ class Frame:
         for buffer, number in self.layout.looked_at:
             self.arrays[buffer] = arrays[number].reshape(-1)
         return arrays
+
+    def forget_inputs(self) -> None:
+        """Bind all inputs in the next run."""
+        self.last: list[Callable[[], Any]] = [_nothing] * len(self.layout.arriving)  # weak references to the last ones
 
     def _bind_input(self, number: int, array: Any) -> Any:
         if self.last[number]() is array:

@@ -20,7 +20,8 @@ from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
 from ..fusion.loop_shape import Chunking
 from ..nodes.interpret import Starts
-from .cuda_graph import REPLAYABLE, Replay
+from ..nodes.view import row_major
+from .cuda_graph import FEWEST, REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
@@ -98,7 +99,7 @@ class CudaFrame(Frame):
             super().__init__(layout, functions)
             self.findings = Findings(device, self.checks)
         calls = [step for step in layout.plan.steps if isinstance(step, Call)]
-        replayable = all(call.op in REPLAYABLE for call in calls) and device.replays
+        replayable = device.replays and len(self.steps) >= FEWEST and all(call.op in REPLAYABLE for call in calls)
         self.replay = Replay(self) if replayable else None
 
     # memory and library ---------------------------------------------------------------------------------------------
@@ -135,6 +136,15 @@ class CudaFrame(Frame):
         integer = np.int32 if source.integer == "int" else np.int64
         grid, block, bounds = (blocks,), (source.threads,), [integer(0), integer(kernel.units)]
         return [table], lambda starts: launched(grid, block, [*[table[i] for i in given], *bounds])
+
+    def _product(self, call: Call) -> Run:
+        products = self.device.products
+        if products is None:
+            return super()._product(call)
+        left, right = [self._reader(read) for read in call.reads]
+        shape = self.buffers[call.out].shape
+        out = self._reader(Read(call.out, 0, shape, row_major(shape)))
+        return lambda starts: products.product(left(), right(), out())
 
     def _library(self, call: Call) -> Run:
         if call.op is P.random and call.attrs["key"].__class__ is not int:
