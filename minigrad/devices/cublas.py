@@ -12,9 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# The numbers of cuBLAS for a dtype, and for what sums are computed in: halves are summed in single precision.
-TYPES = {"float16": (2, 68, ctypes.c_float), "float32": (0, 68, ctypes.c_float), "float64": (1, 70, ctypes.c_double)}
+
+class Type(NamedTuple):
+    """A dtype for cuBLAS: its number, the number of the dtype of sums, and the factors 1 and 0."""
+
+    number: int
+    sums: int
+    one: Any
+    zero: Any
+
+
+def _type(number: int, sums: int, scalar: Any) -> Type:
+    return Type(number, sums, ctypes.byref(scalar(1)), ctypes.byref(scalar(0)))
+
+
+SINGLE, DOUBLE = 68, 70  # what sums are computed in: halves are summed in single precision
+TYPES = {
+    np.dtype(np.float16): _type(2, SINGLE, ctypes.c_float),
+    np.dtype(np.float32): _type(0, SINGLE, ctypes.c_float),
+    np.dtype(np.float64): _type(1, DOUBLE, ctypes.c_double),
+}
 PLAIN, TRANSPOSED = 0, 1
+DEFAULT = -1  # the library chooses the algorithm
 WORKSPACE = 32 << 20  # bytes: what NVIDIA recommends for the newest GPUs
 POINTER, INT, LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
 MATRIX: list[Any] = [POINTER, INT, INT, LONG]  # the address, the dtype, the leading dimension, the next matrix
@@ -22,7 +41,7 @@ ARGUMENTS: list[Any] = [POINTER, *[INT] * 5, POINTER, *MATRIX, *MATRIX, POINTER,
 
 
 class Operand(NamedTuple):
-    """A stack of matrices as BLAS takes it: all lines lie `leading` apart, and all matrices `next` apart."""
+    """A stack of matrices as BLAS takes it: all lines are `leading` elements apart, all matrices `next` elements."""
 
     array: Any
     order: int  # TRANSPOSED: the lines are columns
@@ -47,34 +66,34 @@ class Products:
 
     def product(self, x: Any, y: Any, out: Any = None) -> Any:
         """x @ y for arrays of two or more dimensions; `out` is contiguous."""
-        xp, dtype = self.cupy, x.dtype
-        if dtype.name not in TYPES:
+        xp, kind = self.cupy, TYPES.get(x.dtype)
+        if kind is None:
             return xp.matmul(x, y) if out is None else xp.matmul(x, y, out=out)
-        if y.ndim == 2 and x.ndim > 2:  # one large product instead of many small ones
-            whole = None if out is None else out.reshape(math.prod(x.shape[:-1]), y.shape[1])
-            rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-            return self.product(rows, y, whole).reshape(*x.shape[:-1], y.shape[1])
-        stack = x.shape[:-2] if x.shape[:-2] == y.shape[:-2] else np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        rows, columns, inner = x.shape[-2], y.shape[-1], x.shape[-1]
+        *before, rows, inner = x.shape
+        *behind, _, columns = y.shape
+        if before and not behind:  # one large product instead of many small ones
+            rows *= math.prod(before)
+            whole = None if out is None else out.reshape(rows, columns)
+            return self.product(x.reshape(rows, inner), y, whole).reshape(*x.shape[:-1], columns)
+        stack = tuple(before) if before == behind else np.broadcast_shapes(tuple(before), tuple(behind))
         if out is None:
-            out = xp.empty((*stack, rows, columns), dtype)
+            out = xp.empty((*stack, rows, columns), x.dtype)
         if not inner or not out.size:
             out.fill(0)
             return out
-        left, right = operand(xp, x, stack), operand(xp, y, stack)
-        number, computing, scalar = TYPES[dtype.name]
+        left, of_left, down, next_left = operand(xp, x, stack)
+        right, of_right, across, next_right = operand(xp, y, stack)
         if self.workspace is None:
             self.workspace = xp.empty(WORKSPACE, np.uint8)
-        handle, item = xp.cuda.device.get_cublas_handle(), dtype.itemsize
+        handle = xp.cuda.device.get_cublas_handle()
         self.set_stream(handle, xp.cuda.get_current_stream().ptr)
         self.set_workspace(handle, self.workspace.data.ptr, WORKSPACE)  # its own could not be recorded
         # BLAS stores matrices by columns. What it sees in our memory is the transpose of each matrix, and the
         # transpose of a product is the product of the transposes the other way round.
         status = self.call(
-            handle, right.order, left.order, columns, rows, inner, ctypes.byref(scalar(1)),
-            right.array.data.ptr, number, right.leading // item, right.next // item,
-            left.array.data.ptr, number, left.leading // item, left.next // item, ctypes.byref(scalar(0)),
-            out.data.ptr, number, columns, rows * columns, math.prod(stack), computing, -1,
+            handle, of_right, of_left, columns, rows, inner, kind.one,
+            right.data.ptr, kind.number, across, next_right, left.data.ptr, kind.number, down, next_left, kind.zero,
+            out.data.ptr, kind.number, columns, rows * columns, math.prod(stack), kind.sums, DEFAULT,
         )
         if status:
             raise RuntimeError(f"cuBLAS reports status {status} for a product of {x.shape} and {y.shape}")
@@ -85,30 +104,36 @@ def operand(xp: Any, x: Any, stack: tuple[int, ...]) -> Operand:
     """An array as an operand, without a copy if BLAS can read its memory.
 
     >>> operand(np, np.zeros((2, 3)).T, ())[1:], operand(np, np.zeros((2, 3, 4)), (5, 2))[1:]
-    ((1, 24, 0), (0, 32, 96))
+    ((1, 3, 0), (0, 4, 12))
     """
-    if x.shape[:-2] != stack:
+    if x.ndim > 2 and x.shape[:-2] != stack:
         x = xp.broadcast_to(x, (*stack, *x.shape[-2:]))
-    item, apart = x.dtype.itemsize, _apart(stack, x.strides[:-2])
-    (rows, columns), (down, across) = x.shape[-2:], x.strides[-2:]
-    if apart is not None and apart % item == 0:
+    *before, rows, columns = x.shape
+    *apart, down, across = x.strides
+    item = x.dtype.itemsize
+    following = _following(before, apart) if before else 0
+    if following is not None and following % item == 0:
         if (across == item or columns == 1) and (down >= columns * item or rows == 1) and down % item == 0:
-            return Operand(x, PLAIN, max(down, columns * item), apart)
+            return Operand(x, PLAIN, max(down // item, columns), following // item)
         if (down == item or rows == 1) and (across >= rows * item or columns == 1) and across % item == 0:
-            return Operand(x, TRANSPOSED, max(across, rows * item), apart)
-    x = xp.ascontiguousarray(x)
-    return Operand(x, PLAIN, columns * item, rows * columns * item)
+            return Operand(x, TRANSPOSED, max(across // item, rows), following // item)
+    return Operand(xp.ascontiguousarray(x), PLAIN, columns, rows * columns)
 
 
-def _apart(stack: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
-    """The distance between neighbours in a stack, in bytes; None if it varies."""
-    apart, count = None, 1
+def _following(stack: list[int], strides: list[int]) -> int | None:
+    """The distance between neighbours in a stack, in bytes; None if it varies.
+
+    >>> _following([2, 3], [72, 24]), _following([1, 3], [7, 24]), _following([2, 3], [0, 24])
+    (24, 24, None)
+    """
+    found, count = None, 1
     for size, stride in zip(reversed(stack), reversed(strides)):
-        if size == 1:
-            continue
-        if apart is None:
-            apart = stride
-        elif stride != apart * count:
-            return None
-        count *= size
-    return (apart or 0) if apart is None or apart >= 0 else None
+        if size > 1:
+            if found is None:
+                found = stride
+            elif stride != found * count:
+                return None
+            count *= size
+    if found is None:
+        return 0
+    return found if found >= 0 else None

@@ -48,7 +48,7 @@ class CudaDevice(Device):
     def make_kernels(self) -> dict[str, Kernel]:
         kernels = self.kernel_class(self)
         table = dispatch_table(kernels)
-        self.unchecked = kernels.unchecked
+        self.for_programs = kernels.for_programs
         # CuPy works on its current device, by default the first; for another device, each kernel switches to it.
         return table if self.index == 0 else {op: self._here(kernel) for op, kernel in table.items()}
 
@@ -95,7 +95,8 @@ class CudaDevice(Device):
             return data.copy(order="C")
 
     def is_writable(self, data: Any) -> bool:
-        return all(stride or extent < 2 for stride, extent in zip(data.strides, data.shape))  # CuPy has no such flag
+        # CuPy has no such flag: only broadcast arrays cannot be written
+        return 0 not in data.strides or all(s or n < 2 for s, n in zip(data.strides, data.shape))
 
     def weak_number(self, number: Any) -> Any:
         return number  # CuPy hands numbers to the GPU with the call; a NumPy array of one would be refused

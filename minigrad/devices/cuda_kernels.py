@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .cuda_checks import check_on_cuda
 from .kernel_table import Kernels
 from .library import Kernel
 from .philox import draw_on_cuda
-from .special import check_range
 from .windows import Sizes, add_up
 
 # What cupy.add.at has atomic additions for.
@@ -28,9 +28,10 @@ class CudaKernels(Kernels):
         from cupyx.scipy.special import erf
 
         self.xp, self._erf = device.cupy, erf
-        # For programs, which check positions themselves.
-        self.unchecked: dict[str, Kernel] = {
-            "gather": Kernels.gather, "scatter_add": self._scatter_add,
+        self._found: Any = None  # what a check finds, in the GPU's memory
+        # For programs, which check positions themselves and are recorded.
+        self.for_programs: dict[str, Kernel] = {
+            "gather": Kernels.gather, "scatter_add": self._scatter_add, "matmul": self._recordable_product,
         }
 
     # Elementwise: floats are divided as floor(x / y), which rounds twice. C leaves open
@@ -69,12 +70,6 @@ class CudaKernels(Kernels):
         if x.dtype.itemsize == 2:
             return _into(out, self._erf(x.astype("float32")).astype(x.dtype))
         return self._erf(x, out=out)
-
-    def matmul(self, x: Any, y: Any, out: Any = None) -> Any:
-        products = self.device.products
-        if products is None or out is not None:  # out may be x
-            return super().matmul(x, y, out)
-        return products.product(x, y)
 
     def where(self, condition: Any, x: Any, y: Any, out: Any = None) -> Any:
         if out is None:
@@ -117,10 +112,17 @@ class CudaKernels(Kernels):
         self._check(base, indices)
         return self._scatter_add(base, value, *indices)
 
+    def _recordable_product(self, x: Any, y: Any) -> Any:
+        products = self.device.products
+        return self.matmul(x, y) if products is None else products.product(x, y)
+
     def _check(self, x: Any, indices: tuple[Any, ...]) -> None:
-        if self.device.check_indices:
-            for axis, index in enumerate(indices):
-                check_range(index, x.shape[axis], axis)
+        if not self.device.check_indices:
+            return
+        if self._found is None:
+            self._found = self.xp.zeros(2, np.int64)
+        for axis, index in enumerate(indices):
+            check_on_cuda(self.xp, self._found, index, x.shape[axis], axis)
 
     def _scatter_add(self, base: Any, value: Any, *indices: Any) -> Any:
         dtype = base.dtype

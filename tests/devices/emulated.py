@@ -179,7 +179,8 @@ class MemoryPointer:
     """Stands for cupy.cuda.MemoryPointer: an address in the memory of an array."""
 
     def __init__(self, owner: Any, ptr: int) -> None:
-        self.owner, self.ptr = owner, ptr
+        self.owner = self.mem = owner
+        self.ptr = ptr
 
     def __add__(self, offset: int) -> MemoryPointer:
         return MemoryPointer(self.owner, self.ptr + offset)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from minigrad.devices import cublas
 from minigrad.devices.cublas import ARGUMENTS, PLAIN, Products
 
-DTYPES = {number: np.dtype(name) for name, (number, *_) in cublas.TYPES.items()}
+DTYPES = {kind.number: dtype for dtype, kind in cublas.TYPES.items()}
 
 
 class There(np.ndarray):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..loops.index import depends, divided, plus, position, remainder, replaced, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
+from ..loops.scalar import identity
 from ..nodes.view import Dims
 
 FEW = 64  # elements that are reduced to one: more are shared by a team of threads
@@ -31,12 +32,15 @@ def _gathered(kernel: Kernel) -> Kernel | None:
     *fills, loop = chunk.body
     if not isinstance(loop, For) or not all(isinstance(s, (Let, Store, Accumulate)) for s in loop.body):
         return None
-    adds = [s for s in loop.body if isinstance(s, Accumulate)]
-    filled = {fill.high for fill in fills if isinstance(fill, For)}
-    if len(adds) != len(fills) or len(filled) != 1 or any(add.index != adds[0].index for add in adds):
+    adds = {s.buffer: s for s in loop.body if isinstance(s, Accumulate)}
+    dtypes = {parameter.name: parameter.dtype for parameter in kernel.parameters}
+    starts = {buffer: identity(add.op, dtypes[buffer]) for buffer, add in adds.items()}
+    stores = [s for fill in fills if isinstance(fill, For) for s in fill.body if isinstance(s, Store)]
+    sizes, indices = {str(fill.high) for fill in fills if isinstance(fill, For)}, [add.index for add in adds.values()]
+    if {s.buffer: s.value for s in stores} != starts or len(sizes) != 1 or indices.count(indices[0]) < len(indices):
         return None
-    size, elements = int(str(filled.pop())), _elements(loop)
-    split = _digits(replaced(adds[0].index, chunk.variable, 0), loop.variable, elements, size)
+    size, elements = int(sizes.pop()), _elements(loop)
+    split = _digits(replaced(indices[0], chunk.variable, 0), loop.variable, elements, size)
     if split is None:
         return None
     kept, reduced = split
@@ -50,9 +54,8 @@ def _gathered(kernel: Kernel) -> Kernel | None:
         high = ("min", plus(low, length), count)
     element = plus(position(kept, place), position(reduced, "r"))
     body = [_moved(s, loop.variable, element) for s in loop.body if not isinstance(s, Accumulate)]
-    dtypes = {parameter.name: parameter.dtype for parameter in kernel.parameters}
-    totals = [Accumulator(f"total_{add.buffer}", add.op, add.value, dtypes[add.buffer]) for add in adds]
-    ends = [Store(add.buffer, "p", total.name) for add, total in zip(adds, totals)]
+    totals = [Accumulator(f"total_{name}", add.op, add.value, dtypes[name]) for name, add in adds.items()]
+    ends = [Store(name, "p", total.name) for name, total in zip(adds, totals)]
     places = For("p", "lo", "hi", [For("r", low, high, body, totals), *ends])
     parallel = "elements" if length < FEW else "rows"
     return replace(kernel, body=[places], units=kernel.units * size, parallel=parallel)

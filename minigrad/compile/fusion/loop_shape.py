@@ -28,6 +28,7 @@ class Chunking:
 
     most: int = 64  # the most chunks
     least: int = 1 << 16  # the fewest elements in a chunk
+    spread: int = 4  # the fewest elements for each partial result
     rounds: bool = True  # whether a round of a loop may take several elements
 
 
@@ -71,7 +72,7 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
         return Loops(elements, columns, flat, steps)
     units = elements if flat else elements // columns
     widest = max(node.size for node in group.partials)
-    chunks = max(1, min(chunking.most, elements // chunking.least, elements // (4 * widest), units))
+    chunks = max(1, min(chunking.most, elements // chunking.least, elements // (chunking.spread * widest), units))
     length = -(-units // chunks)
     return Loops(elements, columns, flat, steps, -(-units // length), length)
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from ...core.emit import EAGER
 from ...core.primitive import P
+from ...devices.cuda_checks import THREADS, checks_module
 from ...devices.philox import blocks_for, cuda_module, key_words
 from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
@@ -27,32 +29,9 @@ from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
 from .targets import Target, register_target
 
-CHUNKING = Chunking(most=256, least=1 << 13, rounds=False)  # about two blocks for each processor of a large GPU
+CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False)  # about four blocks for each processor
+RESULTS = 2  # arrays that are kept for each result
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # of a library call, this input and those after it are positions
-THREADS = 128  # of a block of the small kernels below
-
-CHECKS = """
-#define CHECK(NAME, TYPE)                                                                                       \\
-    extern "C" __global__ void NAME(const TYPE *positions, long long count, long long size, long long *found) { \\
-        long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;                                         \\
-        if (i >= count || (positions[i] >= -size && positions[i] < size)) return;                               \\
-        found[1] = positions[i];                                                                                \\
-        found[0] = 1;                                                                                           \\
-    }
-
-CHECK(check_int8, signed char)
-CHECK(check_int16, short)
-CHECK(check_int32, int)
-CHECK(check_int64, long long)
-CHECK(check_uint8, unsigned char)
-"""
-
-
-@cache
-def checks_module(cupy: Any) -> Any:
-    """The kernels that check positions."""
-    return cupy.RawModule(code=CHECKS)
-
 
 def compiled_for(device: Any, launches: Mapping[int, Launch]) -> dict[int, GpuKernel]:
     """A function of the GPU for each kernel."""
@@ -92,10 +71,13 @@ class CudaFrame(Frame):
 
     def __init__(self, device: Any, layout: Layout, functions: dict[int, GpuKernel]) -> None:
         self.device, self.library = device, device.cupy
+        self.kept: dict[int, list[Any]] = {}  # arrays of each result, which later runs use again
         self.starts: dict[Any, Any] = {}  # of each generator, the key and the block: three words in the GPU's memory
         self.checks: list[Check] = []
         with device.gpu:
             self.processors = device.gpu.attributes["MultiProcessorCount"]
+            for array in [self.library.empty(1)]:  # as many references as a result has that nothing else refers to
+                self.alone = getrefcount(array), getrefcount(array.data.mem)
             super().__init__(layout, functions)
             self.findings = Findings(device, self.checks)
         calls = [step for step in layout.plan.steps if isinstance(step, Call)]
@@ -114,14 +96,14 @@ class CudaFrame(Frame):
         return self.library.ndarray(shape, flat.dtype, flat.data + offset, strides)
 
     def compute(self, op: Any, values: list[Any], attrs: Any, device: Any) -> Any:  # type: ignore[override]
-        if self._is_own(op.name):  # a step before has checked the positions
-            return device.unchecked[op.name](*values, **attrs)
+        if self._is_own(op.name):
+            return device.for_programs[op.name](*values, **attrs)
         return EAGER.compute(op, values, attrs, device)
 
     def _is_own(self, name: str) -> bool:
-        """Whether the device's kernel checks positions, and no user has replaced it."""
+        """Whether the device has a kernel for programs, and no user has replaced the operation's kernel."""
         device = self.device
-        return name in device.unchecked and device.kernels[name] is device.own_kernels[name]
+        return name in device.for_programs and device.kernels[name] is device.own_kernels[name]
 
     # steps ----------------------------------------------------------------------------------------------------------
 
@@ -150,9 +132,10 @@ class CudaFrame(Frame):
         if call.op is P.random and call.attrs["key"].__class__ is not int:
             return self._draw(call)
         run = super()._library(call)
-        if not self._is_own(call.op.name) or not self.device.check_indices:
+        first = FIRST_INDEX.get(call.op.name)
+        if first is None or not self._is_own(call.op.name) or not self.device.check_indices:
             return run
-        first, shape = FIRST_INDEX[call.op.name], call.reads[0].shape
+        shape = call.reads[0].shape
         return partial(in_turn, [*[self._check(c) for c in self._positions(call.reads[first:], shape)], run])
 
     def _positions(self, reads: Sequence[Read], shape: tuple[int, ...]) -> list[Check]:
@@ -206,11 +189,28 @@ class CudaFrame(Frame):
     def _bind_results(self) -> list[Any]:
         results: list[Any] = [None] * len(self.plan.outputs)
         for buffer, number, _, shape, dtype, as_array in self.layout.results:
-            result = results[number] = self.library.empty(shape, dtype)
+            result = results[number] = self._unused(self.kept.setdefault(number, []), shape, dtype)
             if as_array:
                 self.arrays[buffer] = result.reshape(-1)
             self._write_address(buffer, self.address(result))
         return results
+
+    def _unused(self, kept: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+        """Memory for a result: that of an earlier run, if nothing refers to it any more.
+
+        The results of a training loop then alternate between two places, so that two recordings replay all of it.
+        """
+        for array in kept:
+            if (getrefcount(array), getrefcount(array.data.mem)) == self.alone:
+                return array
+        try:
+            made = self.library.empty(shape, dtype)
+        except MemoryError:
+            self.kept.clear()
+            made = self.library.empty(shape, dtype)
+        kept.append(made)
+        del kept[:-RESULTS]
+        return made
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
         for generator, start in self.starts.items():

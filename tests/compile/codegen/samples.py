@@ -304,6 +304,23 @@ def shared_places(n=90, chunk=40, places=3):
     return sample(parameters, body, {"a": x}, "chunks", chunks)
 
 
+def windows(rows=6, columns=4, op="max"):
+    """A reduction of windows of two by two, whose elements are not neighbours; each element is stored too."""
+    n = rows * columns * 4
+    x = np.random.default_rng(12).integers(-9, 9, n).astype(np.float32)
+    column, row = ("%", ("//", "i", 2), columns), ("//", ("//", ("//", "i", 2), columns), 2)
+    size = rows * columns
+    body = [For("c", "lo", "hi", [
+        For("z", 0, size, [Store("t", ("+", ("*", "c", size), "z"), 0.0 if op == "sum" else float("-inf"))]),
+        For("i", ("*", "c", n), ("min", ("+", ("*", "c", n), n), n), [
+            Let("x", "load", ("a", "i"), FLOAT), Let("y", "mul", ("x", 0.5), FLOAT), Store("b", "i", "y"),
+            Accumulate(op, "t", ("+", ("*", "c", size), ("+", column, ("*", row, columns))), "y"),
+        ]),
+    ])]
+    parameters = [("a", FLOAT, n, "in"), ("b", FLOAT, n, "out"), ("t", FLOAT, size, "partial")]
+    return sample(parameters, body, {"a": x}, "chunks", 1)
+
+
 def row_sums_into_memory(rows=20, columns=9, chunk=8):
     """The result of each row is added to one of a few elements."""
     chunks = -(-rows // chunk)
@@ -328,6 +345,7 @@ LOOPS = {
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),
     "total": total, "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
+    "windows": windows, "sums_of_windows": lambda: windows(op="sum"), "wide_windows": lambda: windows(2, 70),
 }
 for _dtype in (INT, LONG, FLOAT, DOUBLE, np.dtype(np.uint8), np.dtype(np.int16)):
     LOOPS[f"every_reduction_{_dtype}"] = lambda dtype=_dtype: every_reduction(dtype)

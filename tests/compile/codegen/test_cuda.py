@@ -18,7 +18,7 @@ from minigrad.compile.loops.ir import For, Kernel, Let, Parameter
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.samples import DTYPES, FLOAT, FUNCTIONS, LOOPS, check, every_operation, expected, poison
 
-from tests.compile.codegen.samples import column_sums, softmax, total  # isort: skip
+from tests.compile.codegen.samples import column_sums, softmax, total, windows  # isort: skip
 
 CXX = shutil.which("g++") if sys.platform == "linux" else None
 EMULATION = Path(__file__).parent / "emulation"
@@ -174,6 +174,21 @@ def test_sums_across_rows_stay_in_registers():
     text = cuda_source(column_sums(9, 1500, 4).kernel).text
     assert "own_t[round] += y;" in text and "t[c * 1500 + r]" not in text
     assert "own_t" not in cuda_source(column_sums(9, 20_000, 4).kernel).text
+
+
+def test_windows_are_gathered_by_the_threads_of_their_places():
+    source = cuda_source(windows(600, 40).kernel)
+    assert source.parts == 24_000 and source.blocks(1, 132) > 90
+    assert "hi *= 24000;" in source.text and "for (int r = 0; r < 4; r++) {" in source.text
+    assert "t[p] = total_t;" in source.text and "== threadIdx.x)" not in source.text
+
+
+def test_a_reduction_that_begins_with_another_number_is_not_gathered():
+    kernel = windows().kernel
+    chunk = kernel.body[0]
+    fill = replace(chunk.body[0], body=[replace(chunk.body[0].body[0], value=1.0)])
+    other = replace(kernel, body=[replace(chunk, body=[fill, chunk.body[1]])])
+    assert cuda_source(kernel).parts == 24 and cuda_source(other).parts == 1
 
 
 def test_elements_that_several_threads_add_to_have_one_owner():

@@ -204,6 +204,32 @@ def test_a_run_is_recorded_once_everything_lies_where_it_lay(gpu):
     assert emulated.Graph.LAUNCHED == launches[1] + 1 and len(emulated.LAUNCHES) > launches[0]
 
 
+def test_results_alternate_between_two_places_if_nothing_else_holds_them(gpu):
+    f = mg.jit(three_steps)
+    x, w = on("cuda", floats(4, 4), floats(4, 4, seed=1))
+    places, result = [], None
+    for _ in range(8):
+        result = f(x, w)
+        places.append(result.data.data.ptr)
+    replay = frame_of(f, x, w).replay
+    assert places == places[:2] * 4 and len(set(places)) == 2
+    assert len(replay.recorded) == 2 and not replay.copies
+
+
+HELD = {"tensor": lambda t: t, "view": lambda t: t.T, "part": lambda t: t[1:]}
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_results_that_are_held_in_any_form_are_not_written_again(gpu, form):
+    f = mg.jit(three_steps)
+    x, w = on("cuda", floats(4, 4), floats(4, 4, seed=1))
+    held = HELD[form](f(x, w))
+    before = held.numpy_copy()
+    for seed in range(4):
+        f(*on("cuda", floats(4, 4, seed=seed + 5)), w)
+        assert np.array_equal(held.numpy_copy(), before)
+
+
 def test_values_that_move_are_copied(gpu):
     f = mg.jit(three_steps)
     (w,) = on("cuda", floats(4, 4, seed=1))

@@ -117,6 +117,30 @@ def test_results_that_are_still_held_are_not_overwritten(gpu):
     assert len({value[2].tobytes() for value in values}) == 10
 
 
+def as_torch(tensor):
+    return pytest.importorskip("torch").from_dlpack(tensor)
+
+
+HELD = {
+    "tensor": lambda t: t, "array": lambda t: t.data, "part of an array": lambda t: t.data[1:], "view": lambda t: t.T,
+    "pointer": lambda t: t.data.data, "array of torch": as_torch,
+}
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_results_that_are_held_in_any_form_are_not_written_again(gpu, form):
+    f = mg.jit(lambda x: mg.softmax(mg.tanh(x @ x) @ x) + 1)
+    held = HELD[form](f(mg.random.normal((64, 64), device="cuda")))
+    read = {"tensor": lambda: held.numpy_copy(), "view": lambda: held.numpy_copy()}
+    read |= {"array of torch": lambda: held.cpu().numpy()}
+    read |= {"pointer": lambda: gpu.cupy.ndarray((64, 64), np.float32, held).get()}
+    before = read.get(form, lambda: held.get())()
+    for _ in range(5):
+        f(mg.random.normal((64, 64), device="cuda"))
+    gpu.synchronize()
+    assert np.array_equal(read.get(form, lambda: held.get())(), before)
+
+
 def test_an_index_out_of_bounds_is_found_in_replayed_runs(gpu):
     f = mg.jit(lambda x, i: mg.cross_entropy(mg.tanh(x @ x), i))
     x = mg.random.normal((8, 8), device="cuda")
