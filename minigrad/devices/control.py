@@ -13,6 +13,7 @@ from .library import KernelGroup
 
 # Generator, key, first block, and how many blocks one iteration takes.
 Draws = Sequence[tuple[Any, Any, int, int]]
+UNBOUNDED = 1 << 62  # rounds of a while_loop without a limit
 
 
 class ControlKernels(KernelGroup):
@@ -29,6 +30,10 @@ class ControlKernels(KernelGroup):
         xp = self.xp
         fixed, carry = values[:consts], [v.copy() for v in values[consts:]]
         kept = [xp.zeros((limit, *c.shape), c.dtype) for c in carry] if keep else []
+        done = body.in_rounds(condition, fixed, carry, kept, keep, UNBOUNDED if limit is None else limit)
+        if done is not None:
+            carry, rounds = done
+            return (*carry, xp.asarray(rounds, dtype=xp.int64), *kept)
         rounds = 0
         while limit is None or rounds < limit:
             if not condition([*fixed, *carry], {})[0]:
@@ -52,6 +57,9 @@ class ControlKernels(KernelGroup):
         new = self.xp.zeros if counted else self.xp.empty
         ys = [new((length, *shape), dtype) for shape, dtype in body.results[carries:]]
         kept = [new((length, *c.shape), c.dtype) for c in carry] if keep else []
+        done = None if draws else body.in_rounds(None, fixed, carry, [*xs, *ys, *kept], keep, rounds, reverse)
+        if done is not None:
+            return (*done[0], *ys, *kept)
         for turn in range(rounds):
             i = rounds - 1 - turn if reverse else turn
             for stack, value in zip(kept, carry):

@@ -57,6 +57,12 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
     return [compiler.compiled(kernel) for kernel in kernels]
 
 
+def compile_text(text: str) -> Callable[[int], object]:
+    """Machine code for a text of LLVM, of which `@kernel` is the function to call."""
+    with COMPILING:
+        return _compiler()._loaded(text)  # type: ignore[no-any-return]
+
+
 def computes_functions(kernel: Kernel) -> bool:
     """Whether a kernel computes a function without a processor instruction, for which wide vectors pay."""
     used = [OPERATIONS[s.op] for s in statements(kernel.body) if isinstance(s, Let) and s.op in OPERATIONS]

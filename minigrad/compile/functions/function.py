@@ -23,7 +23,9 @@ from ...ops.creation import zeros
 from ...support.errors import GradError
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.interpret import Starts, written_out
+from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for
+from ..running.rounds import FEWEST, NativeLoop, runs_in_rounds
 from ..tracing.collector import no_collection
 from ..tracing.tracer import Tracer
 
@@ -58,6 +60,36 @@ class Function:
     def __call__(self, values: Sequence[Any], starts: Starts) -> list[Any]:
         """The raw outputs for raw inputs."""
         return self.program(values, starts)
+
+    def in_rounds(
+        self, test: Function | None, fixed: Sequence[Any], carry: Sequence[Any], stacks: Sequence[Any], kept: bool,
+        rounds: int, reverse: bool = False,
+    ) -> tuple[list[Any], int] | None:
+        """Run this body again and again in machine code: see `running/rounds.py`; None if that is not possible."""
+        interpreter = current_mode().interpreter
+        if rounds < FEWEST or is_profiled() or (interpreter is not None and interpreter.runs_programs):
+            return None
+        key = test, len(fixed), len(carry), kept
+        if key not in self.loops:
+            programs = [function.program for function in (self, test) if function is not None]
+            self.loops[key] = [] if all(map(runs_in_rounds, programs)) else None
+        idle = self.loops[key]
+        if idle is None:
+            return None
+        try:
+            loop = idle.pop()
+        except IndexError:
+            condition: Any = None if test is None else test.program
+            loop = NativeLoop(self.program, condition, *key[1:])  # type: ignore[arg-type]
+        try:
+            return loop.run(fixed, carry, stacks, rounds, reverse)
+        finally:
+            idle.append(loop)
+
+    @cached_property
+    def loops(self) -> dict[Any, list[NativeLoop] | None]:
+        """The loops in machine code that are not running; None where that is not possible."""
+        return {}
 
 
 class TracedFunction(Function):
