@@ -20,7 +20,7 @@ from .library import Kernel, Library
 from .matrices import MatrixKernels
 from .philox import draw
 from .reductions import ReductionKernels
-from .special import cast, choose_bits
+from .special import WORTH_PACKING, cast, choose_bits, packed_argsort
 from .threads import BLOCK, elementwise_in_blocks
 from .windows import WindowKernels
 
@@ -191,6 +191,8 @@ class Kernels(
 
     def argsort(self, x: Any, axis: int, descending: bool) -> Any:
         xp = self.xp
+        if xp is np and x.dtype.itemsize <= 4 and x.shape[axis] >= WORTH_PACKING:
+            return packed_argsort(x, axis, descending)
         if not descending:
             return xp.argsort(x, axis, kind="stable")
         # Reversed twice, so that ties keep their order.

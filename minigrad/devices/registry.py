@@ -115,6 +115,10 @@ class Device:
         if not shared and size < WORTH_KEEPING:
             return kernel(*values, **attrs)
         shape, dtype = op.infer(*values, **attrs)
+        order = memory_order(values, shape)
+        if order is not None:  # the result has the layout of its inputs, and all are read in the order of memory
+            turned = [in_axes(value, order) for value in values]
+            return self.elementwise(kernel, op, turned, attrs).transpose(np.argsort(order))
         out = self.pool.take(shape, dtype)
         if not shared:
             return kernel(*values, **attrs, out=out)
@@ -133,6 +137,32 @@ class Device:
 
     def settle(self) -> None:
         """Raise errors of work that ran while Python continued.  Called before a value is read."""
+
+
+def memory_order(values: list[Any], shape: tuple[int, ...]) -> list[int] | None:
+    """The axes from the widest stride to the narrowest, if all values of this shape are permuted alike; else None.
+
+    >>> turned = np.zeros((2, 3)).T
+    >>> memory_order([turned, 1.0], (3, 2)), memory_order([np.zeros((3, 2)), turned], (3, 2))
+    ([1, 0], None)
+    """
+    found = None
+    for value in values:
+        if hasattr(value, "shape") and value.shape == shape:
+            if value.flags.c_contiguous:
+                return None
+            order = sorted(range(value.ndim), key=lambda axis: -value.strides[axis])
+            if found not in (None, order):
+                return None
+            found = order
+    return None if found is None or found == sorted(found) else found
+
+
+def in_axes(value: Any, order: list[int]) -> Any:
+    """A value with its axes, and those that broadcasting adds in front, in another order.  Numbers stay numbers."""
+    if not hasattr(value, "ndim") or not value.ndim:
+        return value
+    return value.reshape((1,) * (len(order) - value.ndim) + value.shape).transpose(order)
 
 
 def _parsed(name: str) -> tuple[str, int]:

@@ -11,7 +11,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.primitive import P
-from minigrad.devices import Device
+from minigrad.devices import Device, registry
 from minigrad.support.errors import DeviceError, DtypeError, GradError
 
 # Names ----------------------------------------------------------------------------------------------------------------
@@ -341,3 +341,27 @@ def test_accumulating_over_devices_is_an_error():
     w._grad = w.grad.to("cpu:1")  # as if it had been moved
     with pytest.raises(DeviceError, match=r"add: its inputs are on different devices[\s\S]*Line: .*\.backward\(\)"):
         (w * w).sum().backward()
+
+
+LAYOUTS = {
+    "transposed": lambda x, turn: turn(x, (2, 1, 0)), "permuted": lambda x, turn: turn(x, (1, 2, 0)),
+    "plain": lambda x, turn: x, "in part": lambda x, turn: turn(x[:, ::2, 1:], (2, 0, 1)),
+}
+OTHERS = {
+    "a number": lambda x: 2.5, "a row": lambda x: x[0, 0], "a column": lambda x: x[..., :1], "itself": lambda x: x,
+    "in order": lambda x: x.copy(),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("worth_sharing", [1, 1 << 40])
+def test_large_elementwise_results_have_the_layout_of_their_inputs(monkeypatch, layout, other, worth_sharing):
+    monkeypatch.setattr(registry, "WORTH_KEEPING", 1)
+    monkeypatch.setattr(registry, "WORTH_SHARING", worth_sharing)
+    whole = np.random.default_rng(0).standard_normal((24, 30, 20))
+    x, ours = LAYOUTS[layout](whole, np.transpose), LAYOUTS[layout](mg.asarray(whole), mg.permute_dims)
+    found = ours * OTHERS[other](ours) + 1
+    np.testing.assert_array_equal(found.numpy_copy(), x * OTHERS[other](x) + 1)
+    if other in ("a number", "itself"):
+        assert np.argsort(found.data.strides).tolist() == np.argsort(x.strides).tolist()

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.devices.special import BLOCK, WORTH_FLATTENING, erf, row_numbers, scatter_add
+from minigrad.devices.special import BLOCK, WORTH_FLATTENING, erf, packed_argsort, row_numbers, scatter_add
 
 rng = np.random.default_rng(0)
 exact = np.vectorize(math.erf, otypes=[np.float64])
@@ -166,3 +168,22 @@ def test_row_numbers_are_those_of_numpy():
     indices = rng.integers(0, 3, (2, 1)), rng.integers(0, 4, 5)
     expected = np.ravel_multi_index(np.broadcast_arrays(*indices), (3, 4))
     np.testing.assert_array_equal(row_numbers((3, 4), indices), expected)
+
+
+@given(
+    dtype=st.sampled_from(["float16", "float32", "int8", "uint8", "int16", "int32", "bool"]),
+    shape=st.sampled_from([(0,), (1,), (40,), (3, 20), (20, 3), (2, 3, 4)]), descending=st.booleans(), data=st.data(),
+)
+def test_packed_sorting_is_stable_and_that_of_numpy(dtype, shape, descending, data):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    values = np.random.default_rng(data.draw(st.integers(0, 99))).integers(-3, 4, shape)
+    x = (np.abs(values) if dtype == "uint8" else values).astype(dtype)
+    if x.dtype.kind == "f":
+        x = np.choose(np.abs(values), [x, -x, np.full(shape, np.nan, dtype), np.full(shape, -np.inf, dtype)])
+        x = x.astype(dtype)
+    found = packed_argsort(x, axis, descending)
+    if descending:
+        wanted = shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    else:
+        wanted = np.argsort(x, axis, kind="stable")
+    assert found.dtype == np.int64 and np.array_equal(found, wanted)
