@@ -27,6 +27,7 @@ from ..loops.operations import OPERATIONS
 from . import disk_cache
 from .engines import Engines
 from .llvm import llvm_source
+from .tiles import tiled
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 RECENT = 64  # functions that are kept for the next program although no program uses them
@@ -148,7 +149,7 @@ class _Compiler:
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and computes_functions(kernel)
-        return llvm_source(kernel, width=WIDE if wide else NARROW)
+        return llvm_source(tiled(kernel), width=WIDE if wide else NARROW)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""
