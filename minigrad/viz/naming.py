@@ -33,13 +33,16 @@ LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without
 ATOMS = ast.Name | ast.Constant | ast.Attribute
 
 
-def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
+def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
-    Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.
+    Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  `paths` are the names of
+    parameters that the code only names where it makes the whole model.
     """
     named: dict[Node, str] = {}
-    for (code, offset), run in _runs([node for node in nodes if node.code is not None and node.origin is None]):
+    paths = paths or {}
+    ours = [node for node in nodes if node.code is not None and node.origin is None and node not in paths]
+    for (code, offset), run in _runs(ours):
         name = _target(code, offset)
         if name is not None:
             named |= dict.fromkeys(_results(code, offset, run), name)
@@ -58,7 +61,7 @@ def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
         name = named[node]
         seen[name] += 1
         numbered[node] = name if count[name] == 1 else name + str(seen[name]).translate(SUBSCRIPTS)
-    return numbered
+    return {**paths, **numbered}
 
 
 def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
@@ -220,6 +223,8 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
             found.insert(0, written.func.value)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
+    elif isinstance(written, ast.Attribute):  # x.T
+        found = [written.value]
     return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
 
 

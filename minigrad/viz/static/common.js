@@ -134,7 +134,7 @@ const codeOf = (line, whose = "your code") => [
 
 // The corner of a tensor: its numbers, coloured by sign and size.
 const tableOf = (rows) => {
-  const number = (text) => parseFloat(text.replace("−", "-"));
+  const number = (text) => parseFloat(text.replaceAll("−", "-"));
   const most = Math.max(...rows.flat().map((text) => Math.abs(number(text))).filter(Number.isFinite), 1e-30);
   const cell = (text) => {
     const share = Math.round(45 * Math.abs(number(text)) / most);
