@@ -146,3 +146,10 @@ def test_a_method_of_a_model_has_the_paths_of_its_parameters():
             return self.body(x).sum()
 
     assert "body.0.weight" in mg.viz.graph(Net().loss, mg.ones((1, 2))).to_svg()
+
+
+def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_made_them():
+    model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.GELU())
+    nodes = mg.viz.step(model(mg.ones((1, 2))).sum()).data()["nodes"]
+    written = {node.get("title", node["name"]) for node in nodes}
+    assert {"layer 1 · 0.707", "layer 0 − multiply"} <= written

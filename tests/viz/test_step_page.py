@@ -216,6 +216,18 @@ def test_a_sum_is_an_event_with_three_parts(page):
     assert page.locator(".mg-numbers").count() == 3
 
 
+def test_small_numbers_have_weak_colours_whatever_their_sign():
+    x = mg.asarray([[1.0, -1.0, -1e-6]], requires_grad=True)
+    with opened(mg.viz.step((x * x).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        colours = page.evaluate(
+            "Object.fromEntries([...document.querySelector('.mg-numbers').querySelectorAll('td')]"
+            ".map((cell) => [cell.textContent, cell.style.background]))"
+        )
+    assert "45%" in colours["1"] and "45%" in colours["−1"] and not colours["−1e−06"]
+
+
 def test_buttons_for_larger_steps(page):
     page.click("text=more ▾")
     page.select_option("[aria-label='how far a step goes']", "operation")

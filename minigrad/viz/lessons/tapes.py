@@ -23,7 +23,8 @@ from ...support.table import as_table, bytes_text, bytes_unit, counted
 from ..drawing import Axes, Drawing
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page
-from ..phases import layer_name, layers_of
+from ..naming import layer_name
+from ..phases import layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
 WIDTH, BARS, CHART = 860.0, 150.0, 150.0

@@ -23,7 +23,8 @@ from ..compiled import programs_of
 from ..drawing import Drawing, round_numbers, time_text
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Page
-from ..phases import BACKWARD, FORWARD, PHASES, UPDATE, Section, layer_name
+from ..naming import layer_name
+from ..phases import BACKWARD, FORWARD, PHASES, UPDATE, Section
 from ..svg import LINE, text_width
 from .watching import Call, watching
 
