@@ -20,6 +20,7 @@ from ...core.tensor import Tensor
 from ...ops.creation import asarray
 from ...support.errors import ConversionError, MinigradError
 from ...support.table import counted
+from ..charts import DASHED, legend
 from ..drawing import DASHES, Axes, Drawing
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page, settings_of
@@ -30,6 +31,7 @@ SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of slider
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), 2: (-1.0, 0.5, 1.0), 3: (-1.0, 0.5, 1.0), 4: (-1.0, 1.0)}
 RANGE, POSITIVE, AROUND = (-3.0, 3.0), (0.05, 4.0), 2.0
 FINE, STEP = 121, 1e-6
+LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
 
 
 class Number(NamedTuple):
@@ -73,6 +75,8 @@ def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
     gradients = _gradients(len(numbers), width)
     knobs = [Knob(number.name, tuple(short(v) for v in number.values), number.start) for number in numbers]
     start = next(i for i, g in enumerate(gradients) if g[1] == ([1.0] if width == 1 else [1.0] * width))
+    if width > 1 and not np.any(_tidy(np.ones(width) @ first.rows)):  # softmax: the results add up to a constant
+        start = 1
     knobs.append(Knob("gradient", tuple(g[0] for g in gradients), start, choice=width > 1))
     draw = _Curves(measure) if scalar and width == 1 else _Matrix(measure)
     pages = []
@@ -271,8 +275,9 @@ class _Curves:
         self.known: dict[tuple[int, tuple[int, ...]], list[tuple[float, float]]] = {}
         self.drawn: dict[tuple[int, tuple[int, ...]], tuple[Axes, str]] = {}
         self.size = {1: (460.0, 240.0), 2: (300.0, 220.0)}.get(len(measure.numbers), (230.0, 180.0))
-        finite = [y for i in range(len(measure.numbers)) for s in self._others(i) for _, y in self.curve(i, s)
-                  if math.isfinite(y)]
+        points = [point for i in range(len(measure.numbers)) for s in self._others(i) for point in self.curve(i, s)]
+        points += self.slopes() if len(measure.numbers) == 1 else []
+        finite = [y for _, y in points if math.isfinite(y)]
         low, high = np.percentile(finite, [2, 98]) if finite else (-1.0, 1.0)
         room = 0.15 * (high - low) or 1.0
         self.up = (float(low - room), float(high + room))
@@ -293,6 +298,11 @@ class _Curves:
             self.known[key] = [(p[i], float(self.measure.value(p)[0])) for p in points]
         return self.known[key]
 
+    def slopes(self) -> list[tuple[float, float]]:
+        """The slope of an operation of one number, by differences."""
+        xs, ys = np.array(self.curve(0, (0,))).T
+        return list(zip(xs.tolist(), np.gradient(ys, xs).tolist()))
+
     @staticmethod
     def _key(i: int, setting: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         return i, tuple(0 if j == i else s for j, s in enumerate(setting))
@@ -305,6 +315,9 @@ class _Curves:
             drawing, number, left = Drawing(0, 0), self.measure.numbers[i], i * (wide + 16)
             drawing.heading(left + 40, 12, f"{self.measure.name} by {number.name}")
             chart = Axes(drawing, (left, 22, wide, high), (number.values[0], number.values[-1]), self.up)
+            if len(self.measure.numbers) == 1:
+                legend(drawing, left + wide - 190, 12, LINES)
+                chart.curve(self.slopes(), "back", thick=1.0, dashes=DASHED)
             chart.curve(self.curve(i, setting))
             self.drawn[key] = chart, "".join(drawing.pieces)
         return self.drawn[key]
@@ -325,6 +338,8 @@ class _Curves:
                 chart.curve(line, "back", dashes=DASHES[1])
                 if self.up[0] <= y <= self.up[1]:
                     drawing.dot(*chart.at(x, y))
+                if len(numbers) == 1 and self.up[0] <= slope <= self.up[1]:
+                    drawing.dot(*chart.at(x, slope), fill="back")
             drawing.merge(begin)
             drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
             text = f"slope {short(slope)} × gradient {short(float(g[0]))} = {short(float(passed[i]))}"
