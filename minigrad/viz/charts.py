@@ -29,6 +29,7 @@ def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) ->
 
 def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> float:
     """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text); the end of it."""
+    begin = len(drawing.pieces)
     for stroke, fill, text in entries:
         if fill:
             drawing.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
@@ -36,6 +37,8 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
             drawing.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
         drawing.text(x + 22.0, y, text, fill="quiet")
         x += 22.0 + text_width(text, LINE) + 18.0
+    drawing.merge(begin)
+    drawing.pieces[begin] = f'<g class="mg-legend">{drawing.pieces[begin]}</g>'
     return x
 
 

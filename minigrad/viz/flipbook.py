@@ -59,6 +59,7 @@ class Flipbook(Exhibit):
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
     marks: Marks = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)  # other files that can be saved: name -> content
+    elastic: bool = False  # whether a narrow screen may squeeze the drawings, as it does with charts
     opening: int = field(init=False)
 
     script = "flipbook"
@@ -106,7 +107,7 @@ class Flipbook(Exhibit):
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
             "wide": self.wide, "pieces": pieces.things, "blocks": blocks.things, "marks": self.marks,
-            "files": self.files,
+            "files": self.files, "elastic": self.elastic or bool(self.marks),
         }
 
     def chart(self) -> dict[str, Any]:

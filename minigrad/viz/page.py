@@ -19,7 +19,9 @@ from .colours import themes
 
 LARGE = 4_000  # characters of data, from which on they are compressed
 # the scripts of a view that has several
-PARTS = {"fusion": ("board", "dragging", "fusion"), "step": ("heat", "acting", "step")}
+PARTS = {
+    "fusion": ("board", "dragging", "fusion"), "step": ("heat", "acting", "step"), "flipbook": ("narrow", "flipbook"),
+}
 STYLED = {"fusion", "step"}  # the views that have a style of their own
 
 

@@ -222,3 +222,31 @@ def test_a_widget_tells_python_what_is_seen():
     widget = mg.viz.ring(2).widget()
     widget.step = 1
     assert widget.data["unit"] == "round" and "const show" in widget._esm and widget.step == 1
+
+
+TOUCHING = """() => {
+  const texts = [...document.querySelectorAll(".mg-picture text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+  return texts.flatMap(([name, a], i) => texts.slice(i + 1).filter(([, b]) =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom - 3 && b.top < a.bottom - 3).map(([other]) => [name, other]));
+}"""
+
+
+@pytest.mark.parametrize("view", ["schedule", "memory", "tape", "bench"])
+def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_size(view):
+    model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.GELU(), mg.nn.Linear(8, 8), mg.nn.Tanh())
+    x = mg.ones((2, 4))
+    book = {
+        "schedule": lambda: mg.viz.schedule(lambda x: model(x).sum() + (x @ x.T).sum(), x),
+        "memory": lambda: mg.viz.memory(model, x),
+        "tape": lambda: mg.viz.tape(lambda x: model(x).sum(), x),
+        "bench": lambda: mg.viz.bench(mg.tanh),
+    }[view]()
+    with opened(book.to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        assert page.evaluate("(() => { const c = document.querySelector('.mg-canvas'); return c.scrollWidth <= c.clientWidth })()")
+        assert page.locator(".mg-legends span").count() >= 1
+        heights = page.evaluate("[...document.querySelectorAll('.mg-picture text')].map((t) => t.getBoundingClientRect().height)")
+        assert min(heights) > 10
+        assert page.evaluate(TOUCHING) == []
+    with opened(book.to_html(), size=(1100, 700)) as page:
+        assert page.locator(".mg-legends span").count() == 0 and page.locator(".mg-picture .mg-legend").count() == 1

@@ -1,0 +1,57 @@
+// On a narrow screen, a chart is squeezed: its places come closer, and its text keeps its size, or is left out.
+
+// The last rectangle before a text in which the text lies; a rectangle without a border is only the ground of a text.
+const rectAround = (text, rects) => {
+  const [x, y] = ["x", "y"].map((name) => +text.getAttribute(name));
+  const holds = ([left, top, width, height]) => left <= x && x <= left + width && top <= y && y <= top + height;
+  return rects.findLast(([rect, ...place]) => rect.getAttribute("stroke") !== "none" && holds(place)
+    && rect.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING);
+};
+
+// The entries of a legend, as elements of the page, which wrap.
+const entriesOf = (legend) => {
+  const [shapes, texts] = ["rect, path", "text"].map((kind) => [...legend.querySelectorAll(kind)]);
+  legend.remove();
+  return shapes.map((shape, i) => {
+    const svg = drawn("svg", { width: 18, height: 13, viewBox: `${texts[i].getAttribute("x") - 23} ${texts[i].getAttribute("y") - 10} 18 13` }, shape);
+    return make("span", {}, svg, texts[i].textContent);
+  });
+};
+
+const squeeze = (svg, room) => {
+  const [left, top, wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
+  if (wide <= room) return [];
+  const entries = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf);
+  const rects = [...svg.querySelectorAll("rect")].map((rect) => [rect, ...["x", "y", "width", "height"].map((name) => +rect.getAttribute(name))]);
+  const texts = [...svg.querySelectorAll("text")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
+  let share = room / wide, begin = left;
+  for (const round of [1, 2]) { // names on the left of a chart need room of their own
+    for (const [text, x] of texts) text.setAttribute("x", x * share);
+    begin = Math.min(left * share, ...texts.map(([text]) => text.getBBox().x - 4));
+    if (round === 1) share *= room / (room + left * share - begin);
+  }
+  for (const shape of svg.querySelectorAll("rect, path")) {
+    shape.setAttribute("transform", `scale(${share} 1)`);
+    shape.style.vectorEffect = "non-scaling-stroke";
+  }
+  for (const dot of svg.querySelectorAll("circle")) dot.setAttribute("cx", dot.getAttribute("cx") * share);
+  const end = (left + wide) * share, kept = [];
+  const beside = svg.querySelector(".mg-mark circle") ? 7 : 0; // the name of a dot stands beside it
+  for (const [text, x, around] of texts) {
+    const anchor = text.getAttribute("text-anchor");
+    const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
+    const ground = text.previousElementSibling?.getAttribute("stroke") === "none" ? text.previousElementSibling : null;
+    if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|\[\d+\]$/.exec(text.textContent)?.[0] ?? text.textContent;
+    if (anchor === "start") text.setAttribute("x", Math.min(x * share + beside, Math.max(begin, end - text.getBBox().width)));
+    while (text.getBBox().width > end - begin) text.textContent = `${text.textContent.slice(0, -2)}…`;
+    const box = text.getBBox();
+    const touches = (other) => box.x < other.x + other.width + 3 && other.x < box.x + box.width + 3
+      && box.y < other.y + other.height - 2 && other.y < box.y + box.height - 2;
+    const fits = box.width <= most && !kept.some(touches);
+    if (ground && fits) for (const [name, value] of [["transform", ""], ["x", box.x - 4], ["width", box.width + 8]]) ground.setAttribute(name, value);
+    if (fits) kept.push(box);
+    else for (const each of [text, ground]) each?.remove();
+  }
+  svg.setAttribute("viewBox", [begin, top, end - begin, high].join(" "));
+  return entries;
+};
