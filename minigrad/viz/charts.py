@@ -37,8 +37,7 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
             drawing.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
         drawing.text(x + 22.0, y, text, fill="quiet")
         x += 22.0 + text_width(text, LINE) + 18.0
-    drawing.merge(begin)
-    drawing.pieces[begin] = f'<g class="mg-legend">{drawing.pieces[begin]}</g>'
+    drawing.merge(begin, "mg-legend")
     return x
 
 

@@ -231,6 +231,21 @@ TOUCHING = """() => {
 }"""
 
 
+def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
+    board = mg.viz.Dashboard(show="nothing")
+    model = mg.nn.Linear(3, 2)
+    for step in range(1, 5):
+        board.log(step, loss=1.0 / step, model=model)
+    with opened(board.to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        where = page.evaluate("""() => {
+          const box = (name) => document.querySelector(name).getBoundingClientRect();
+          const [square, chart] = [".mg-beside path[d]", ".mg-picture > rect"].map(box);
+          return [square.left, square.top, chart.left, chart.bottom];
+        }""")
+        assert where[0] < 100 and where[1] > where[3]
+
+
 @pytest.mark.parametrize("view", ["schedule", "memory", "tape", "bench"])
 def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_size(view):
     model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.GELU(), mg.nn.Linear(8, 8), mg.nn.Tanh())

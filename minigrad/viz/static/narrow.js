@@ -19,16 +19,25 @@ const entriesOf = (legend) => {
 };
 
 const squeeze = (svg, room) => {
-  const [left, top, wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
+  let [left, top, wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
   if (wide <= room) return [];
+  const beside = svg.querySelector(".mg-beside"); // pictures, which move below the chart as they are
+  if (beside) {
+    const box = beside.getBBox();
+    beside.remove();
+    wide = box.x - left;
+    const rest = Math.max(...[...svg.children].map((each) => each.getBBox()).map(({ y, height }) => y + height));
+    beside.setAttribute("transform", `translate(${left - box.x + 10} ${rest + 24 - box.y})`);
+    high = rest + 24 + box.height + 10 - top;
+  }
   const entries = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf);
   const rects = [...svg.querySelectorAll("rect")].map((rect) => [rect, ...["x", "y", "width", "height"].map((name) => +rect.getAttribute(name))]);
   const texts = [...svg.querySelectorAll("text")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
-  let share = room / wide, begin = left;
+  let share = Math.min(1, room / wide), begin = left;
   for (const round of [1, 2]) { // names on the left of a chart need room of their own
     for (const [text, x] of texts) text.setAttribute("x", x * share);
     begin = Math.min(left * share, ...texts.map(([text]) => text.getBBox().x - 4));
-    if (round === 1) share *= room / (room + left * share - begin);
+    if (round === 1 && share < 1) share *= room / (room + left * share - begin);
   }
   for (const shape of svg.querySelectorAll("rect, path")) {
     shape.setAttribute("transform", `scale(${share} 1)`);
@@ -36,13 +45,13 @@ const squeeze = (svg, room) => {
   }
   for (const dot of svg.querySelectorAll("circle")) dot.setAttribute("cx", dot.getAttribute("cx") * share);
   const end = (left + wide) * share, kept = [];
-  const beside = svg.querySelector(".mg-mark circle") ? 7 : 0; // the name of a dot stands beside it
+  const off = svg.querySelector(".mg-mark circle") ? 7 : 0; // how far the name of a dot stands beside it
   for (const [text, x, around] of texts) {
     const anchor = text.getAttribute("text-anchor");
     const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
     const ground = text.previousElementSibling?.getAttribute("stroke") === "none" ? text.previousElementSibling : null;
     if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|\[\d+\]$/.exec(text.textContent)?.[0] ?? text.textContent;
-    if (anchor === "start") text.setAttribute("x", Math.min(x * share + beside, Math.max(begin, end - text.getBBox().width)));
+    if (anchor === "start") text.setAttribute("x", Math.min(x * share + off, Math.max(begin, end - text.getBBox().width)));
     while (text.getBBox().width > end - begin) text.textContent = `${text.textContent.slice(0, -2)}…`;
     const box = text.getBBox();
     const touches = (other) => box.x < other.x + other.width + 3 && other.x < box.x + box.width + 3
@@ -52,6 +61,7 @@ const squeeze = (svg, room) => {
     if (fits) kept.push(box);
     else for (const each of [text, ground]) each?.remove();
   }
-  svg.setAttribute("viewBox", [begin, top, end - begin, high].join(" "));
+  if (beside) svg.append(beside);
+  svg.setAttribute("viewBox", [begin, top, beside ? Math.max(end - begin, beside.getBBox().width + 20) : end - begin, high].join(" "));
   return entries;
 };
