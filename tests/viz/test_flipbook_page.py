@@ -63,7 +63,7 @@ def test_keys_and_what_is_read_aloud(begin):
     begin.keyboard.press("?")
 
 
-def test_another_way_keeps_the_place(begin):
+def test_changing_a_knob_keeps_the_page(begin):
     begin.keyboard.press("ArrowRight")
     begin.locator("select").select_option("1")
     assert "sends all of its array" in said(begin) and step(begin) == 1
@@ -78,11 +78,11 @@ def test_play_by_the_space_key(begin):
     assert step(begin) == now
 
 
-def test_jupyter_is_kept_from_acting_on_the_keys(begin):
+def test_jupyter_does_not_receive_the_keys(begin):
     assert begin.get_attribute(".mg-view", "data-lm-suppress-shortcuts") == "true"
 
 
-def test_a_click_on_a_layer_and_the_keyboard_way_to_it():
+def test_layers_can_be_chosen_by_mouse_and_keyboard():
     x = mg.ones(2)
     with opened(mg.viz.stack(lambda: mg.tanh(x)).to_html()) as page:
         page.locator("[aria-label='the primitive: tanh']").click()
@@ -132,7 +132,7 @@ def rest():
     ]
 
 
-def test_the_others_are_shown_and_in_the_dark():
+def test_other_flipbooks_are_shown_in_light_and_dark():
     for book in rest():
         with opened(book.to_html(), dark=True) as page:
             colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")
@@ -145,7 +145,7 @@ def test_the_others_are_shown_and_in_the_dark():
             assert re.fullmatch(r"rgb\(.*\)", filled)
 
 
-def test_hostile_names_run_nothing():
+def test_hostile_names_run_no_script():
     from minigrad.viz.drawing import Drawing
     from minigrad.viz.flipbook import Flipbook, Page
 
@@ -159,7 +159,7 @@ def test_hostile_names_run_nothing():
         assert page.evaluate("window.hit") is None and said(page) == name
 
 
-def test_an_image_is_grey_smooth_and_as_it_was_logged():
+def test_images_are_grey_smooth_and_unchanged():
     """The browser reads the PNG: the same levels, drawn larger than its 8 × 8 numbers."""
     digit = np.random.default_rng(0).integers(0, 17, (1, 8, 8))
     digit[0, 0, :2] = 0, 16
@@ -180,7 +180,7 @@ def test_an_image_is_grey_smooth_and_as_it_was_logged():
         np.testing.assert_allclose(levels, digit.reshape(-1) * 255 / 16, atol=1)
 
 
-def test_what_a_network_read_wrongly_is_framed_and_shown_large():
+def test_misread_digits_are_framed_and_large():
     """The page before, the page after, and the page with both."""
     images = np.tile(np.eye(8), (40, 1, 1))
     labels = np.arange(40) % 10
@@ -197,7 +197,7 @@ def test_what_a_network_read_wrongly_is_framed_and_shown_large():
         assert page.locator(".mg-canvas image").count() == 2 + 16 + 1
 
 
-def test_two_of_them_in_the_outputs_of_one_notebook():
+def test_two_flipbooks_share_a_page():
     with opened(outputs(mg.viz.ring(2), mg.viz.bench(mg.tanh))) as page:
         page.locator(".mg-view").nth(1).wait_for()  # each begins when its picture has loaded
         first, second = page.locator(".mg-view").all()
@@ -208,7 +208,7 @@ def test_two_of_them_in_the_outputs_of_one_notebook():
         assert page.locator("img").count() == 0
 
 
-def test_where_no_script_runs_the_picture_and_the_words_are_left():
+def test_picture_and_words_remain_without_scripts():
     for book in rest():
         html = book._repr_mimebundle_()["text/html"]
         bare = re.sub(r' onload="[^"]*"', "", html)  # as in an untrusted notebook
@@ -217,7 +217,7 @@ def test_where_no_script_runs_the_picture_and_the_words_are_left():
             assert len(page.locator("pre").text_content()) > 3
 
 
-def test_a_widget_tells_python_what_is_seen():
+def test_widget_sends_its_page_to_python():
     pytest.importorskip("anywidget")
     widget = mg.viz.ring(2).widget()
     widget.step = 1

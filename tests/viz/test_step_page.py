@@ -170,7 +170,7 @@ def test_boxes_can_all_be_reached_and_read_aloud(page):
     assert shown not in gradient(page, "y").get_attribute("aria-label")  # which is not known yet
 
 
-def test_jupyter_is_kept_from_acting_on_the_keys(page):
+def test_jupyter_does_not_receive_the_keys(page):
     assert page.get_attribute(".mg-view", "data-lm-suppress-shortcuts") == "true"
 
 
