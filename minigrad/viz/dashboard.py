@@ -26,6 +26,7 @@ from .flipbook import Block, Flipbook, Page
 from .heat import heat_map, norm_of, size_text, spark
 from .images import gallery, pictures_of
 from .numbers import short
+from .page import in_theme
 from .svg import LINE, text_width
 
 PICTURES, PARAMETERS, LAYERS, NUMBERS = 24, 6, 5, 5  # the most moments, weights, norms and other numbers
@@ -153,7 +154,7 @@ class Dashboard(Exhibit):
 
         if self._screen is not None and not last and time.monotonic() - self._drawn < OFTEN:
             return
-        picture = HTML(self._static())
+        picture = HTML(in_theme(self._static()))
         if self._screen is None:
             self._screen = display(picture, display_id=True)
         else:

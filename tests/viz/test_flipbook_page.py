@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.lessons.readings import reading
+from minigrad.viz.page import in_theme
 from tests.viz.browser import needs_browser, opened, outputs
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
@@ -229,6 +230,18 @@ TOUCHING = """() => {
   return texts.flatMap(([name, a], i) => texts.slice(i + 1).filter(([, b]) =>
     a.left < b.right && b.left < a.right && a.top < b.bottom - 3 && b.top < a.bottom - 3).map(([other]) => [name, other]));
 }"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_live_dashboard_has_the_colours_of_its_notebook(dark):
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, loss=1.0)
+    board.log(2, loss=0.5)
+    theme = f'data-jp-theme-light="{str(not dark).lower()}"'
+    with opened(f"<!doctype html><body {theme}>{in_theme(board._static())}</body>", dark=not dark) as page:
+        page.wait_for_function(f"document.querySelector('img').mg === {'true' if dark else 'undefined'}")
+        picture = page.evaluate("atob(document.querySelector('img').src.split(',')[1])")
+    assert ("#14181d" in picture) == dark and ("#ffffff" in picture) != dark
 
 
 def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
