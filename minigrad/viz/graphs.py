@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.node import Leaf, Node, topological_order
+from ..core.node import Node, topological_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .folding import BUDGET
 from .mirror import with_gradients
-from .models import models_of, paths_in, with_types
+from .models import models_of, paths_in, tensors_of, with_types
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import views_of
@@ -104,7 +104,7 @@ def known_of(
     nodes: list[Node], names: Mapping[str, Tensor] | Module | None
 ) -> tuple[dict[Node, str], list[Module]]:
     """The names of values in the user's code, and of leaves in a model or a dictionary; and the models."""
-    leaves = {node: tensor for node in nodes if isinstance(node, Leaf) and (tensor := node.tensor()) is not None}
+    leaves = tensors_of(nodes)
     models = [names] if isinstance(names, Module) else models_of(leaves.values(), nodes) if names is None else []
     called = {id(tensor): name for name, tensor in names.items()} if isinstance(names, Mapping) else paths_in(models)
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}

@@ -6,10 +6,16 @@ import gc
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from ..core.node import Node
+from ..core.node import Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from .scene import Scene
+
+
+def tensors_of(nodes: Iterable[Node]) -> dict[Node, Tensor]:
+    """The tensors of the leaves among some nodes."""
+    found = {node: node.tensor() for node in nodes if isinstance(node, Leaf)}
+    return {node: tensor for node, tensor in found.items() if tensor is not None}
 
 
 def models_of(tensors: Iterable[Tensor], nodes: Collection[Node] = ()) -> list[Module]:

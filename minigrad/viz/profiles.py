@@ -6,7 +6,7 @@ Times differ from run to run, so outputs that are compared should not contain th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from math import ceil, log10
 from typing import Any
@@ -130,28 +130,30 @@ def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
 
 def _over_time(events: list[Event], threads: list[str], sections: Mapping[str, Section]) -> Chart:
     begin = min([e.begin for e in events], default=0.0)
-    top = 30.0
-    bottom = top + LANES * len(threads)
-    chart = Chart(WIDTH, top + 36.0 + LANES * max(1, len(threads)))
+    top, bottom = 30.0, 30.0 + LANES * len(threads)
+    chart = Chart(WIDTH, bottom + 36.0)
     legend(chart, LEFT, 12.0, _phases(sections))
     most = (_span(events) or 1e-9) * 1e6
-    scale = 1e6 * chart.ruler((LEFT, WIDTH - RIGHT), (top - 4.0, bottom + 4.0), most, lambda tick: time_text(tick / 1e6))
+    ends = (LEFT, WIDTH - RIGHT), (top - 4.0, bottom + 4.0)
+    scale = 1e6 * chart.ruler(*ends, most, lambda tick: time_text(tick / 1e6))
     for number, thread in enumerate(threads):
         chart.lane(LEFT, top + LANES * number, LANES, thread[-20:])
-    none = Section("", "")
-    for _, run in groupby(events, lambda event: (event.thread, sections.get(event.name, none))):
-        steps = list(run)
-        for bar in [steps] if len(events) > MANY and sections.get(steps[0].name, none) != none else zip(steps):
-            first, last = bar[0], bar[-1]
-            x, wide = LEFT + (first.begin - begin) * scale, (last.end - first.begin) * scale
-            section = sections.get(first.name, none)
-            title = first.name if len(bar) == 1 else f"{section.title}, {len(bar)} steps"
-            about = f"{title}, {time_text(last.end - first.begin)}"
-            key = f"p{first.name if len(bar) == 1 else section.title}"
-            y = top + LANES * threads.index(first.thread)
-            label = section.layer or (section.phase if len(bar) > 1 else first.name)
-            chart.bar(x, y + 2, wide, LANES - 4, _kind(first.name, sections), key, label, about)
+    for bar in _bars(events, sections):
+        first, taken = bar[0], bar[-1].end - bar[0].begin
+        section = sections.get(first.name, Section("", ""))
+        title = first.name if len(bar) == 1 else section.title
+        label = section.layer or (first.name if len(bar) == 1 else section.phase)
+        place = LEFT + (first.begin - begin) * scale, top + LANES * threads.index(first.thread) + 2
+        about = f"{title}, {counted(len(bar), 'step')}, {time_text(taken)}"
+        chart.bar(*place, taken * scale, LANES - 4, _kind(first.name, sections), f"p{title}", label, about)
     return chart
+
+
+def _bars(events: list[Event], sections: Mapping[str, Section]) -> Iterator[list[Event]]:
+    """The bars of a chart: each step, or in a long program the steps in one section that follow each other."""
+    for (_, section), run in groupby(events, lambda event: (event.thread, sections.get(event.name))):
+        bar = list(run)
+        yield from [bar] if len(events) > MANY and section is not None and section.title else [[step] for step in bar]
 
 
 def _by_step(taken: Mapping[str, list[float]], sections: Mapping[str, Section]) -> Chart:

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran
-from ..core.node import Leaf, Node, topological_order
+from ..core.node import Node, topological_order
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from .models import models_of, paths_in
+from .models import models_of, paths_in, tensors_of
 from .naming import names_in_code
 
 
@@ -29,8 +29,7 @@ def traced(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
         nodes = topological_order([t.node for t in tensors])
-        held = {node: tensor for node in nodes if isinstance(node, Leaf) and (tensor := node.tensor()) is not None}
-        known, models = names_of_tensors(function, args, kwargs, held, nodes)
+        known, models = names_of_tensors(function, args, kwargs, tensors_of(nodes), nodes)
         return nodes, [t.node for t in tensors], names_in_code(nodes) | known, "", models
     ran = ran_of(function, args, kwargs)
     graph = ran.graph

@@ -225,10 +225,13 @@ def test_widget_sends_its_page_to_python():
     assert widget.data["unit"] == "round" and "const show" in widget._esm and widget.step == 1
 
 
+HEIGHTS = "[...document.querySelectorAll('.mg-picture text')].map((text) => text.getBoundingClientRect().height)"
 TOUCHING = """() => {
-  const texts = [...document.querySelectorAll(".mg-picture text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
-  return texts.flatMap(([name, a], i) => texts.slice(i + 1).filter(([, b]) =>
-    a.left < b.right && b.left < a.right && a.top < b.bottom - 3 && b.top < a.bottom - 3).map(([other]) => [name, other]));
+  const texts = [...document.querySelectorAll(".mg-picture text")];
+  const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+  return texts.flatMap((text, i) => texts.slice(i + 1)
+    .filter((other) => touch(text.getBoundingClientRect(), other.getBoundingClientRect()))
+    .map((other) => [text.textContent, other.textContent]));
 }"""
 
 
@@ -271,10 +274,9 @@ def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_s
     }[view]()
     with opened(book.to_html(), size=(390, 844)) as page:
         page.wait_for_timeout(100)
-        assert page.evaluate("(() => { const c = document.querySelector('.mg-canvas'); return c.scrollWidth <= c.clientWidth })()")
+        assert page.evaluate("((c) => c.scrollWidth <= c.clientWidth)(document.querySelector('.mg-canvas'))")
         assert page.locator(".mg-legends span").count() >= 1
-        heights = page.evaluate("[...document.querySelectorAll('.mg-picture text')].map((t) => t.getBoundingClientRect().height)")
-        assert min(heights) > 10
+        assert min(page.evaluate(HEIGHTS)) > 10
         assert page.evaluate(TOUCHING) == []
     with opened(book.to_html(), size=(1100, 700)) as page:
         assert page.locator(".mg-legends span").count() == 0 and page.locator(".mg-picture .mg-legend").count() == 1

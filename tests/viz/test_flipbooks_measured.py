@@ -166,7 +166,7 @@ def test_a_row_of_numbers_has_a_table_of_derivatives():
     p = np.exp([1, 2]) / np.exp([1, 2]).sum()
     assert first[0].endswith(f"{p[0]:.3g}, {p[1]:.3g}")
     assert f"{p[0] * p[1]:.3g}" in first[1] and f"−{p[0] * p[1]:.3g}" in first[1]
-    assert "It passes back 0.197 to x[0], −0.197 to x[1]" in book.data()["pages"][book.opening][0][1]  # 1 for all gives 0
+    assert "It passes back 0.197 to x[0], −0.197 to x[1]" in book.data()["pages"][book.opening][0][1]
 
 
 def test_unsuitable_functions_are_refused_by_the_bench():

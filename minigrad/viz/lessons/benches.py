@@ -73,8 +73,8 @@ def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
     first = measure.read(tuple(number.start for number in numbers))
     width = len(first.value)
     gradients = _gradients(len(numbers), width)
-    knobs = [Knob(number.name, tuple(short(v) for v in number.values), number.start) for number in numbers]
-    start = next(i for i, g in enumerate(gradients) if g[1] == ([1.0] if width == 1 else [1.0] * width))
+    knobs = [Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers]
+    start = [g for _, g in gradients].index([1.0] * width)
     if width > 1 and not np.any(_tidy(np.ones(width) @ first.rows)):  # softmax: the results add up to a constant
         start = 1
     knobs.append(Knob("gradient", tuple(g[0] for g in gradients), start, choice=width > 1))
@@ -83,9 +83,8 @@ def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
     for *setting, chosen in settings_of(tuple(knobs)):
         reading = measure.read(tuple(setting))
         pages.append([_page(measure, draw, tuple(setting), reading, np.array(gradients[chosen][1]))])
-    many = len(numbers)
     names = ", ".join(number.name for number in numbers)
-    title = f"{name} on the bench: {counted(many, 'slider')} for {names}, 1 for the gradient"
+    title = f"{name} on the bench: {counted(len(numbers), 'slider')} for {names}, 1 for the gradient"
     words = _in_words(measure, tuple(number.start for number in numbers), first)
     return Flipbook(title, pages, tuple(knobs), words=words, elastic=isinstance(draw, _Curves))
 
@@ -179,6 +178,10 @@ class _Bench:
     def at(self, setting: Sequence[int]) -> list[float]:
         return [number.values[i] for number, i in zip(self.numbers, setting)]
 
+    def where(self, setting: Sequence[int]) -> str:
+        values = zip(self.numbers, self.at(setting))
+        return f"{self.name} at {', '.join(f'{number.name} = {short(value)}' for number, value in values)}"
+
     def inputs(self, values: Sequence[float]) -> list[Tensor]:
         arrays = [template.copy() for template in self.templates]
         for number, value in zip(self.numbers, values):
@@ -233,9 +236,8 @@ def _page(
 ) -> Page:
     passed = _tidy(g @ reading.rows)
     names = [number.name for number in measure.numbers]
-    where = ", ".join(f"{n} = {short(v)}" for n, v in zip(names, measure.at(setting)))
     value = ", ".join(short(float(v)) for v in reading.value)
-    say = f"{measure.name} at {where}: {value}. It passes back " + ", ".join(
+    say = f"{measure.where(setting)}: {value}. It passes back " + ", ".join(
         f"{short(float(p))} to {n}" for n, p in zip(names, passed)
     )
     blocks: list[tuple[str, Block]] = []
@@ -393,10 +395,8 @@ def _cell(drawing: Drawing, x: float, y: float, side: float, value: float, most:
 
 
 def _in_words(measure: _Bench, setting: tuple[int, ...], reading: Reading) -> str:
-    names = [number.name for number in measure.numbers]
-    where = ", ".join(f"{n} = {short(v)}" for n, v in zip(names, measure.at(setting)))
-    lines = [f"{measure.name} at {where}: {', '.join(short(float(v)) for v in reading.value)}"]
-    for j, name in enumerate(names):
+    lines = [f"{measure.where(setting)}: {', '.join(short(float(v)) for v in reading.value)}"]
+    for j, number in enumerate(measure.numbers):
         rule, other = [", ".join(short(float(v)) for v in m[:, j]) for m in (reading.rows, reading.by_differences)]
-        lines.append(f"by {name}: {rule} by the rule, {other} by differences")
+        lines.append(f"by {number.name}: {rule} by the rule, {other} by differences")
     return "\n".join(lines)

@@ -26,8 +26,8 @@ WIDTH, HEIGHT = 560.0, 46.0
 
 # The layers of minigrad, by the beginning of a file's name: a word, a colour, a sentence.
 PARTS = [
-    ("core/emit.py", "the door", "now", "The general form of the door: the mode decides what applying an operation does."),
-    ("core/quick.py", "the door", "now", "The short form of the door, for eager mode: it computes, wraps and records."),
+    ("core/emit.py", "the door", "now", "The door in general: the mode decides what applying an operation does."),
+    ("core/quick.py", "the door", "now", "The door in eager mode, unrolled: it computes, wraps and records."),
     ("core/", "tensor", "good", "The class Tensor. The operations add its methods."),
     ("ops/", "operation", "there", "The operation as a function: it checks its arguments and calls the door."),
     ("nn/", "module", "good", "A module: its parameters and what it computes with them."),

@@ -96,7 +96,8 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
     title = f"tape of {counted(nodes, 'operation')}: {figures[0][1]} are kept for the backward pass"
     best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
     knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
-    return Flipbook(title, pages, (knob,), cover=after, start=after, words=as_table(HEAD, figures, left=1), elastic=True)
+    words = as_table(HEAD, figures, left=1)
+    return Flipbook(title, pages, (knob,), cover=after, start=after, words=words, elastic=True)
 
 
 # What is kept --------------------------------------------------------------------------------------------------------
