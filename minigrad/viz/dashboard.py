@@ -195,7 +195,7 @@ class Dashboard(Exhibit):
         moments = self._moments()
         drawn = zip(self._drawings(moments), moments)
         pages = [Page(drawing, self._said(moment), self._blocks(moment)) for drawing, moment in drawn]
-        return Flipbook(repr(self)[1:-1], [pages], unit="moment", start=len(pages) - 1, elastic=True)
+        return Flipbook(repr(self)[1:-1], [pages], unit="moment", start=len(pages) - 1)
 
     def _moments(self) -> list[int]:
         """The steps that have a page: those with pictures, and the last one."""

@@ -59,7 +59,6 @@ class Flipbook(Exhibit):
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
     marks: Marks = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)  # other files that can be saved: name -> content
-    elastic: bool = False  # whether a narrow screen may squeeze the drawings, as it does with charts
     opening: int = field(init=False)
 
     script = "flipbook"
@@ -107,7 +106,7 @@ class Flipbook(Exhibit):
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
             "wide": self.wide, "pieces": pieces.things, "blocks": blocks.things, "marks": self.marks,
-            "files": self.files, "elastic": self.elastic or bool(self.marks),
+            "files": self.files,
         }
 
     def chart(self) -> dict[str, Any]:

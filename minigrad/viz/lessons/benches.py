@@ -86,7 +86,7 @@ def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
     names = ", ".join(number.name for number in numbers)
     title = f"{name} on the bench: {counted(len(numbers), 'slider')} for {names}, 1 for the gradient"
     words = _in_words(measure, tuple(number.start for number in numbers), first)
-    return Flipbook(title, pages, tuple(knobs), words=words, elastic=isinstance(draw, _Curves))
+    return Flipbook(title, pages, tuple(knobs), words=words)
 
 
 def _arguments(function: Callable[..., Any], name: str, inputs: dict[str, Any]) -> dict[str, Any]:

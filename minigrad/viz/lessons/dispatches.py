@@ -57,7 +57,7 @@ def dispatch(function: Callable[..., Any], *args: Any, devices: Any = ()) -> Fli
     count, kernels = len(calls), len({(c.name, c.device) for c in choices})
     title = f"dispatch of {counted(count, 'operation')}: {counted(kernels, 'kernel')}"
     words = [f"{i}. {c.name} on {c.device} runs {c.kernel}: {c.given}" for i, c in enumerate(choices, 1)]
-    return Flipbook(title, [pages], unit="operation", words="\n".join(words), cover=0, wide=True, elastic=True)
+    return Flipbook(title, [pages], unit="operation", words="\n".join(words), cover=0, wide=True)
 
 
 def _choices(calls: list[Call]) -> list[Choice]:

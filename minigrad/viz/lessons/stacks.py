@@ -72,7 +72,7 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
     title = f"the stack of {counted(len(calls), 'operation')}, from your line to the kernel"
     knobs = (Knob("operation", settings, choice=True),)
     words = "\n".join(_in_words(name, layers) for name, layers in zip(names, stacks))
-    return Flipbook(title, pages, knobs, unit="layer", words=words, wide=True, elastic=True)
+    return Flipbook(title, pages, knobs, unit="layer", words=words, wide=True)
 
 
 def layers_of(call: Call) -> list[Layer]:

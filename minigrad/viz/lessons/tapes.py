@@ -97,7 +97,7 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
     best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
     knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
     words = as_table(HEAD, figures, left=1)
-    return Flipbook(title, pages, (knob,), cover=after, start=after, words=words, elastic=True)
+    return Flipbook(title, pages, (knob,), cover=after, start=after, words=words)
 
 
 # What is kept --------------------------------------------------------------------------------------------------------

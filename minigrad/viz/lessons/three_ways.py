@@ -80,7 +80,7 @@ def compare_of(ways: Sequence[Way]) -> Flipbook:
     title = f"eager, graph and fused: {counts[0]:,}, {counts[1]:,} and {counts[2]:,} launches"
     pages = [[Page(_drawn(ways, i), _said(ways, i), (("", _table(ways, i)),))] for i in range(3)]
     words = "\n".join(f"{name}: {counted(count, 'launch', 'launches')}" for name, count in zip(WAYS, counts))
-    return Flipbook(title, pages, (Knob("way", WAYS, 0),), words=words, elastic=True)
+    return Flipbook(title, pages, (Knob("way", WAYS, 0),), words=words)
 
 
 def _launches(call: Callable[[], object]) -> list[tuple[str, int]]:

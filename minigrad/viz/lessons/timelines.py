@@ -95,7 +95,7 @@ def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
     for w, run in enumerate(ways):
         pages += [_page(ways, w, i) for i in range(len(run.groups))]
     words = "\n".join(f"{run.way}: {', '.join(span.name for span in run.spans) or 'no kernel'}" for run in ways)
-    return Flipbook("timeline: " + ", ".join(counts), [pages], cover=0, unit="part", words=words, elastic=True)
+    return Flipbook("timeline: " + ", ".join(counts), [pages], cover=0, unit="part", words=words)
 
 
 def _eager(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> Run:

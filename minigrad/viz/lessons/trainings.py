@@ -70,7 +70,7 @@ def training(
     pages = [_page(model, moments, i, losses) for i in range(len(moments))]
     title = f"training of {type(model).__name__}: {counted(count, 'step')}, {counted(many, 'parameter')}"
     words = "\n".join(f"step {int(step)}: loss {short(value)}" for step, value in losses)
-    return Flipbook(title, [pages], cover=-1, unit="phase", words=words, elastic=True)
+    return Flipbook(title, [pages], cover=-1, unit="phase", words=words)
 
 
 def _pair(batch: Any) -> tuple[Any, Any]:

@@ -77,7 +77,7 @@ const show = (parent, data, shared = ALONE) => {
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
     canvas.svg.setAttribute("viewBox", frame);
-    legend.replaceChildren(...(data.elastic && root.clientWidth < 580 ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
+    legend.replaceChildren(...(root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";
     says.hidden = !says.textContent;

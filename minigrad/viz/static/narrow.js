@@ -22,10 +22,11 @@ const squeeze = (svg, room) => {
   let [left, top, wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
   if (wide <= room) return [];
   const beside = svg.querySelector(".mg-beside"); // pictures, which move below the chart as they are
+  const box = beside?.getBBox();
+  if (box) wide = box.x - left;
+  if (wide > room && svg.querySelector("image:not(.mg-beside image)")) return []; // an image keeps its proportions
   if (beside) {
-    const box = beside.getBBox();
     beside.remove();
-    wide = box.x - left;
     const rest = Math.max(...[...svg.children].map((each) => each.getBBox()).map(({ y, height }) => y + height));
     beside.setAttribute("transform", `translate(${left - box.x + 10} ${rest + 24 - box.y})`);
     high = rest + 24 + box.height + 10 - top;
@@ -51,8 +52,11 @@ const squeeze = (svg, room) => {
     const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
     const ground = text.previousElementSibling?.getAttribute("stroke") === "none" ? text.previousElementSibling : null;
     if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|\[\d+\]$/.exec(text.textContent)?.[0] ?? text.textContent;
-    if (anchor === "start") text.setAttribute("x", Math.min(x * share + off, Math.max(begin, end - text.getBBox().width)));
-    while (text.getBBox().width > end - begin) text.textContent = `${text.textContent.slice(0, -2)}…`;
+    if (anchor === "start") { // a long text is cut off, and a short one moves a little
+      const most = end - Math.max(begin, x * share - 40);
+      while (text.getBBox().width > most && text.textContent.length > 2) text.textContent = `${text.textContent.slice(0, -2)}…`;
+      text.setAttribute("x", Math.min(x * share + off, Math.max(begin, end - text.getBBox().width)));
+    }
     const box = text.getBBox();
     const touches = (other) => box.x < other.x + other.width + 3 && other.x < box.x + box.width + 3
       && box.y < other.y + other.height - 2 && other.y < box.y + box.height - 2;
