@@ -48,7 +48,7 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
     """A page that shows the data; where no script runs, it shows `static_form`."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
+        f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
         f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(packed(data))}</script>'
         f'<script type="module">{script_of(view)}\n'

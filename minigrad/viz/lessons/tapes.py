@@ -335,9 +335,8 @@ class _Pages:
                 drawing.rect(x, base - held, inner, second, "back", "back", round=2)
             if now[i] and wide > 56:
                 drawing.text(x + inner / 2, base - held - 4, bytes_text(now[i]), anchor="middle", bold=True)
-            drawing.rect(
-                x, base + 3, inner, 20, "now" if i == moment.unit else "tint", "line", round=2, about=unit.name
-            )
+            colour, thick = ("now", 2.6) if i == moment.unit else ("line", 1.0)
+            drawing.rect(x, base + 3, inner, 20, "tint", colour, thick=thick, round=2, about=unit.name)
             if wide > 22:
                 drawing.text(x + inner / 2, base + 17, unit.name, anchor="middle", room=inner - 2)
         for s, segment in enumerate(segments_of(self.tape, self.count), 1):
@@ -346,8 +345,9 @@ class _Pages:
             name = f"checkpoint {s}" if right - left > 70 else str(s)
             drawing.text((left + right) / 2, y + 17, name, fill="good", anchor="middle")
         if not any(full):
-            why = "Nothing is kept: the rules need only data and parameters, which exist without the tape."
-            drawing.text(WIDTH / 2, base - BARS / 2, why, anchor="middle", fill="quiet")
+            why = "Nothing is kept:", "the rules need only data and parameters,", "which exist without the tape."
+            for i, line in enumerate(why):
+                drawing.text(WIDTH / 2, base - BARS / 2 + 16 * i, line, anchor="middle", fill="quiet")
         drawing.add(self.drawn_axes)
         at = next(i for i, other in enumerate(self.history) if other is moment)
         drawing.dot(*self.axes.at(float(at), moment.bytes / self.unit))

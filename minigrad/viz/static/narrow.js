@@ -37,7 +37,8 @@ const squeeze = (svg, room) => {
   let share = Math.min(1, room / wide), begin = left;
   for (const round of [1, 2]) { // names on the left of a chart need room of their own
     for (const [text, x] of texts) text.setAttribute("x", x * share);
-    begin = Math.min(left * share, ...texts.map(([text]) => text.getBBox().x - 4));
+    const names = texts.filter(([text]) => text.getAttribute("text-anchor") === "end");
+    begin = Math.min(left * share, ...names.map(([text]) => text.getBBox().x - 4));
     if (round === 1 && share < 1) share *= room / (room + left * share - begin);
   }
   for (const shape of svg.querySelectorAll("rect, path")) {
