@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,12 +18,39 @@ KINDS = {
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
 }
 DASHED = "5 3"
-ROOMY = 22.0  # a bar that is wider has room for some of its label
+ROOMY = 22.0  # wider than this, there is room for some of a label
+FAR = (0.0, 14.0, 28.0, 42.0)  # how far above a point its label may be lifted
 
 
 def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) -> dict[str, Any]:
     """What a page shows when a mark is chosen: a title, a table, and the keys of the marks that belong to it."""
     return {"title": title, "rows": rows, "others": list(others)}
+
+
+def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> float:
+    """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text); the end of it."""
+    begin = len(drawing.pieces)
+    for stroke, fill, text in entries:
+        if fill:
+            drawing.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
+        else:
+            drawing.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
+        drawing.text(x + 22.0, y, text, fill="quiet")
+        x += 22.0 + text_width(text, LINE) + 18.0
+    drawing.merge(begin, "mg-legend")
+    return x
+
+
+def fitting(label: str, room: float, bold: bool = False) -> str:
+    """A label that fits in some room: in a narrow one, "layer 2" is "2", and "blocks[1]" is "[1]"; or nothing.
+
+    >>> fitting("layer 2", 60.0), fitting("layer 2", 20.0), fitting("blocks[1]", 20.0), fitting("kernel_1", 20.0)
+    ('layer 2', '2', '[1]', '')
+    """
+    forms = (label, *re.findall(r"(?:(?<= )|(?=\[))\S+$", label))
+    wide = next((form for form in forms if text_width(form, LINE, bold) <= room), "")
+    cut = forms[-1] if room > ROOMY and room >= 0.7 * text_width(forms[-1], LINE, bold) else ""
+    return wide or cut
 
 
 class Chart(Drawing):
@@ -41,13 +69,12 @@ class Chart(Drawing):
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = ""
     ) -> None:
-        """A rectangle, with its label if most of it fits; in a narrow one, "layer 2" is "2"."""
+        """A rectangle, with its label if most of it fits."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
-        room = width - 6.0
-        shown = label if text_width(label, LINE) <= room else label.rpartition(" ")[2]
-        if shown and width > ROOMY and room >= 0.7 * text_width(shown, LINE):
-            self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=room)
+        shown = fitting(label, width - 6.0)
+        if shown:
+            self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
         self._mark(begin, key, about or label)
 
     def area(
@@ -59,38 +86,32 @@ class Chart(Drawing):
         self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill, opacity=opacity)
         self._mark(begin, key, about)
 
-    def legend(self, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> float:
-        """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text); the end of it."""
-        for stroke, fill, text in entries:
-            if fill:
-                self.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
-            else:
-                self.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
-            self.text(x + 22.0, y, text, fill="quiet")
-            x += 22.0 + text_width(text, LINE) + 18.0
-        return x
-
-    def point(self, x: float, y: float, kind: str, key: str, label: str, about: str = "") -> None:
+    def point(
+        self, x: float, y: float, kind: str, key: str, label: str, about: str = "", radius: float = 5.5
+    ) -> None:
         """A dot, with its label beside it if there is room."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
-        self.dot(x, y, fill, radius=5.5, stroke=border)
+        self.dot(x, y, fill, radius=radius, stroke=border)
         if label:
-            self.name(x, y, label)
+            self.name(x, y, label, radius)
         self._mark(begin, key, about or label)
 
-    def name(self, x: float, y: float, label: str) -> None:
+    def name(self, x: float, y: float, label: str, radius: float = 5.5) -> None:
         """The label of a point, if there is room beside it."""
-        place = self._beside(x, y, text_width(label, LINE))
+        place = self._beside(x, y, text_width(label, LINE), radius + 2.5)
         if place is not None:
+            if abs(place[1] - y) > radius + 16.0:
+                self.path([(x, y - radius), (x, place[1] + 3.0)], "quiet", thick=0.6)
             self.text(*place, label)
 
     def keep_free(self, places: Sequence[tuple[float, float, float]]) -> None:
         """Places where no label may stand: from, to, and at which height."""
         self._labels += places
 
-    def _beside(self, x: float, y: float, wide: float) -> tuple[float, float] | None:
+    def _beside(self, x: float, y: float, wide: float, off: float) -> tuple[float, float] | None:
         """A free place for a label beside a point: its left end and its baseline."""
-        for left, middle in ((x + 8, y), (x - 8 - wide, y), (x - wide / 2, y - 13), (x - wide / 2, y + 13)):
+        above = [(x - wide / 2, y - off - 5 - far) for far in FAR]
+        for left, middle in ((x + off, y), (x - off - wide, y), above[0], (x - wide / 2, y + off + 5), *above[1:]):
             inside = left > 0 and left + wide < self.width
             taken = any(abs(middle - m) < LINE and left < b and a < left + wide for a, b, m in self._labels)
             if inside and not taken:

@@ -17,7 +17,7 @@ from ..core.tensor import Tensor
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .phases import Section, sections_of
-from .traced import named_tensors, ran_of
+from .traced import names_of_tensors, ran_of
 
 E = TypeVar("E", bound=Exhibit)
 
@@ -80,8 +80,7 @@ def programs_of(
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
     ran = ran_of(what, args, kwargs)
-    named = named_tensors(what, args, dict(kwargs))
-    names = {node: named[id(t)] for node, t in ran.tensors_of_inputs.items() if id(t) in named}
+    names, _ = names_of_tensors(what, args, dict(kwargs), ran.tensors_of_inputs, ran.graph.nodes)
     return [_of_part(part, ran, names, view, runs) for part in ran.parts]
 
 

@@ -17,6 +17,7 @@ from .svg import TITLE, number, text_width
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
+LEGEND = 190.0  # the most room for the name of a curve beside a chart
 MARKS = 200  # of steps without a finite value, at most
 
 
@@ -82,8 +83,10 @@ def curves(
             drawing.shape("".join(f"M{number(a - 4)} {number(y + 20)}h8l-4 8z" for a in strange), "bad")
         if len(arrays) > 1:
             level = y + 34 + 16 * i
+            entry = len(drawing.pieces)
             drawing.path([(x + width + 8, level - 4), (x + width + 26, level - 4)], colour, dashes=dashes, thick=2)
-            drawing.text(x + width + 31, level, name, fill="quiet", room=110)
+            drawing.text(x + width + 31, level, name, fill="quiet", room=LEGEND)
+            drawing.merge(entry, "mg-legend")
         elif within is None and len(finite):
             each = round(len(points) / len(columns))
             said = f"line: mean of {each} steps, shade: their least to their largest" if each > 1 else ""

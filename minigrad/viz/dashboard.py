@@ -19,13 +19,15 @@ from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import as_table
 from .cells import largest, matrix_of
-from .curves import curves, dots
+from .curves import LEGEND, curves, dots
 from .drawing import Drawing
 from .exhibit import Exhibit
 from .flipbook import Block, Flipbook, Page
 from .heat import heat_map, norm_of, size_text, spark
 from .images import gallery, pictures_of
 from .numbers import short
+from .page import in_theme
+from .svg import LINE, text_width
 
 PICTURES, PARAMETERS, LAYERS, NUMBERS = 24, 6, 5, 5  # the most moments, weights, norms and other numbers
 IMAGES, ROW, SIDE = 12, 4, 62.0  # the most images of a name, images in a row, and the side of one
@@ -152,7 +154,7 @@ class Dashboard(Exhibit):
 
         if self._screen is not None and not last and time.monotonic() - self._drawn < OFTEN:
             return
-        picture = HTML(self._static())
+        picture = HTML(in_theme(self._static()))
         if self._screen is None:
             self._screen = display(picture, display_id=True)
         else:
@@ -241,7 +243,8 @@ class Dashboard(Exhibit):
         charts, all_curves = self._charts(), Drawing(WIDE, 60)
         ends, y, axes = (self._first(), float(self.last)), 0.0, []
         for i, (title, series) in enumerate(charts):
-            height, legend = TALL if i == 0 else LOW, 150.0 if len(series) > 1 else 0.0
+            height, names = TALL if i == 0 else LOW, list(series) if len(series) > 1 else []
+            legend = max([40.0 + min(LEGEND, text_width(name, LINE)) for name in names], default=0.0)
             axes.append(curves(all_curves, (0, y, WIDE - legend, height), series, title, ends))
             y += height + 14
         for moment in moments:
@@ -254,17 +257,20 @@ class Dashboard(Exhibit):
 
     def _pictures(self, drawing: Drawing, step: int, x: float) -> None:
         """The images and the weights of the last moment until a step, from the top down."""
-        y, near = 0.0, max([s for s in self.images if s <= step], default=None)
+        begin, y = len(drawing.pieces), 0.0
+        near = max([s for s in self.images if s <= step], default=None)
         for name, pictures in self.images[near].items() if near is not None else ():
             drawing.heading(x, y + 12, f"{name} after step {near:,}")
             y += 22 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE) + 10
         near = max([s for s in self.weights if s <= step], default=None)
         for name, (matrix, about) in self.weights[near].items() if near is not None else ():
-            drawing.text(x, y + 12, f"{name}  {about}", room=270, bold=True)
+            drawing.text(x, y + 12, name, room=270, bold=True)
             most = largest([moment[name].matrix for moment in self.weights.values() if name in moment])
-            heat_map(drawing, x, y + 18, matrix, 13.0, most, f"{name} after step {near}")
-            y += 34 + 13 * matrix.shape[0]
+            drawing.text(x, y + 26, about, fill="quiet")
+            heat_map(drawing, x, y + 32, matrix, 13.0, most, f"{name} after step {near}")
+            y += 48 + 13 * matrix.shape[0]
         if y:
+            drawing.merge(begin, "mg-beside")
             drawing.width, drawing.height = x + 272, max(drawing.height, y)
 
     def _first(self) -> float:

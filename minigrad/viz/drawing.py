@@ -68,9 +68,10 @@ class Drawing:
         """Add a piece of SVG, in which all text of the user is escaped."""
         self.pieces.append(piece)
 
-    def merge(self, begin: int) -> None:
-        """Join all pieces since number `begin` into one piece."""
-        self.pieces[begin:] = ["".join(self.pieces[begin:])]
+    def merge(self, begin: int, group: str = "") -> None:
+        """Join all pieces since number `begin` into one piece, which is a group if it has a class."""
+        joined = "".join(self.pieces[begin:])
+        self.pieces[begin:] = [f'<g class="{group}">{joined}</g>' if group else joined]
 
     def rect(
         self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.node import Leaf, Node, topological_order
+from ..core.node import Node, topological_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .folding import BUDGET
 from .mirror import with_gradients
+from .models import models_of, paths_in, tensors_of, with_types
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import views_of
@@ -37,17 +38,17 @@ def graph(
     >>> mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3))
     <picture of a graph of 1 input, 2 operations>
     """
-    heading, is_traced = getattr(what, "title", ""), False
+    heading, is_traced, models = getattr(what, "title", ""), False, list[Module]()
     if isinstance(what, Tensor):
         nodes, results = _history(what), [what.node]
-        known = names_of(nodes, names)
+        known, models = known_of(nodes, names)
     elif hasattr(what, "nodes") and hasattr(what, "outputs"):
         nodes, results = [*what.inputs, *what.nodes], what.outputs
         known = names_in_code(nodes)
     elif callable(what):
         from .traced import traced  # brings the compiler, which the picture of a tensor does not need
 
-        nodes, results, known, heading = traced(what, args, kwargs, backward)
+        nodes, results, known, heading, models = traced(what, args, kwargs, backward)
         is_traced = not backward
     else:
         raise MinigradError(
@@ -55,7 +56,7 @@ def graph(
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
     found = _numbers(what, values, backward)
-    scene = scene_of(nodes, results, known, found[0])
+    scene = with_types(scene_of(nodes, results, known, found[0]), models)
     if is_traced:
         from .phases import phased
 
@@ -99,15 +100,15 @@ def _history(tensor: Tensor) -> list[Node]:
     return topological_order([tensor.node])
 
 
-def names_of(nodes: list[Node], names: Mapping[str, Tensor] | Module | None) -> dict[Node, str]:
-    """The names of values in the user's code, and of leaves in a model or a dictionary."""
-    if names is None:
-        return names_in_code(nodes)
-    named = names.named_parameters() if isinstance(names, Module) else names.items()
-    called = {id(tensor): name for name, tensor in named}
-    leaves = {node: node.tensor() for node in nodes if isinstance(node, Leaf)}
+def known_of(
+    nodes: list[Node], names: Mapping[str, Tensor] | Module | None
+) -> tuple[dict[Node, str], list[Module]]:
+    """The names of values in the user's code, and of leaves in a model or a dictionary; and the models."""
+    leaves = tensors_of(nodes)
+    models = [names] if isinstance(names, Module) else models_of(leaves.values(), nodes) if names is None else []
+    called = {id(tensor): name for name, tensor in names.items()} if isinstance(names, Mapping) else paths_in(models)
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
-    return names_in_code(nodes) | known
+    return (names_in_code(nodes, known) if names is None else names_in_code(nodes) | known), models
 
 
 def _drawable(scene: Scene) -> Scene:

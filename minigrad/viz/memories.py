@@ -11,7 +11,7 @@ from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffe
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.table import as_table, bytes_text, counted
-from .charts import DASHED, KINDS, Chart, Marks, mark
+from .charts import DASHED, KINDS, Chart, Marks, legend, mark
 from .compiled import Shown, programs_of, view_of
 from .drawing import round_numbers
 from .flipbook import Flipbook, Page
@@ -131,7 +131,7 @@ def _axes(steps: Sequence[str], most: float, homes: Sequence[Section], more: lis
     kinds = [phase for phase in PHASES if phase in phases] or ["kernel"]
     words = "made in the {}" if len(kinds) > 1 else "values"
     names = {"forward": "forward pass", "backward": "backward pass"}
-    chart.legend(LEFT, 14.0, [(*KINDS[kind], words.format(names.get(kind, kind))) for kind in kinds] + more)
+    legend(chart, LEFT, 14.0, [(*KINDS[kind], words.format(names.get(kind, kind))) for kind in kinds] + more)
     end = -1.0
     for number, step in enumerate(steps):  # as many names as there is room for
         x, wide = axes.at(number + 0.5, 0)[0], text_width(step, LINE) / 2

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
 from ..core.node import Constant, Node
@@ -33,13 +33,16 @@ LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without
 ATOMS = ast.Name | ast.Constant | ast.Attribute
 
 
-def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
+def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
-    Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.
+    Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.  `paths` are the names of
+    parameters that the code only names where it makes the whole model.
     """
     named: dict[Node, str] = {}
-    for (code, offset), run in _runs([node for node in nodes if node.code is not None and node.origin is None]):
+    paths = paths or {}
+    ours = [node for node in nodes if node.code is not None and node.origin is None and node not in paths]
+    for (code, offset), run in _runs(ours):
         name = _target(code, offset)
         if name is not None:
             named |= dict.fromkeys(_results(code, offset, run), name)
@@ -58,7 +61,7 @@ def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
         name = named[node]
         seen[name] += 1
         numbered[node] = name if count[name] == 1 else name + str(seen[name]).translate(SUBSCRIPTS)
-    return numbered
+    return {**paths, **numbered}
 
 
 def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
@@ -80,7 +83,7 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
         found[node] = _written(_expression(node.code, node.offset), versions[node])
     for node in made:
         if node not in found:
-            found[node] = _composed(node, [_operand(x, names, found) for x in node.inputs])
+            found[node] = _composed(node, [_operand(x, node, names, found) for x in node.inputs])
     return found
 
 
@@ -106,6 +109,16 @@ def symbol_of(text: str) -> str:
     ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
     """
     return text if re.fullmatch(r"[\w.\[\]…₀-₉]+|\w+\([^()]*\)", text) else f"({text})"
+
+
+def layer_name(path: Sequence[str]) -> str:
+    """The name of a layer: that of its module.
+
+    >>> layer_name(("GPT", "blocks[0]")), layer_name(("Sequential", "4")), layer_name(())
+    ('blocks[0]', 'layer 4', '')
+    """
+    name = path[-1] if path else ""
+    return f"layer {name}" if name.isdigit() else name
 
 
 def place_of(node: Node) -> tuple[str, int] | None:
@@ -220,6 +233,8 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
             found.insert(0, written.func.value)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
+    elif isinstance(written, ast.Attribute):  # x.T
+        found = [written.value]
     return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
 
 
@@ -274,12 +289,16 @@ def _plain(name: str) -> str:
     return name.rstrip("₀₁₂₃₄₅₆₇₈₉")
 
 
-def _operand(value: Any, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:
+def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:
+    """An operand of a node: its name, the layer that made it, its expression if that is short, or its operation."""
     if not isinstance(value, Node):
         return short(value)
+    layer = next((name for name, other in zip_longest(value.scope, node.scope) if name != other), None)
+    if layer and value not in names:
+        return layer_name((layer,))
     text = names.get(value) or expressions.get(value, "…")
     if len(text) > LONG // 2 or "…" in text:
-        return "…"
+        return text.rpartition(".")[2] if value.op is None else value.name
     return f"({text})" if " " in text and not text.endswith(")") else text
 
 

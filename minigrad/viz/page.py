@@ -15,11 +15,13 @@ from typing import Any
 
 from ..support.packages import needed
 from ..support.table import escape
-from .colours import themes
+from .colours import COLOURS, themes
 
 LARGE = 4_000  # characters of data, from which on they are compressed
 # the scripts of a view that has several
-PARTS = {"fusion": ("board", "dragging", "fusion"), "step": ("heat", "acting", "step")}
+PARTS = {
+    "fusion": ("board", "dragging", "fusion"), "step": ("heat", "acting", "step"), "flipbook": ("narrow", "flipbook"),
+}
 STYLED = {"fusion", "step"}  # the views that have a style of their own
 
 
@@ -46,7 +48,7 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
     """A page that shows the data; where no script runs, it shows `static_form`."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
+        f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
         f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(packed(data))}</script>'
         f'<script type="module">{script_of(view)}\n'
@@ -110,6 +112,27 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
     )
     inside = re.sub("(<img [^>]*)>", lambda image: f'{image[1]} onload="{run}">', static_forms["text/html"], count=1)
     return {**static_forms, "text/html": f'<figure class="mg-output" style="margin:0">{inside}</figure>'}
+
+
+# In a dark host, the colours of a picture become those of the dark theme.
+DARKEN = """const host = (theme) => this.closest(theme ? '[data-jp-theme-light=true],.vscode-light,html[theme=light]'
+: '[data-jp-theme-light=false],.vscode-dark,html[theme=dark],body.dark');
+if (!this.mg && (host(0) || (!host(1) && matchMedia('(prefers-color-scheme: dark)').matches))) {
+this.mg = true;
+const [head, text] = this.src.split(',');
+this.src = head + ',' + btoa(atob(text).replace(/#[0-9a-f]{6}/g, (colour) => PAIRS[colour] ?? colour));
+}"""
+
+
+def in_theme(static_form: str) -> str:
+    """A static form whose picture has the colours of the host's theme, where scripts run.
+
+    >>> in_theme('<img alt="a">')[:21]
+    '<img alt="a" onload="'
+    """
+    pairs = json.dumps(dict(COLOURS.values())).replace('"', "'")
+    code = escape(DARKEN.replace("PAIRS", f"({pairs})"))
+    return re.sub("(<img [^>]*)>", lambda image: f'{image[1]} onload="{code}">', static_form)
 
 
 def _deflated(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..compile.nodes.graph import Graph
 from ..core.node import Node
+from .naming import layer_name
 from .scene import Scene
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
@@ -108,16 +109,6 @@ def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
                 break
         else:
             return layer
-
-
-def layer_name(path: Path) -> str:
-    """The name of a layer: that of its module.
-
-    >>> layer_name(("GPT", "blocks[0]")), layer_name(("Sequential", "4")), layer_name(())
-    ('blocks[0]', 'layer 4', '')
-    """
-    name = path[-1] if path else ""
-    return f"layer {name}" if name.isdigit() else name
 
 
 def sections_of(graph: Graph, computed: Mapping[str, Sequence[Node]], most: int = LAYERS) -> dict[str, Section]:

@@ -6,7 +6,8 @@ Times differ from run to run, so outputs that are compared should not contain th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
 from math import ceil, log10
 from typing import Any
 
@@ -20,13 +21,14 @@ from ..compile.running.program import Executable
 from ..compile.save.read import LoadedProgram
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
-from .charts import KINDS, Chart, Marks, mark
+from .charts import KINDS, Chart, Marks, legend, mark
 from .compiled import Shown, programs_of, view_of
 from .drawing import time_text
 from .flipbook import Flipbook, Page
 from .phases import PHASES, Section
 
-WIDTH, LEFT, RIGHT, LANE = 860.0, 150.0, 16.0, 26.0
+WIDTH, LEFT, RIGHT, LANE, LANES = 860.0, 150.0, 16.0, 26.0, 44.0
+MANY = 60  # steps: of more, those of one section that follow each other are one bar
 NAMED = 12  # the slowest steps, whose names stand in a roofline
 BARS = 30  # steps in the chart of times
 COLUMNS = ("time", "of all", "calls", "bytes", "operations")
@@ -128,19 +130,30 @@ def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
 
 def _over_time(events: list[Event], threads: list[str], sections: Mapping[str, Section]) -> Chart:
     begin = min([e.begin for e in events], default=0.0)
-    bottom = 14.0 + LANE * len(threads)
-    chart = Chart(WIDTH, 50.0 + LANE * max(1, len(threads)))
+    top, bottom = 30.0, 30.0 + LANES * len(threads)
+    chart = Chart(WIDTH, bottom + 36.0)
+    legend(chart, LEFT, 12.0, _phases(sections))
     most = (_span(events) or 1e-9) * 1e6
-    scale = 1e6 * chart.ruler((LEFT, WIDTH - RIGHT), (10.0, bottom + 4.0), most, lambda tick: time_text(tick / 1e6))
+    ends = (LEFT, WIDTH - RIGHT), (top - 4.0, bottom + 4.0)
+    scale = 1e6 * chart.ruler(*ends, most, lambda tick: time_text(tick / 1e6))
     for number, thread in enumerate(threads):
-        chart.lane(LEFT, 14.0 + LANE * number, LANE, thread[-20:])
-    for event in events:
-        y = 14.0 + LANE * threads.index(event.thread)
-        x, wide = LEFT + (event.begin - begin) * scale, (event.end - event.begin) * scale
-        about = f"{event.name}, {time_text(event.end - event.begin)}"
-        kind = _kind(event.name, sections)
-        chart.bar(x, y + 2, wide, LANE - 4, kind, f"p{event.name}", event.name, about)
+        chart.lane(LEFT, top + LANES * number, LANES, thread[-20:])
+    for bar in _bars(events, sections):
+        first, taken = bar[0], bar[-1].end - bar[0].begin
+        section = sections.get(first.name, Section("", ""))
+        title = first.name if len(bar) == 1 else section.title
+        label = section.layer or (first.name if len(bar) == 1 else section.phase)
+        place = LEFT + (first.begin - begin) * scale, top + LANES * threads.index(first.thread) + 2
+        about = f"{title}, {counted(len(bar), 'step')}, {time_text(taken)}"
+        chart.bar(*place, taken * scale, LANES - 4, _kind(first.name, sections), f"p{title}", label, about)
     return chart
+
+
+def _bars(events: list[Event], sections: Mapping[str, Section]) -> Iterator[list[Event]]:
+    """The bars of a chart: each step, or in a long program the steps in one section that follow each other."""
+    for (_, section), run in groupby(events, lambda event: (event.thread, sections.get(event.name))):
+        bar = list(run)
+        yield from [bar] if len(events) > MANY and section is not None and section.title else [[step] for step in bar]
 
 
 def _by_step(taken: Mapping[str, list[float]], sections: Mapping[str, Section]) -> Chart:
@@ -230,18 +243,33 @@ def _roof(found: Roofline, sections: Mapping[str, Section]) -> Chart:
     chart.text(width - 20.0, 10.0, f"the limits: {found.limits()}", fill="back", anchor="end")
     dots = [(across(x), up(y)) for _, x, y in points]
     slowest = sorted(range(len(points)), key=lambda i: -points[i][0].seconds)
-    for i in reversed(slowest):  # the slowest on top
+    longest = points[slowest[0]][0].seconds if slowest else 1.0
+    sizes = [3.5 + 8.0 * (step.seconds / longest) ** 0.5 for step, *_ in points]
+    for i in slowest:  # the shortest on top
         step, name = points[i][0], points[i][0].kernel.name
-        phase = sections[name].phase if name in sections else ""
         about = f"{name}: {time_text(step.seconds)}, {step.attained:.0%} of what is possible"
-        chart.point(*dots[i], phase or _kind(name), f"r{name}", "", about)
-    chart.keep_free([(x - 6, x + 6, y) for x, y in dots])
-    for i in slowest[:NAMED]:
-        chart.name(*dots[i], points[i][0].kernel.name)
-    phases = [phase for phase in PHASES if any(section.phase == phase for section in sections.values())]
-    if phases:
-        chart.legend(left, 10.0, [(*KINDS[phase], phase) for phase in phases])
+        chart.point(*dots[i], _kind(name, sections), f"r{name}", "", about, sizes[i])
+    chart.keep_free([(x - size, x + size, y) for (x, y), size in zip(dots, sizes)])
+    named: dict[str, int] = {}  # of steps with the same name, the slowest
+    for i in slowest:
+        named.setdefault(_step_name(points[i][0].kernel, sections), i)
+    for name, i in list(named.items())[:NAMED]:
+        chart.name(*dots[i], name, sizes[i])
+    end = legend(chart, left, 10.0, _phases(sections))
+    chart.text(end, 10.0, "a larger dot takes more of the time", fill="quiet")
     return chart
+
+
+def _phases(sections: Mapping[str, Section]) -> list[tuple[str, str, str]]:
+    """The phases of a program, for a legend."""
+    phases = {section.phase for section in sections.values()}
+    return [(*KINDS[phase], phase) for phase in PHASES if phase in phases]
+
+
+def _step_name(kernel: KernelCost, sections: Mapping[str, Section]) -> str:
+    """A step in words: its layer, and what it computes last."""
+    layer = sections[kernel.name].layer if kernel.name in sections else ""
+    return f"{layer}: {kernel.nodes[-1].node.name}" if layer and kernel.nodes else kernel.name
 
 
 def _powers(low: float, high: float) -> list[float]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text, counted
-from .charts import KINDS, Chart, Marks, mark
+from .charts import KINDS, Chart, Marks, legend, mark
 from .compiled import Shown, programs_of, view_of
 from .flipbook import Flipbook, Page
 from .phases import PHASES, Section
@@ -179,7 +179,7 @@ def _gantt(
     kinds = [phase for phase in PHASES if phase in phases]
     kinds = kinds or [kind for kind in ("kernel", "library") if any(turn.step.kind == kind for turn in done)]
     entries = [(*KINDS[kind], kind if kind != "library" else "library call") for kind in kinds]
-    chart.legend(LEFT, 12.0, [*entries, ("now", "now", "on the critical path: no number of workers is faster")])
+    legend(chart, LEFT, 12.0, [*entries, ("now", "now", "on the critical path: no number of workers is faster")])
     gain, limit = (alone / time if time else 1.0 for time in (whole, plan.span))
     says = (
         f"{counted(workers, 'worker')}: {gain:.2f} times as fast as one. "

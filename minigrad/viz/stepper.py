@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..core.node import Leaf, Node, topological_order
@@ -16,8 +15,9 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .graphs import MOST, names_of
+from .graphs import MOST, known_of
 from .mirror import flowing, with_gradients
+from .models import with_types
 from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import Part, parts_of
@@ -64,12 +64,12 @@ class Stepper(Exhibit):
     ) -> None:
         self.recording, self.result, self.direction = recording, result, direction
         self.steps, nodes = recording.steps, recording.nodes
-        self.names = names_of(nodes, names)
+        self.names, models = known_of(nodes, names)
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         scene = scene_of(nodes, [result], self.names, recording.values, self.written)
-        scene, calls = with_calls(_with_types(scene, names) if isinstance(names, Module) else scene)
+        scene, calls = with_calls(with_types(scene, models))
         self.parts = parts_of(with_rounds(scene) if len(scene.boxes) > LOOPS else scene, budget, calls)
         if len(self.parts[0].scene.boxes) > MOST:
             raise MinigradError(
@@ -269,21 +269,6 @@ class _Kept:
         if number == len(self.lists[name]):
             self.lists[name].append(thing)
         return number
-
-
-def _with_types(scene: Scene, model: Module) -> Scene:
-    """The scene with types in the scopes of modules that have only a number: `1` becomes `1 Linear`."""
-    types = {path: type(module).__name__ for path, module in model.named_modules()}
-
-    def named(path: tuple[str, ...]) -> str:
-        key = ".".join(path[1:]).replace("[", ".").replace("]", "")
-        return f"{path[-1]} {types[key]}" if path[-1].isdigit() and key in types else path[-1]
-
-    boxes = [
-        replace(box, scope=tuple([named(box.scope[: depth + 1]) for depth in range(len(box.scope))]))
-        for box in scene.boxes
-    ]
-    return Scene(tuple(boxes), scene.edges)
 
 
 def _runs(numbers: list[int]) -> list[int]:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran
-from ..core.node import Leaf, Node, topological_order
+from ..core.node import Node, topological_order
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
+from .models import models_of, paths_in, tensors_of
 from .naming import names_in_code
 
 
 def traced(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool
-) -> tuple[list[Node], list[Node], dict[Node, str], str]:
-    """The nodes that a function records, its results, the names of its inputs, and a heading."""
-    named = named_tensors(function, args, kwargs)
+) -> tuple[list[Node], list[Node], dict[Node, str], str, list[Module]]:
+    """The nodes that a function records, its results, the names of its inputs, a heading, and the models in it."""
     if backward:
         result = function(*args, **kwargs)
         tensors = [t for t in flatten(result)[0] if t.tracked]
@@ -29,15 +29,14 @@ def traced(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
         nodes = topological_order([t.node for t in tensors])
-        leaves = {id(node.tensor()): node for node in nodes if isinstance(node, Leaf)}
-        names = names_in_code(nodes) | {leaves[key]: name for key, name in named.items() if key in leaves}
-        return nodes, [t.node for t in tensors], names, ""
+        known, models = names_of_tensors(function, args, kwargs, tensors_of(nodes), nodes)
+        return nodes, [t.node for t in tensors], names_in_code(nodes) | known, "", models
     ran = ran_of(function, args, kwargs)
     graph = ran.graph
-    known = {node: named[id(tensor)] for node, tensor in ran.tensors_of_inputs.items() if id(tensor) in named}
+    known, models = names_of_tensors(function, args, kwargs, ran.tensors_of_inputs, graph.nodes)
     used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
     nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
-    return nodes, list(graph.outputs), names_in_code(graph.nodes) | known, graph.title
+    return nodes, list(graph.outputs), names_in_code(graph.nodes) | known, graph.title, models
 
 
 def ran_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ran:
@@ -46,16 +45,18 @@ def ran_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
     return jitted.ran(*args, **kwargs)
 
 
-def named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
-    """The names of the tensors that a function can use: its arguments, its closure, and the parameters of models."""
+def names_of_tensors(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Mapping[Node, Tensor],
+    nodes: Sequence[Node],
+) -> tuple[dict[Node, str], list[Module]]:
+    """The names of the tensors behind nodes: paths in models, arguments, and names in the closure."""
     if isinstance(getattr(function, "jitted", None), Jitted):
         args = (function.__self__, *args)  # type: ignore[attr-defined]
     target: Any = function.forward if isinstance(function, Module) else function
     target = inspect.unwrap(getattr(target, "function", target))
-    found: dict[int, str] = {}
+    models = models_of(tensors.values(), nodes)
+    named = paths_in(models)
     sources: dict[str, Any] = {}
-    if isinstance(function, Module):
-        found |= {id(t): name for name, t in function.named_tensors()}
     try:
         closed = inspect.getclosurevars(target)
         sources |= {**closed.globals, **closed.nonlocals}
@@ -64,8 +65,5 @@ def named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         pass  # a built-in function, or wrong arguments: the call itself raises the better error
     for name, value in sources.items():
         if isinstance(value, Tensor):
-            found.setdefault(id(value), name)
-        elif isinstance(value, Module):
-            for path, tensor in value.named_tensors():
-                found.setdefault(id(tensor), path)
-    return found
+            named.setdefault(id(value), name)
+    return {node: named[id(tensor)] for node, tensor in tensors.items() if id(tensor) in named}, models

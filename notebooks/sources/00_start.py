@@ -104,7 +104,7 @@ course.check("early")
 
 # %% [markdown]
 # Press **rewind one**, and find an order in which nothing turns red. Which boxes did you click, from the first to the last? Write the names in
-# brackets, each in quotation marks: `["y", ...]`. For the box of `a * a`, which has no name in the program, write `"multiply"`.
+# brackets, each in quotation marks: `["y", ...]`. The box of `a * a` has no name of its own: write `"a * a"`.
 
 # %% name="order" tags=["question"]
 order = ...

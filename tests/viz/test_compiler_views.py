@@ -58,7 +58,7 @@ def training_step():
 # fusion ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_stages_are_those_of_the_log():
+def test_stages_match_the_log_of_the_passes():
     data = mg.viz.fusion(f, X, W, B).data()
     assert [stage["name"] for stage in data["stages"]] == ["as traced", "simplify"]
     traced, simplified = data["stages"]
@@ -66,20 +66,20 @@ def test_the_stages_are_those_of_the_log():
     assert simplified["fired"][0][0].startswith("x * 1 -> x: multiply_1 → ")
 
 
-def test_the_figures_are_those_of_the_cost_model():
+def test_figures_match_the_cost_model():
     data, cost = mg.viz.fusion(f, X, W, B).data(), mg.jit(f).cost(X, W, B)
     assert [row[1] for row in data["sums"]] == [str(c.launches) for c in (cost.eager, cost.after_passes, cost.program)]
     assert [kernel["name"] for kernel in data["kernels"]] == [kernel.name for kernel in cost.kernels]
 
 
-def test_data_of_a_view_is_plain_and_always_the_same():
+def test_data_is_plain_and_deterministic():
     first, second = [mg.viz.fusion(f, X, W, B) for _ in range(2)]
     assert json.dumps(first.data()) == json.dumps(second.data())
     assert first.to_svg() == second.to_svg() and first.text() == second.text()
     assert not re.search(r"0x[0-9a-f]{6}", json.dumps(first.data()))
 
 
-def test_lines_of_a_kernel_belong_to_its_nodes():
+def test_source_lines_are_linked_to_nodes():
     program = mg.jit(f).program(X, W, B)
     names = program.partition.graph.names()
     for lowered in program.lowered.values():
@@ -106,7 +106,7 @@ def test_boundaries_have_reasons():
             assert known.search(crossings.get(number, "is a library call")), crossings[number]
 
 
-def test_move_in_python():
+def test_operations_can_be_moved_from_python():
     view = mg.viz.fusion(f, X, W, B)
     apart = view.move("add_1")
     assert apart.cost.program.launches == 3
@@ -128,7 +128,7 @@ def test_moved_programs_compute_the_same():
     np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), rtol=2e-6)
 
 
-def test_sums_finished_at_the_end_are_moved_too():
+def test_partial_sums_can_be_moved():
     view = mg.viz.fusion(lambda x, w: mg.tanh((mg.tanh(x) * w).sum(0)), mg.ones((4096, 64)), mg.ones(64))
     assert view.cost.program.launches == 2
     apart = view.move("tanh_2")
@@ -140,7 +140,7 @@ def test_sums_finished_at_the_end_are_moved_too():
         view.move("sum_1, combined", "kernel_0")
 
 
-def test_moves_that_are_refused():
+def test_illegal_moves_are_refused():
     view = mg.viz.fusion(f, X, W, B)
     with pytest.raises(mg.CompileError, match="would wait for each other"):
         view.move("tanh_1")
@@ -152,7 +152,7 @@ def test_moves_that_are_refused():
         view.move("addd")
 
 
-def test_a_training_step_and_a_model():
+def test_training_steps_and_models_are_shown():
     step, x = training_step()
     view = mg.viz.fusion(mg.jit(step), x)
     assert "up.weight" in view.to_svg()
@@ -180,7 +180,7 @@ def test_a_training_step_is_folded_by_phase_and_module():
     assert sorted(p for places in first["boxes"] for p in places) == list(range(len(data["places"])))
 
 
-def test_kernels_are_closed_where_there_are_many():
+def test_many_kernels_are_drawn_closed():
     def long(x):
         for _ in range(40):
             x = mg.tanh(x @ x) * 2 + 1
@@ -193,7 +193,7 @@ def test_kernels_are_closed_where_there_are_many():
     assert len(view.to_html()) < 2_000_000
 
 
-def test_the_ladder():
+def test_output_has_html_svg_and_text():
     view = mg.viz.fusion(f, X, W, B)
     bundle = view._repr_mimebundle_()
     assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
@@ -227,7 +227,7 @@ def test_hostile_names_are_text():
 # memory, schedule, profile, roofline ----------------------------------------------------------------------------------
 
 
-def test_memory_over_time_is_the_programs_own():
+def test_memory_over_time_matches_the_program():
     step, x = training_step()
     program = mg.jit(step).program(x)
     lives = lives_of(program.plan)
@@ -239,7 +239,7 @@ def test_memory_over_time_is_the_programs_own():
                 assert a.end < b.begin or b.end < a.begin, (a, b)
 
 
-def test_the_head_of_memory_agrees_with_its_chart():
+def test_heading_of_the_memory_view_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
     (most, eager) = re.search("at most (.*) in use, (.*) node by node", repr(view)).groups()
@@ -290,7 +290,7 @@ def test_empty_and_scalar_tensors_have_a_place():
     assert repr(mg.viz.memory(a=mg.zeros((0, 3)), b=mg.asarray(1.0))) == "<memory of 2 tensors in 2 buffers>"
 
 
-def test_workers_do_every_step_once_and_wait_for_what_they_need():
+def test_workers_run_each_step_once_after_its_inputs():
     step, x = training_step()
     plan = mg.jit(step).program(x).schedule
     for workers in (1, 2, 5):
@@ -305,7 +305,7 @@ def test_workers_do_every_step_once_and_wait_for_what_they_need():
     assert max(turn.end for turn in turns(plan, 99)) == pytest.approx(plan.span)
 
 
-def test_a_profile_is_of_the_run_and_saves_a_trace(tmp_path):
+def test_profile_shows_the_run_and_saves_a_trace(tmp_path):
     view = mg.viz.profile(mg.jit(f), X, W, B, runs=1)
     assert repr(view).startswith("<profile of 2 steps in 1 thread: ")
     assert "matmul_1" in view.text() and "131,072" in view.text()

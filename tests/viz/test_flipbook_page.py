@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.lessons.readings import reading
+from minigrad.viz.page import in_theme
 from tests.viz.browser import needs_browser, opened, outputs
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
@@ -63,7 +64,7 @@ def test_keys_and_what_is_read_aloud(begin):
     begin.keyboard.press("?")
 
 
-def test_another_way_keeps_the_place(begin):
+def test_changing_a_knob_keeps_the_page(begin):
     begin.keyboard.press("ArrowRight")
     begin.locator("select").select_option("1")
     assert "sends all of its array" in said(begin) and step(begin) == 1
@@ -78,11 +79,11 @@ def test_play_by_the_space_key(begin):
     assert step(begin) == now
 
 
-def test_jupyter_is_kept_from_acting_on_the_keys(begin):
+def test_jupyter_does_not_receive_the_keys(begin):
     assert begin.get_attribute(".mg-view", "data-lm-suppress-shortcuts") == "true"
 
 
-def test_a_click_on_a_layer_and_the_keyboard_way_to_it():
+def test_layers_can_be_chosen_by_mouse_and_keyboard():
     x = mg.ones(2)
     with opened(mg.viz.stack(lambda: mg.tanh(x)).to_html()) as page:
         page.locator("[aria-label='the primitive: tanh']").click()
@@ -132,7 +133,7 @@ def rest():
     ]
 
 
-def test_the_others_are_shown_and_in_the_dark():
+def test_other_flipbooks_are_shown_in_light_and_dark():
     for book in rest():
         with opened(book.to_html(), dark=True) as page:
             colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")
@@ -145,7 +146,7 @@ def test_the_others_are_shown_and_in_the_dark():
             assert re.fullmatch(r"rgb\(.*\)", filled)
 
 
-def test_hostile_names_run_nothing():
+def test_hostile_names_run_no_script():
     from minigrad.viz.drawing import Drawing
     from minigrad.viz.flipbook import Flipbook, Page
 
@@ -159,7 +160,7 @@ def test_hostile_names_run_nothing():
         assert page.evaluate("window.hit") is None and said(page) == name
 
 
-def test_an_image_is_grey_smooth_and_as_it_was_logged():
+def test_images_are_grey_smooth_and_unchanged():
     """The browser reads the PNG: the same levels, drawn larger than its 8 × 8 numbers."""
     digit = np.random.default_rng(0).integers(0, 17, (1, 8, 8))
     digit[0, 0, :2] = 0, 16
@@ -180,7 +181,7 @@ def test_an_image_is_grey_smooth_and_as_it_was_logged():
         np.testing.assert_allclose(levels, digit.reshape(-1) * 255 / 16, atol=1)
 
 
-def test_what_a_network_read_wrongly_is_framed_and_shown_large():
+def test_misread_digits_are_framed_and_large():
     """The page before, the page after, and the page with both."""
     images = np.tile(np.eye(8), (40, 1, 1))
     labels = np.arange(40) % 10
@@ -197,7 +198,7 @@ def test_what_a_network_read_wrongly_is_framed_and_shown_large():
         assert page.locator(".mg-canvas image").count() == 2 + 16 + 1
 
 
-def test_two_of_them_in_the_outputs_of_one_notebook():
+def test_two_flipbooks_share_a_page():
     with opened(outputs(mg.viz.ring(2), mg.viz.bench(mg.tanh))) as page:
         page.locator(".mg-view").nth(1).wait_for()  # each begins when its picture has loaded
         first, second = page.locator(".mg-view").all()
@@ -208,7 +209,7 @@ def test_two_of_them_in_the_outputs_of_one_notebook():
         assert page.locator("img").count() == 0
 
 
-def test_where_no_script_runs_the_picture_and_the_words_are_left():
+def test_picture_and_words_remain_without_scripts():
     for book in rest():
         html = book._repr_mimebundle_()["text/html"]
         bare = re.sub(r' onload="[^"]*"', "", html)  # as in an untrusted notebook
@@ -217,8 +218,66 @@ def test_where_no_script_runs_the_picture_and_the_words_are_left():
             assert len(page.locator("pre").text_content()) > 3
 
 
-def test_a_widget_tells_python_what_is_seen():
+def test_widget_sends_its_page_to_python():
     pytest.importorskip("anywidget")
     widget = mg.viz.ring(2).widget()
     widget.step = 1
     assert widget.data["unit"] == "round" and "const show" in widget._esm and widget.step == 1
+
+
+HEIGHTS = "[...document.querySelectorAll('.mg-picture text')].map((text) => text.getBoundingClientRect().height)"
+TOUCHING = """() => {
+  const texts = [...document.querySelectorAll(".mg-picture text")];
+  const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+  return texts.flatMap((text, i) => texts.slice(i + 1)
+    .filter((other) => touch(text.getBoundingClientRect(), other.getBoundingClientRect()))
+    .map((other) => [text.textContent, other.textContent]));
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_live_dashboard_has_the_colours_of_its_notebook(dark):
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, loss=1.0)
+    board.log(2, loss=0.5)
+    theme = f'data-jp-theme-light="{str(not dark).lower()}"'
+    with opened(f"<!doctype html><body {theme}>{in_theme(board._static())}</body>", dark=not dark) as page:
+        page.wait_for_function(f"document.querySelector('img').mg === {'true' if dark else 'undefined'}")
+        picture = page.evaluate("atob(document.querySelector('img').src.split(',')[1])")
+    assert ("#14181d" in picture) == dark and ("#ffffff" in picture) != dark
+
+
+def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
+    board = mg.viz.Dashboard(show="nothing")
+    model = mg.nn.Linear(3, 2)
+    for step in range(1, 5):
+        board.log(step, loss=1.0 / step, model=model)
+    with opened(board.to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        where = page.evaluate("""() => {
+          const box = (name) => document.querySelector(name).getBoundingClientRect();
+          const [square, chart] = [".mg-beside path[d]", ".mg-picture > rect"].map(box);
+          return [square.left, square.top, chart.left, chart.bottom];
+        }""")
+        assert where[0] < 100 and where[1] > where[3]
+
+
+@pytest.mark.parametrize("view", ["schedule", "memory", "tape", "nothing kept", "bench"])
+def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_size(view):
+    model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.GELU(), mg.nn.Linear(8, 8), mg.nn.Tanh())
+    x = mg.ones((2, 4))
+    book = {
+        "schedule": lambda: mg.viz.schedule(lambda x: model(x).sum() + (x @ x.T).sum(), x),
+        "memory": lambda: mg.viz.memory(model, x),
+        "tape": lambda: mg.viz.tape(lambda x: model(x).sum(), x),
+        "nothing kept": lambda: mg.viz.tape(lambda: mg.ones(3, requires_grad=True).sum()),
+        "bench": lambda: mg.viz.bench(mg.tanh),
+    }[view]()
+    with opened(book.to_html(), size=(390, 844)) as page:
+        page.wait_for_timeout(100)
+        assert page.evaluate("((c) => c.scrollWidth <= c.clientWidth)(document.querySelector('.mg-canvas'))")
+        assert page.locator(".mg-legends span").count() >= 1
+        assert min(page.evaluate(HEIGHTS)) > 10
+        assert page.evaluate(TOUCHING) == []
+    with opened(book.to_html(), size=(1100, 700)) as page:
+        assert page.locator(".mg-legends span").count() == 0 and page.locator(".mg-picture .mg-legend").count() == 1

@@ -34,13 +34,13 @@ def small_book(say="here"):
 # Flipbooks ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_matrix_that_is_small_enough_is_shown_as_it_is():
+def test_small_matrices_are_shown_whole():
     assert matrix_of([[1.0, 2.0], [3.0, 4.0]]).tolist() == [[1, 2], [3, 4]]
     assert matrix_of(np.arange(8.0).reshape(4, 2), rows=2).tolist() == [[1, 2], [5, 6]]
     assert matrix_of(7.0).tolist() == [[7]]
 
 
-def test_pieces_and_blocks_are_handed_over_once():
+def test_pieces_and_blocks_are_stored_once():
     data = small_book().data()
     pages = data["pages"][0]
     assert len(data["pieces"]) == 6 and [len(page[0]) for page in pages] == [2, 2, 2]
@@ -49,7 +49,7 @@ def test_pieces_and_blocks_are_handed_over_once():
     assert len(same["pieces"]) == 2 and len(same["blocks"]) == 1
 
 
-def test_settings_and_pages_belong_together():
+def test_each_setting_has_its_pages():
     drawing = Drawing(1, 1)
     pages = [[Page(drawing, f"{x}{y}")] for x in "ab" for y in "123"]
     data = Flipbook("grid", pages, (Knob("x", ("a", "b")), Knob("y", ("1", "2", "3"), start=2))).data()
@@ -68,20 +68,20 @@ def test_hostile_names_do_no_harm():
     assert json.loads(json.dumps(book.data()))["about"] == HOSTILE
 
 
-def test_colours_are_those_of_the_theme_or_of_the_file():
+def test_colours_come_from_the_theme_or_the_file():
     drawing = Drawing(10, 10)
     drawing.rect(0, 0, 5, 5, "back-fill", "now")
     (piece,) = drawing.pieces
     assert 'fill="var(--back-fill)"' in themed(piece) and 'stroke="#e69f00"' in coloured(piece)
 
 
-def test_a_chart_says_nothing_of_what_is_no_number():
+def test_charts_skip_values_that_are_not_numbers():
     drawing = Drawing(200, 100)
     Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 1.0)).curve([(0, 0), (0.5, math.nan), (1, math.inf)])
     assert "nan" not in "".join(drawing.pieces) and "inf" not in "".join(drawing.pieces)
 
 
-def test_long_texts_are_cut_where_they_would_not_fit():
+def test_long_texts_are_cut_to_fit():
     drawing = Drawing(10, 10)
     drawing.text(0, 0, "a very long name", room=40)
     assert "…<title>a very long name</title>" in drawing.pieces[0]
@@ -102,7 +102,7 @@ def books():
     ]
 
 
-def test_each_view_is_shown_wherever_it_is_and_always_the_same():
+def test_outputs_are_complete_and_deterministic():
     for one, other in zip(books(), books()):
         bundle = one._repr_mimebundle_()
         assert bundle == other._repr_mimebundle_()
@@ -111,7 +111,7 @@ def test_each_view_is_shown_wherever_it_is_and_always_the_same():
         assert "nan" not in one.to_svg() and len(one.to_html()) < 400_000
 
 
-def test_files(tmp_path):
+def test_flipbooks_are_saved_to_files(tmp_path):
     book = small_book()
     for ending in ("html", "svg", "txt"):
         book.save(tmp_path / f"book.{ending}")
@@ -139,7 +139,7 @@ def test_after_reduce_scatter_each_worker_has_one_complete_chunk():
     assert [sum(row) for row in complete] == [1] * 5 and [sum(column) for column in zip(*complete)] == [1] * 5
 
 
-def test_each_worker_of_a_ring_sends_twice_its_array_but_for_one_part():
+def test_workers_of_a_ring_send_twice_the_array_less_two_chunks():
     n, size = 4, 64
     sent = dict.fromkeys(range(n), 0)
     for r in ring_rounds(np.ones((n, size))):
@@ -162,7 +162,7 @@ def test_ring_takes_arrays_and_refuses_what_it_cannot_draw():
 # watching, dispatch, stack --------------------------------------------------------------------------------------------
 
 
-def test_the_tables_of_kernels_are_as_they_were_afterwards():
+def test_kernel_tables_are_restored():
     device = mg.ones(1).device
     before, elementwise = dict(device.kernels), type(device).elementwise
     with pytest.raises(mg.MinigradError), watching():
@@ -183,7 +183,7 @@ def reasons(book, page):
     return dict(blocks["why this kernel"][1]["rows"])
 
 
-def test_why_a_kernel_was_taken():
+def test_dispatch_gives_reasons():
     x, big = mg.asarray([[1], [2]]), mg.ones((300, 300))
     book = mg.viz.dispatch(lambda: (mg.tanh(x) + mg.ones(3), (mg.ones((2, 3)).T * 2), mg.exp(big)))
     lines = book.text().splitlines()
@@ -196,7 +196,7 @@ def test_why_a_kernel_was_taken():
     assert reasons(book, 3)["door"].startswith("two_inputs, the short way")
 
 
-def test_a_kernel_that_was_put_in_is_seen():
+def test_dispatch_shows_registered_kernels():
     def mine(x):
         return np.tanh(x)
 
@@ -209,10 +209,10 @@ def test_a_kernel_that_was_put_in_is_seen():
     assert "put in by register_kernel" in shown and "return np.tanh(x)" in shown
 
 
-def test_a_stack_does_not_contain_the_view_that_watches_it():
+def test_stack_leaves_out_its_own_frames():
     """Without a function of the user's, the user's line is the one that calls the view."""
     line, *rest = mg.viz.stack(mg.tanh, mg.ones(2)).text().splitlines()[1:]
-    assert line.split() == ["your", "line", "test_a_stack_does_not_contain_the_view_that_watches_it"]
+    assert line.split() == ["your", "line", "test_stack_leaves_out_its_own_frames"]
     assert [each[2:].split("  ")[0] for each in rest] == ["the door", "the primitive", "kernel table", "kernel"]
 
 
@@ -259,7 +259,7 @@ def loud(monkeypatch):
     registry.DEVICES.pop("loud", None)
 
 
-def test_a_stack_shows_the_class_of_a_device_of_ones_own(loud):
+def test_stack_shows_the_class_of_a_custom_device(loud):
     class Doubled(Kernels):
         def tanh(self, x):
             return super().tanh(x) * 2
@@ -276,7 +276,7 @@ def test_a_class_of_kernels_without_source_has_no_line(loud):
     assert "loud × tanh" in mg.viz.stack(mg.tanh, mg.ones(2, device="loud")).text()
 
 
-def test_what_is_no_function_and_what_computes_nothing():
+def test_values_and_empty_functions_are_refused():
     for view in (mg.viz.stack, mg.viz.dispatch, mg.viz.timeline, mg.viz.tape, mg.viz.expand):
         with pytest.raises(mg.MinigradError, match="Tensor"):
             view(mg.ones(2))
@@ -292,13 +292,13 @@ def boxes(picture, view=-1):
     return [(box.title, box.scope) for box in picture.views[view].scene.boxes]
 
 
-def test_an_operation_is_a_box_that_opens():
+def test_operations_open_as_boxes():
     picture = mg.viz.expand(mg.softmax, mg.ones((2, 3)), axis=-1)
     assert [title for title, _ in boxes(picture, 0)] == ["x", "softmax"]
     assert ("exp", ("softmax",)) in boxes(picture) and len(picture.views) == 2
 
 
-def test_functions_within_functions_and_twice_the_same():
+def test_nested_and_repeated_functions_are_expanded():
     def loss(logits, targets):
         return mg.cross_entropy(logits, targets) + mg.mean(logits) + mg.mean(logits * 2)
 
@@ -308,7 +308,7 @@ def test_functions_within_functions_and_twice_the_same():
     assert {box.kind for box in picture.views[-1].scene.boxes if box.title in ("logits", "targets")} == {"input"}
 
 
-def test_methods_and_random_numbers_are_opened_too_and_a_primitive_has_nothing_inside():
+def test_methods_and_random_functions_open_and_primitives_do_not():
     assert {scope for _, scope in boxes(mg.viz.expand(mg.random.normal, (3,)))} == {("normal",)}
     assert ("mean",) in {scope for _, scope in boxes(mg.viz.expand(lambda x: x.mean(), mg.ones(3)))}
     assert boxes(mg.viz.expand(mg.tanh, mg.ones(3))) == [("x", ()), ("tanh", ())]
@@ -322,7 +322,7 @@ def test_expanding_keeps_values_and_leaves_no_trace():
     assert mg.core.mode.current_mode().interpreter is None and not mg.softmax(x, axis=0).tracked
 
 
-def test_a_save_that_fails_leaves_the_page_that_was_there(tmp_path, monkeypatch):
+def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

@@ -92,7 +92,7 @@ def test_next_goes_through_the_passes_to_the_kernels(page):
     assert state(page, "step") == "1"
 
 
-def test_what_goes_is_dashed_and_what_fired_is_shown(page):
+def test_removed_operations_are_dashed_and_rules_are_listed(page):
     assert page.locator(".mg-going").count() == 1
     page.keyboard.press("ArrowRight")
     page.locator(".mg-fired button").first.click()
@@ -119,7 +119,7 @@ def test_a_box_shows_its_kernel_and_its_line_of_code(page):
     assert "void kernel_1" in page.inner_text(".mg-source")
 
 
-def test_boxes_and_lines_light_each_other(page):
+def test_boxes_and_source_lines_highlight_each_other(page):
     page.keyboard.press("End")
     page.keyboard.press("k")
     page.keyboard.press("k")
@@ -153,7 +153,7 @@ def test_everything_can_be_reached_and_read_aloud(page):
     assert state(page, "lm-suppress-shortcuts") == "true"
 
 
-def test_the_memory_over_time(page):
+def test_memory_over_time_is_shown(page):
     page.click("text=more ▾")
     page.click(".mg-more >> text=memory")
     page.locator(".mg-mark").first.click()
@@ -188,7 +188,7 @@ def test_a_library_call_cannot_be_fused(page):
     assert "matmul is a library call" in page.inner_text(".mg-note")
 
 
-def test_computing_in_both(page):
+def test_an_operation_can_be_computed_in_both_kernels(page):
     board(page)
     page.click("text=begin from nothing")
     before = taken(page)
@@ -212,7 +212,7 @@ def test_a_whole_kernel_is_dragged(page):
     assert taken(page) == [before[0] - 1, before[1] - 2 * 64 * 32 * 4]
 
 
-def test_moving_by_keys(page):
+def test_operations_can_be_moved_by_keys(page):
     board(page)
     before = taken(page)
     page.locator(chip(page, "add_1")).focus()
@@ -233,7 +233,7 @@ def test_moving_by_keys(page):
     assert page.evaluate("document.activeElement.textContent") == "add_1"  # the focus follows the operation
 
 
-def test_the_board_begins_with_the_compilers_own_figures():
+def test_board_starts_with_the_figures_of_the_compiler():
     def branches(x):
         return mg.cond(x.sum() > 0, lambda y: mg.tanh(y) * 2, lambda y: y - 1, x).T * 2, x.T
 
@@ -244,7 +244,7 @@ def test_the_board_begins_with_the_compilers_own_figures():
         assert taken(page) == [view.cost.program.launches, view.cost.program.bytes]
 
 
-def test_it_ends_by_escape(page):
+def test_escape_ends_a_move(page):
     board(page)
     page.focus(".mg-view")
     page.keyboard.press("Escape")
@@ -299,7 +299,7 @@ def test_a_trace_is_saved_from_the_page():
 
 
 @pytest.mark.parametrize("name", ["fusion", "memory"])
-def test_a_view_and_the_view_of_its_gradient_each_work(name):
+def test_views_of_a_function_and_of_its_gradient_both_work(name):
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     mg.grad(f)(mg.ones((4, 4)))
     view = getattr(mg.viz, name)(f, mg.ones((4, 4)))

@@ -76,7 +76,7 @@ def at(view):
 
 
 @pytest.mark.parametrize("host", ["lab", "tree"])
-def test_a_notebook_from_the_first_run_to_being_opened_again(jupyter, host):
+def test_views_survive_a_run_a_save_and_reopening(jupyter, host):
     address, work = jupyter
     with open_notebook(jupyter, host, f"{host}.ipynb") as page:
         ready(page)
@@ -158,7 +158,7 @@ def test_outputs_are_the_same_each_time(executed):
     assert "2 passed" in done.stdout
 
 
-def test_a_page_of_nbconvert_is_alive_without_network(executed):
+def test_nbconvert_pages_work_offline(executed):
     from nbconvert import HTMLExporter
 
     page_of, _ = HTMLExporter().from_filename(executed / "a.ipynb")
@@ -170,7 +170,7 @@ def test_a_page_of_nbconvert_is_alive_without_network(executed):
         assert page.locator(".mg-view").count() == 2
 
 
-def test_markdown_of_nbconvert_has_the_pictures(executed):
+def test_nbconvert_markdown_contains_pictures(executed):
     from nbconvert import MarkdownExporter
 
     text, resources = MarkdownExporter().from_filename(executed / "a.ipynb")
@@ -184,7 +184,7 @@ def small():
     return (h * h).sum()
 
 
-def test_a_slide_does_not_move_on_when_a_view_is_given_keys():
+def test_keys_for_a_view_do_not_turn_the_slide():
     with opened(outputs(mg.viz.step(small()))) as page:
         view = page.locator(".mg-view")
         begin = at(view)
@@ -195,7 +195,7 @@ def test_a_slide_does_not_move_on_when_a_view_is_given_keys():
         assert at(view) >= begin + 1 and page.evaluate("window.slides") == 0
 
 
-def test_long_data_is_stored_compressed_and_shown():
+def test_large_data_is_stored_compressed():
     model = mg.nn.Sequential(*[mg.nn.Linear(4, 4) for _ in range(3)])
     view = mg.viz.step(model(mg.ones((2, 4))).sum(), names=model)
     added = len(view._repr_mimebundle_()["text/html"]) - len(view._static())
@@ -206,7 +206,7 @@ def test_long_data_is_stored_compressed_and_shown():
         assert page.locator(".mg-box", has_text="1 Linear").count() == 2
 
 
-def test_many_views_on_a_page_do_not_meet():
+def test_views_on_one_page_are_independent():
     loss = small()
     with opened(outputs(mg.viz.step(loss), mg.viz.step(loss), mg.viz.graph(loss))) as page:
         views = page.locator(".mg-view")
@@ -242,7 +242,7 @@ def test_hostile_names_are_shown_and_do_nothing():
             assert page.locator("script[src], img[src=x], a[href]").count() == 0
 
 
-def test_where_no_script_runs_there_is_the_picture():
+def test_static_picture_is_shown_without_scripts():
     for view in (mg.viz.step(small()), mg.viz.graph(small())):
         with opened(view.to_html(), scripts=False) as page:
             assert page.locator("svg, img").first.is_visible() and page.locator(".mg-view").count() == 0
@@ -258,7 +258,7 @@ VSCODE = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-s
 
 
 @pytest.mark.parametrize("rules", ["", VSCODE])
-def test_a_frame_without_an_origin_shows_the_view_in_its_place(rules):
+def test_sandboxed_frames_show_the_view(rules):
     """The outputs of Colab and of VS Code are in a sandboxed frame; VS Code's rules forbid requests and workers."""
     head = f'<meta http-equiv="Content-Security-Policy" content="{rules}">' if rules else ""
     board = mg.viz.Dashboard(show="nothing")
@@ -275,7 +275,7 @@ def test_a_frame_without_an_origin_shows_the_view_in_its_place(rules):
         assert frame.locator("#slide > div").nth(1).locator(".mg-canvas image").count() == 1
 
 
-def test_themes_of_the_hosts():
+def test_views_follow_the_theme_of_the_host():
     page_of = mg.viz.step(small()).to_html()
     themes = {'class="vscode-dark"': True, 'data-jp-theme-light="false"': True, 'data-jp-theme-light="true"': False}
     for mark, dark in themes.items():

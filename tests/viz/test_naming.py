@@ -1,6 +1,7 @@
 """Names and expressions come from the exact position of each operation in the code."""
 
 import minigrad as mg
+from minigrad import nn
 from minigrad.core.node import topological_order
 from minigrad.viz.naming import expressions, names_in_code
 from minigrad.viz.scene import excerpt
@@ -97,3 +98,58 @@ def test_code_without_a_source_has_no_names():
     space = {"mg": mg}
     exec("x = mg.asarray(2.0, requires_grad=True)\ny = x * 2", space)
     assert named(space["y"]) == [(None, None), (None, "… · 2")]
+
+
+def parameters_of(view):
+    return [node["name"] for node in view.data()["nodes"] if "inputs" not in node]
+
+
+def three_layers():
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+
+
+def test_parameters_have_their_paths_although_the_model_is_not_given():
+    def loss():
+        model = three_layers()
+        return model, model(mg.ones((1, 2))).sum()
+
+    kept, result = loss()  # kept alive: a model that was deleted has no paths any more
+    assert parameters_of(mg.viz.step(result)) == parameters_of(mg.viz.step(result, names=kept))
+    assert {"0.weight", "0.bias", "2.weight", "2.bias"} <= set(parameters_of(mg.viz.step(result)))
+    assert "0 Linear" in mg.viz.step(result).to_svg() and "0 Linear" in mg.viz.graph(result).to_svg()
+
+
+def test_a_name_in_the_code_is_nearer_than_a_path():
+    layer = nn.Linear(2, 3)
+    assert "layer.weight" in parameters_of(mg.viz.step((mg.ones((1, 2)) @ layer.weight.T).sum()))
+
+
+def test_the_model_that_was_called_gives_the_paths():
+    inner = three_layers()
+    outer = nn.Sequential(nn.Flatten(), inner)
+    x = mg.ones((1, 2))
+    assert "0.weight" in parameters_of(mg.viz.step(nn.Sequential.__call__(inner, x).sum()))
+    assert "1.0.weight" in parameters_of(mg.viz.step(outer(x).sum()))
+
+
+def test_two_models_both_give_paths():
+    first, second = nn.Linear(2, 3, bias=False), nn.Sequential(nn.Linear(3, 1, bias=False))
+    assert {"0.weight", "weight"} <= set(parameters_of(mg.viz.step(second(first(mg.ones((1, 2)))).sum())))
+
+
+def test_a_method_of_a_model_has_the_paths_of_its_parameters():
+    class Net(nn.Module):
+        def __init__(self):
+            self.body = three_layers()
+
+        def loss(self, x):
+            return self.body(x).sum()
+
+    assert "body.0.weight" in mg.viz.graph(Net().loss, mg.ones((1, 2))).to_svg()
+
+
+def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_made_them():
+    model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.GELU())
+    nodes = mg.viz.step(model(mg.ones((1, 2))).sum()).data()["nodes"]
+    written = {node.get("title", node["name"]) for node in nodes}
+    assert {"layer 1 · 0.707", "layer 0 − multiply"} <= written

@@ -252,7 +252,7 @@ def test_dot_has_the_same_boxes_and_arrows():
 
 
 @pytest.mark.parametrize("ending", ["svg", "html", "dot"])
-def test_files(tmp_path, ending):
+def test_pictures_are_saved_to_files(tmp_path, ending):
     picture = mg.viz.graph(loss_of_a_line())
     picture.save(tmp_path / f"g.{ending}")
     assert "matmul" in (tmp_path / f"g.{ending}").read_text(encoding="utf-8")

@@ -170,7 +170,7 @@ def test_boxes_can_all_be_reached_and_read_aloud(page):
     assert shown not in gradient(page, "y").get_attribute("aria-label")  # which is not known yet
 
 
-def test_jupyter_is_kept_from_acting_on_the_keys(page):
+def test_jupyter_does_not_receive_the_keys(page):
     assert page.get_attribute(".mg-view", "data-lm-suppress-shortcuts") == "true"
 
 
@@ -214,6 +214,18 @@ def test_a_sum_is_an_event_with_three_parts(page):
     side = page.inner_text(".mg-side")
     assert "was there" in side and "comes" in side and "together" in side
     assert page.locator(".mg-numbers").count() == 3
+
+
+def test_small_numbers_have_weak_colours_whatever_their_sign():
+    x = mg.asarray([[1.0, -1.0, -1e-6]], requires_grad=True)
+    with opened(mg.viz.step((x * x).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        colours = page.evaluate(
+            "Object.fromEntries([...document.querySelector('.mg-numbers').querySelectorAll('td')]"
+            ".map((cell) => [cell.textContent, cell.style.background]))"
+        )
+    assert "45%" in colours["1"] and "45%" in colours["−1"] and not colours["−1e−06"]
 
 
 def test_buttons_for_larger_steps(page):

@@ -23,7 +23,7 @@ def branching():
     return w, y.sum()
 
 
-def test_the_events_in_their_order():
+def test_events_are_in_order():
     _, loss = branching()
     kinds = [(s.kind, None if s.node is None else s.node.name, s.target.name) for s in record_steps(loss).steps]
     assert kinds == [
@@ -40,7 +40,7 @@ def test_the_last_total_of_a_leaf_is_its_gradient():
     np.testing.assert_allclose(steps[-1].total.few, w.grad.numpy().reshape(-1))
 
 
-def test_sums_say_what_was_there_what_came_and_what_it_makes():
+def test_sums_have_three_parts():
     _, loss = branching()
     for step in record_steps(loss).steps:
         if step.kind == "sum":
@@ -63,7 +63,7 @@ def test_after_backward_there_is_nothing_to_step_through():
         mg.viz.step(loss)
 
 
-def test_what_has_no_history_or_is_no_number():
+def test_tensors_without_history_are_refused():
     with pytest.raises(mg.GradError, match="step: this tensor has no history"):
         mg.viz.step(mg.ones(1))
     x = mg.ones(3, requires_grad=True)
@@ -88,7 +88,7 @@ def test_finite_differences_see_a_wrong_rule(monkeypatch):
     assert not step.check.agrees
 
 
-def test_values_that_are_gone_are_said_to_be_gone():
+def test_deleted_values_are_reported():
     x = mg.asarray([1.0, 2.0], requires_grad=True)
     y = (x + 1).sum()
     with mg.no_grad():
@@ -118,7 +118,7 @@ def test_rules_have_names_and_numbers_put_in():
     assert latex == r"\partial x \mathrel{+}= \partial\mathrm{out} \cdot e^x"
 
 
-def test_rules_of_single_numbers_say_how_the_number_comes_about():
+def test_rules_of_single_numbers_show_the_calculation():
     a = mg.asarray(3.0, requires_grad=True)
     b = a * a * -2.0
     text = mg.viz.step(b).text()
@@ -216,7 +216,7 @@ def test_the_line_of_code_and_those_around_it():
     assert line["text"][2][start:end] == "mg.tanh(w)"
 
 
-def test_forms_for_every_reader(tmp_path):
+def test_output_has_html_svg_and_text(tmp_path):
     _, loss = branching()
     stepper = mg.viz.step(loss)
     forms = stepper._repr_mimebundle_()
@@ -238,7 +238,7 @@ def test_hostile_names_stay_inside_the_data():
     assert "</script><img" not in page and "<img src=x" not in page
 
 
-def test_what_is_too_large_says_so():
+def test_large_backward_passes_are_refused():
     x = mg.ones(2, requires_grad=True)
     y = x
     chance = random.Random(0)
@@ -265,7 +265,7 @@ def test_shapes_are_put_in_where_there_are_any():
     assert plain(latex) == "∂x += ∂out yᵀ"
 
 
-def test_a_letter_means_one_thing_in_a_rule():
+def test_letters_in_a_rule_are_unambiguous():
     x = mg.asarray(2.0, requires_grad=True)
     y = x * x
     node = (y * 3.0 + y).node  # named x below
@@ -279,7 +279,7 @@ def test_what_a_rule_needs():
     assert needs["multiply", 0] == ["tanh"] and needs["tanh", 0] == ["tanh"] and needs["add", 0] == []
 
 
-def test_matrices_say_what_is_passed_back_of_any_gradient():
+def test_matrices_give_what_any_gradient_passes_back():
     _, loss = branching()
     for step in [s for s in record_steps(loss).steps if s.kind == "pass"]:
         total = next(s for s in record_steps(loss).steps[::-1] if s.target is step.node).total
@@ -343,7 +343,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("value, short, sign", STRANGE.values(), ids=STRANGE)
-def test_numbers_that_are_strange(value, short, sign):
+def test_strange_numbers_are_shown(value, short, sign):
     summary = Summary.of(np.asarray(value))
     assert (summary.short(), summary.sign()) == (short, sign) and not np.isnan(summary.norm)
 
@@ -369,7 +369,7 @@ def test_a_large_tensor_is_neither_copied_nor_listed():
     assert peak < 48e6 and recording.steps[-1].check is None and recording.steps[-1].matrix is None
 
 
-def test_a_graph_that_was_let_go():
+def test_freed_graphs_are_reported():
     _, loss = branching()
     loss.backward()
     with pytest.raises(mg.GradError, match="a second time"):

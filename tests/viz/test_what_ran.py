@@ -44,7 +44,7 @@ def test_program_without_a_gradient_is_shown_alone(name):
     assert (view.heading, view.gradient) == ("", None) and "parts" not in view._all_data()
 
 
-def test_the_programs_are_those_that_ran(monkeypatch):
+def test_views_show_the_programs_that_ran(monkeypatch):
     ran, call = [], Program.__call__
 
     def noted(program, *args):
@@ -70,7 +70,7 @@ def test_views_do_not_change_what_ran_last(f):
     assert [part.title for part in f.ran(X).parts] == [FORWARD, "gradient"]
 
 
-def test_the_numbers_of_a_gradient_are_for_ones(f):
+def test_gradient_program_runs_on_ones(f):
     view = mg.viz.beside(f, X)
     gradient = view.gradient
     result = [gradient.values[node] for node in gradient.graph.outputs]
@@ -94,7 +94,7 @@ def test_a_picture_has_the_gradient(f):
     assert f.graph(X)._repr_mimebundle_()["text/html"].count("forward pass, then gradient") >= 1
 
 
-def test_names_of_arguments_are_there_after_a_call():
+def test_arguments_are_named_after_a_call():
     def f(inputs, weight):
         return mg.tanh(inputs @ weight)
 

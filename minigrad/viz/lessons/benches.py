@@ -20,6 +20,7 @@ from ...core.tensor import Tensor
 from ...ops.creation import asarray
 from ...support.errors import ConversionError, MinigradError
 from ...support.table import counted
+from ..charts import DASHED, legend
 from ..drawing import DASHES, Axes, Drawing
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page, settings_of
@@ -30,6 +31,7 @@ SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of slider
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), 2: (-1.0, 0.5, 1.0), 3: (-1.0, 0.5, 1.0), 4: (-1.0, 1.0)}
 RANGE, POSITIVE, AROUND = (-3.0, 3.0), (0.05, 4.0), 2.0
 FINE, STEP = 121, 1e-6
+LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
 
 
 class Number(NamedTuple):
@@ -71,17 +73,18 @@ def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
     first = measure.read(tuple(number.start for number in numbers))
     width = len(first.value)
     gradients = _gradients(len(numbers), width)
-    knobs = [Knob(number.name, tuple(short(v) for v in number.values), number.start) for number in numbers]
-    start = next(i for i, g in enumerate(gradients) if g[1] == ([1.0] if width == 1 else [1.0] * width))
+    knobs = [Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers]
+    start = [g for _, g in gradients].index([1.0] * width)
+    if width > 1 and not np.any(_tidy(np.ones(width) @ first.rows)):  # softmax: the results add up to a constant
+        start = 1
     knobs.append(Knob("gradient", tuple(g[0] for g in gradients), start, choice=width > 1))
     draw = _Curves(measure) if scalar and width == 1 else _Matrix(measure)
     pages = []
     for *setting, chosen in settings_of(tuple(knobs)):
         reading = measure.read(tuple(setting))
         pages.append([_page(measure, draw, tuple(setting), reading, np.array(gradients[chosen][1]))])
-    many = len(numbers)
     names = ", ".join(number.name for number in numbers)
-    title = f"{name} on the bench: {counted(many, 'slider')} for {names}, 1 for the gradient"
+    title = f"{name} on the bench: {counted(len(numbers), 'slider')} for {names}, 1 for the gradient"
     words = _in_words(measure, tuple(number.start for number in numbers), first)
     return Flipbook(title, pages, tuple(knobs), words=words)
 
@@ -175,6 +178,10 @@ class _Bench:
     def at(self, setting: Sequence[int]) -> list[float]:
         return [number.values[i] for number, i in zip(self.numbers, setting)]
 
+    def where(self, setting: Sequence[int]) -> str:
+        values = zip(self.numbers, self.at(setting))
+        return f"{self.name} at {', '.join(f'{number.name} = {short(value)}' for number, value in values)}"
+
     def inputs(self, values: Sequence[float]) -> list[Tensor]:
         arrays = [template.copy() for template in self.templates]
         for number, value in zip(self.numbers, values):
@@ -229,9 +236,8 @@ def _page(
 ) -> Page:
     passed = _tidy(g @ reading.rows)
     names = [number.name for number in measure.numbers]
-    where = ", ".join(f"{n} = {short(v)}" for n, v in zip(names, measure.at(setting)))
     value = ", ".join(short(float(v)) for v in reading.value)
-    say = f"{measure.name} at {where}: {value}. It passes back " + ", ".join(
+    say = f"{measure.where(setting)}: {value}. It passes back " + ", ".join(
         f"{short(float(p))} to {n}" for n, p in zip(names, passed)
     )
     blocks: list[tuple[str, Block]] = []
@@ -271,8 +277,9 @@ class _Curves:
         self.known: dict[tuple[int, tuple[int, ...]], list[tuple[float, float]]] = {}
         self.drawn: dict[tuple[int, tuple[int, ...]], tuple[Axes, str]] = {}
         self.size = {1: (460.0, 240.0), 2: (300.0, 220.0)}.get(len(measure.numbers), (230.0, 180.0))
-        finite = [y for i in range(len(measure.numbers)) for s in self._others(i) for _, y in self.curve(i, s)
-                  if math.isfinite(y)]
+        points = [point for i in range(len(measure.numbers)) for s in self._others(i) for point in self.curve(i, s)]
+        points += self.slopes() if len(measure.numbers) == 1 else []
+        finite = [y for _, y in points if math.isfinite(y)]
         low, high = np.percentile(finite, [2, 98]) if finite else (-1.0, 1.0)
         room = 0.15 * (high - low) or 1.0
         self.up = (float(low - room), float(high + room))
@@ -293,6 +300,11 @@ class _Curves:
             self.known[key] = [(p[i], float(self.measure.value(p)[0])) for p in points]
         return self.known[key]
 
+    def slopes(self) -> list[tuple[float, float]]:
+        """The slope of an operation of one number, by differences."""
+        xs, ys = np.array(self.curve(0, (0,))).T
+        return list(zip(xs.tolist(), np.gradient(ys, xs).tolist()))
+
     @staticmethod
     def _key(i: int, setting: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         return i, tuple(0 if j == i else s for j, s in enumerate(setting))
@@ -305,6 +317,9 @@ class _Curves:
             drawing, number, left = Drawing(0, 0), self.measure.numbers[i], i * (wide + 16)
             drawing.heading(left + 40, 12, f"{self.measure.name} by {number.name}")
             chart = Axes(drawing, (left, 22, wide, high), (number.values[0], number.values[-1]), self.up)
+            if len(self.measure.numbers) == 1:
+                legend(drawing, left + wide - 190, 12, LINES)
+                chart.curve(self.slopes(), "back", thick=1.0, dashes=DASHED)
             chart.curve(self.curve(i, setting))
             self.drawn[key] = chart, "".join(drawing.pieces)
         return self.drawn[key]
@@ -325,6 +340,8 @@ class _Curves:
                 chart.curve(line, "back", dashes=DASHES[1])
                 if self.up[0] <= y <= self.up[1]:
                     drawing.dot(*chart.at(x, y))
+                if len(numbers) == 1 and self.up[0] <= slope <= self.up[1]:
+                    drawing.dot(*chart.at(x, slope), fill="back")
             drawing.merge(begin)
             drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
             text = f"slope {short(slope)} × gradient {short(float(g[0]))} = {short(float(passed[i]))}"
@@ -378,10 +395,8 @@ def _cell(drawing: Drawing, x: float, y: float, side: float, value: float, most:
 
 
 def _in_words(measure: _Bench, setting: tuple[int, ...], reading: Reading) -> str:
-    names = [number.name for number in measure.numbers]
-    where = ", ".join(f"{n} = {short(v)}" for n, v in zip(names, measure.at(setting)))
-    lines = [f"{measure.name} at {where}: {', '.join(short(float(v)) for v in reading.value)}"]
-    for j, name in enumerate(names):
+    lines = [f"{measure.where(setting)}: {', '.join(short(float(v)) for v in reading.value)}"]
+    for j, number in enumerate(measure.numbers):
         rule, other = [", ".join(short(float(v)) for v in m[:, j]) for m in (reading.rows, reading.by_differences)]
-        lines.append(f"by {name}: {rule} by the rule, {other} by differences")
+        lines.append(f"by {number.name}: {rule} by the rule, {other} by differences")
     return "\n".join(lines)

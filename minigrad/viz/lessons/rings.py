@@ -205,7 +205,7 @@ def _drawn(state: Round, now: Round | None) -> Drawing:
     went = {(m.sender, m.chunk) for m in now.messages} if now else set()
     for worker in range(n):
         y = _top(worker)
-        drawing.heading(0, y + HEIGHT / 2 + 4, f"worker {worker}")
+        drawing.text(ACROSS - 14, y + HEIGHT / 2 + 4, f"worker {worker}", size=12, bold=True, anchor="end")
         for chunk in range(n):
             _cell(drawing, state, worker, chunk, y, came.get((worker, chunk)), (worker, chunk) in went)
     for message in now.messages if now else ():

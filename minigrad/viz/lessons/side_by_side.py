@@ -25,7 +25,7 @@ from ..scene import excerpt, scene_of, type_of
 from ..steps import on_host
 from ..svg import draw
 
-MOST = 300  # operations
+MOST = 600  # operations
 
 
 def beside(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Beside:

@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 560.0, 46.0
 
 # The layers of minigrad, by the beginning of a file's name: a word, a colour, a sentence.
 PARTS = [
-    ("core/emit.py", "the door", "now", "Every operation goes through here: the mode decides what applying it does."),
+    ("core/emit.py", "the door", "now", "The door in general: the mode decides what applying an operation does."),
     ("core/quick.py", "the door", "now", "The door in eager mode, unrolled: it computes, wraps and records."),
     ("core/", "tensor", "good", "The class Tensor. The operations add its methods."),
     ("ops/", "operation", "there", "The operation as a function: it checks its arguments and calls the door."),
@@ -168,7 +168,7 @@ def _drawn(layers: list[Layer], at: int) -> Drawing:
         fill, stroke, thick = ("tint", "now", 2.6) if here else ("paper", "line", 1.0)
         about = f"{layer.part}: {layer.name}"
         drawing.rect(0, y, WIDTH, HEIGHT, fill, stroke, thick=thick, about=about, go=f"page:{i}")
-        drawing.rect(0, y, 6, HEIGHT, layer.colour, "none", round=2)
+        drawing.rect(0, y, 6, HEIGHT, layer.colour, layer.colour, round=2)
         drawing.text(18, y + 19, layer.part, fill="quiet")
         drawing.text(18, y + 36, layer.name, size=12.0, bold=True, room=190)
         drawing.text(226, y + 19, layer.code["file"] if layer.code else "", fill="quiet", anchor="start", room=320)

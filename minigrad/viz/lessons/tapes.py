@@ -20,13 +20,16 @@ from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...support.errors import GradError
 from ...support.table import as_table, bytes_text, bytes_unit, counted
+from ..charts import legend
 from ..drawing import Axes, Drawing
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page
-from ..phases import layer_name, layers_of
+from ..naming import call_of, layer_name
+from ..phases import layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
 WIDTH, BARS, CHART = 860.0, 150.0, 150.0
+KEPT = [("there", "there", "kept now"), ("back", "back", "computed again"), ("quiet", "", "without checkpoints")]
 
 
 class Unit(NamedTuple):
@@ -93,7 +96,8 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
     title = f"tape of {counted(nodes, 'operation')}: {figures[0][1]} are kept for the backward pass"
     best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
     knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
-    return Flipbook(title, pages, (knob,), cover=after, start=after, words=as_table(HEAD, figures, left=1))
+    words = as_table(HEAD, figures, left=1)
+    return Flipbook(title, pages, (knob,), cover=after, start=after, words=words)
 
 
 # What is kept --------------------------------------------------------------------------------------------------------
@@ -154,7 +158,7 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
     """
     layers = layers_of([node.scope for node in nodes], PARTS)
     runs = [(layer, list(run)) for layer, run in groupby(nodes, lambda node: layers[node.scope])]
-    units = [Unit(layer_name(layer) or run[-1].name, run) for layer, run in runs]
+    units = [Unit(layer_name(layer) or call_of(run[-1]) or run[-1].name, run) for layer, run in runs]
     if len(units) < 3:
         units = [Unit(node.name, [node]) for node in nodes]
     while len(units) > UNITS:  # two by two
@@ -309,14 +313,15 @@ class _Pages:
         rows = []
         for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
             node, users = tape.made[key], self.users[key]
-            shape = "several" if isinstance(node.dtype, tuple) else " × ".join(map(str, node.shape)) or "scalar"
+            shape = "several" if isinstance(node.dtype, tuple) else "×".join(map(str, node.shape)) or "scalar"
             rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule")])
         return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
 
     def _drawn(self, moment: Moment) -> Drawing:
         """Above, a bar for each part; below, the bytes over time, with and without checkpoints."""
-        drawing = Drawing(WIDTH, BARS + CHART + 112)
+        drawing = Drawing(WIDTH, BARS + CHART + 126)
         drawing.heading(0, 12, "what is kept, by the part that made it")
+        legend(drawing, WIDTH - 330, 12, KEPT)
         units = self.tape.units
         full, now, again = self._amounts(moment)
         wide, most, base = WIDTH / len(units), max(*full, 1), 24 + BARS
@@ -328,9 +333,10 @@ class _Pages:
             drawing.rect(x, base - held, inner, held, "there", "there", round=2)
             if second:
                 drawing.rect(x, base - held, inner, second, "back", "back", round=2)
-            drawing.rect(
-                x, base + 3, inner, 20, "now" if i == moment.unit else "tint", "line", round=2, about=unit.name
-            )
+            if now[i] and wide > 56:
+                drawing.text(x + inner / 2, base - held - 4, bytes_text(now[i]), anchor="middle", bold=True)
+            colour, thick = ("now", 2.6) if i == moment.unit else ("line", 1.0)
+            drawing.rect(x, base + 3, inner, 20, "tint", colour, thick=thick, round=2, about=unit.name)
             if wide > 22:
                 drawing.text(x + inner / 2, base + 17, unit.name, anchor="middle", room=inner - 2)
         for s, segment in enumerate(segments_of(self.tape, self.count), 1):
@@ -339,8 +345,9 @@ class _Pages:
             name = f"checkpoint {s}" if right - left > 70 else str(s)
             drawing.text((left + right) / 2, y + 17, name, fill="good", anchor="middle")
         if not any(full):
-            why = "Nothing is kept: the rules need only data and parameters, which exist without the tape."
-            drawing.text(WIDTH / 2, base - BARS / 2, why, anchor="middle", fill="quiet")
+            why = "Nothing is kept:", "the rules need only data and parameters,", "which exist without the tape."
+            for i, line in enumerate(why):
+                drawing.text(WIDTH / 2, base - BARS / 2 + 16 * i, line, anchor="middle", fill="quiet")
         drawing.add(self.drawn_axes)
         at = next(i for i, other in enumerate(self.history) if other is moment)
         drawing.dot(*self.axes.at(float(at), moment.bytes / self.unit))
@@ -358,8 +365,8 @@ class _Pages:
 
     def _chart(self) -> tuple[Axes, str]:
         """The bytes over time, the same on all pages."""
-        drawing, top = Drawing(0, 0), BARS + 96.0
-        drawing.heading(0, top - 12, "kept over time: forward, then backward")
+        drawing, top = Drawing(0, 0), BARS + 110.0
+        drawing.heading(0, top - 14, "kept over time: forward, then backward")
         longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
         self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)
@@ -371,6 +378,4 @@ class _Pages:
         for count, colour, dashes in ((0, "quiet", "5 3"), (self.count, "there", "")):
             points = [(float(i), moment.bytes / self.unit) for i, moment in enumerate(self.histories[count])]
             chart.curve(points, colour, dashes=dashes)
-        if self.count:
-            drawing.text(WIDTH, top - 4, "dashed: without checkpoints", fill="quiet", anchor="end")
         return chart, "".join(drawing.pieces)

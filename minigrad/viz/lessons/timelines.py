@@ -18,18 +18,19 @@ from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...support.errors import MinigradError
 from ...support.table import counted
-from ..charts import KINDS
+from ..charts import KINDS, fitting, legend
 from ..compiled import programs_of
 from ..drawing import Drawing, round_numbers, time_text
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Page
-from ..phases import BACKWARD, FORWARD, PHASES, UPDATE, Section, layer_name
+from ..naming import layer_name
+from ..phases import BACKWARD, FORWARD, PHASES, UPDATE, Section
 from ..svg import LINE, text_width
 from .watching import Call, watching
 
 MANY = 60  # kernels of one run: of more, those of one part of the program that follow each other share a page
 WIDTH, LANE, GAP, TOP = 860.0, 46.0, 56.0, 46.0
-SMALL = 8.0  # a run so many times as short as the longest is also drawn larger
+SMALL = 3.0  # a run so many times as short as the longest is also drawn larger
 
 
 class Span(NamedTuple):
@@ -234,13 +235,9 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
             lanes.append((w, run, WIDTH / run.total))
     drawing = Drawing(WIDTH, TOP + len(lanes) * (LANE + GAP) - 4)
     begin, phases = len(drawing.pieces), {span.section.phase for run in ways for span in run.spans} - {""}
-    x = 0.0
-    for phase in [phase for phase in PHASES if phase in phases and len(phases) > 1]:
-        drawing.rect(x, 0, 16, 11, KINDS[phase][0], KINDS[phase][0], round=2)
-        drawing.text(x + 22, 9, phase, fill="quiet")
-        x += 100
-    drawing.rect(x, 0, 16, 11, "tint", "quiet", round=2)
-    drawing.text(x + 22, 9, "Python", fill="quiet")
+    kinds = [(KINDS[phase][0], phase) for phase in PHASES if phase in phases and len(phases) > 1]
+    samples = [(colour, colour, text) for colour, text in kinds or [("there", "kernels")]]
+    legend(drawing, 0.0, 9.0, [*samples, ("quiet", "tint", "Python")])
     firsts = [1 + sum(len(run.groups) for run in ways[:w]) for w in range(len(ways))]
     for number, (_, run, scale) in enumerate(lanes):
         y = TOP + number * (LANE + GAP)
@@ -252,13 +249,13 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
         _axis(drawing, run.total if larger else longest, y + LANE + 1, larger or number == len(ways) - 1)
     drawing.merge(begin)
     for number, (w, run, scale) in enumerate(lanes):
-        y, plain = TOP + number * (LANE + GAP), "good" if w else "there"
+        y = TOP + number * (LANE + GAP)
         for i, group in enumerate(run.groups):
             begin = len(drawing.pieces)
             x, wide = group[0].begin * scale, (group[-1].end - group[0].begin) * scale
             name = (group[0].section.layer or group[0].section.phase) if len(group) > 1 else group[0].name
             about = f"{group[0].section.title or name}: {_time(group[-1].end - group[0].begin)}"
-            colour = KINDS[group[0].section.phase][0] if group[0].section.phase and len(phases) > 1 else plain
+            colour = KINDS[group[0].section.phase][0] if group[0].section.phase and len(phases) > 1 else "there"
             if len(group) > 1:
                 drawing.rect(x, y, wide, LANE, colour, colour, thick=0.5, round=1, opacity=0.3, about=about,
                              go=f"page:{firsts[w] + i}")
@@ -267,7 +264,10 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
                              thick=0.4, round=1, about=about, go=f"page:{firsts[w] + i}")
             if here == (w, i):
                 drawing.rect(x - 1, y - 2, wide + 2, LANE + 4, "none", "now", thick=3.0, round=2)
-            if wide > text_width(name, LINE) + 8:
+            name = fitting(name, wide - 8, bold=True)
+            room = text_width(name, LINE, bold=True) + 8
+            if name and wide > room:
+                drawing.rect(x + (wide - room) / 2, y + LANE / 2 - 8, room, 16, colour, "none")
                 drawing.text(x + wide / 2, y + LANE / 2 + 4, name, anchor="middle", fill="paper", bold=True)
             drawing.merge(begin)
     return drawing

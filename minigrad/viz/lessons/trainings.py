@@ -156,17 +156,21 @@ def _drawn(moments: list[Moment], at: int, losses: list[tuple[float, float]]) ->
     hidden = len(moment.before) - len(names)
     drawing = Drawing(LEFT + 360, max(y + 14 * (hidden > 0), 404.0))
     _data(drawing, moments, moment)
+    begin = len(drawing.pieces)
     drawing.heading(LEFT + 20, 12, "parameter")
     drawing.heading(LEFT + 190, 12, "its gradient")
     for name, place in zip(names, places):
         _parameter(drawing, moments, moment, name, place)
     if hidden > 0:
         drawing.text(LEFT + 20, y + 6, f"{hidden} more", fill="quiet")
+    drawing.merge(begin, "mg-beside")
     now = moment.step
     known = [point for point in losses if point[0] < now or (point[0] == now and moment.phase != "batch")]
     values = [value for _, value in losses]
     chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss",
                    ends=(1.0, float(moments[-1].step)), within=(min(values), max(values)))
+    if not known:
+        chart.curve(losses, "quiet", thick=0.8, dashes="2 3")
     dots(drawing, chart, {"loss": known}, float(moment.step))
     return drawing
 
@@ -212,7 +216,8 @@ def _side(array: Any) -> float:
 def _parameter(drawing: Drawing, moments: list[Moment], moment: Moment, name: str, y: float) -> None:
     array, gradient = moment.after[name], moment.gradients.get(name)
     lit = moment.phase == "update"
-    drawing.text(LEFT + 20, y + 10, f"{name}  {size_text(array)}", fill="ink" if lit else "quiet", bold=lit, room=165)
+    title = f"{name}  {' × '.join(map(str, array.shape))}"
+    drawing.text(LEFT + 20, y + 10, title, fill="ink" if lit else "quiet", bold=lit, room=165)
     side, about = _side(array), f"{name}: {size_text(array)}"
     heat_map(drawing, LEFT + 20, y + 18, _small(array), side, largest([_small(s.after[name]) for s in moments]), about)
     if gradient is None:

@@ -3,7 +3,7 @@
 const show = (parent, data, shared = ALONE) => {
   const root = rootOf(parent, data.about);
   const last = data.steps.length;
-  let at = shared.get() || 0;
+  let at = shared.get() || data.steps.filter((step) => step.kind === "line").length; // eager has values, graph has none
 
   const pager = pagerOf((to) => go(to), "step");
   const columns = make("div", { class: "mg-columns" });

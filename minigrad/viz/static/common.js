@@ -11,6 +11,14 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+// An element of a picture.
+const drawn = (tag, attributes, ...children) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+};
+
 // The root of a view.  JupyterLab leaves keys alone that are pressed inside it: without the attribute, x deletes the cell.
 const rootOf = (parent, label) => {
   const root = make("div", {
@@ -28,22 +36,21 @@ const canvasOf = (svgText) => {
   const holder = make("div", { class: "mg-canvas" });
   holder.innerHTML = svgText; // ours: every name in it is escaped where it is drawn
   const svg = holder.querySelector("svg");
-  const size = svg.viewBox.baseVal;
-  const [width, height] = [size.width, size.height];
+  const size = svg.viewBox.baseVal; // which may change later
   svg.removeAttribute("style");
   let scale = 1;
   const zoom = (to, x = holder.clientWidth / 2, y = holder.clientHeight / 2) => {
     const old = scale;
     scale = Math.min(3, Math.max(0.1, to));
     const [left, top] = [(holder.scrollLeft + x) / old, (holder.scrollTop + y) / old];
-    svg.setAttribute("width", width * scale);
-    svg.setAttribute("height", height * scale);
+    svg.setAttribute("width", size.width * scale);
+    svg.setAttribute("height", size.height * scale);
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
   };
   const fit = (least = 0.15) => {
     const room = [holder.clientWidth - 4, (holder.clientHeight || 480) - 4];
-    zoom(Math.min(1.25, Math.max(least, Math.min(room[0] / width, room[1] / height))));
+    zoom(Math.min(1.25, Math.max(least, Math.min(room[0] / size.width, room[1] / size.height))));
   };
   const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;
@@ -134,7 +141,7 @@ const codeOf = (line, whose = "your code") => [
 
 // The corner of a tensor: its numbers, coloured by sign and size.
 const tableOf = (rows) => {
-  const number = (text) => parseFloat(text.replace("−", "-"));
+  const number = (text) => parseFloat(text.replaceAll("−", "-"));
   const most = Math.max(...rows.flat().map((text) => Math.abs(number(text))).filter(Number.isFinite), 1e-30);
   const cell = (text) => {
     const share = Math.round(45 * Math.abs(number(text)) / most);
@@ -151,12 +158,10 @@ const hingesOf = (svg, doors, exits, turn) => {
     if (!(box.dataset.box in doors)) continue;
     const open = (event) => { event.stopPropagation(); turn(doors[box.dataset.box], +box.dataset.box); };
     const place = box.querySelector("rect:last-of-type");
-    const sign = document.createElementNS("http://www.w3.org/2000/svg", "text");
-    for (const [name, value] of Object.entries({
+    const sign = drawn("text", {
       x: +place.getAttribute("x") + +place.getAttribute("width") - 1, y: +place.getAttribute("y") + 5, // on the corner
       "font-size": 13, "text-anchor": "middle", class: "mg-door",
-    })) sign.setAttribute(name, value);
-    sign.textContent = "⊞";
+    }, "⊞");
     sign.addEventListener("click", open);
     box.append(sign);
     box.addEventListener("dblclick", open);

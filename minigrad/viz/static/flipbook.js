@@ -27,6 +27,7 @@ const show = (parent, data, shared = ALONE) => {
     make("button", { onclick: () => download(text, "application/json", name) }, `save ${name}`));
   const { more, opener } = moreOf(...(paged && !charts ? [play] : []), fits, ...savesOf("view", () => canvas), ...files, helps);
   const says = make("p", { class: "mg-says" });
+  const legend = make("div", { class: "mg-legends" });
 
   const knobs = data.knobs.map((knob, i) => {
     const input = knob.choice
@@ -43,7 +44,7 @@ const show = (parent, data, shared = ALONE) => {
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
   const labels = knobs.map((knob) => knob.label);
   root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
-    ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, stage, help, aloud);
+    ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend, stage, help, aloud);
   stage.classList.add(...(charts ? ["mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
   // what is seen ------------------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ const show = (parent, data, shared = ALONE) => {
   const blockOf = ([heading, kind, content]) =>
     (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
 
-  const tabled = ({ head, rows, here }) => make("table", { class: "mg-compare" },
+  const tabled = ({ head, rows, here }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
     ...(head ? [make("tr", {}, ...head.map((text) => make("th", {}, text)))] : []),
     ...rows.map((row, i) => make("tr", i === here ? { class: "mg-here" } : {}, ...row.map((text) => make("td", {}, text)))));
 
@@ -75,6 +76,8 @@ const show = (parent, data, shared = ALONE) => {
       seen = frame;
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
+    canvas.svg.setAttribute("viewBox", frame);
+    legend.replaceChildren(...(root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";
     says.hidden = !says.textContent;

@@ -10,7 +10,7 @@ const HELP = [
 const show = (parent, data, shared = ALONE) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
   const last = data.stages.length; // the step after the last pass: the kernels
-  let at = Math.min(shared.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map();
+  let at = Math.min(shared.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map(), tall = 420;
   let kernel = null, why = null; // what is chosen in the fused picture: a kernel, or an arrow between two
 
   const pager = pagerOf((to) => go(to), "pass");
@@ -53,6 +53,8 @@ const show = (parent, data, shared = ALONE) => {
         for (const key of seen.fresh) boxes.get(key)?.classList.add("mg-fresh");
         for (const key of seen.going) boxes.get(key)?.classList.add("mg-going");
       }
+      tall = Math.max(tall, Math.min(640, canvas.svg.viewBox.baseVal.height + 30));
+      stage.style.height = `${tall}px`;
       requestAnimationFrame(() => { canvas?.fit(1); canvas?.centre(boxes.get(0)); });
     }
     tell();

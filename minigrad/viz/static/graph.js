@@ -33,7 +33,7 @@ const show = (parent, data) => {
     tall = Math.max(tall, Math.min(620, canvas.svg.viewBox.baseVal.height + 30));
     stage.style.height = `${tall}px`;
     choose(null);
-    requestAnimationFrame(() => { canvas.fit(0.75); canvas.centre(boxes.get(0)); });
+    requestAnimationFrame(() => { canvas.fit(1); canvas.centre(boxes.get(0)); });
   };
 
   const turn = (to) => { view = to; draw(); root.focus(); };

@@ -1,12 +1,5 @@
 // What the stepper changes in a picture: heat maps and text in boxes, numbers on arrows, lines to what a rule needs.
 
-const drawn = (tag, attributes, ...children) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-};
-
 // A heat map: see `cells.py` for its letters.  `most` is the largest side of a square; `centred` puts it around 0.
 const heatSize = (cells, most, width, height) => {
   const rows = cells.split("/");

@@ -9,8 +9,8 @@ const HELP = [
 const LINE = 0, SHORT = 1, NORM = 2, CELLS = 3, TABLE = 4; // what is stored of a value
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
-const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
-  const root = rootOf(parent, data.about);
+const show = (parent, data, synced = ALONE) => {
+  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
   const steps = [...data.made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, data.made.length];
   let at = synced.get() || begin; // steps that are done; at first, the forward pass
@@ -41,18 +41,10 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
   const predict = toggle("predict", "p", () => togglePredict());
   const act = toggle("act it out", "a", () => toggleAct());
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
-  const saves = ["SVG", "PNG"].map((form) => make("button", {
-    onclick: () => (form === "SVG" ? saveSvg : savePng)(canvas.svg, "backprop"), title: "the picture as it is now",
-  }, `save ${form}`));
-  const helps = make("button", { title: "?", "aria-label": "keys", onclick: () => { help.hidden = !help.hidden; } }, "?");
   const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
   const whole = data.scopes.at(-1).title === "everything";
-  const { more, opener } = moreOf(play, choose, coarse, predict, act, ...(whole ? [all] : []), fits, ...saves, helps);
-  const help = helpOf(HELP);
+  const { more, opener } = moreOf(play, choose, coarse, predict, act, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
-  const side = make("div", { class: "mg-side" });
-  const stage = make("div", { class: "mg-stage" });
-  const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, path,
     stage, help, aloud);
 
@@ -90,7 +82,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     stage.style.height = `${tall}px`;
     for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
     paint();
-    requestAnimationFrame(() => { canvas.fit(1); paint(); });
+    requestAnimationFrame(() => { canvas.fit(root.classList.contains("mg-narrow") ? 0.85 : 1); paint(); });
   };
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
@@ -383,7 +375,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     if (event.key === " " && event.target.matches("button")) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, c: turnAll, u: up,
-      f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting.on && acting.rewind(), "?": () => { help.hidden = !help.hidden; },
+      f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting.on && acting.rewind(), "?": turnHelp,
     };
   });
 

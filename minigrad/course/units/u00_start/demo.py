@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ...feedback import Wrong
@@ -67,12 +68,12 @@ class Rise(Prediction):
 
 @UNIT.task
 class Numbers(Question):
-    """Which numbers stood in the box ∂ a, from the first to the last?"""
+    """Which numbers stood in the box ∂a, from the first to the last?"""
 
     name = "numbers"
     outcome = "contributions"
     example = "[1, 2]"
-    otherwise = "click on the picture and press Home, then → again and again; look only at the box ∂ a"
+    otherwise = "click on the picture and press Home, then → again and again; look only at the box ∂a"
     hints = {
         "differences": "these are the contributions. The box shows their sum so far",
         "first_only": "y uses a three times in a * a + a, so there are three numbers",
@@ -90,11 +91,11 @@ class Numbers(Question):
     def explained(self) -> str:
         return "1, then 3, then 5: y uses a three times, and the contributions are added. Twice 5 is the ten."
 
-    @mistake("each number once: at some steps no contribution comes to ∂ a, and the number stays")
+    @mistake("each number once: at some steps no contribution comes to ∂a, and the number stays")
     def at_each_press(self) -> list[float]:
         return [1, 1, 3, 3, 5]
 
-    @mistake("each number once: at some steps no contribution comes to ∂ a, and the number stays")
+    @mistake("each number once: at some steps no contribution comes to ∂a, and the number stays")
     def at_each_press_to_the_end(self) -> list[float]:
         return [1, 1, 3, 3, 5, 5]
 
@@ -106,7 +107,7 @@ class Numbers(Question):
     def zero_first(self) -> list[float]:
         return [0, 1, 3, 5]
 
-    @mistake("those are all numbers of the text. Which numbers stood in the box ∂ a?")
+    @mistake("those are all numbers of the text. Which numbers stood in the box ∂a?")
     def everything(self) -> list[float]:
         return [1, 2, 3, 2, 5]
 
@@ -114,11 +115,11 @@ class Numbers(Question):
     def without_the_middle(self) -> list[float]:
         return [1, 5]
 
-    @mistake("10 stands in the box ∂ x")
+    @mistake("10 stands in the box ∂x")
     def with_x(self) -> list[float]:
         return [1, 3, 5, 10]
 
-    @mistake("that is ∂ x, at the end. Look at the box ∂ a")
+    @mistake("that is ∂x, at the end. Look at the box ∂a")
     def of_x(self) -> list[float]:
         return [10]
 
@@ -129,7 +130,7 @@ class Numbers(Question):
 
 @UNIT.task
 class Empty(Question):
-    """∂ a is empty before the first contribution comes. Would it be right to show a 0 there?"""
+    """∂a is empty before the first contribution comes. Would it be right to show a 0 there?"""
 
     name = "empty"
     outcome = "contributions"
@@ -157,16 +158,16 @@ class Empty(Question):
 
 @UNIT.task
 class Early(Question):
-    """When ∂ a is sent on at once, what does ∂ x show, and what would be right?"""
+    """When ∂a is sent on at once, what does ∂x show, and what would be right?"""
 
     name = "early"
     outcome = "order"
     example = "1, 2"
-    otherwise = "press 'begin again', click ∂ y, then ∂ a, and look at ∂ x in the table beside the picture"
+    otherwise = "press 'begin again', click ∂y, then ∂a, and look at ∂x in the table beside the picture"
     hints = {
-        "turned": "the other way round: first the number that ∂ x shows, then the right one",
+        "turned": "the other way round: first the number that ∂x shows, then the right one",
         "all_like_the_last":
-            "10 is right. But what does ∂ x show? Press 'begin again', click ∂ y, then ∂ a, and nothing else",
+            "10 is right. But what does ∂x show? Press 'begin again', click ∂y, then ∂a, and nothing else",
     }
 
     def right(self) -> tuple[float, float]:
@@ -175,11 +176,11 @@ class Early(Question):
     def explained(self) -> str:
         return "only 1 of a's 5 had come, and twice 1 was sent on. The other 4 came too late."
 
-    @mistake("these are the numbers of a, which was sent on too early. Where to? Look at ∂ x")
+    @mistake("these are the numbers of a, which was sent on too early. Where to? Look at ∂x")
     def numbers_of_a(self) -> tuple[float, float]:
         return 1, 5
 
-    @mistake("∂ x shows 2. 5 is the right number for a; the right number for x is on the next line")
+    @mistake("∂x shows 2. 5 is the right number for a; the right number for x is on the next line")
     def right_of_a(self) -> tuple[float, float]:
         return 2, 5
 
@@ -191,11 +192,11 @@ class Order(Question):
     name = "order"
     outcome = "order"
     example = '["y", "a"]'
-    otherwise = 'each of "y", "multiply" and "a" once, in an order in which no box turns red'
+    otherwise = 'each of "y", "a * a" and "a" once, in an order in which no box turns red'
     hints = {
         "first_only": "y comes first. Which boxes did you click after it?",
         "without_the_last": "now a has all of its five. Which box sends something to x?",
-        "turned": "only ∂ y has a number at the beginning, its 1: no other box can be first",
+        "turned": "only ∂y has a number at the beginning, its 1: no other box can be first",
     }
 
     def read(self, answer: Any) -> Any:
@@ -205,20 +206,20 @@ class Order(Question):
         if not all(isinstance(each, str) for each in names):
             hint = 'each name in quotation marks: ["y", "a"]. Without them, y is its number'
             raise Wrong(self.name, "these are not names", hint)
-        names = [each.replace("∂", "").strip().lower() for each in names]
-        if names == ["ymultiplya"]:
+        names = [re.sub("[∂() ]", "", each.lower()).replace("·", "*").replace("multiply", "a*a") for each in names]
+        if names == ["ya*aa"]:
             raise Wrong(self.name, "the names stand together", 'a comma after each: ["y", ...]')
         return names[:-1] if names[-1:] == ["x"] else names  # a click on x sends nothing
 
     def right(self) -> list[str]:
-        return ["y", "multiply", "a"]
+        return ["y", "a*a", "a"]
 
     def explained(self) -> str:
         return "it is the only order: a waits for a * a, and a * a waits for y. Order matters."
 
     @mistake("a is sent on too early: only one of its five has come. Which box still has something for a?")
     def impatient(self) -> list[str]:
-        return ["y", "a", "multiply"]
+        return ["y", "a", "a*a"]
 
     @mistake("a is sent on too early, and a * a never: four of a's five are missing")
     def short(self) -> list[str]:

@@ -1,0 +1,72 @@
+// On a narrow screen, a chart is squeezed: its places come closer, and its text keeps its size, or is left out.
+
+// The last rectangle before a text in which the text lies; a rectangle without a border is only the ground of a text.
+const rectAround = (text, rects) => {
+  const [x, y] = ["x", "y"].map((name) => +text.getAttribute(name));
+  const holds = ([left, top, width, height]) => left <= x && x <= left + width && top <= y && y <= top + height;
+  return rects.findLast(([rect, ...place]) => rect.getAttribute("stroke") !== "none" && holds(place)
+    && rect.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING);
+};
+
+// The entries of a legend, as elements of the page, which wrap.
+const entriesOf = (legend) => {
+  const [shapes, texts] = ["rect, path", "text"].map((kind) => [...legend.querySelectorAll(kind)]);
+  legend.remove();
+  return shapes.map((shape, i) => {
+    const svg = drawn("svg", { width: 18, height: 13, viewBox: `${texts[i].getAttribute("x") - 23} ${texts[i].getAttribute("y") - 10} 18 13` }, shape);
+    return make("span", {}, svg, texts[i].textContent);
+  });
+};
+
+const squeeze = (svg, room) => {
+  let [left, top, wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
+  if (wide <= room) return [];
+  const beside = svg.querySelector(".mg-beside"); // pictures, which move below the chart as they are
+  const box = beside?.getBBox();
+  if (box) wide = box.x - left;
+  if (wide > room && svg.querySelector("image:not(.mg-beside image)")) return []; // an image keeps its proportions
+  if (beside) {
+    beside.remove();
+    const rest = Math.max(...[...svg.children].map((each) => each.getBBox()).map(({ y, height }) => y + height));
+    beside.setAttribute("transform", `translate(${left - box.x + 10} ${rest + 24 - box.y})`);
+    high = rest + 24 + box.height + 10 - top;
+  }
+  const entries = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf);
+  const rects = [...svg.querySelectorAll("rect")].map((rect) => [rect, ...["x", "y", "width", "height"].map((name) => +rect.getAttribute(name))]);
+  const texts = [...svg.querySelectorAll("text")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
+  let share = Math.min(1, room / wide), begin = left;
+  for (const round of [1, 2]) { // names on the left of a chart need room of their own
+    for (const [text, x] of texts) text.setAttribute("x", x * share);
+    const names = texts.filter(([text]) => text.getAttribute("text-anchor") === "end");
+    begin = Math.min(left * share, ...names.map(([text]) => text.getBBox().x - 4));
+    if (round === 1 && share < 1) share *= room / (room + left * share - begin);
+  }
+  for (const shape of svg.querySelectorAll("rect, path")) {
+    shape.setAttribute("transform", `scale(${share} 1)`);
+    shape.style.vectorEffect = "non-scaling-stroke";
+  }
+  for (const dot of svg.querySelectorAll("circle")) dot.setAttribute("cx", dot.getAttribute("cx") * share);
+  const end = (left + wide) * share, kept = [];
+  const off = svg.querySelector(".mg-mark circle") ? 7 : 0; // how far the name of a dot stands beside it
+  for (const [text, x, around] of texts) {
+    const anchor = text.getAttribute("text-anchor");
+    const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
+    const ground = text.previousElementSibling?.getAttribute("stroke") === "none" ? text.previousElementSibling : null;
+    if (text.getBBox().width > most) text.textContent = /(?<= )\d+$|\[\d+\]$/.exec(text.textContent)?.[0] ?? text.textContent;
+    if (anchor === "start") { // a long text is cut off, and a short one moves a little
+      const most = end - Math.max(begin, x * share - 40);
+      while (text.getBBox().width > most && text.textContent.length > 2) text.textContent = `${text.textContent.slice(0, -2)}…`;
+      text.setAttribute("x", Math.min(x * share + off, Math.max(begin, end - text.getBBox().width)));
+    }
+    const box = text.getBBox();
+    const touches = (other) => box.x < other.x + other.width + 3 && other.x < box.x + box.width + 3
+      && box.y < other.y + other.height - 2 && other.y < box.y + box.height - 2;
+    const fits = box.width <= most && !kept.some(touches);
+    if (ground && fits) for (const [name, value] of [["transform", ""], ["x", box.x - 4], ["width", box.width + 8]]) ground.setAttribute(name, value);
+    if (fits) kept.push(box);
+    else for (const each of [text, ground]) each?.remove();
+  }
+  if (beside) svg.append(beside);
+  svg.setAttribute("viewBox", [begin, top, beside ? Math.max(end - begin, beside.getBBox().width + 20) : end - begin, high].join(" "));
+  return entries;
+};
