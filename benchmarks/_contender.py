@@ -64,6 +64,7 @@ class Worker:
 
     def __init__(self, name: str, cases: Callable[..., list[Case]], opts: Options) -> None:
         self.name, self.device = name, opts.device
+        self.clock = time.process_time if opts.processor else time.perf_counter
         self.library = opts.library(package(name))
         self.cases = {case.name: case for case in cases(opts)}
         self.work: Any = None
@@ -100,11 +101,11 @@ class Worker:
         for _ in range(1 + count // 8):
             last = work()
         self.finish(last)
-        start = time.perf_counter()
+        start = self.clock()
         for _ in range(count):
             last = work()
         self.finish(last)
-        return (time.perf_counter() - start) / count
+        return (self.clock() - start) / count
 
     def finish(self, last: Any = None) -> None:
         """Wait for all work in queues: jax and GPUs continue after a call has returned."""

@@ -108,6 +108,7 @@ class Options:
     compile: str = ""  # a mode of torch.compile
     device: str = "cpu"
     threads: int = THREADS
+    processor: bool = False  # measure processor seconds
     load: float | None = None  # of the machine, when the script started
 
     def has(self, library: str) -> bool:
@@ -141,6 +142,7 @@ def options(description: str, arguments: list[str] | None, rounds: int = 15) -> 
     parser.add_argument("--rounds", type=int, default=rounds, help="number of timings of each contender")
     parser.add_argument("--only", default="*", help="the lines to measure, for example '*softmax*'")
     parser.add_argument("--threads", type=int, default=THREADS, help="threads of each contender")
+    parser.add_argument("--processor", action="store_true", help="measure processor seconds, summed over threads")
     parser.add_argument("--without", nargs="*", default=[], choices=PEERS, help="libraries to leave out")
     parser.add_argument("--compile", nargs="?", const="default", default="", metavar="MODE",
                         help="also measure torch.compile, in this mode: default, reduce-overhead, max-autotune")
@@ -152,7 +154,7 @@ def options(description: str, arguments: list[str] | None, rounds: int = 15) -> 
             print(f"{name} is not installed: its columns are missing.", file=sys.stderr)
     rounds = 1 if given.smoke else given.rounds
     return Options(given.smoke, rounds, given.only, tuple(given.without), given.compile, given.device, given.threads,
-                   _load())
+                   given.processor, _load())
 
 
 def measure(cases: Callable[[Options], list[Case]], opts: Options) -> list[Row]:
@@ -245,7 +247,8 @@ def facts(opts: Options, contenders: Iterable[str] = ()) -> str:
     versions = [f"Python {platform.python_version()}", *[f"{n} {importlib.metadata.version(n)}" for n in libraries]]
     note = "smoke run: the figures mean nothing"
     if not opts.smoke:
-        note = f"median (minimum) of {opts.rounds} rounds in turns, each contender in its own process"
+        what = "processor seconds, " if opts.processor else ""
+        note = f"{what}median (minimum) of {opts.rounds} rounds in turns, each contender in its own process"
     where = f"{processor()}, {os.cpu_count()} cores, {opts.threads} threads"
     if opts.device != "cpu":
         where = f"{graphics_processor()}, {where}"

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import training
 from _harness import BEST, ROOT, Case, Options, Work, facts, measure, options, table, text_of
-from compiled import FUNCTIONS, Pair, chain, run
+from compiled import FUNCTIONS, Three, chain, run
 
 import minigrad as mg
 
@@ -40,7 +40,7 @@ def total(m: Any, x: Any) -> Any:
     return m.sum(x)
 
 
-GROWING: dict[str, Pair] = {"chain": FUNCTIONS["chain"], "softmax": FUNCTIONS["softmax"], "sum": (total, total)}
+GROWING: dict[str, Three] = {"chain": FUNCTIONS["chain"], "softmax": FUNCTIONS["softmax"], "sum": (total,) * 3}
 
 
 def element_cases(opts: Options) -> list[Case]:
