@@ -136,7 +136,7 @@ def difference(expected: Any, found: Any, tolerance: float) -> str | None:
             return f"shapes {[shape for shape, _ in theirs]} instead of {[shape for shape, _ in ours]}"
         for (_, a), (_, b) in zip(theirs, ours):
             off = np.abs(a - b).max(initial=0.0)
-            if not off <= tolerance * max(np.abs(b).max(initial=0.0), 1e-6):  # not `>`, which is false for nan
+            if not off <= tolerance * max(np.abs(b).max(initial=0.0), 1e-3):  # not `>`, which is false for nan
                 return f"call {call + 1}: off by {off:.3g}, {a[:3]} instead of {b[:3]}"
     return None
 

@@ -107,8 +107,8 @@ class Small:
             leaf.grad = None
         out = operation()
         if self.weights is None:  # not ones: the gradients of a softmax would be zero
-            weights = np.linspace(-1.0, 2.0, math.prod(out.shape), dtype=np.float32).reshape(tuple(out.shape))
-            self.weights = self.make(weights)
+            weights = np.cos(np.arange(math.prod(out.shape), dtype=np.float32))
+            self.weights = self.make(weights.reshape(tuple(out.shape)))
         out.backward(self.weights)
         return out, [leaf.grad for leaf in self.leaves]
 

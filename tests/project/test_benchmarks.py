@@ -50,12 +50,11 @@ def test_a_benchmark_runs(name, load, capsys):
     assert text.splitlines()[0] in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["compiled", "eager"])
-def test_other_libraries_compute_the_same(name, load):
+def test_other_libraries_take_the_same_steps(load):
     for library in ("torch", "jax"):
         pytest.importorskip(library)
-    text = load(name).main(["--smoke"])
-    assert "| torch |" in text and "differs from" not in text and "failed" not in text
+    text = load("training").main(["--smoke", "--only", "*Adam"])
+    assert "| torch | jax.jit |" in text and "differs from" not in text and "failed" not in text
 
 
 def three_cases(opts):
