@@ -1,7 +1,9 @@
-"""Shared by the benchmarks: the contenders, the measuring of time, and the table.
+"""Shared by the benchmarks: the options, the cases, the measuring of time, and the table.
 
-All contenders are measured in one process, in turns: each round times every contender once.  The table shows the
-medians over the rounds, and the median of the ratios within a round, which other work on the machine disturbs least.
+A script lists its cases.  A case names its contenders, and builds the work of each of them in that contender's own
+process.  The results of the contenders are compared first.  Then they are timed in turns: A, B, C, A, B, C, ...
+The table shows the median and the minimum over the rounds, and minigrad's ratio to its peer: the median of the ratios
+within a round, which other work on the machine disturbs least, and the ratio of the minima.
 """
 
 from __future__ import annotations
@@ -9,27 +11,31 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import importlib
+import importlib.metadata
+import importlib.util
 import os
 import platform
 import statistics
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, str(THREADS))  # before the import of NumPy, which reads it only once
-
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from _contender import Contender, Failed, difference, package  # noqa: E402 (it imports minigrad from ROOT)
+
 BEST = "the best"  # the fastest peer of a round
+OURS = ("minigrad", "eager")
+PEERS = ("torch", "jax", "onnxruntime")
 SLICE = 2e-3  # minimum seconds of one timing, so that the clock and the loop add little
+
+Work = Callable[[], Any]
 
 
 @dataclass
@@ -37,147 +43,190 @@ class Case:
     """One line of the table: a piece of work for each contender, and the goal for minigrad's ratio to the peer."""
 
     name: str
-    work: dict[str, Callable[[], Any]]  # "minigrad" and its peers
+    contenders: Sequence[str]  # "minigrad" first, then those that it is compared with
+    build: Callable[[str], Work]  # makes the work of a contender; called in its process
     goal: float | None = None
     peer: str = "torch"
     per: int = 1  # the number of operations in the work: the table gives the time of one
     least: float = SLICE  # minimum seconds of one timing
-    pause: float = 0.0  # seconds of pause before each timing: the threads of a matrix product spin for a while after it
+    pause: float = 0.0  # seconds before each timing, in which the threads of the last contender fall asleep
+    minima: bool = False  # compare minima: for work of microseconds, which is rarely interrupted
+    calls: int = 1  # first calls whose results are compared
+    tolerance: float = 1e-3  # of the largest number in a result
 
 
 @dataclass
 class Row:
-    """The result of a case: the median seconds of each contender, and minigrad's ratio to the peer."""
+    """The result of a case: the seconds of each contender in each round."""
 
     case: Case
-    seconds: dict[str, float] = field(default_factory=dict)
-    ratio: float | None = None
+    rounds: list[dict[str, float]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # the contenders that were left out, and why
+
+    @property
+    def contenders(self) -> list[str]:
+        return list(self.rounds[0]) if self.rounds else []
+
+    def median(self, name: str) -> float:
+        return statistics.median(times[name] for times in self.rounds)
+
+    def minimum(self, name: str) -> float:
+        return min(times[name] for times in self.rounds)
+
+    @property
+    def peers(self) -> list[str]:
+        every = self.case.peer == BEST
+        return [n for n in self.contenders if n == self.case.peer or (every and n not in OURS)]
+
+    @property
+    def ratio(self) -> float | None:
+        """The median of the ratios in each round."""
+        if not self.peers:
+            return None
+        return statistics.median(times["minigrad"] / min(times[p] for p in self.peers) for times in self.rounds)
+
+    @property
+    def ratio_of_minima(self) -> float | None:
+        return self.minimum("minigrad") / min(map(self.minimum, self.peers)) if self.peers else None
 
     @property
     def verdict(self) -> str:
-        if self.ratio is None or self.case.goal is None:
+        ratio = self.ratio_of_minima if self.case.minima else self.ratio
+        if ratio is None or self.case.goal is None:
             return ""
-        return "ok" if self.ratio <= self.case.goal else "**over**"
+        return "ok" if ratio <= self.case.goal else "**over**"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Options:
     """The options of the command line."""
 
-    smoke: bool
-    rounds: int
-    only: str
-    torch: ModuleType | None
-    compile: bool = False
+    smoke: bool = False
+    rounds: int = 1
+    only: str = "*"
+    without: tuple[str, ...] = ()  # the libraries to leave out
+    compile: str = ""  # a mode of torch.compile
     device: str = "cpu"
+    threads: int = THREADS
+    processor: bool = False  # measure processor seconds
+    load: float | None = None  # of the machine, when the script started
 
-    def finish(self, last: Any = None) -> None:
-        """Wait for all work in the queue of a GPU; `last` is the last result."""
-        if self.device != "cpu":
-            if hasattr(last, "block_until_ready"):  # jax may queue in its own thread
-                last.block_until_ready()
-            import minigrad as mg
+    def has(self, library: str) -> bool:
+        """Whether a library is installed and not left out."""
+        return library not in self.without and importlib.util.find_spec(library) is not None
 
-            mg.as_device(self.device).synchronize()
-            if self.torch is not None:
-                self.torch.cuda.synchronize()
+    def library(self, name: str) -> Any:
+        """A library, set up for a fair comparison; None if it is missing."""
+        if not self.has(name):
+            return None
+        module: Any = importlib.import_module(name)
+        if name == "torch":
+            module.set_num_threads(self.threads)
+            module.manual_seed(0)
+            if self.device != "cpu":
+                module.set_default_device(self.device)
+                module.backends.cuda.matmul.allow_tf32 = module.backends.cudnn.allow_tf32 = False
+        if name == "jax":
+            module.config.update("jax_default_matmul_precision", "highest")  # float32 on a GPU, as the others
+        return module
 
-    def peers(self, **made: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
-        """The contenders: all of them, without torch if it is not installed."""
-        return {name: work for name, work in made.items() if name != "torch" or self.torch is not None}
+    def present(self, contenders: Iterable[str]) -> list[str]:
+        """The contenders whose library is there; torch.compile only if the command line says so."""
+        return [n for n in contenders if self.has(package(n)) and (n != "torch.compile" or self.compile)]
 
 
 def options(description: str, arguments: list[str] | None, rounds: int = 15) -> Options:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="run once in tiny sizes, to test the script")
     parser.add_argument("--rounds", type=int, default=rounds, help="number of timings of each contender")
     parser.add_argument("--only", default="*", help="the lines to measure, for example '*softmax*'")
-    parser.add_argument("--without-torch", action="store_true", help="measure minigrad without PyTorch")
-    parser.add_argument("--compile", action="store_true", help="also measure torch.compile (compiled only)")
-    parser.add_argument("--device", default="cpu", help="cuda: all contenders on the GPU (training and compiled only)")
+    parser.add_argument("--threads", type=int, default=THREADS, help="threads of each contender")
+    parser.add_argument("--processor", action="store_true", help="measure processor seconds, summed over threads")
+    parser.add_argument("--without", nargs="*", default=[], choices=PEERS, help="libraries to leave out")
+    parser.add_argument("--compile", nargs="?", const="default", default="", metavar="MODE",
+                        help="also measure torch.compile, in this mode: default, reduce-overhead, max-autotune")
+    parser.add_argument("--device", default="cpu", help="cuda: all contenders on the GPU (training, compiled, "
+                        "first_calls and growth)")
     given = parser.parse_args(arguments)
-    torch = None if given.without_torch else optional("torch")
-    if torch is not None:
-        torch.set_num_threads(THREADS)
-        if given.device != "cpu":
-            torch.set_default_device(given.device)
+    for name in PEERS:
+        if name not in given.without and importlib.util.find_spec(name) is None:
+            print(f"{name} is not installed: its columns are missing.", file=sys.stderr)
     rounds = 1 if given.smoke else given.rounds
-    return Options(given.smoke, rounds, given.only, torch, given.compile, given.device)
+    return Options(given.smoke, rounds, given.only, tuple(given.without), given.compile, given.device, given.threads,
+                   given.processor, _load())
 
 
-def optional(name: str) -> ModuleType | None:
-    """A library to compare with, if it is installed."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        print(f"{name} is not installed: its columns are missing.", file=sys.stderr)
-        return None
-
-
-def measure(cases: Iterable[Case], opts: Options) -> list[Row]:
-    """Time every case."""
+def measure(cases: Callable[[Options], list[Case]], opts: Options) -> list[Row]:
+    """Time every case.  `cases` is a function of a module: each contender calls it in its own process."""
     rows = []
-    for case in cases:
-        if fnmatch.fnmatch(case.name, opts.only):
-            rows.append(_measured(case, opts))
-            _say(rows[-1])
+    with ExitStack() as stack:
+        processes: dict[str, Contender] = {}
+        for case in cases(opts):
+            if fnmatch.fnmatch(case.name, opts.only):
+                names = opts.present(case.contenders)
+                for name in names:
+                    if name not in processes:
+                        processes[name] = stack.enter_context(Contender(name, cases, opts))
+                rows.append(_measured(case, {name: processes[name] for name in names}, opts))
+                if not opts.smoke:
+                    print(_line(rows[-1], rows[-1].contenders), *rows[-1].notes, sep="\n", file=sys.stderr, flush=True)
     return rows
 
 
-def _measured(case: Case, opts: Options) -> Row:
-    finish = opts.finish
-    counts = {name: 1 if opts.smoke else _count(work, case.least, finish) for name, work in case.work.items()}
-    rounds: list[dict[str, float]] = []
-    for turn in range(opts.rounds):
-        order = list(case.work) if turn % 2 else list(case.work)[::-1]
-        pause = 0 if opts.smoke else case.pause
-        rounds.append({name: _time(case.work[name], counts[name], finish, pause) for name in order})
-    seconds = {name: statistics.median(r[name] for r in rounds) / case.per for name in case.work}
-    peers = [n for n in case.work if n == case.peer or (case.peer == BEST and n not in ("minigrad", "eager"))]
-    ratio = statistics.median(r["minigrad"] / min(r[p] for p in peers) for r in rounds) if peers else None
-    return Row(case, seconds, ratio)
+def _measured(case: Case, contenders: dict[str, Contender], opts: Options) -> Row:
+    row = Row(case)
+    ready = _compared(case, contenders, row.notes)
+    counts = {name: 1 if opts.smoke else contender("count", case.least) for name, contender in ready.items()}
+    pause = 0.0 if opts.smoke else case.pause
+    for _ in range(opts.rounds):
+        times = {name: contender("time", counts[name], pause) / case.per for name, contender in ready.items()}
+        row.rounds.append(times)
+    for contender in ready.values():
+        contender("build", None)
+    return row
 
 
-def _count(work: Callable[[], Any], least: float, finish: Callable[..., None]) -> int:
-    """The number of calls that makes one timing long enough.  Counting them also warms up the work."""
-    count = 1
-    while True:
-        taken = _time(work, count, finish)
-        if taken * count >= least:
-            return count
-        count *= 2
-
-
-def _time(work: Callable[[], Any], count: int, finish: Callable[..., None], pause: float = 0.0) -> float:
-    if pause:
-        time.sleep(pause)
-        work()
-    finish()
-    start = time.perf_counter()
-    for _ in range(count):
-        last = work()
-    finish(last)  # a GPU may still be working
-    return (time.perf_counter() - start) / count
-
-
-def _say(row: Row) -> None:
-    if sys.stderr.isatty():
-        print(f"{row.case.name}: {row.ratio if row.ratio is None else round(row.ratio, 2)}", file=sys.stderr)
+def _compared(case: Case, contenders: dict[str, Contender], notes: list[str]) -> dict[str, Contender]:
+    """Build the work of all contenders, and return those whose results equal minigrad's."""
+    ready: dict[str, Contender] = {}
+    expected: Any = None
+    for name, contender in contenders.items():
+        try:
+            contender("build", case.name)
+            found = contender("values", case.calls)
+        except Failed as error:
+            if name in OURS:
+                raise
+            notes.append(f"{case.name}: {name} failed: {str(error).strip().splitlines()[-1]}")
+            continue
+        expected = found if expected is None else expected
+        differs = difference(expected, found, case.tolerance)
+        if differs is None:
+            ready[name] = contender
+        else:
+            notes.append(f"{case.name}: {name} differs from minigrad: {differs}")
+            contender("build", None)
+    return ready
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as a Markdown table."""
+    """The rows as a Markdown table, and a list of the contenders that were left out."""
     if not rows:
         return "nothing was measured\n"
-    names = list(dict.fromkeys(name for row in rows for name in row.seconds))
-    lines = [f"| work | {' | '.join(names)} | ratio | goal | |", "|---" * (len(names) + 4) + "|"]
-    for row in rows:
-        times = [text_of(row.seconds[name]) if name in row.seconds else "–" for name in names]
-        ratio = "–" if row.ratio is None else f"{row.ratio:.2f}"
-        goal = "" if row.case.goal is None else f"≤ {row.case.goal:g} × {row.case.peer}"
-        lines.append(f"| {row.case.name} | {' | '.join(times)} | {ratio} | {goal} | {row.verdict} |")
-    return "\n".join(lines) + "\n"
+    names = list(dict.fromkeys(name for row in rows for name in row.contenders))
+    lines = [f"| work | {' | '.join(names)} | ratio | of minima | goal | |", "|---" * (len(names) + 5) + "|"]
+    lines += [_line(row, names) for row in rows]
+    notes = [f"- {note}" for row in rows for note in row.notes]
+    return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
+
+
+def _line(row: Row, names: list[str]) -> str:
+    cells = [f"{text_of(row.median(n))} ({text_of(row.minimum(n))})" if n in row.contenders else "–" for n in names]
+    ratios = ["–" if ratio is None else f"{ratio:.2f}" for ratio in (row.ratio, row.ratio_of_minima)]
+    of = ", minima" if row.case.minima else ""
+    goal = "" if row.case.goal is None else f"≤ {row.case.goal:g} × {row.case.peer}{of}"
+    return f"| {row.case.name} | {' | '.join(cells + ratios)} | {goal} | {row.verdict} |"
 
 
 def text_of(seconds: float) -> str:
@@ -192,18 +241,24 @@ def text_of(seconds: float) -> str:
     raise AssertionError
 
 
-def facts(opts: Options) -> str:
-    """The machine and the versions: figures mean little without them."""
-    import numpy as np
-
-    versions = [f"Python {platform.python_version()}", f"NumPy {np.__version__}"]
-    if opts.torch is not None:
-        versions.append(f"torch {opts.torch.__version__}")
-    note = "smoke run: the figures mean nothing" if opts.smoke else f"medians of {opts.rounds} interleaved rounds"
-    where = f"{processor()}, {os.cpu_count()} cores, {THREADS} threads"
+def facts(opts: Options, contenders: Iterable[str] = ()) -> str:
+    """The machine, its load, and the versions: figures mean little without them."""
+    libraries = dict.fromkeys(["numpy", *[lib for lib in map(package, contenders) if lib != "minigrad"]])
+    versions = [f"Python {platform.python_version()}", *[f"{n} {importlib.metadata.version(n)}" for n in libraries]]
+    note = "smoke run: the figures mean nothing"
+    if not opts.smoke:
+        what = "processor seconds, " if opts.processor else ""
+        note = f"{what}median (minimum) of {opts.rounds} rounds in turns, each contender in its own process"
+    where = f"{processor()}, {os.cpu_count()} cores, {opts.threads} threads"
     if opts.device != "cpu":
         where = f"{graphics_processor()}, {where}"
-    return f"{where}; {', '.join(versions)}; {note}.\n"
+    load = "" if opts.load is None else f"; load of the machine {opts.load:.1f} before, {_load():.1f} after"
+    return f"{where}; {', '.join(versions)}; {note}{load}.\n"
+
+
+def _load() -> float | None:
+    """The mean number of running processes in the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def graphics_processor() -> str:
@@ -227,6 +282,7 @@ def processor() -> str:
 
 def report(title: str, rows: list[Row], opts: Options) -> str:
     """Print and return the title, facts and table."""
-    text = f"## {title}\n\n{facts(opts)}\n{table(rows)}"
+    contenders = [name for row in rows for name in row.contenders]
+    text = f"## {title}\n\n{facts(opts, contenders)}\n{table(rows)}"
     print(text)
     return text

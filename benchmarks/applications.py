@@ -131,10 +131,10 @@ def main(arguments: list[str] | None = None) -> str:
     for name, example in EXAMPLES.items():
         if fnmatch.fnmatch(name, "karate_gcn" if opts.smoke else opts.only):  # tests/examples runs all of them
             lines.append(row(name, example, opts))
-    if opts.torch is not None and fnmatch.fnmatch("names_gpt", opts.only):
-        opts.torch.manual_seed(0)
+    if opts.has("torch") and fnmatch.fnmatch("names_gpt", opts.only):
+        torch = opts.library("torch")
         lines += ["", "| names_gpt, dropout | minigrad (jit), nats | torch, nats | differ by | | minigrad | torch |"]
-        lines += ["|---" * 7 + "|", *[beside_torch(opts.torch, dropout, opts) for dropout in (0.0, 0.1)]]
+        lines += ["|---" * 7 + "|", *[beside_torch(torch, dropout, opts) for dropout in (0.0, 0.1)]]
     text = "\n".join(["## Applications", "", facts(opts), *lines, ""])
     print(text)
     return text

@@ -1,26 +1,26 @@
-"""Compiled work: `mg.jit` against PyTorch, torch.compile and jax.jit on the same functions.
+"""Compiled work: `mg.jit` against PyTorch, torch.compile and jax.jit on the same functions and training steps.
+
+`eager` is minigrad without jit.  On a GPU all multiply matrices in float32.
 
     python3 course bench compiled
     python3 course bench compiled --compile     # with torch.compile, which takes minutes to compile
     python3 course bench compiled --device cuda # all contenders on the GPU
-
-`eager` is minigrad without jit.  jax is measured if it is installed.  On a GPU all multiply matrices in float32.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import training
-from _harness import BEST, Case, Options, measure, optional, options, report, text_of
+from _harness import BEST, Case, Options, Work, measure, options, report
 
 import minigrad as mg
 
-Work = dict[str, Callable[[], Any]]
-RATE = 1e-9  # in training steps that are repeated thousands of times, no number becomes denormal
+CONTENDERS = ("minigrad", "eager", "torch", "torch.compile", "jax.jit")
+RATE = 1e-5  # in an update that is repeated thousands of times, the numbers stay near 1
 
 
 def chain(m: Any, x: Any) -> Any:
@@ -31,161 +31,167 @@ def chain(m: Any, x: Any) -> Any:
 
 def softmax(m: Any, x: Any) -> Any:
     """Softmax over the last dimension, written by hand, so that no library recognises it by its name."""
-    e = m.exp(x - _last(m, "max", x))
-    return e / _last(m, "sum", e)
+    e = m.exp(x - m.max(x, axis=-1, keepdims=True))
+    return e / m.sum(e, axis=-1, keepdims=True)
 
 
 def layer_norm(m: Any, x: Any) -> Any:
     """Layer norm over the last dimension, written by hand."""
-    centred = x - _last(m, "mean", x)
-    return centred / m.sqrt(_last(m, "mean", centred * centred) + 1e-5)
+    centred = x - m.mean(x, axis=-1, keepdims=True)
+    return centred / m.sqrt(m.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
 
 
-def _last(m: Any, name: str, x: Any) -> Any:
-    if m.__name__ == "torch":  # its `max` also returns positions
-        return getattr(m, {"max": "amax"}.get(name, name))(x, dim=-1, keepdim=True)
-    return getattr(m, name)(x, axis=-1, keepdims=True)
+def torch_softmax(torch: Any, x: Any) -> Any:
+    """PyTorch's own kernel."""
+    return torch.softmax(x, -1)
 
 
-def function_cases(opts: Options, jax: Any) -> list[Case]:
-    """The three functions: forward, and forward with backward."""
-    rng = np.random.default_rng(0)
-    cases = []
-    sizes = {"chain": (10_000_000,), "softmax": (4096, 1024), "layer norm": (4096, 1024)}
-    goals = {"chain": (0.25, 0.15), "softmax": (1.0, 0.5), "layer norm": (1.0, 0.7)}
-    for name, function in (("chain", chain), ("softmax", softmax), ("layer norm", layer_norm)):
-        shape = (40,) if opts.smoke else sizes[name]
-        shape = shape if name == "chain" or not opts.smoke else (4, 16)
-        x, g = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
-        label = f"{name}, {' × '.join(map(str, shape))}"
-        cases.append(Case(label, _forward(function, x, opts, jax), goals[name][0], BEST, least=0.05))
-        both = _forward_and_backward(function, x, g, opts, jax)
-        cases.append(Case(f"{label}, forward + backward", both, goals[name][1], BEST, least=0.05))
-    return cases
+def torch_layer_norm(torch: Any, x: Any) -> Any:
+    """PyTorch's own kernel."""
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
-def _forward(function: Callable[..., Any], array: Any, opts: Options, jax: Any) -> Work:
-    x = mg.asarray(array)
-    jitted = mg.jit(lambda x: function(mg, x))
-    work: Work = {"minigrad": lambda: jitted(x), "eager": lambda: function(mg, x)}
-    if opts.torch is not None:
-        torch = opts.torch
+def jax_softmax(numpy: Any, x: Any) -> Any:
+    """jax's own function, whose gradient takes less time than that of the one above."""
+    import jax
+
+    return jax.nn.softmax(x)
+
+
+Three = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]  # for minigrad, torch and jax
+FUNCTIONS: dict[str, Three] = {
+    "chain": (chain, chain, chain), "softmax": (softmax, torch_softmax, jax_softmax),
+    "layer norm": (layer_norm, torch_layer_norm, layer_norm),
+}
+
+
+def forward(contender: str, name: str, shape: tuple[int, ...], opts: Options) -> Work:
+    """One of the functions on random numbers."""
+    return run(contender, FUNCTIONS[name], normal(shape), opts)
+
+
+def run(contender: str, functions: Three, array: Any, opts: Options) -> Work:
+    """A function on an array."""
+    ours, of_torch, of_jax = functions
+    if contender.startswith("torch"):
+        torch = opts.library("torch")
         t = torch.tensor(array)
-        native = {"softmax": lambda: torch.softmax(t, -1)}
-        native["layer_norm"] = lambda: torch.nn.functional.layer_norm(t, t.shape[-1:])
-        work["torch"] = native.get(function.__name__, lambda: function(torch, t))
-        if opts.compile:
-            compiled = torch.compile(lambda t: function(torch, t))
-            work["torch.compile"] = lambda: compiled(t)
-    if jax is not None:
-        j, theirs = jax.numpy.asarray(array), jax.jit(lambda x: function(jax.numpy, x))
-        work["jax.jit"] = lambda: _done(theirs(j), opts)
-    return work
+        compiled = _compiled(contender, lambda t: of_torch(torch, t), opts)
+        return lambda: compiled(t)
+    if contender == "jax.jit":
+        jax = opts.library("jax")
+        j, jitted = jax.numpy.asarray(array), jax.jit(lambda x: of_jax(jax.numpy, x))
+        return _awaited(lambda: jitted(j), opts)
+    x = mg.asarray(array)
+    if contender == "eager":
+        return lambda: ours(mg, x)
+    program = mg.jit(lambda x: ours(mg, x))
+    return lambda: program(x)
 
 
-def _forward_and_backward(function: Callable[..., Any], array: Any, weights: Any, opts: Options, jax: Any) -> Work:
-    x, g = mg.asarray(array), mg.asarray(weights)
+def forward_and_backward(contender: str, name: str, shape: tuple[int, ...], opts: Options) -> Work:
+    """One of the functions, weighted and summed, and its gradient: both are returned."""
+    array, weights = normal(shape), normal(shape, seed=1)
+    ours, of_torch, of_jax = FUNCTIONS[name]
+    if contender.startswith("torch"):
+        torch = opts.library("torch")
+        t, tw = torch.tensor(array, requires_grad=True), torch.tensor(weights)
+        loss_of = _compiled(contender, lambda t, w: (of_torch(torch, t) * w).sum(), opts)
 
-    def ours(x: Any) -> Any:
-        return mg.vjp(lambda x: function(mg, x), x)[1](g)[0]
+        def work() -> Any:
+            loss = loss_of(t, tw)
+            return loss, *torch.autograd.grad(loss, t)
 
-    jitted = mg.jit(ours)
-    work: Work = {"minigrad": lambda: jitted(x), "eager": lambda: ours(x)}
-    if opts.torch is not None:
-        torch = opts.torch
-        t, tg = torch.tensor(array, requires_grad=True), torch.tensor(weights)
-        native = {"softmax": lambda t: torch.softmax(t, -1)}
-        native["layer_norm"] = lambda t: torch.nn.functional.layer_norm(t, t.shape[-1:])
-        forward = native.get(function.__name__, lambda t: function(torch, t))
-        work["torch"] = lambda: torch.autograd.grad(forward(t), t, tg)
-        if opts.compile:
-            compiled = torch.compile(lambda t: function(torch, t))
-            work["torch.compile"] = lambda: torch.autograd.grad(compiled(t), t, tg)
-    if jax is not None:
-        j, jg = jax.numpy.asarray(array), jax.numpy.asarray(weights)
-        theirs = jax.jit(lambda x, g: jax.vjp(lambda x: function(jax.numpy, x), x)[1](g)[0])
-        work["jax.jit"] = lambda: _done(theirs(j, jg), opts)
-    return work
-
-
-def _done(array: Any, opts: Options) -> Any:
-    """A result of jax.  On a GPU, results are not awaited one by one."""
-    return array.block_until_ready() if opts.device == "cpu" else array
+        return work
+    if contender == "jax.jit":
+        jax = opts.library("jax")
+        j, jw = jax.numpy.asarray(array), jax.numpy.asarray(weights)
+        jitted = jax.jit(jax.value_and_grad(lambda x, w: (of_jax(jax.numpy, x) * w).sum()))
+        return _awaited(lambda: jitted(j, jw), opts)
+    x, w = mg.asarray(array), mg.asarray(weights)
+    both = mg.value_and_grad(lambda x, w: (ours(mg, x) * w).sum())
+    program = mg.jit(both) if contender == "minigrad" else both
+    return lambda: program(x, w)
 
 
-def adam_case(opts: Options) -> Case:
-    """One update of 10 million parameters, in place."""
-    size = 100 if opts.smoke else 10_000_000
-    values = np.random.default_rng(0).standard_normal(size).astype(np.float32)
+def adam(contender: str, size: int, opts: Options) -> Work:
+    """One update of many parameters, in place."""
+    values = normal((size,))
+    if contender.startswith("torch"):
+        torch = opts.library("torch")
+        t = torch.tensor(values, requires_grad=True)
+        t.grad = torch.tensor(values * 0.1)
+        return _then(torch.optim.Adam([t], lr=RATE, fused=True).step, t)
+    if contender == "jax.jit":
+        import _jax_models
+
+        given = {"p": values}, {"p": values * np.float32(0.1)}
+        return _jax_models.update_only(opts.library("jax"), "Adam", *given, RATE)
     p = mg.asarray(values, requires_grad=True)
     p.grad = mg.asarray(values * 0.1)
-    optimizer = mg.optim.Adam([p], lr=RATE)
-    step = mg.jit(optimizer.step)
-    work: Work = {"minigrad": lambda: step(), "eager": optimizer.step}
-    if opts.torch is not None:
-        t = opts.torch.tensor(values, requires_grad=True)
-        t.grad = opts.torch.tensor(values * 0.1)
-        theirs = opts.torch.optim.Adam([t], lr=RATE, fused=True)
-        work["torch"] = theirs.step
-    return Case(f"Adam, {size:,} parameters", work, 1.0, BEST, least=0.05)
+    update = mg.optim.Adam([p], lr=RATE).step
+    return _then(update if contender == "eager" else mg.jit(update), p)
 
 
-def training_cases(opts: Options) -> list[Case]:
-    """The models of the eager benchmark, with whole steps compiled."""
-    sizes, batches = ((8, 6, 3), (4, 5)) if opts.smoke else ((784, 256, 128, 10), (64, 512))
-    builds: dict[str, tuple[Callable[[Any], Callable[[], Any]], float]] = {}
-    for batch, name in ((batches[0], "SGD"), (batches[0], "Adam"), (batches[1], "SGD"), (batches[1], "Adam")):
-        label = f"MLP {'-'.join(map(str, sizes))}, batch {batch}, {name}"
-        builds[label] = (lambda t, n=name, b=batch: training.mlp(t, n, b, sizes)), 0.8 if batch == batches[0] else 0.95
-    batch, side, channels = (2, 8, (2, 3)) if opts.smoke else (64, 28, (16, 32))
-    label = f"CNN, {channels[0]} and {channels[1]} channels, {side} × {side}, batch {batch}, SGD"
-    builds[label] = (lambda t: training.cnn(t, "SGD", batch, side, channels)), 1.0
-    size = {"layers": 1, "width": 8, "heads": 2, "batch": 2, "length": 4, "vocabulary": 5}
-    if not opts.smoke:
-        size = {"layers": 4, "width": 128, "heads": 4, "batch": 16, "length": 64, "vocabulary": 65}
-    builds[f"GPT, {size['layers']} layers of {size['width']}, Adam"] = (lambda t: training.gpt(t, **size)), 0.9
-    cases = []
-    for label, (build, goal) in builds.items():
-        work: Work = {"minigrad": mg.jit(build(None)), "eager": build(None)}
-        if opts.torch is not None:
-            work["torch"] = build(opts.torch)
-            if opts.compile:
-                work["torch.compile"] = opts.torch.compile(build(opts.torch))
-        cases.append(Case(label, work, goal, BEST, least=0.1, pause=0.15))
-    return cases
+def _then(update: Callable[[], Any], parameter: Any) -> Work:
+    def work() -> Any:
+        update()
+        return parameter
+
+    return work
 
 
-def first_calls(opts: Options) -> str:
-    """The time of the first call: tracing, passes, fusion, and kernels with and without the cache."""
-    rows = ["| first call | nothing cached | kernels in this process |", "|---|---|---|"]
-    for case in training_cases(Options(opts.smoke, 1, "*", None)):
-        if "512" in case.name:
-            continue
-        times = []
-        for _ in range(2):
-            step = mg.jit(case.work["eager"])
-            case.work["eager"]()  # so that gradients exist
-            opts.finish()
-            start = time.perf_counter()
-            step()
-            opts.finish()
-            times.append(time.perf_counter() - start)
-        rows.append(f"| {case.name} | {text_of(times[0])} | {text_of(times[1])} |")
-    return "\n".join(rows) + "\n"
+def _compiled(contender: str, function: Callable[..., Any], opts: Options) -> Callable[..., Any]:
+    if contender != "torch.compile":
+        return function
+    return opts.library("torch").compile(function, mode=opts.compile)  # type: ignore[no-any-return]
+
+
+def _awaited(call: Callable[[], Any], opts: Options) -> Work:
+    """Calls of jax.  On a CPU each result is awaited, as in the other libraries; on a GPU only the last one is."""
+    if opts.device != "cpu":
+        return call
+    jax = opts.library("jax")
+    return lambda: jax.block_until_ready(call())
+
+
+def normal(shape: tuple[int, ...], seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def function_cases(opts: Options) -> list[Case]:
+    """The three functions: forward, and forward with backward."""
+    goals = {"chain": (0.25, 0.15), "softmax": (1.0, 0.5), "layer norm": (1.0, 0.7)}
+    found = []
+    for name, (goal, goal_of_both) in goals.items():
+        shape: tuple[int, ...] = (4, 16) if opts.smoke else (4096, 1024)
+        if name == "chain":
+            shape = (40,) if opts.smoke else (10_000_000,)
+        label = f"{name}, {' × '.join(f'{size:,}' if len(shape) == 1 else str(size) for size in shape)}"
+        given = {"name": name, "shape": shape, "opts": opts}
+        found.append(Case(label, CONTENDERS, partial(forward, **given), goal, BEST, least=0.05, pause=0.05))
+        label = f"{label}, forward + backward"
+        work = partial(forward_and_backward, **given)
+        found.append(Case(label, CONTENDERS, work, goal_of_both, BEST, least=0.05, pause=0.05))
+    return found
+
+
+def cases(opts: Options) -> list[Case]:
+    size = 100 if opts.smoke else 10_000_000
+    one = ("minigrad", "eager", "torch", "jax.jit")
+    update = Case(f"Adam, {size:,} parameters", one, partial(adam, size=size, opts=opts), 1.0, BEST, least=0.05,
+                  pause=0.05, calls=3)
+    steps = [
+        Case(task.name, CONTENDERS, partial(training.step, task=task, opts=opts), task.goal, BEST, least=0.1,
+             pause=0.15, calls=3)
+        for task in training.tasks(opts.smoke)
+    ]
+    return [*function_cases(opts), update, *steps]
 
 
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments)
-    jax = None if opts.torch is None else optional("jax")
-    if jax is not None:
-        jax.config.update("jax_default_matmul_precision", "highest")
-    with mg.device(opts.device):
-        latency = first_calls(opts)  # before the first compilation
-        mg.random.seed(0)
-        cases = [*function_cases(opts, jax), adam_case(opts), *training_cases(opts)]
-        text = report("Compiled work", measure(cases, opts), opts)
-    print(latency)
-    return f"{text}\n{latency}"
+    return report("Compiled work", measure(cases, opts), opts)
 
 
 if __name__ == "__main__":

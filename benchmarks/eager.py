@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from _harness import Case, Options, measure, options, report
+from _harness import Case, Options, Work, measure, options, report
 
 import minigrad as mg
 
@@ -21,7 +24,7 @@ class Small:
 
     def __init__(self, lib: Any, tracked: bool) -> None:
         self.lib = lib
-        make = mg.asarray if lib is mg else lib.tensor
+        self.make = make = mg.asarray if lib is mg else lib.tensor
 
         def new(array: Any) -> Any:
             return make(array, requires_grad=tracked)
@@ -31,7 +34,7 @@ class Small:
         self.leaves = [self.x, self.y, self.w, self.b]
         self.target, self.value = make(SMALL.reshape(4, 4)), make(np.ones((2, 4), np.float32))
         self.mask = make(SMALL.reshape(4, 4) > 0)
-        self.ones: dict[Any, Any] = {}
+        self.weights: Any = None
 
     def chain(self) -> Any:
         h = self.x
@@ -98,15 +101,16 @@ class Small:
         h[1:3] = self.value
         return h
 
-    def backward(self, name: str) -> Any:
-        """One of the operations above, with its gradients."""
+    def backward(self, operation: Work) -> Any:
+        """The result of one of the operations above, and its gradients."""
         for leaf in self.leaves:
             leaf.grad = None
-        out = getattr(self, name)()
-        ones = self.ones.get(name)
-        if ones is None:
-            ones = self.ones[name] = self.lib.ones_like(out.detach())
-        out.backward(ones)
+        out = operation()
+        if self.weights is None:  # not ones: the gradients of a softmax would be zero
+            weights = np.cos(np.arange(math.prod(out.shape), dtype=np.float32))
+            self.weights = self.make(weights.reshape(tuple(out.shape)))
+        out.backward(self.weights)
+        return out, [leaf.grad for leaf in self.leaves]
 
 
 KINDS = {
@@ -133,51 +137,57 @@ NO_GRADIENT = {"compare"}
 GOALS = {"chain": 0.8, "softmax": None, "layer_norm": None}  # the others: 1; two are composed of 6 and 11
 
 
+def small(contender: str, kind: str, tracked: bool, opts: Options) -> Work:
+    """One operation on 16 floats, or the operation with its gradients."""
+    made = Small(opts.library(contender), tracked)
+    operation: Work = getattr(made, kind)
+    return partial(made.backward, operation) if tracked else operation
+
+
 def small_cases(opts: Options) -> list[Case]:
-    cases = []
+    found = []
     for tracked in (False, True):
-        ours = Small(mg, tracked)
-        theirs = None if opts.torch is None else Small(opts.torch, tracked)
         for kind, (name, per) in KINDS.items():
-            if tracked and kind in NO_GRADIENT:
-                continue
-            work = {"minigrad": _call(ours, kind, tracked)}
-            if theirs is not None:
-                work["torch"] = _call(theirs, kind, tracked)
-            label = f"{name}, forward + backward" if tracked else name
-            cases.append(Case(label, work, GOALS.get(kind, 1.0), per=per))
-    return cases
+            if not (tracked and kind in NO_GRADIENT):
+                label = f"{name}, forward + backward" if tracked else name
+                work = partial(small, kind=kind, tracked=tracked, opts=opts)
+                found.append(Case(label, ("minigrad", "torch"), work, GOALS.get(kind, 1.0), per=per, minima=True))
+    return found
 
 
-def _call(small: Small, kind: str, tracked: bool) -> Any:
-    return (lambda: small.backward(kind)) if tracked else getattr(small, kind)
+def large(contender: str, name: str, size: int, opts: Options) -> Work:
+    """One expression on many floats."""
+    x, y = (np.linspace(end, -end, size, dtype=np.float32) for end in (-2, 2))
+    function, lib = EXPRESSIONS[name], opts.library(contender)
+    if lib is not np:
+        make = mg.asarray if lib is mg else lib.tensor
+        x, y = make(x), make(y)
+    return lambda: function(lib, x, y)
+
+
+EXPRESSIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "x + y": lambda lib, x, y: x + y,
+    "x * 1.5": lambda lib, x, y: x * 1.5,
+    "exp(x)": lambda lib, x, y: lib.exp(x),
+    "tanh(x)": lambda lib, x, y: lib.tanh(x),
+    "where(x < y, x, y)": lambda lib, x, y: lib.where(x < y, x, y),
+    "tanh(x * y + x)": lambda lib, x, y: lib.tanh(x * y + x),
+}
 
 
 def large_cases(opts: Options) -> list[Case]:
     size = 1000 if opts.smoke else 10_000_000
-    a, b = np.linspace(-2, 2, size, dtype=np.float32), np.linspace(2, -2, size, dtype=np.float32)
-    x, y = mg.asarray(a), mg.asarray(b)
-    libs: dict[str, Any] = {"minigrad": (mg, x, y), "numpy": (np, a, b)}
-    if opts.torch is not None:
-        libs["torch"] = opts.torch, opts.torch.tensor(a), opts.torch.tensor(b)
-    expressions = {
-        "x + y": lambda lib, x, y: x + y,
-        "x * 1.5": lambda lib, x, y: x * 1.5,
-        "exp(x)": lambda lib, x, y: lib.exp(x),
-        "tanh(x)": lambda lib, x, y: lib.tanh(x),
-        "where(x < y, x, y)": lambda lib, x, y: lib.where(x < y, x, y),
-        "tanh(x * y + x)": lambda lib, x, y: lib.tanh(x * y + x),
-    }
+    three = ("minigrad", "numpy", "torch")
     return [
-        Case(f"{name}, 10M floats", {n: (lambda f=f, args=args: f(*args)) for n, args in libs.items()}, 1.0, "numpy")
-        for name, f in expressions.items()
+        Case(f"{name}, 10M floats", three, partial(large, name=name, size=size, opts=opts), 1.0, "numpy", pause=0.02)
+        for name in EXPRESSIONS
     ]
 
 
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments)
-    text = report("Eager operations on 16 floats", measure(small_cases(opts), opts), opts)
-    return text + report("Eager operations on 10 million floats", measure(large_cases(opts), opts), opts)
+    text = report("Eager operations on 16 floats", measure(small_cases, opts), opts)
+    return text + report("Eager operations on 10 million floats", measure(large_cases, opts), opts)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import BEST, ROOT, Case, Options, facts, measure, optional, options, table, text_of
-from compiled import chain, softmax
+import training
+from _harness import BEST, ROOT, Case, Options, Work, facts, measure, options, table, text_of
+from compiled import FUNCTIONS, Three, chain, run
 
 import minigrad as mg
 
@@ -38,39 +40,36 @@ def total(m: Any, x: Any) -> Any:
     return m.sum(x)
 
 
-def element_cases(opts: Options, jax: Any) -> list[Case]:
+GROWING: dict[str, Three] = {"chain": FUNCTIONS["chain"], "softmax": FUNCTIONS["softmax"], "sum": (total,) * 3}
+
+
+def element_cases(opts: Options) -> list[Case]:
     """A chain, a softmax over rows and a sum, of a thousand to a hundred million elements."""
-    cases = []
-    for function in (chain, softmax, total):
+    found = []
+    for name in GROWING:
         for power in (2, 3) if opts.smoke else range(3, 9):
-            shape = (10**power,) if function is not softmax else (10**power // (10 if opts.smoke else 1000), -1)
-            x = np.random.default_rng(0).standard_normal(10**power, dtype=np.float32).reshape(shape)
-            name = {"total": "sum"}.get(function.__name__, function.__name__)
-            cases.append(Case(f"elements: {name} of 1e{power}", _ways(function, x, opts, jax), peer=BEST, pause=0.05))
-    return cases
+            label, work = f"elements: {name} of 1e{power}", partial(element_work, name=name, power=power, opts=opts)
+            found.append(Case(label, ("minigrad", "eager", "torch", "jax.jit", "numpy"), work, peer=BEST, pause=0.05))
+    return found
 
 
-def _ways(function: Callable[..., Any], array: Any, opts: Options, jax: Any) -> dict[str, Callable[[], Any]]:
-    x, jitted = mg.asarray(array), mg.jit(lambda x: function(mg, x))
-    work: dict[str, Callable[[], Any]] = {"minigrad": lambda: jitted(x), "eager": lambda: function(mg, x)}
-    if opts.torch is not None:
-        t = opts.torch.tensor(array)
-        work["torch"] = lambda: function(opts.torch, t)
-    if jax is not None:
-        j, theirs = jax.numpy.asarray(array), jax.jit(lambda x: function(jax.numpy, x))
-        work["jax.jit"] = lambda: theirs(j).block_until_ready()
-    work["numpy"] = lambda: function(np, array)
-    return work
+def element_work(contender: str, name: str, power: int, opts: Options) -> Work:
+    """One of the functions on 10 ** power random numbers."""
+    shape = (10**power // (10 if opts.smoke else 1000), -1) if name == "softmax" else (-1,)
+    array = np.random.default_rng(0).standard_normal(10**power, dtype=np.float32).reshape(shape)
+    if contender == "numpy":
+        return lambda: GROWING[name][0](np, array)
+    return run(contender, GROWING[name], array, opts)
 
 
-def elements(opts: Options, jax: Any) -> str:
+def elements(opts: Options) -> str:
     """The table of elements, with the memory bandwidth of minigrad's program."""
-    rows = measure(element_cases(opts, jax), opts)
+    rows = measure(element_cases, opts)
     lines = table(rows).splitlines()
     for i, row in enumerate(rows):
         power = int(row.case.name.rpartition("1e")[2])
         moved = 4 * 10**power * (1 if "sum" in row.case.name else 2)
-        lines[i + 2] += f" {moved / row.seconds['minigrad'] / 1e9:.2f} GB/s |"
+        lines[i + 2] += f" {moved / row.median('minigrad') / 1e9:.2f} GB/s |"
     lines[:2] = [lines[0] + " bandwidth |", lines[1] + "---|"] if rows else lines[:2]
     return "\n".join(lines) + "\n"
 
@@ -276,14 +275,13 @@ def _of_status(name: str) -> int:
 
 def _memory_work(contender: str, work: str, size: int) -> Callable[[], Any]:
     """Forward and backward of the chain on `size` floats, or a first step of the MLP on a batch of `size` examples."""
-    torch = optional("torch") if contender == "torch" else None
+    opts = Options()
     if work == "mlp":
-        import training
-
-        step = training.mlp(torch, "Adam", size, (784, 256, 128, 10) if size > 8 else (8, 6, 3))
-        return mg.jit(step) if contender == "jit" else step
+        task = training.Task("", "mlp", (784, 256, 128, 10) if size > 8 else (8, 6, 3), "Adam", size)
+        return training.step(contender, task, opts)
     values = np.ones(size, np.float32)
-    if torch is not None:
+    if contender == "torch":
+        torch = opts.library("torch")
         t = torch.tensor(values, requires_grad=True)
         return lambda: chain(torch, t).sum().backward()
     x = mg.asarray(values)
@@ -291,7 +289,7 @@ def _memory_work(contender: str, work: str, size: int) -> Callable[[], Any]:
     def both(x: Any) -> Any:
         return mg.grad(lambda x: chain(mg, x).sum())(x)
 
-    function = mg.jit(both) if contender == "jit" else both
+    function = mg.jit(both) if contender == "minigrad" else both
     function(mg.ones(8))  # load modules that are loaded on first use
     return lambda: function(x)
 
@@ -300,7 +298,7 @@ def memory(opts: Options) -> str:
     """The table of peaks, each from a new process."""
     if not Path("/proc/self/clear_refs").exists():
         return "- peak memory is measured where there is a /proc\n"
-    contenders = ["jit", "eager", *(["torch"] if opts.torch is not None else [])]
+    contenders = opts.present(("minigrad", "eager", "torch"))
     sizes = {"chain": 1000 if opts.smoke else CHAIN_SIZE, "mlp": 4 if opts.smoke else BATCH}
     lines = [f"| peak memory, forward + backward | {' | '.join(contenders)} |", "|---" * (len(contenders) + 1) + "|"]
     for work, size in sizes.items():
@@ -317,9 +315,8 @@ def memory(opts: Options) -> str:
 
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments, rounds=7)
-    jax = None if opts.torch is None else optional("jax")
     parts = {
-        "bandwidth": lambda: bandwidth(opts), "elements": lambda: elements(opts, jax), "nodes": lambda: nodes(opts),
+        "bandwidth": lambda: bandwidth(opts), "elements": lambda: elements(opts), "nodes": lambda: nodes(opts),
         "calls": lambda: calls(opts), "memory": lambda: memory(opts),
     }
     text = f"## Growth\n\n{facts(opts)}\n"

@@ -7,12 +7,13 @@ PyTorch chooses its implementation by default ("foreach" for most); `fused` is i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from _harness import BEST, Case, Options, measure, options, report
+from _contender import package
+from _harness import BEST, Case, Options, Work, measure, options, report
 
 import minigrad as mg
 
@@ -22,6 +23,7 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "Lion": {}, "Muon": {},
 }
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # in PyTorch
+MISSING = ("Lion",)
 
 
 def parameters(library: Any, sizes: tuple[int, ...], matrices: bool) -> list[Any]:
@@ -36,26 +38,37 @@ def parameters(library: Any, sizes: tuple[int, ...], matrices: bool) -> list[Any
     return found
 
 
-def case(name: str, sizes: tuple[int, ...], opts: Options) -> Case:
-    """The update of one optimizer, as a case."""
-    kind, given = name.split()[0], OPTIMIZERS[name]
+def update(contender: str, name: str, sizes: tuple[int, ...], opts: Options) -> Work:
+    """One update by an optimizer."""
+    library, kind = opts.library(package(contender)), name.split()[0]
+    more = OPTIMIZERS[name] | ({"fused": True} if contender == "torch fused" else {})
+    updated = parameters(library, sizes, kind == "Muon")
+    step: Work = getattr(library.optim, kind)(updated, lr=RATE, **more).step
+    if contender == "minigrad":
+        step = mg.jit(step)
 
-    def update(library: Any, **more: Any) -> Callable[[], Any]:
-        return getattr(library.optim, kind)(parameters(library, sizes, kind == "Muon"), lr=RATE, **given, **more).step
+    def work() -> Any:
+        step()
+        return updated
 
-    work: dict[str, Callable[[], Any]] = {"minigrad": mg.jit(update(mg)), "eager": update(mg)}
-    if opts.torch is not None and hasattr(opts.torch.optim, kind):
-        work["torch"] = update(opts.torch)
-        if kind in FUSED:
-            work["torch fused"] = update(opts.torch, fused=True)
-    return Case(name, work, 1.0 if len(work) > 2 else None, BEST, least=0.02, pause=0.02)
+    return work
+
+
+def cases(opts: Options) -> list[Case]:
+    sizes = (8, 6, 3) if opts.smoke else (784, 256, 128, 10)
+    found = []
+    for name in OPTIMIZERS:
+        kind = name.split()[0]
+        contenders = ["minigrad", "eager", *["torch"] * (kind not in MISSING), *["torch fused"] * (kind in FUSED)]
+        work = partial(update, name=name, sizes=sizes, opts=opts)
+        found.append(Case(name, contenders, work, 1.0 if len(contenders) > 2 else None, BEST, least=0.02, pause=0.02,
+                          calls=3))
+    return found
 
 
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments)
-    sizes = (8, 6, 3) if opts.smoke else (784, 256, 128, 10)
-    made = [case(name, sizes, opts) for name in OPTIMIZERS]
-    return report(f"Updates of an MLP {'-'.join(map(str, sizes))}", measure(made, opts), opts)
+    return report("Updates of an MLP 784-256-128-10", measure(cases, opts), opts)
 
 
 if __name__ == "__main__":

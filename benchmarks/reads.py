@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
-from _harness import Case, Options, measure, options, report
+from _harness import Case, Options, Work, measure, options, report
 
 import minigrad as mg
 
@@ -31,15 +32,17 @@ def layer(x: Any, w: Any) -> tuple[Any, float]:
     return x, (x * x).mean().item()
 
 
-def reading(step: Round, x: Any, w: Any, mode: Callable[[], Any]) -> None:
+def reading(step: Round, x: Any, w: Any, mode: Callable[[], Any]) -> float:
     """A loop that takes a step and reads a number, in one graph block."""
     with mode():
         for _ in range(READS):
-            x, _ = step(x, w)
+            x, value = step(x, w)
+    return value
 
 
-def training(size: int, mode: Callable[[], Any]) -> None:
+def training(size: int, mode: Callable[[], Any]) -> float:
     """Train an MLP and read the loss in each step."""
+    mg.random.seed(0)
     model = mg.nn.Sequential(mg.nn.Linear(size, size), mg.nn.Tanh(), mg.nn.Linear(size, 10))
     optimizer = mg.optim.SGD(model.parameters(), lr=0.01)
     x, y = mg.ones((32, size)), mg.asarray(np.arange(32) % 10)
@@ -49,28 +52,36 @@ def training(size: int, mode: Callable[[], Any]) -> None:
             loss = mg.cross_entropy(model(x), y)
             loss.backward()
             optimizer.step()
-            loss.item()
+            value = loss.item()
+    return value
+
+
+def loop(contender: str, step: Round | None, size: int) -> Work:
+    """A loop of reads in graph mode or in eager mode; without a step it trains."""
+    mode = mg.graph if contender == "minigrad" else nullcontext
+    if step is None:
+        return lambda: training(size, mode)
+    x = mg.asarray(np.random.default_rng(0).standard_normal((size, size), "f4") / size)
+    return lambda: reading(step, x, x, mode)
 
 
 def cases(opts: Options) -> list[Case]:
     sizes = (4,) if opts.smoke else (16, 64, 256)
     found = []
     for size in sizes:
-        x = mg.asarray(np.random.default_rng(0).standard_normal((size, size), "f4") / size)
-        works: dict[str, Callable[[Callable[[], Any]], None]] = {
-            f"3 operations on {size} × {size}": lambda mode, x=x: reading(scaled, x, x, mode),
-            f"a layer of {size} × {size}": lambda mode, x=x: reading(layer, x, x, mode),
-            f"a training step of an MLP, {size} wide": lambda mode, size=size: training(size, mode),
+        works: dict[str, Round | None] = {
+            f"3 operations on {size} × {size}": scaled, f"a layer of {size} × {size}": layer,
+            f"a training step of an MLP, {size} wide": None,
         }
-        for name, run in works.items():
-            work = {"minigrad": lambda run=run: run(mg.graph), "eager": lambda run=run: run(nullcontext)}
-            found.append(Case(f"read after {name}", work, goal=GOAL, peer="eager", per=READS))
+        for name, step in works.items():
+            work = partial(loop, step=step, size=size)
+            found.append(Case(f"read after {name}", ("minigrad", "eager"), work, GOAL, peer="eager", per=READS))
     return found
 
 
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments, rounds=7)
-    return report("Reads in graph mode (`minigrad`), beside eager mode", measure(cases(opts), opts), opts)
+    return report("Reads in graph mode (`minigrad`), beside eager mode", measure(cases, opts), opts)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,16 +24,13 @@ def seconds(name: str, cache: str) -> float:
 
 
 def imports(opts: Options) -> Row:
-    """The best of several timings, in turns: other work can only make an import slower."""
-    names = ["minigrad", "numpy"] + ["torch"] * (opts.torch is not None)
+    """Several timings, in turns.  The minima are compared: other work can only make an import slower."""
+    names = opts.present(("minigrad", "numpy", "torch", "jax"))
     with tempfile.TemporaryDirectory() as cache:
         for name in names:
             seconds(name, cache)  # once before, so that files are compiled and in memory
         rounds = [{name: seconds(name, cache) for name in names} for _ in range(opts.rounds)]
-    best = {name: min(r[name] for r in rounds) for name in names}
-    case = Case("import, best", {}, 2.0, "numpy")
-    print(f"medians: {', '.join(f'{n} {statistics.median(r[n] for r in rounds) * 1e3:.0f} ms' for n in names)}")
-    return Row(case, best, best["minigrad"] / best["numpy"])
+    return Row(Case("import", names, lambda _: lambda: None, 2.0, "numpy", minima=True), rounds)
 
 
 def main(arguments: list[str] | None = None) -> str:

@@ -1,6 +1,7 @@
 """Whole training steps in eager mode: forward, backward and the update, against PyTorch's eager mode.
 
-The models are written once, with names that exist in both libraries.
+The models are written once, with names that exist in both libraries.  PyTorch uses its fused optimizers.  jax compiles
+the same step (`_jax_models.py`).  All contenders start from the same weights, and their first losses are compared.
 
     python3 course bench training
     python3 course bench training --device cuda
@@ -8,75 +9,83 @@ The models are written once, with names that exist in both libraries.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from _harness import Case, Options, measure, options, report
+from _harness import Case, Options, Work, measure, options, report
 
 import minigrad as mg
 
-
-def library(torch: Any = None) -> Any:
-    """A library, with the names used below."""
-    if torch is None:
-        return mg, mg.nn, mg.optim, mg.asarray, mg.cross_entropy, mg.permute_dims, mg.scaled_dot_product_attention
-    f = torch.nn.functional
-    return torch, torch.nn, torch.optim, torch.tensor, f.cross_entropy, torch.permute, f.scaled_dot_product_attention
+RATES = {"SGD": 0.05, "Adam": 1e-3}
 
 
-def mlp(torch: Any, make_optimizer: str, batch: int, sizes: tuple[int, ...]) -> Callable[[], Any]:
-    """A training step of a multilayer perceptron."""
-    _, nn, optim, asarray, cross_entropy, _, _ = library(torch)
+@dataclass(frozen=True)
+class Task:
+    """A model, its sizes, an optimizer and a batch."""
+
+    name: str
+    model: str
+    sizes: tuple[int, ...]
+    optimizer: str
+    batch: int
+    goal: float = 1.0  # for the compiled step, × the best
+
+
+def tasks(smoke: bool) -> list[Task]:
+    """The steps that `training`, `compiled` and `first_calls` measure."""
+    sizes, batches = ((8, 6, 3), (4, 5)) if smoke else ((784, 256, 128, 10), (64, 512))
+    found = [
+        Task(f"MLP {'-'.join(map(str, sizes))}, batch {batch}, {optimizer}", "mlp", sizes, optimizer, batch, goal)
+        for batch, goal in zip(batches, (0.8, 0.95)) for optimizer in ("SGD", "Adam")
+    ]
+    batch, side, *channels = (2, 8, 2, 3) if smoke else (64, 28, 16, 32)
+    layers, width, heads, length, letters, rows = (1, 8, 2, 4, 5, 2) if smoke else (4, 128, 4, 64, 65, 16)
+    for optimizer in ("SGD", "Adam"):
+        name = f"CNN, {channels[0]} and {channels[1]} channels, {side} × {side}, batch {batch}, {optimizer}"
+        found.append(Task(name, "cnn", (side, *channels), optimizer, batch))
+    for optimizer in ("SGD", "Adam"):
+        name = f"GPT, {layers} layers of {width}, batch {rows} × {length}, {optimizer}"
+        found.append(Task(name, "gpt", (layers, width, heads, length, letters), optimizer, rows, 0.9))
+    return found
+
+
+# The models ---------------------------------------------------------------------------------------------------------
+
+
+def mlp(torch: Any, *sizes: int) -> Any:
+    """A multilayer perceptron."""
+    nn = (torch or mg).nn
     layers: list[Any] = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    model = nn.Sequential(*layers[:-1])
-    optimizer = getattr(optim, make_optimizer)(model.parameters(), lr=1e-3)
-    rng = np.random.default_rng(0)
-    x = asarray(rng.normal(size=(batch, sizes[0])).astype(np.float32))
-    y = asarray(rng.integers(0, sizes[-1], batch))
-
-    return _classifying(model, optimizer, cross_entropy, x, y)
+    return nn.Sequential(*layers[:-1])
 
 
-def cnn(torch: Any, make_optimizer: str, batch: int, side: int, channels: tuple[int, int]) -> Callable[[], Any]:
-    """A training step of two convolutions with pooling and a linear layer, on grey pictures."""
-    _, nn, optim, asarray, cross_entropy, _, _ = library(torch)
-    first, second = channels
-    model = nn.Sequential(
+def cnn(torch: Any, side: int, first: int, second: int) -> Any:
+    """Two convolutions with pooling and a linear layer, for grey pictures."""
+    nn = (torch or mg).nn
+    return nn.Sequential(
         nn.Conv2d(1, first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(first, second, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(second * (side // 4) ** 2, 10),
     )
-    optimizer = getattr(optim, make_optimizer)(model.parameters(), lr=1e-3)
-    rng = np.random.default_rng(0)
-    x = asarray(rng.normal(size=(batch, 1, side, side)).astype(np.float32))
-    y = asarray(rng.integers(0, 10, batch))
-    if torch is not None:  # it is faster with channels last
-        model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-
-    return _classifying(model, optimizer, cross_entropy, x, y)
 
 
-def _classifying(model: Any, optimizer: Any, cross_entropy: Any, x: Any, y: Any) -> Callable[[], Any]:
-    """A training step of a classifier."""
+def gpt(torch: Any, layers: int, width: int, heads: int, length: int, vocabulary: int) -> Any:
+    """A small transformer that predicts the next character.  It returns a row of logits for each character."""
+    nn = (torch or mg).nn
+    positions = (torch.arange if torch else mg.arange)(length)
 
-    def step() -> Any:
-        optimizer.zero_grad()
-        loss = cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        if torch:
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return mg.scaled_dot_product_attention(q, k, v, causal=True)
 
-    return step
-
-
-def gpt(torch: Any, layers: int, width: int, heads: int, batch: int, length: int, vocabulary: int) -> Callable[[], Any]:
-    """A training step of a small transformer that predicts the next character, with Adam."""
-    _, nn, optim, asarray, cross_entropy, permute, attention = library(torch)
+    permute = torch.permute if torch else mg.permute_dims
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -88,22 +97,17 @@ def gpt(torch: Any, layers: int, width: int, heads: int, batch: int, length: int
             b, t, _ = x.shape
             parts = self.into(self.norm(x)).reshape(b, t, 3, heads, width // heads)
             q, k, v = (permute(parts[:, :, i], (0, 2, 1, 3)) for i in range(3))
-            if torch is None:
-                seen = attention(q, k, v, causal=True)
-            else:
-                seen = attention(q, k, v, is_causal=True)
-            return x + self.out(permute(seen, (0, 2, 1, 3)).reshape(b, t, width))
+            return x + self.out(permute(attention(q, k, v), (0, 2, 1, 3)).reshape(b, t, width))
 
     class Feed(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.net = nn.Sequential(
-                nn.LayerNorm(width), nn.Linear(width, 4 * width),
-                nn.GELU(approximate="tanh"), nn.Linear(4 * width, width),
-            )
+            self.norm = nn.LayerNorm(width)
+            self.into, self.out = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+            self.gelu = nn.GELU(approximate="tanh")
 
         def forward(self, x: Any) -> Any:
-            return x + self.net(x)
+            return x + self.out(self.gelu(self.into(self.norm(x))))
 
     class GPT(nn.Module):
         def __init__(self) -> None:
@@ -113,60 +117,99 @@ def gpt(torch: Any, layers: int, width: int, heads: int, batch: int, length: int
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
 
         def forward(self, tokens: Any) -> Any:
-            return self.head(self.norm(self.blocks(self.tokens(tokens) + self.places(positions))))
+            x = self.blocks(self.tokens(tokens) + self.places(positions))
+            return self.head(self.norm(x)).reshape(-1, vocabulary)
 
+    return GPT()
+
+
+MODELS: dict[str, Callable[..., Any]] = {"mlp": mlp, "cnn": cnn, "gpt": gpt}
+
+
+def examples(task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """The inputs and the labels of a batch, at random."""
     rng = np.random.default_rng(0)
-    positions = asarray(np.arange(length))
-    tokens = rng.integers(0, vocabulary, (batch, length + 1))
-    x, y = asarray(tokens[:, :-1].copy()), asarray(tokens[:, 1:].reshape(-1).copy())
-    model = GPT()
-    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    if task.model == "gpt":
+        *_, length, vocabulary = task.sizes
+        tokens = rng.integers(0, vocabulary, (task.batch, length + 1))
+        return tokens[:, :-1].copy(), tokens[:, 1:].reshape(-1).copy()
+    shape, classes = ((task.sizes[0],), task.sizes[-1]) if task.model == "mlp" else ((1, *task.sizes[:1] * 2), 10)
+    return rng.normal(size=(task.batch, *shape)).astype(np.float32), rng.integers(0, classes, task.batch)
 
-    def step() -> Any:
+
+def weights(task: Task) -> dict[str, np.ndarray]:
+    """The weights that all contenders start with, by name."""
+    with mg.device("cpu"):
+        mg.random.seed(0)
+        return {name: value.numpy_copy() for name, value in MODELS[task.model](None, *task.sizes).state_dict().items()}
+
+
+# The steps ----------------------------------------------------------------------------------------------------------
+
+
+def step(contender: str, task: Task, opts: Options) -> Work:
+    """The training step of a contender: "minigrad" is jitted, "eager" is not."""
+    if contender == "jax.jit":
+        import _jax_models
+
+        return _jax_models.step(opts.library("jax"), task, weights(task), *examples(task), RATES[task.optimizer])
+    if contender.startswith("torch"):
+        return _torch_step(contender, task, opts)
+    model = MODELS[task.model](None, *task.sizes)
+    model.load_state_dict({name: mg.asarray(value) for name, value in weights(task).items()})
+    optimizer = (mg.optim.Adam if task.optimizer == "Adam" else mg.optim.SGD)(
+        model.parameters(), lr=RATES[task.optimizer]
+    )
+    x, y = map(mg.asarray, examples(task))
+    work = _step(lambda: mg.cross_entropy(model(x), y), optimizer)
+    return mg.jit(work) if contender == "minigrad" else work
+
+
+def _torch_step(contender: str, task: Task, opts: Options) -> Work:
+    torch = opts.library("torch")
+    model = MODELS[task.model](torch, *task.sizes)
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights(task).items()})
+    x, y = map(torch.tensor, examples(task))
+    if task.model == "cnn":  # it is faster with channels last
+        model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+    optimizer = (torch.optim.Adam if task.optimizer == "Adam" else torch.optim.SGD)(
+        model.parameters(), lr=RATES[task.optimizer], fused=True
+    )
+
+    def loss() -> Any:
+        return torch.nn.functional.cross_entropy(model(x), y)
+
+    return _step(torch.compile(loss, mode=opts.compile) if contender == "torch.compile" else loss, optimizer)
+
+
+def _step(loss_of: Callable[[], Any], optimizer: Any) -> Work:
+    """Forward, backward and update, in either library."""
+
+    def work() -> Any:
         optimizer.zero_grad()
-        loss = cross_entropy(model(x).reshape(batch * length, vocabulary), y)
+        loss = loss_of()
         loss.backward()
         optimizer.step()
         return loss
 
-    return step
+    return work
 
 
 def cases(opts: Options) -> list[Case]:
-    sizes, batch = ((8, 6, 3), 4) if opts.smoke else ((784, 256, 128, 10), 64)
-    small = {"layers": 1, "width": 8, "heads": 2, "batch": 2, "length": 4, "vocabulary": 5}
-    tiny = {"layers": 4, "width": 128, "heads": 4, "batch": 16, "length": 64, "vocabulary": 65}
-    shape = "-".join(map(str, sizes))
-    works = {
-        f"MLP {shape}, batch {batch}, {name}": _both(opts, lambda t, n=name, b=batch: mlp(t, n, b, sizes))
-        for name in ("SGD", "Adam")
-    }
-    batch, side, channels = (2, 8, (2, 3)) if opts.smoke else (64, 28, (16, 32))
-    label = f"CNN, {channels[0]} and {channels[1]} channels, {side} × {side}, batch {batch}, SGD"
-    works[label] = _both(opts, lambda t: cnn(t, "SGD", batch, side, channels))
-    size = small if opts.smoke else tiny
-    label = f"GPT, {size['layers']} layers of {size['width']}, batch {size['batch']} × {size['length']}, Adam"
-    works[label] = _both(opts, lambda t: gpt(t, **size))
-    return [Case(name, work, 1.0, least=0.1, pause=0.15) for name, work in works.items()]
+    return [
+        Case(task.name, ("minigrad", "torch", "jax.jit"), partial(_eager, task=task, opts=opts), 1.0, least=0.1,
+             pause=0.15, calls=3)
+        for task in tasks(opts.smoke)
+    ]
 
 
-def _both(opts: Options, build: Callable[[Any], Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
-    work = {"minigrad": build(None)}
-    return work if opts.torch is None else work | {"torch": build(opts.torch)}
+def _eager(contender: str, task: Task, opts: Options) -> Work:
+    return step("eager" if contender == "minigrad" else contender, task, opts)
 
 
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments)
-    if opts.torch is not None:
-        opts.torch.manual_seed(0)
-    mg.random.seed(0)
-    with mg.device(opts.device):
-        made = cases(opts)
-        for case in made:
-            for name, step in case.work.items():
-                loss = step().item()
-                assert math.isfinite(loss), f"{name}: the loss of {case.name} is {loss}"
-        return report("Eager training steps", measure(made, opts), opts)
+    return report("Eager training steps (`minigrad` is eager)", measure(cases, opts), opts)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
 SAYS = {
     "applications": ["| karate_gcn |", "≥ 94 % right | ok | 0"],
-    "compiled": ["| softmax, 4 × 16, forward + backward |", "GPT, 1 layers of 8", "| first call |"],
+    "compiled": ["| softmax, 4 × 16, forward + backward |", "GPT, 1 layers of 8", "| Adam, 100 parameters |"],
+    "first_calls": ["| first call, clock (processors) | minigrad, nothing cached | minigrad, cached on disk |"],
     "eager": ["| x[1:3] = v, forward + backward |", "| exp(x), 10M floats |"],
     "training": ["MLP 8-6-3, batch 4, Adam", "GPT, 1 layers of 8"],
     "growth": ["this machine, in this run:", "| elements: softmax of 1e2 |", "| chain with reductions |", "Fitted:",
@@ -20,7 +21,7 @@ SAYS = {
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
-    "startup": ["| import, best |", "≤ 2 × numpy"],
+    "startup": ["| import |", "≤ 2 × numpy, minima"],
 }
 
 
@@ -31,7 +32,7 @@ def load(monkeypatch):
     before = set(sys.modules)
     yield importlib.import_module
     for name in set(sys.modules) - before:
-        if name in NAMES or name == "_harness":
+        if name in NAMES or name in ("_harness", "_contender", "_jax_models"):
             del sys.modules[name]
 
 
@@ -41,20 +42,65 @@ def test_benchmarks_are_all_listed():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs(name, load, capsys):
-    text = load(name).main(["--smoke", "--without-torch"])
+    text = load(name).main(["--smoke", "--without", "torch", "jax"])
     for part in [*SAYS[name], "smoke run: the figures mean nothing"]:
         assert part in text
-    assert "torch" not in text.replace("× torch", "")
+    assert "torch" not in text.replace("× torch", "") and "jax" not in text
+    assert "differs from" not in text and "failed" not in text
     assert text.splitlines()[0] in capsys.readouterr().out
 
 
-def test_tables_show_the_verdict_on_a_goal(load):
+def test_other_libraries_take_the_same_steps(load):
+    for library in ("torch", "jax"):
+        pytest.importorskip(library)
+    text = load("training").main(["--smoke", "--only", "*Adam"])
+    assert "| torch | jax.jit |" in text and "differs from" not in text and "failed" not in text
+
+
+def three_cases(opts):
+    """Contenders that agree, that differ and that fail."""
+    from _harness import Case
+
+    results = {"minigrad": [1.0, 2.0], "numpy": [1.0, 2.5], "eager": [1.0, 2.0]}
+
+    def build(contender, wrong=False):
+        if wrong and contender == "numpy":
+            raise ValueError("no such work")
+        return lambda: results[contender]
+
+    return [
+        Case("agrees", ("minigrad", "eager"), build, 1e9, "eager"),
+        Case("differs", ("minigrad", "numpy"), build, 1e9, "numpy"),
+        Case("fails", ("minigrad", "numpy"), lambda contender: build(contender, wrong=True), 1e9, "numpy"),
+    ]
+
+
+def test_contenders_are_compared_before_they_are_timed(load):
     harness = load("_harness")
-    opts = harness.Options(smoke=True, rounds=1, only="*", torch=None)
-    case = harness.Case("work", {"minigrad": lambda: None, "torch": lambda: None}, goal=1e9)
-    row = harness.measure([case], opts)[0]
-    assert row.verdict == "ok" and "| ≤ 1e+09 × torch | ok |" in harness.table([row])
-    row.ratio = 2e9
-    assert row.verdict == "**over**"
-    assert harness.measure([case], harness.Options(True, 1, "other*", None)) == []
+    rows = harness.measure(three_cases, harness.Options(smoke=True))
+    assert [row.contenders for row in rows] == [["minigrad", "eager"], ["minigrad"], ["minigrad"]]
+    assert rows[0].verdict == "ok" and "| ≤ 1e+09 × eager | ok |" in harness.table(rows)
+    assert rows[1].notes == ["differs: numpy differs from minigrad: call 1: off by 0.5, [2.5] instead of [2.]"]
+    assert rows[2].notes == ["fails: numpy failed: ValueError: no such work"]
+    assert harness.measure(three_cases, harness.Options(True, only="other*")) == []
     assert harness.table([]) == "nothing was measured\n"
+
+
+def test_an_error_in_our_own_work_is_raised(load):
+    harness, contender = load("_harness"), load("_contender")
+    with contender.Contender("eager", three_cases, harness.Options(smoke=True)) as process:
+        process("build", "agrees")
+        assert process("time", 2) > 0
+        with pytest.raises(contender.Failed, match="KeyError: 'none such'"):
+            process("build", "none such")
+
+
+def test_tables_show_medians_minima_and_the_verdict(load):
+    harness = load("_harness")
+    times = [{"minigrad": 4.0, "torch": 1.0}, {"minigrad": 1.0, "torch": 2.0}, {"minigrad": 6.0, "torch": 3.0}]
+    row = harness.Row(harness.Case("work", (), None, goal=1.5), times)
+    assert (row.ratio, row.ratio_of_minima, row.verdict) == (2.0, 1.0, "**over**")
+    row.case.minima = True
+    assert row.verdict == "ok"
+    line = "| work | 4 s (1 s) | 2 s (1 s) | 2.00 | 1.00 | ≤ 1.5 × torch, minima | ok |"
+    assert line in harness.table([row])
