@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..support.forking import new_lock
+
 
 class Type(NamedTuple):
     """A dtype for cuBLAS: its number, the number of the dtype of sums, and the factors 1 and 0."""
@@ -60,6 +62,9 @@ class Products:
         library = ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path)
         self.call, self.set_stream = library.cublasGemmStridedBatchedEx, library.cublasSetStream_v2
         self.set_workspace = library.cublasSetWorkspace_v2
+        self.handle, self.lock = ctypes.c_void_p(), new_lock()  # threads may not come between setting and calling
+        if library.cublasCreate_v2(ctypes.byref(self.handle)):
+            raise RuntimeError("cuBLAS does not start")
         self.call.argtypes = ARGUMENTS
         self.set_stream.argtypes = [POINTER, POINTER]
         self.set_workspace.argtypes = [POINTER, POINTER, ctypes.c_size_t]
@@ -85,16 +90,16 @@ class Products:
         right, of_right, across, next_right = operand(xp, y, stack)
         if self.workspace is None:
             self.workspace = xp.empty(WORKSPACE, np.uint8)
-        handle = xp.cuda.device.get_cublas_handle()
-        self.set_stream(handle, xp.cuda.get_current_stream().ptr)
-        self.set_workspace(handle, self.workspace.data.ptr, WORKSPACE)  # its own could not be recorded
-        # BLAS stores matrices by columns. What it sees in our memory is the transpose of each matrix, and the
-        # transpose of a product is the product of the transposes the other way round.
-        status = self.call(
-            handle, of_right, of_left, columns, rows, inner, kind.one,
-            right.data.ptr, kind.number, across, next_right, left.data.ptr, kind.number, down, next_left, kind.zero,
-            out.data.ptr, kind.number, columns, rows * columns, math.prod(stack), kind.sums, DEFAULT,
-        )
+        with self.lock:
+            self.set_stream(self.handle, xp.cuda.get_current_stream().ptr)
+            self.set_workspace(self.handle, self.workspace.data.ptr, WORKSPACE)  # its own could not be recorded
+            # BLAS stores matrices by columns. What it sees in our memory is the transpose of each matrix, and the
+            # transpose of a product is the product of the transposes the other way round.
+            status = self.call(
+                self.handle, of_right, of_left, columns, rows, inner, kind.one,
+                right.data.ptr, kind.number, across, next_right, left.data.ptr, kind.number, down, next_left, kind.zero,
+                out.data.ptr, kind.number, columns, rows * columns, math.prod(stack), kind.sums, DEFAULT,
+            )
         if status:
             raise RuntimeError(f"cuBLAS reports status {status} for a product of {x.shape} and {y.shape}")
         return out

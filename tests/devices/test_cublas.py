@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from minigrad.devices import cublas
 from minigrad.devices.cublas import ARGUMENTS, PLAIN, Products
+from minigrad.support.forking import new_lock
 
 DTYPES = {kind.number: dtype for dtype, kind in cublas.TYPES.items()}
 
@@ -50,9 +51,7 @@ def gemm(handle, order_a, order_b, m, n, k, alpha, a, kind_a, lda, next_a, b, ki
 @pytest.fixture(scope="module")
 def products():
     made = Products.__new__(Products)
-    cuda = SimpleNamespace(
-        device=SimpleNamespace(get_cublas_handle=lambda: 1), get_current_stream=lambda: SimpleNamespace(ptr=0)
-    )
+    cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=0))
     made.cupy = SimpleNamespace(
         cuda=cuda,
         empty=lambda shape, dtype: there(np.empty(shape, dtype)),
@@ -60,7 +59,7 @@ def products():
         ascontiguousarray=lambda x: there(np.ascontiguousarray(x)),
         matmul=lambda x, y, **out: np.matmul(x, y, **out),
     )
-    made.workspace, made.call = None, gemm
+    made.workspace, made.call, made.handle, made.lock = None, gemm, 1, new_lock()
     made.set_stream = made.set_workspace = lambda *arguments: 0
     assert len(ARGUMENTS) == gemm.__code__.co_argcount
     return made

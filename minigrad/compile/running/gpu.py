@@ -77,7 +77,7 @@ class CudaFrame(Frame):
         with device.gpu:
             self.processors = device.gpu.attributes["MultiProcessorCount"]
             for array in [self.library.empty(1)]:  # as many references as a result has that nothing else refers to
-                self.alone = getrefcount(array), getrefcount(array.data.mem)
+                self.alone = _references(array)
             super().__init__(layout, functions)
             self.findings = Findings(device, self.checks)
         calls = [step for step in layout.plan.steps if isinstance(step, Call)]
@@ -201,7 +201,7 @@ class CudaFrame(Frame):
         The results of a training loop then alternate between two places, so that two recordings replay all of it.
         """
         for array in kept:
-            if (getrefcount(array), getrefcount(array.data.mem)) == self.alone:
+            if _references(array) == self.alone:
                 return array
         try:
             made = self.library.empty(shape, dtype)
@@ -230,6 +230,11 @@ class CudaFrame(Frame):
         """Run a step and wait for it, because a profile would otherwise show only the time to queue it."""
         run(starts)
         self.device.gpu.synchronize()
+
+
+def _references(array: Any) -> tuple[int, int, int]:
+    """How many references there are to an array, to its pointer, and to its memory, which views refer to."""
+    return getrefcount(array), getrefcount(array.data), getrefcount(array.data.mem)
 
 
 def cuda_target(device: Any) -> Target:
