@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..support.source import Where, caller, show
 from .clock import tick
 from .mode import current_mode
+from .override import overridable
 from .primitive import NO_RULES, Plan
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ class Constant(Node):
         return "constant"
 
 
+@overridable
 def topological_order(roots: Any) -> list[Node]:
     """The roots and all nodes that they depend on, inputs first.
 
