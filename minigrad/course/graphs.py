@@ -7,13 +7,12 @@ same operations and edges are the same graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..core.node import Node, topological_order
 from ..support.table import counted
-from .feedback import Wrong, written
-from .tasks import ROUNDS, ValueTask, common
+from .feedback import written
 
 Graph = Mapping[str, tuple[Any, ...]]  # the name of a node -> its operation and its inputs
 
@@ -22,10 +21,6 @@ OPERATIONS = {
     "-": "subtract", "−": "subtract", "sub": "subtract", "minus": "subtract", "/": "divide", "div": "divide",
 }
 FORM = '{"a": ("multiply", "x", 2), "y": ("add", "a", "x")}: for each node its operation and its inputs, in order'
-UNUSED = "no arrow leads from it to the result, so it does not belong to the graph of the result"
-ONE_NODE = "a value that is used twice is computed once: it is one node, with an arrow for each use"
-EACH_USE = "one arrow for each use: both inputs of a * a are a, and the node lists a twice"
-SWAPPED = "the inputs are swapped: in b - a, b is the first input, and a the second"
 ITSELF = (
     "a value cannot be computed from itself. When a program uses a name again, it makes a *new* value: give the second "
     "node another name"
@@ -176,109 +171,6 @@ def _check_input(name: str, each: Any, known: set[str]) -> None:
         raise Unreadable(f"{name}: {each!r} is a text", "numbers without quotation marks")
     if not isinstance(each, str | int | float):
         raise Unreadable(f"{name}: {written(each)} is not a name or a number", "names in quotation marks")
-
-
-def _without_numbers(graph: Graph) -> dict[str, tuple[Any, ...]]:
-    return {name: (op, *[each for each in inputs if isinstance(each, str)]) for name, (op, *inputs) in graph.items()}
-
-
-def _swapped(graph: Graph) -> dict[str, tuple[Any, ...]]:
-    return {name: (op, *inputs[::-1]) for name, (op, *inputs) in graph.items()}
-
-
-def _used_once(graph: Graph) -> dict[str, tuple[Any, ...]]:
-    return {name: (op, *dict.fromkeys(inputs)) for name, (op, *inputs) in graph.items()}
-
-
-def _changed(change: Callable[[Graph, str], Graph]) -> Callable[[Any], Any]:
-    """A mistake in the right graph; None where it changes nothing."""
-
-    def program(task: Any) -> Any:
-        wrong = change(task.right(), task.result)
-        same = wrong.keys() == task.right().keys() and unlike(wrong, task.right(), task.result) is None
-        return None if same else wrong
-
-    return program
-
-
-class GraphTask(ValueTask):
-    """A graph to write as a dictionary.  Names of nodes are free, apart from the result and what is given."""
-
-    result: ClassVar[str] = "y"
-    given_names: ClassVar[tuple[str, ...]] = ("x",)
-    example = FORM.partition("}:")[0] + "}"
-    otherwise = "go through the program line by line, as Python does: which operation runs next, and on which values?"
-    mistakes = common(
-        each_use_anew=(ONE_NODE, _changed(unfolded)),
-        used_once=(EACH_USE, _changed(lambda graph, result: _used_once(graph))),
-        swapped=(SWAPPED, _changed(lambda graph, result: _swapped(graph))),
-        without_numbers=("a number is an input too", _changed(lambda graph, result: _without_numbers(graph))),
-        unused=(UNUSED, _changed(lambda graph, result: {**graph, "unused": ("add", result, 1)})),
-    )
-
-    def read(self, answer: Any) -> dict[str, tuple[Any, ...]]:
-        try:
-            return read_graph(answer, self.given_names, self.result)
-        except Unreadable as error:
-            raise Wrong(self.name, *error.args) from None
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        graph, right = self.read(answer), self.right()
-        problem = unlike(graph, right, self.result)
-        spare = [name for name in graph if name not in reached(graph, self.result)]
-        if problem is None and not spare:
-            return self.explained()
-        if problem is None:
-            raise Wrong(self.name, f"{self.result} is not computed from {spare[0]}", UNUSED)
-        raise Wrong(self.name, problem, self._hint(graph))
-
-    def _hint(self, graph: Graph) -> str | None:
-        wrongs = [(known, self.wrong(known)) for known in self.mistakes]
-        for known, wrong in wrongs:
-            if wrong is not None and unlike(graph, wrong, self.result) is None:
-                return self.words(known)
-        if unlike(folded(graph, self.result), folded(self.right(), self.result), self.result) is None:
-            return ONE_NODE
-        for name, (op, *inputs) in graph.items():
-            if unlike({**graph, name: (op, *inputs[::-1])}, self.right(), self.result) is None:
-                return SWAPPED
-        return self.otherwise
-
-
-class OrderTask(ValueTask):
-    """An order of the nodes of a graph, as a list of names, in which every node comes after its inputs.
-
-    Every such order is right.
-    """
-
-    mistakes = common(
-        turned=("the other way round: what is computed first comes first", lambda self: self.right()[::-1]),
-        without_the_last=("the last one is missing", lambda self: self.right()[:-1]),
-    )
-    example = '["a", "b"]'
-
-    def graph(self) -> Graph:
-        """The graph whose nodes are to be put in order; its own order is a right one."""
-        raise NotImplementedError
-
-    def right(self) -> list[str]:
-        return list(self.graph())
-
-    def read(self, answer: Any) -> list[str]:
-        names = answer.split(",") if isinstance(answer, str) else answer
-        if isinstance(names, set):
-            raise Wrong(self.name, "braces, { }, keep no order", f"in brackets: {self.example}")
-        if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
-            raise Wrong(self.name, f"your answer {written(answer)} is not a list of names", f"like {self.example}")
-        return [each.strip() for each in names]
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        names = self.read(answer)
-        problem = disorder(names, self.graph())
-        if problem is None:
-            return self.explained()
-        hint = next((self.words(known) for known in self.mistakes if self.wrong(known) == names), self.otherwise)
-        raise Wrong(self.name, problem, hint)
 
 
 def disorder(names: Sequence[str], graph: Graph) -> str | None:

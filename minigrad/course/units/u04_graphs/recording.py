@@ -1,0 +1,338 @@
+"""Unit 04: a student's recorder and topological order, which run in the engine, and equal graphs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....core.node import Node
+from ....core.primitive import P
+from ....core.tensor import Tensor
+from ....ops.elementwise import tanh
+from ...compare import Difference, difference
+from ...feedback import Wrong, written
+from ...limits import TimeIsUp
+from ...orders import NodeOrder
+from ...programs import doubled, leaf
+from ...swapping import Operation
+from ...tasks import ROUNDS, FunctionTask, mistake
+from .about import UNIT
+from .network import train
+
+TENSORS = "an edge leads to a *node*, x.node. With tensors as edges, every value would stay in memory"
+EDGES = "a list of edges: x.node for a tensor x, and a number as it is"
+
+
+@UNIT.task
+class Emit(FunctionTask):
+    """`emit(op, inputs)` computes an operation, and returns its value and the edges of its node."""
+
+    name = "emit"
+    points = 0
+    minutes = 15
+    outcome = "record"
+    otherwise = f"two things, with a comma between them: op.compute(values), and {EDGES}"
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        a, b = leaf(2.0, 3.0), leaf(5.0, 7.0)
+        for name, *inputs in (
+            ("multiply", a, b), ("multiply", 2.0, a), ("multiply", a, a), ("subtract", a * b, 1.0), ("tanh", b),
+            ("subtract", b, a * b),
+        ):
+            yield Operation(P[name], {}, a.device), inputs
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        return super().check(_in_words(answer), rounds)
+
+    def wrong(self, known: Any) -> Any:
+        return _in_words(super().wrong(known))
+
+    def right(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        known = super()._hint(found)
+        if known == self.otherwise and any("the tensor" in words for _, _, words in found):
+            return TENSORS
+        return known
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        value, edges = _in_words(self.right)(*args)
+        if not isinstance(yours, tuple) or len(yours) != 2:
+            return difference(yours, (value, edges))
+        if not isinstance(yours[1], list):
+            return f"the second result, {written(yours[1])}, is not a list of edges"
+        if yours[1] == edges:
+            return difference(yours[0], value, "the value")
+        return Difference("the edges are wrong", ", ".join(edges), ", ".join(map(written, yours[1])) or "no edge")
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        op, inputs = args
+        called = _letters(inputs)
+        names = [called[x.node] if isinstance(x, Tensor) else written(x) for x in inputs]
+        return f"emit({op.name}, [{', '.join(names)}])"
+
+    @mistake("the value comes first, and the edges after it")
+    def swapped(self, op: Any, inputs: Any) -> Any:
+        return self.right(op, inputs)[::-1]
+
+    @mistake(TENSORS)
+    def tensors(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), inputs
+
+    @mistake("the edges are nodes, x.node. Values, x.data, are only for op.compute")
+    def values(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _values(inputs)
+
+    @mistake(
+        "one edge for each use: in a * a both inputs are a. A set keeps one of the two",
+        source="https://github.com/harvard-acc/smaug/pull/18",
+    )
+    def each_once(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), list(dict.fromkeys(_edges(inputs)))
+
+    @mistake("a number is an input too: it belongs among the edges as it is. In 2 * a, where else would the 2 be?")
+    def without_numbers(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), [x.node for x in inputs if isinstance(x, Tensor)]
+
+    @mistake("the edges are turned round: h - 1 is not 1 - h, so the inputs stay in their order")
+    def turned(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)[::-1]
+
+    @mistake("that is one edge only. Is the `return`, or the list, inside of the loop?")
+    def first_only(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)[:1]
+
+    @mistake("that is the last edge only: begin the list before the loop, and append in the loop")
+    def last_only(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)[-1:]
+
+    @mistake("that is the value. Return the edges too, after a comma")
+    def value_only(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs))
+
+    @mistake("those are the edges. Compute the value before them: op.compute(values)")
+    def edges_only(self, op: Any, inputs: Any) -> Any:
+        return _edges(inputs)
+
+    @mistake("a function gives back only the value after `return`: to compute or to print is not enough")
+    def nothing(self, op: Any, inputs: Any) -> Any:
+        return None
+
+    @mistake("the nodes themselves, not their names: two nodes can have the same name")
+    def names(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), [x.name if isinstance(x, Node) else x for x in _edges(inputs)]
+
+    @mistake("one step only: the node of the input itself, not the inputs of that node")
+    def too_far(self, op: Any, inputs: Any) -> Any:
+        found = [each for x in _edges(inputs) for each in (x.inputs if isinstance(x, Node) else [x])]
+        return op.compute(_values(inputs)), found
+
+
+def _in_words(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An `emit` whose nodes and tensors are words, which can be compared."""
+
+    def words(op: Any, inputs: Any) -> Any:
+        called = _letters(inputs)
+
+        def word(found: Any) -> Any:
+            if isinstance(found, tuple):
+                return tuple(map(word, found))
+            if isinstance(found, list | set | dict):
+                return [f"the value {written(each)}" if isinstance(each, np.ndarray) else word(each) for each in found]
+            if isinstance(found, Tensor):
+                return f"the tensor {called.get(found.node, '')}"
+            if isinstance(found, Node):
+                return f"the node of {called.get(found, found.name)}"
+            return found if np.ndim(found) else written(found) if isinstance(found, int | float) else found
+
+        return word(function(op, list(inputs)))
+
+    return words
+
+
+def _letters(inputs: Any) -> dict[Any, str]:
+    """Names for the nodes of the tensors among some inputs."""
+    return dict(zip(dict.fromkeys([x.node for x in inputs if isinstance(x, Tensor)]), "abc"))
+
+
+def _values(inputs: Any) -> list[Any]:
+    return [x.data if isinstance(x, Tensor) else x for x in inputs]
+
+
+def _edges(inputs: Any) -> list[Any]:
+    return [x.node if isinstance(x, Tensor) else x for x in inputs]
+
+
+@UNIT.task
+class TopologicalOrder(NodeOrder):
+    """`topological_order(result)` lists the node `result` and all nodes it was made from, each after its inputs."""
+
+    name = "topological_order"
+    points = 0
+    minutes = 15
+    outcome = "order"
+
+    def given(self) -> dict[str, Any]:
+        return {"train": train}
+
+
+@UNIT.task
+class SameGraph(FunctionTask):
+    """`same_graph(one, other)` returns whether two nodes have the same graph."""
+
+    name = "same_graph"
+    points = 0
+    minutes = 18
+    seconds: ClassVar[float] = 8.0
+    outcome = "equal"
+    otherwise = "go through both graphs at the same time, and write down which node corresponds to which"
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        self.texts: dict[Node, str] = {}
+        for one, other in PAIRS:
+            yield self._node(one), self._node(other)
+            if PROGRAMS[one] is not PROGRAMS[other]:
+                yield self._node(other), self._node(one)
+
+    def _node(self, text: str) -> Node:
+        node: Any = PROGRAMS[text](leaf(3.0), leaf(2.0)).node
+        self.texts[node] = text
+        return node
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        try:
+            super().check(answer, rounds)
+            one, other = doubled().node, doubled().node
+            many = "a = 0.5 * (a + a), 40 times, compared with itself"
+            try:
+                found = answer(one, other)
+            except TimeIsUp:
+                hint = (
+                    "it compares the same pair again and again: a is used twice, so its inputs are compared twice, "
+                    "their inputs four times ... Skip a pair that you have written down"
+                )
+                raise Wrong(self.name, f"{many}: it did not come to an end", hint) from None
+            if found is not True:
+                raise Wrong(self.name, f"{many}: it returned {written(found)}", self.otherwise)
+        except AttributeError as error:
+            if "'inputs'" not in str(error) and "'name'" not in str(error):
+                raise
+            hint = "an input can be a number, which has no name and no inputs: compare numbers with =="
+            raise Wrong(self.name, f"stopped with AttributeError: {error}", hint) from None
+        return "also for a graph with 2⁴⁰ paths."
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        if yours is None or not isinstance(yours, bool | np.bool_):
+            return f"it returned {written(yours)}, not True or False"
+        return super().judge(bool(yours), args)
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        if any(yours is None for _, yours, _ in found):
+            return "each way through the function ends in `return True` or `return False`"
+        return super()._hint(found)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        return f"same_graph({', '.join(f'the graph of {self.texts[node]}' for node in args)})"
+
+    def right(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, {})
+
+    @mistake("one dictionary is not enough: two nodes of the first graph may not correspond to one of the second")
+    def one_way(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, None)
+
+    @mistake("one dictionary is not enough: two nodes of the second graph may not correspond to one of the first")
+    def other_way(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, None, {})
+
+    @mistake("numbers are inputs too: x * 2 and x * 3 have different graphs")
+    def without_numbers(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, {}, numbers=False)
+
+    @mistake(
+        "these graphs differ in what is shared: the first has one node with two arrows, the second has two nodes. When "
+        "you meet a node again, it must correspond to the same node as before: keep a dictionary"
+    )
+    def trees(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, None, None)
+
+    @mistake("the order of the inputs counts: b - a is not a - b")
+    def any_order(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, None, None, swap=True)
+
+    @mistake("these are the same operations, but other arrows lead to them: compare the inputs of each pair of nodes")
+    def operations_only(self, one: Any, other: Any) -> bool:
+        return _names(one) == _names(other)
+
+    @mistake("these are as many nodes, but not the same ones")
+    def count_only(self, one: Any, other: Any) -> bool:
+        return len(_names(one)) == len(_names(other))
+
+    @mistake("only the last operation is compared: go on with its inputs, and with theirs")
+    def last_operation(self, one: Any, other: Any) -> bool:
+        return bool(one.name == other.name)
+
+    @mistake("it says False for all of them. Two runs make different nodes: compare their names and their inputs")
+    def itself(self, one: Any, other: Any) -> bool:
+        return one is other
+
+    @mistake("it says True for all of them. Where does it return False?")
+    def always(self, one: Any, other: Any) -> bool:
+        return True
+
+
+PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "h * h, with h = x * 2": lambda x, w: (lambda h: h * h)(x * 2),
+    "(x * 2) * (x * 2)": lambda x, w: (x * 2) * (x * 2),
+    "x * w": lambda x, w: x * w,
+    "x * x": lambda x, w: x * x,
+    "x + w": lambda x, w: x + w,
+    "x * 3": lambda x, w: x * 3,
+    "x * 2": lambda x, w: x * 2,
+    "(x * 2) - x": lambda x, w: (x * 2) - x,
+    "x - (x * 2)": lambda x, w: x - (x * 2),
+    "tanh(x * w)": lambda x, w: tanh(x * w),
+    "tanh(x + w)": lambda x, w: tanh(x + w),
+    "a * b, with a = x * 2, b = w + 1": lambda x, w: (lambda a, b: a * b)(x * 2, w + 1),
+    "a * b, with b = w + 1, a = x * 2": lambda x, w: (lambda b, a: a * b)(w + 1, x * 2),
+    "a * b, with a = x * 2, b = x + 1": lambda x, w: (lambda a, b: a * b)(x * 2, x + 1),
+}
+PAIRS = (
+    ("h * h, with h = x * 2", "(x * 2) * (x * 2)"), ("x * w", "x * x"), ("x * w", "x * w"),
+    ("h * h, with h = x * 2", "h * h, with h = x * 2"), ("(x * 2) - x", "x - (x * 2)"), ("x * 2", "x * 3"),
+    ("x * w", "x + w"), ("tanh(x * w)", "tanh(x + w)"),
+    ("a * b, with a = x * 2, b = w + 1", "a * b, with b = w + 1, a = x * 2"),
+    ("a * b, with a = x * 2, b = w + 1", "a * b, with a = x * 2, b = x + 1"),
+)
+
+
+def _alike(
+    one: Any, other: Any, there: dict[Any, Any] | None, back: dict[Any, Any] | None, numbers: bool = True,
+    swap: bool = False,
+) -> bool:
+    """Whether two graphs are the same; without a dictionary, it is not looked at what is shared in this direction."""
+    if not (isinstance(one, Node) and isinstance(other, Node)):
+        return not isinstance(one, Node) and not isinstance(other, Node) and (not numbers or one == other)
+    if there is not None and back is not None and one in there:
+        return there[one] is other
+    for pairs, first, second in ((there, one, other), (back, other, one)):
+        if pairs is not None and pairs.setdefault(first, second) is not second:
+            return False
+    if one.name != other.name or len(one.inputs) != len(other.inputs):
+        return False
+    orders = (other.inputs, other.inputs[::-1]) if swap else (other.inputs,)
+    return any(all(_alike(*pair, there, back, numbers, swap) for pair in zip(one.inputs, each)) for each in orders)
+
+
+def _names(node: Node) -> list[str]:
+    """The operations of a graph, sorted."""
+    found, stack = {node}, [node]
+    while stack:
+        new = {each for each in stack.pop().inputs if isinstance(each, Node)} - found
+        found |= new
+        stack += new
+    return sorted(each.name for each in found)
