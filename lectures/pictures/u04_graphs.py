@@ -221,6 +221,19 @@ def holds() -> Sketch:
     return sketch
 
 
+def card() -> Sketch:
+    """The node of w * x, filled in."""
+    sketch = Sketch(800, 150)
+    sketch.rect(300, 8, 300, 134, "there-fill", "there", thick=2, round=8)
+    for i, (name, value) in enumerate((("op", "multiply"), ("inputs", "1, 2"), ("serial", "3"), ("shape", "()"))):
+        sketch.label(400, 30 + 30 * i, name, anchor="end", fill="quiet")
+        sketch.label(420, 30 + 30 * i, value, anchor="start", bold=True)
+    node = Box(450, 75, 300, 134)
+    for y, name in ((40, "w  1"), (110, "x  2")):
+        sketch.arrow(sketch.box(110, y, name, "leaf", width=110), node)
+    return sketch
+
+
 # ---- equal graphs ----------------------------------------------------------------------------------------------------
 
 SPELLINGS = (

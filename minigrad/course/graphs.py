@@ -182,7 +182,8 @@ def disorder(names: Sequence[str], graph: Graph) -> str | None:
     at = {name: i for i, name in enumerate(names)}
     for name in names:
         if name not in graph:
-            return f"there is no operation {name}"
+            given = any(name in node[1:] for node in graph.values())
+            return f"{name} is given: no operation makes it" if given else f"there is no operation {name}"
         if names.count(name) > 1:
             return f"{name} is in the list more than once"
     for name in graph:

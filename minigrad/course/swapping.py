@@ -165,7 +165,12 @@ def node_order(function: Callable[[Node], list[Node]]) -> Iterator[Swapped]:
 
     def ordered(roots: Any) -> list[Node]:
         swapped.calls += 1
-        return list(dict.fromkeys(node for root in roots for node in function(root)))
+        with overriding(topological_order, unwrap(topological_order)):  # the function may call the engine's own
+            found = [function(root) for root in roots]
+        for each in found:
+            if not isinstance(each, list | tuple) or not all(isinstance(node, Node) for node in each):
+                raise Misused(swapped.name, f"returned {written(each)}", "return a list of nodes")
+        return list(dict.fromkeys(node for each in found for node in each))
 
     with overriding(topological_order, ordered):
         yield swapped

@@ -14,7 +14,7 @@ from ....viz.flipbook import Flipbook, Knob, Page
 from ....viz.naming import names_in_code
 from ....viz.numbers import short
 from ...boards import Board, board_text, evaluated
-from ...feedback import Wrong, written
+from ...feedback import Misused, written
 from ...graph_tasks import OrderTask
 from ...graphs import Graph, disorder, graph_of, reached
 from ...tasks import Prediction, mistake
@@ -30,12 +30,12 @@ class Choice(Prediction):
     def read(self, answer: Any) -> list[str]:
         chosen = answer.replace(" and ", ",").split(",") if isinstance(answer, str) else answer
         if not isinstance(chosen, list | tuple | set) or not all(isinstance(each, str) for each in chosen):
-            raise Wrong(self.name, f"your answer {written(answer)} is not a list of texts", f"like {self.example}")
+            raise Misused(self.name, f"your answer {written(answer)} is not a list of texts", f"like {self.example}")
         found = {each.strip(" .").lower() for each in chosen} - {"none", "nothing", ""}
         strange = sorted(found - {each.lower() for each in self.among})
         if strange:
             hint = f"some of {', '.join(self.among)}; [] for none"
-            raise Wrong(self.name, f"{strange[0]!r} is not one of them", hint)
+            raise Misused(self.name, f"{strange[0]!r} is not one of them", hint)
         return [each for each in self.among if each.lower() in found]
 
 

@@ -13,7 +13,7 @@ from ....core.primitive import P
 from ....core.tensor import Tensor
 from ....ops.elementwise import tanh
 from ...compare import Difference, difference
-from ...feedback import Wrong, written
+from ...feedback import Wrong, place, written
 from ...limits import TimeIsUp
 from ...orders import NodeOrder
 from ...programs import doubled, leaf
@@ -23,6 +23,13 @@ from .about import UNIT
 from .network import train
 
 TENSORS = "an edge leads to a *node*, x.node. With tensors as edges, every value would stay in memory"
+NEITHER = "a number has no data and no node: x.data if isinstance(x, mg.Tensor) else x"
+COMPUTE = "op.compute(values) computes the operation: it takes one list of values"
+ADVICE = {  # a part of an error -> the hint
+    "'float' object has no attribute": NEITHER, "'int' object has no attribute": NEITHER,
+    "Operation.compute() takes": COMPUTE, "'Operation' object": COMPUTE, "'Operation' has no": COMPUTE,
+    "'Tensor' object has no attribute": "a tensor x has a value, x.data, and a node, x.node",
+}
 EDGES = "a list of edges: x.node for a tensor x, and a number as it is"
 
 
@@ -45,7 +52,14 @@ class Emit(FunctionTask):
             yield Operation(P[name], {}, a.device), inputs
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        return super().check(_in_words(answer), rounds)
+        try:
+            return super().check(_in_words(answer), rounds)
+        except (AttributeError, TypeError) as error:
+            hint = next((words for part, words in ADVICE.items() if part in str(error)), None)
+            if hint is None:
+                raise
+            what = f"stopped with {type(error).__name__}: {error}"
+            raise Wrong(self.name, "\n".join([what, *place(error)]), hint) from None
 
     def wrong(self, known: Any) -> Any:
         return _in_words(super().wrong(known))
@@ -57,6 +71,10 @@ class Emit(FunctionTask):
         known = super()._hint(found)
         if known == self.otherwise and any("the tensor" in words for _, _, words in found):
             return TENSORS
+        if known == self.otherwise and all("edges are wrong" in words for _, _, words in found):
+            rights = [_in_words(self.right)(*args)[1] for args, _, _ in found]
+            if all(set(yours[1]) == set(right) for (_, yours, _), right in zip(found, rights)):
+                return "a set has no order, and keeps one of two equal edges: make a list"
         return known
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
@@ -65,7 +83,7 @@ class Emit(FunctionTask):
             return difference(yours, (value, edges))
         if not isinstance(yours[1], list):
             return f"the second result, {written(yours[1])}, is not a list of edges"
-        if yours[1] == edges:
+        if list(map(str, yours[1])) == edges:
             return difference(yours[0], value, "the value")
         return Difference("the edges are wrong", ", ".join(edges), ", ".join(map(written, yours[1])) or "no edge")
 
@@ -139,17 +157,18 @@ def _in_words(function: Callable[..., Any]) -> Callable[..., Any]:
         called = _letters(inputs)
 
         def word(found: Any) -> Any:
-            if isinstance(found, tuple):
-                return tuple(map(word, found))
-            if isinstance(found, list | set | dict):
-                return [f"the value {written(each)}" if isinstance(each, np.ndarray) else word(each) for each in found]
+            if isinstance(found, tuple | list | set | dict):
+                return tuple(map(word, found)) if isinstance(found, tuple) else list(map(word, found))
             if isinstance(found, Tensor):
                 return f"the tensor {called.get(found.node, '')}"
             if isinstance(found, Node):
                 return f"the node of {called.get(found, found.name)}"
-            return found if np.ndim(found) else written(found) if isinstance(found, int | float) else found
+            return written(found) if isinstance(found, int | float) else found
 
-        return word(function(op, list(inputs)))
+        found = word(function(op, list(inputs)))
+        if not isinstance(found, list | tuple) or len(found) != 2:
+            return found
+        return found[0], list(found[1]) if isinstance(found[1], tuple) else found[1]
 
     return words
 
@@ -324,8 +343,13 @@ def _alike(
             return False
     if one.name != other.name or len(one.inputs) != len(other.inputs):
         return False
-    orders = (other.inputs, other.inputs[::-1]) if swap else (other.inputs,)
-    return any(all(_alike(*pair, there, back, numbers, swap) for pair in zip(one.inputs, each)) for each in orders)
+    for others in (other.inputs, other.inputs[::-1])[: 2 if swap else 1]:
+        for pair in zip(one.inputs, others):
+            if not _alike(*pair, there, back, numbers, swap):
+                break
+        else:
+            return True
+    return False
 
 
 def _names(node: Node) -> list[str]:
