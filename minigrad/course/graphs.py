@@ -22,7 +22,7 @@ OPERATIONS = {
 }
 FORM = '{"a": ("multiply", "x", 2), "y": ("add", "a", "x")}: for each node its operation and its inputs, in order'
 ITSELF = (
-    "a value cannot be computed from itself. When a program uses a name again, it makes a *new* value: give the second "
+    "a value cannot be computed from itself. When a program uses a name again, it makes a new value: give the second "
     "node another name"
 )
 
@@ -165,7 +165,7 @@ def _check_input(name: str, each: Any, known: set[str]) -> None:
         try:
             float(each)
         except ValueError:
-            wrong = "a node is *one* operation: an expression needs a node for each operation, with a name of its own"
+            wrong = "a node is one operation: an expression needs a node for each operation, with a name of its own"
             hint = "is it spelled as in the dictionary?" if each.strip().isidentifier() else wrong
             raise Unreadable(f"{name}: there is no node {each}", hint) from None
         raise Unreadable(f"{name}: {each!r} is a text", "numbers without quotation marks")

@@ -161,8 +161,8 @@ class NodeOrder(WalkTask):
         return self.right(result)[::-1]
 
     @mistake(
-        "a node is listed when it is first met, before the inputs that it waits for. List a node when all of *its "
-        "inputs* are listed",
+        "a node is listed when it is first met, before the inputs that it waits for. List a node when all of its "
+        "inputs are listed",
         source=f"{MICROGRAD}/issues/96",
     )
     def when_first_met(self, result: Node) -> list[Node]:

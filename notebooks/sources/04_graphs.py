@@ -58,8 +58,8 @@ in_the_graph = ...
 course.check("in_the_graph")
 
 # %% [markdown]
-# Each operation that ran is a **node**. An **edge**, drawn as an arrow, leads from a value to each operation that uses it: this is the **data flow**. Do not
-# draw the graph yet. **How many operations does it have?**
+# In a graph, an operation is a **node**, and so is a value that is given, such as x. An **edge**, drawn as an arrow, leads from a node to each operation that
+# uses its value: this is the **data flow**. Do not draw the graph yet. **How many operations does it have?**
 
 # %% name="nodes" tags=["question"]
 nodes = ...
@@ -67,8 +67,8 @@ nodes = ...
 course.check("nodes")
 
 # %% name="picture" jupyter={"outputs_hidden": true}
-y = program(mg.asarray(2.0, requires_grad=True))
-mg.viz.graph(y)
+x = mg.asarray(2.0, requires_grad=True)
+mg.viz.graph(program(x), names={"x": x, "w": w})
 
 # %% [markdown]
 # Click a box of the picture: it shows the line that made the node. One line, `return w * h`, made two nodes.
@@ -195,11 +195,10 @@ course.check("same")
 
 # %% name="listings" jupyter={"outputs_hidden": true}
 for name, function in programs.items():
-    print(f"{name}:")
-    print(course.task("same").listing(function, x=2.0, w=3.0, b=1.0))
+    print(f"{name}:", course.task("same").listing(function, x=2.0, w=3.0, b=1.0))
 
 # %% [markdown]
-# Three spellings of a program, A, B and E, leave one graph. In C the same mathematics leaves another one: the value is *computed* twice, so it *is* there
+# In these lists, v1, v2 and v3 are the values, in the order in which they are computed. Three spellings of a program, A, B and E, leave one graph. In C the same mathematics leaves another one: the value is *computed* twice, so it *is* there
 # twice. A compiler may find out that both are equal (unit 11). Equal numbers are not enough for that: one framework
 # [took two parameters with equal values for one](https://github.com/tinygrad/tinygrad/issues/9597), and doubled their gradients.
 #

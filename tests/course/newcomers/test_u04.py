@@ -7,7 +7,6 @@ import pytest
 import minigrad as mg
 from minigrad import course
 from minigrad.core.node import topological_order
-from minigrad.course.feedback import Misused
 from minigrad.course.unit import units
 from tests.course.running import said_to
 
@@ -32,7 +31,7 @@ GRAPHS = {
         f'{{{A1}, {H1}, {A2}, {H2}, "s": ("multiply", "d", 5), "y": ("subtract", "d", 4)}}', "no arrow leads"),
     "with h = x": (f'{{"h": ("x",), {A1}, {H1}, {A2}, {H2}, "y": ("subtract", "d", 4)}}', "no arrow leads"),
     "with leaves": (f'{{"x": -3.0, "w": 2.0, {A1}, {H1}, {A2}, {H2}, "y": ("subtract", "d", 4)}}', "x is given"),
-    "an expression": ('{"a": ("add", "w * x", "x"), "y": ("subtract", "a", 4)}', "*one* operation"),
+    "an expression": ('{"a": ("add", "w * x", "x"), "y": ("subtract", "a", 4)}', "one operation:"),
     "a number as text": (f'{{{A1}, {H1}, {A2}, {H2}, "y": ("subtract", "d", "4")}}', "numbers without quotation marks"),
     "swapped in one place": (f'{{{A1}, {H1}, {A2}, {H2}, "y": ("subtract", 4, "d")}}', "the inputs are swapped"),
     "the result by another name": (f'{{{A1}, {H1}, {A2}, {H2}, "h": ("subtract", "d", 4)}}', "is called y"),
@@ -165,7 +164,7 @@ def test_feedback_on_equal_graphs(which):
         ('same = "B, C, D, E"', "x on the left"),
         ("graphs = 2", "✓"),
         ("graphs = 3", "0 is not greater than 0"),
-        ("kept_nodes = 3", "names* h, loss and total move on"),
+        ("kept_nodes = 3", "names h, loss and total move on"),
         ("kept_nodes = 300", "✓"),
         ('an_order = ["b", "d", "a", "c", "y"]', "✓"),
         ('an_order = "a, b, c, d, y"', "✓"),
@@ -181,7 +180,7 @@ def test_feedback_on_equal_graphs(which):
         ('moved = ("b", 2, "a")', "inputs count from 0"),
         ('moved = ("c", 0, "a")', "so has the picture"),
         ('moved = ("b", 0, "w")', "What does the program have in the line of b?"),
-        ('moved = ("x", 0, "a")', "box where the arrow *ends*"),
+        ('moved = ("x", 0, "a")', "box where the arrow ends"),
         ('moved = ("a", 0, "b")', "the other way round"),
         ("moved = 3", "has another form"),
     ],
@@ -211,11 +210,6 @@ def emit(op, inputs):
     return op.compute(values), [x.node if isinstance(x, mg.Tensor) else x for x in inputs]
 
 
-def turned(op, inputs):
-    value, edges = emit(op, inputs)
-    return value, edges[::-1]
-
-
 def test_a_gpt_learns_with_the_students_recorder_and_order():
     task = UNIT.tasks["topological_order"]("")
     train, order = task.given()["train"], task.right
@@ -232,36 +226,3 @@ def test_a_gpt_does_not_learn_in_a_wrong_order():
     with course.node_order(lambda result: topological_order.__wrapped__([result])[::-1]):
         losses = task.given()["train"](steps=12).losses
     assert losses[-1] > losses[0] - 0.2
-
-
-def test_edges_that_are_turned_change_gradients_and_not_values():
-    def gradient(function):
-        with course.emitter(function):
-            x, w = mg.asarray(3.0, requires_grad=True), mg.asarray(5.0, requires_grad=True)
-            y = x - w
-            y.backward()
-        return y.item(), x.grad.item(), w.grad.item()
-
-    assert gradient(emit) == (-2, 1, -1) and gradient(turned) == (-2, -1, 1)
-
-
-@pytest.mark.parametrize("function", [lambda result: None, lambda result: [result.name]])
-def test_an_order_that_is_not_a_list_of_nodes_is_refused(function):
-    x = mg.asarray(3.0, requires_grad=True)
-    with pytest.raises(Misused, match="return a list of nodes"), course.node_order(function):
-        (x * x).backward()
-
-
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (lambda op, inputs: op.compute([2.0, 3.0]), "return value, edges"),
-        (lambda op, inputs: (op.compute([2.0, 3.0]), []), "has 2 inputs, and its node got"),
-        (lambda op, inputs: (op.compute([2.0, 3.0]), inputs), "the node of a tensor, or a number"),
-        (lambda op, inputs: (op.compute(inputs), []), "the value of a tensor x is x.data"),
-    ],
-)
-def test_an_emit_that_returns_something_else_is_refused(function, words):
-    x = mg.asarray(3.0, requires_grad=True)
-    with pytest.raises(Misused, match=words), course.emitter(function):
-        _ = x * x

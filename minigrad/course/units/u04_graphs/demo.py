@@ -222,7 +222,8 @@ def listing(program: Callable[..., Tensor], **values: float) -> str:
     graph = graph_of(node, {each.node: name for name, each in leaves.items() if each.node} | {node: "y"})
     order = [name for name in reached(graph, "y") if name in graph]
     called = {name: f"v{i}" for i, name in enumerate(order, 1)} | {"y": "y"}
-    return board_text({called[name]: tuple([called.get(each, each) for each in graph[name]]) for name in order})
+    lines = board_text({called[name]: tuple([called.get(each, each) for each in graph[name]]) for name in order})
+    return lines.replace("\n", "; ")
 
 
 @UNIT.task
@@ -275,7 +276,7 @@ class KeptNodes(Prediction):
     def explained(self) -> str:
         return "all of them: each sum has the sum before it as an input, and the loss of its round."
 
-    @mistake("the *names* h, loss and total move on. The nodes stay: the newest sum has the sum before it as an input")
+    @mistake("the names h, loss and total move on. The nodes stay: the newest sum has the sum before it as an input")
     def last_round(self) -> int:
         return 3
 

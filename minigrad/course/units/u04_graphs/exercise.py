@@ -161,7 +161,7 @@ class Moved(ValueTask):
             raise Wrong(self.name, f"your answer {written(answer)} has another form", f"like {self.example}")
         target, slot, source = parts
         if target not in self.graph:
-            raise Wrong(self.name, f"no arrow ends at {target!r}", "the first part is the box where the arrow *ends*")
+            raise Wrong(self.name, f"no arrow ends at {target!r}", "the first part is the box where the arrow ends")
         if isinstance(slot, bool) or slot not in (0, 1):
             raise Wrong(self.name, f"{target} has no input {written(slot)}", "inputs count from 0: the left one is 0")
         if source not in (*self.graph, *self.values):

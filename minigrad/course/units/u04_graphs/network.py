@@ -10,7 +10,7 @@ import numpy as np
 
 from .... import nn, optim
 from .... import random as seeds
-from ....core.mode import no_grad
+from ....core.mode import no_grad, scope
 from ....core.node import Node
 from ....core.tensor import Tensor
 from ....data import names
@@ -44,12 +44,13 @@ class GPT(nn.Module):
 
 @dataclass(frozen=True, repr=False)
 class Learned:
-    """A training: the loss of each step, names that the network made up before and after, and the last loss."""
+    """A training: losses, names that the model made up before and after, the model, and the last loss."""
 
     author: str
     losses: list[float]
     before: list[str]
     after: list[str]
+    model: nn.Module
     last: Tensor
     nodes: list[Node]  # the results of all steps, for `same_graph`
 
@@ -59,7 +60,7 @@ class Learned:
     @cached_property
     def graph(self) -> Any:
         """The picture of the graph of the last step."""
-        return graph(self.last)
+        return graph(self.last, names=self.model, budget=25)
 
     @cached_property
     def picture(self) -> Flipbook:
@@ -88,13 +89,14 @@ def train(steps: int = 100) -> Learned:
     for _ in range(steps):
         batch = text[draw.integers(0, len(text), BATCH)]
         scores = model(asarray(batch[:, :-1]))
-        loss = cross_entropy(scores.reshape(-1, len(LETTERS)), asarray(batch[:, 1:].reshape(-1)))
+        with scope("loss"):
+            loss = cross_entropy(scores.reshape(-1, len(LETTERS)), asarray(batch[:, 1:].reshape(-1)))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(float(loss.item()))
         nodes.append(loss.node)
-    return Learned(SESSION.author, losses, before, _made_up(model), loss, nodes)
+    return Learned(SESSION.author, losses, before, _made_up(model), model, loss, nodes)
 
 
 def _numbers(name: str) -> list[int]:

@@ -22,7 +22,7 @@ from ...tasks import ROUNDS, FunctionTask, mistake
 from .about import UNIT
 from .network import train
 
-TENSORS = "an edge leads to a *node*, x.node. With tensors as edges, every value would stay in memory"
+TENSORS = "an edge leads to a node, x.node. With tensors as edges, every value would stay in memory"
 NEITHER = "a number has no data and no node: x.data if isinstance(x, mg.Tensor) else x"
 COMPUTE = "op.compute(values) computes the operation: it takes one list of values"
 ADVICE = {  # a part of an error -> the hint
