@@ -1,4 +1,4 @@
-"""Views of small graphs: drawn from a dictionary, to compute in any order, and with an arrow to move."""
+"""Views of small graphs: drawn, computed in any order, with an arrow to move, and of many runs of a program."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
+from ..core.mode import record
+from ..core.node import topological_order
+from ..core.tensor import Tensor
+from ..ops.creation import asarray
 from ..viz.drawing import Drawing
 from ..viz.flipbook import Flipbook, Knob, Page
 from ..viz.layout import arrange
-from ..viz.naming import SIGNS
+from ..viz.naming import SIGNS, names_in_code
 from ..viz.numbers import short
 from ..viz.svg import path_of, text_width
-from .graphs import Graph, reached, sources_of
+from .graphs import Graph, graph_of, reached, sources_of
 
 NAME, SMALL, HIGH, APART = 15.0, 13.0, 56.0, 48.0
 LOOKS = {  # border, fill, text
@@ -216,3 +220,38 @@ def with_arrow(graph: Graph, arrow: Arrow, source: str) -> dict[str, tuple[Any, 
     node = list(graph[arrow.target])
     node[1 + arrow.slot] = source
     return {**graph, arrow.target: tuple(node)}
+
+
+def listing(program: Callable[..., Tensor], **values: float) -> str:
+    """The operations of a program, with values called by their numbers: equal graphs have equal listings."""
+    leaves = {name: asarray(value, requires_grad=True) for name, value in values.items()}
+    with record():
+        node: Any = program(*leaves.values()).node
+    graph = graph_of(node, {each.node: name for name, each in leaves.items() if each.node} | {node: "y"})
+    order = [name for name in reached(graph, "y") if name in graph]
+    called = {name: f"v{i}" for i, name in enumerate(order, 1)} | {"y": "y"}
+    lines = board_text({called[name]: tuple([called.get(each, each) for each in graph[name]]) for name in order})
+    return lines.replace("\n", "; ")
+
+
+def runs(function: Callable[[Tensor], Tensor], values: Sequence[float]) -> Flipbook:
+    """The graphs that a function of one number leaves, one run for each value of x."""
+    pages = []
+    for value in values:
+        with record():
+            result = function(asarray(float(value), requires_grad=True))
+        graph, result_name = _named(result)
+        shown = {name: short(found) for name, found in evaluated(graph, {"x": value}, result_name).items()}
+        said = f"x = {short(value)}: {len(graph)} operations, y = {short(float(result.item()))}."
+        pages.append([Page(Board(graph, result_name).drawing(shown, {}), said)])
+    knob = Knob("x", tuple(map(short, values)), len(values) - 1)
+    words = "\n".join(page.say for (page,) in pages)
+    return Flipbook("one program, one graph for each run", pages, (knob,), words=words)
+
+
+def _named(result: Tensor) -> tuple[dict[str, tuple[Any, ...]], str]:
+    """The graph of a tensor, with the names of the code, and the name of its result."""
+    node: Any = result.node
+    order = topological_order([node])
+    names = names_in_code(order) | {each: "x" for each in order if each.op is None} | {node: "y"}
+    return graph_of(node, names), "y"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any, ClassVar
 
 from .boards import act_out, draw
@@ -22,6 +23,12 @@ def _without_numbers(graph: Graph) -> dict[str, tuple[Any, ...]]:
 
 def _swapped(graph: Graph) -> dict[str, tuple[Any, ...]]:
     return {name: (op, *inputs[::-1]) for name, (op, *inputs) in graph.items()}
+
+
+def _partly_swapped(graph: dict[str, tuple[Any, ...]]) -> Iterator[Graph]:
+    """The graph with the inputs of some of its nodes swapped, in every combination."""
+    for turns in product((1, -1), repeat=min(len(graph), 8)):
+        yield graph | {name: (graph[name][0], *graph[name][1:][::turn]) for name, turn in zip(graph, turns)}
 
 
 def _used_once(graph: Graph) -> dict[str, tuple[Any, ...]]:
@@ -44,6 +51,7 @@ class GraphTask(ValueTask):
 
     result: ClassVar[str] = "y"
     given_names: ClassVar[tuple[str, ...]] = ("x",)
+    operations: ClassVar[tuple[str, ...]] = ()  # that the answer may use; empty: any
     example = FORM.partition("}:")[0] + "}"
     otherwise = "go through the program line by line, as Python does: which operation runs next, and on which values?"
     mistakes = common(
@@ -59,9 +67,14 @@ class GraphTask(ValueTask):
 
     def read(self, answer: Any) -> dict[str, tuple[Any, ...]]:
         try:
-            return read_graph(answer, self.given_names, self.result)
+            graph = read_graph(answer, self.given_names, self.result)
         except Unreadable as error:
             raise Wrong(self.name, *error.args) from None
+        for name, (op, *_) in graph.items():
+            if self.operations and op not in self.operations:
+                hint = f"one of {', '.join(self.operations)}. A function of the program is not one: what runs inside?"
+                raise Wrong(self.name, f"{name}: {op} is not an operation", hint)
+        return graph
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         graph, right = self.read(answer), self.right()
@@ -73,16 +86,15 @@ class GraphTask(ValueTask):
             raise Wrong(self.name, f"{self.result} is not computed from {spare[0]}", UNUSED)
         raise Wrong(self.name, problem, self._hint(graph))
 
-    def _hint(self, graph: Graph) -> str | None:
+    def _hint(self, graph: dict[str, tuple[Any, ...]]) -> str | None:
         wrongs = [(known, self.wrong(known)) for known in self.mistakes]
         for known, wrong in wrongs:
             if wrong is not None and unlike(graph, wrong, self.result) is None:
                 return self.words(known)
         if unlike(folded(graph, self.result), folded(self.right(), self.result), self.result) is None:
             return ONE_NODE
-        for name, (op, *inputs) in graph.items():
-            if unlike({**graph, name: (op, *inputs[::-1])}, self.right(), self.result) is None:
-                return SWAPPED
+        if any(unlike(each, self.right(), self.result) is None for each in _partly_swapped(graph)):
+            return SWAPPED
         return self.otherwise
 
 

@@ -145,6 +145,8 @@ def read_graph(answer: Any, given: Iterable[str], result: str) -> dict[str, tupl
             raise Unreadable(f"{name} is given: no operation makes it", "list the nodes that an operation makes")
         if not isinstance(node, tuple | list) or not node or not isinstance(node[0], str):
             raise Unreadable(f"{name}: {written(node)} is not an operation with its inputs", FORM)
+        if len(node) == 1 and node[0] in known:
+            raise Unreadable(f"{name} is another name for {node[0]}", f"a name is not a node: use {node[0]} itself")
         op = node[0].strip().removeprefix("mg.").lower()
         for each in node[1:]:
             _check_input(name, each, known)

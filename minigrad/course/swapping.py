@@ -72,16 +72,19 @@ def swap(original: Any, replacement: Any) -> overriding:
 class Operation:
     """An operation as a student's `emit` gets it: its name, and `compute(values)`, which runs its kernel."""
 
-    def __init__(self, op: Primitive, attrs: Attrs, device: Any) -> None:
-        self.name, self._rest = op.name, (op, attrs, device)
+    def __init__(self, op: Primitive, inputs: int, attrs: Attrs, device: Any) -> None:
+        self.name, self._inputs, self._rest = op.name, inputs, (op, attrs, device)
 
     def compute(self, values: Sequence[Any]) -> Any:
         """The value of the result, from the values of the inputs."""
         op, attrs, device = self._rest
         for value in values:
             if isinstance(value, Tensor | Node):
-                kind = type(value).__name__.lower()
+                kind = "tensor" if isinstance(value, Tensor) else "node"
                 raise Misused(self.name, f"compute got a {kind}, not a value", "the value of a tensor x is x.data")
+        if len(values) != self._inputs:
+            got = f"compute got {counted(len(values), 'value')}, and {self.name} has {counted(self._inputs, 'input')}"
+            raise Misused(self.name, got, "one value for each input; a number is its own value")
         return EAGER.compute(op, list(values), attrs, device)
 
     def __repr__(self) -> str:
@@ -104,7 +107,7 @@ class Emitting(Eager):
         for x in inputs:
             if isinstance(x, Tensor) and x.node is None:
                 constant(x)
-        data, edges = self._emitted(Operation(op, attrs, device), list(inputs))
+        data, edges = self._emitted(Operation(op, len(inputs), attrs, device), list(inputs))
         if isinstance(data, tuple):
             return several(op, edges, values, mask, attrs, data, device)
         out = wrap(device.asarray(data), device)

@@ -29,7 +29,7 @@ GRAPHS = {
     "the other branch": (f'{{{A1}, {H1}, {A2}, {H2}, "y": ("multiply", "d", "d")}}', "which of the two branches"),
     "with spare": (
         f'{{{A1}, {H1}, {A2}, {H2}, "s": ("multiply", "d", 5), "y": ("subtract", "d", 4)}}', "no arrow leads"),
-    "with h = x": (f'{{"h": ("x",), {A1}, {H1}, {A2}, {H2}, "y": ("subtract", "d", 4)}}', "no arrow leads"),
+    "with h = x": (f'{{"h": ("x",), {A1}, {H1}, {A2}, {H2}, "y": ("subtract", "d", 4)}}', "a name is not a node"),
     "with leaves": (f'{{"x": -3.0, "w": 2.0, {A1}, {H1}, {A2}, {H2}, "y": ("subtract", "d", 4)}}', "x is given"),
     "an expression": ('{"a": ("add", "w * x", "x"), "y": ("subtract", "a", 4)}', "one operation:"),
     "a number as text": (f'{{{A1}, {H1}, {A2}, {H2}, "y": ("subtract", "d", "4")}}', "numbers without quotation marks"),
@@ -43,7 +43,12 @@ GRAPHS = {
         f'{{{A1}, {H1}, "c": ("multiply", "w", "x"), {H2}, "y": ("subtract", "d", 4)}}', "begins with the h"),
     "h before it moves on": (
         f'{{{A1}, {H1}, {A2}, "d": ("add", "c", "b"), "y": ("subtract", "d", 4)}}', "is not assigned again"),
-    "a call": (f'{{{A1}, {H1}, {A2}, {H2}, "y": ("scaled", "d", 4)}}', "which operation runs next"),
+    "a function as an operation": (
+        '{"a": ("scaled", "x"), "b": ("add", "a", "x"), "y": ("subtract", "b", 4)}', "what runs inside"),
+    "all products turned": (
+        '{"a": ("multiply", "x", "w"), "b": ("add", "a", "x"), "c": ("multiply", "b", "w"), "d": ("add", "c", "x"), '
+        '"y": ("subtract", "d", 4)}', "the inputs are swapped"),
+    "an operation that is not there": (f'{{{A1}, {H1}, {A2}, {H2}, "y": ("minus one", "d")}}', "is not an operation"),
 }
 
 
@@ -70,6 +75,17 @@ EMITS = {
     "calls op": ("return op(*inputs), [x.node for x in inputs]", "op.compute(values)"),
     "no edges": ("return op.compute([getattr(x, 'data', x) for x in inputs]), []", "the edges are wrong"),
     "prints": ("print(op.compute([getattr(x, 'data', x) for x in inputs]))", "after `return`"),
+    "only the tensors": (
+        "t = [x for x in inputs if isinstance(x, mg.Tensor)]\n    return op.compute([x.data for x in t]), "
+        "[x.node for x in t]", "a number is its own value"),
+    "a tensor as the value": (
+        "return mg.asarray(op.compute([getattr(x, 'data', x) for x in inputs])), "
+        "[getattr(x, 'node', x) for x in inputs]", "return the value itself"),
+    "does not compute": (
+        "return [getattr(x, 'data', x) for x in inputs], [getattr(x, 'node', x) for x in inputs]", "computes the"),
+    "computes with nodes": ("return op.compute([getattr(x, 'node', x) for x in inputs]), []", "compute got a node"),
+    "numbers of tensors": ("return op.compute([float(x) for x in inputs]), []", "an array of any size"),
+    "by item": ("return op.compute([x.item() for x in inputs]), []", "an array of any size"),
     "as PyTorch": ("return op.compute([x.grad_fn for x in inputs]), inputs", "x.data"),
 }
 
@@ -135,6 +151,17 @@ SAME = {
     "by names": ("return one.name == other.name", "go on with its inputs"),
     "without numbers": ("return one.name == other.name and all(map(same_graph, one.inputs, other.inputs))", "a number"),
     "nothing returned": ("if one.name != other.name: return False", "return True"),
+    "one dictionary": (
+        "m = {}\n    def go(a, b):\n        if not isinstance(a, Node): return a == b\n"
+        "        if a in m: return m[a] is b\n        m[a] = b\n        return a.name == b.name and "
+        "len(a.inputs) == len(b.inputs) and all(map(go, a.inputs, b.inputs))\n    return go(one, other)",
+        "for each direction"),
+    "numbered by serial": (
+        "def listed(n):\n        found, todo = {n}, [n]\n        while todo:\n"
+        "            for i in inputs_of(todo.pop()):\n                if i not in found: found.add(i); todo.append(i)\n"
+        "        order = sorted(found, key=lambda n: n.serial)\n        at = {n: i for i, n in enumerate(order)}\n"
+        "        return [(n.name, [at.get(i, i) for i in n.inputs]) for n in order]\n"
+        "    return listed(one) == listed(other)", "in another order perhaps"),
     "in text": ("return str(one) == str(other)", "go on with its inputs"),
 }
 

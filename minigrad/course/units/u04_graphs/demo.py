@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from itertools import permutations
 from typing import Any, ClassVar
 
-from ....core.mode import record
-from ....core.node import topological_order
-from ....core.tensor import Tensor
-from ....ops.creation import asarray
-from ....viz.flipbook import Flipbook, Knob, Page
-from ....viz.naming import names_in_code
-from ....viz.numbers import short
-from ...boards import Board, board_text, evaluated
+from ...boards import listing, runs
 from ...feedback import Misused, written
 from ...graph_tasks import OrderTask
-from ...graphs import Graph, disorder, graph_of, reached
+from ...graphs import Graph, disorder
 from ...tasks import Prediction, mistake
 from .about import UNIT
 
@@ -214,18 +206,6 @@ class Same(Choice):
         return []
 
 
-def listing(program: Callable[..., Tensor], **values: float) -> str:
-    """The operations of a program, with values called by their numbers: equal graphs have equal listings."""
-    leaves = {name: asarray(value, requires_grad=True) for name, value in values.items()}
-    with record():
-        node: Any = program(*leaves.values()).node
-    graph = graph_of(node, {each.node: name for name, each in leaves.items() if each.node} | {node: "y"})
-    order = [name for name in reached(graph, "y") if name in graph]
-    called = {name: f"v{i}" for i, name in enumerate(order, 1)} | {"y": "y"}
-    lines = board_text({called[name]: tuple([called.get(each, each) for each in graph[name]]) for name in order})
-    return lines.replace("\n", "; ")
-
-
 @UNIT.task
 class Graphs(Prediction):
     """f has one `if`. It runs for eleven values of x. How many different graphs do the runs leave?"""
@@ -324,26 +304,3 @@ class AnOrder(OrderTask):
     @mistake("c needs a and b. Which of them has no value yet when you click c?")
     def path_first(self) -> list[str]:
         return ["a", "c", "b", "d", "y"]
-
-
-def runs(function: Callable[[Tensor], Tensor], values: Sequence[float]) -> Flipbook:
-    """The graphs that a function of one number leaves, one run for each value of x."""
-    pages = []
-    for value in values:
-        with record():
-            result = function(asarray(float(value), requires_grad=True))
-        graph, result_name = _named(result)
-        shown = {name: short(found) for name, found in evaluated(graph, {"x": value}, result_name).items()}
-        said = f"x = {short(value)}: {len(graph)} operations, y = {short(float(result.item()))}."
-        pages.append([Page(Board(graph, result_name).drawing(shown, {}), said)])
-    knob = Knob("x", tuple(map(short, values)), len(values) - 1)
-    words = "\n".join(page.say for (page,) in pages)
-    return Flipbook("one program, one graph for each run", pages, (knob,), words=words)
-
-
-def _named(result: Tensor) -> tuple[dict[str, tuple[Any, ...]], str]:
-    """The graph of a tensor, with the names of the code, and the name of its result."""
-    node: Any = result.node
-    order = topological_order([node])
-    names = names_in_code(order) | {each: "x" for each in order if each.op is None} | {node: "y"}
-    return graph_of(node, names), "y"

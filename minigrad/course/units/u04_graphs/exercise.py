@@ -25,6 +25,7 @@ class TypedGraph(GraphTask):
     minutes = 10
     outcome = "express"
     given_names = ("x", "w")
+    operations = ("multiply", "add", "subtract")
     example = '{"a": ("multiply", "w", "x"), "y": ("subtract", "a", 1)}'
 
     def vary(self, draw: random.Random) -> None:

@@ -12,8 +12,9 @@ from ....core.node import Node
 from ....core.primitive import P
 from ....core.tensor import Tensor
 from ....ops.elementwise import tanh
+from ....support.errors import ConversionError
 from ...compare import Difference, difference
-from ...feedback import Wrong, place, written
+from ...feedback import Misused, Wrong, place, written
 from ...limits import TimeIsUp
 from ...orders import NodeOrder
 from ...programs import doubled, leaf
@@ -23,11 +24,24 @@ from .about import UNIT
 from .network import train
 
 TENSORS = "an edge leads to a node, x.node. With tensors as edges, every value would stay in memory"
+SHARED = (
+    "these graphs differ in what is shared: one has a node with two arrows, the other has two nodes. When you meet a "
+    "node again, it must correspond to the same node as before: keep a dictionary"
+)
+BOTH_WAYS = (
+    "two nodes of one graph may not correspond to one node of the other: keep a dictionary for each direction"
+)
+IN_ORDER = "the order of the inputs counts: b - a is not a - b"
+NUMBERS = "numbers are inputs too: x * 2 and x * 3 have different graphs"
+FURTHER = "compare the names of the two nodes, then go on with their inputs, pair by pair"
+EQUAL = "these are equal. Two runs make different nodes, in another order perhaps: compare names and inputs"
 NEITHER = "a number has no data and no node: x.data if isinstance(x, mg.Tensor) else x"
+ARRAY = "the value of a tensor x is x.data, an array of any size"
 COMPUTE = "op.compute(values) computes the operation: it takes one list of values"
 ADVICE = {  # a part of an error -> the hint
     "'float' object has no attribute": NEITHER, "'int' object has no attribute": NEITHER,
     "Operation.compute() takes": COMPUTE, "'Operation' object": COMPUTE, "'Operation' has no": COMPUTE,
+    "item() needs": ARRAY, "float() needs": ARRAY,
     "'Tensor' object has no attribute": "a tensor x has a value, x.data, and a node, x.node",
 }
 EDGES = "a list of edges: x.node for a tensor x, and a number as it is"
@@ -49,16 +63,18 @@ class Emit(FunctionTask):
             ("multiply", a, b), ("multiply", 2.0, a), ("multiply", a, a), ("subtract", a * b, 1.0), ("tanh", b),
             ("subtract", b, a * b),
         ):
-            yield Operation(P[name], {}, a.device), inputs
+            yield Operation(P[name], len(inputs), {}, a.device), inputs
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         try:
             return super().check(_in_words(answer), rounds)
-        except (AttributeError, TypeError) as error:
+        except Misused as error:
+            raise Wrong(self.name, error.message, error.hint) from None
+        except (AttributeError, TypeError, ConversionError) as error:
             hint = next((words for part, words in ADVICE.items() if part in str(error)), None)
             if hint is None:
                 raise
-            what = f"stopped with {type(error).__name__}: {error}"
+            what = f"stopped with {type(error).__name__}: {str(error).partition(chr(10))[0]}"
             raise Wrong(self.name, "\n".join([what, *place(error)]), hint) from None
 
     def wrong(self, known: Any) -> Any:
@@ -69,9 +85,15 @@ class Emit(FunctionTask):
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
         known = super()._hint(found)
-        if known == self.otherwise and any("the tensor" in words for _, _, words in found):
+        if known != self.otherwise:
+            return known
+        if any("the value is wrong" in words and "the tensor" in words for _, _, words in found):
+            return "op.compute returns the value, and the engine makes a tensor of it: return the value itself"
+        if any(isinstance(yours, tuple) and isinstance(yours[0], list) for _, yours, _ in found):
+            return COMPUTE
+        if any("the tensor" in words for _, _, words in found):
             return TENSORS
-        if known == self.otherwise and all("edges are wrong" in words for _, _, words in found):
+        if all("edges are wrong" in words for _, _, words in found):
             rights = [_in_words(self.right)(*args)[1] for args, _, _ in found]
             if all(set(yours[1]) == set(right) for (_, yours, _), right in zip(found, rights)):
                 return "a set has no order, and keeps one of two equal edges: make a list"
@@ -83,9 +105,9 @@ class Emit(FunctionTask):
             return difference(yours, (value, edges))
         if not isinstance(yours[1], list):
             return f"the second result, {written(yours[1])}, is not a list of edges"
-        if list(map(str, yours[1])) == edges:
+        if yours[1] == edges:
             return difference(yours[0], value, "the value")
-        return Difference("the edges are wrong", ", ".join(edges), ", ".join(map(written, yours[1])) or "no edge")
+        return Difference("the edges are wrong", ", ".join(edges), ", ".join(map(str, yours[1])) or "no edge")
 
     def _call(self, args: tuple[Any, ...]) -> str:
         op, inputs = args
@@ -151,24 +173,24 @@ class Emit(FunctionTask):
 
 
 def _in_words(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An `emit` whose nodes and tensors are words, which can be compared."""
+    """An `emit` whose nodes, tensors and edges are words, which can be compared."""
 
     def words(op: Any, inputs: Any) -> Any:
         called = _letters(inputs)
 
         def word(found: Any) -> Any:
-            if isinstance(found, tuple | list | set | dict):
-                return tuple(map(word, found)) if isinstance(found, tuple) else list(map(word, found))
+            if isinstance(found, list | tuple | set | dict):
+                return list(map(word, found))
             if isinstance(found, Tensor):
                 return f"the tensor {called.get(found.node, '')}"
             if isinstance(found, Node):
                 return f"the node of {called.get(found, found.name)}"
-            return written(found) if isinstance(found, int | float) else found
+            return found if isinstance(found, str) or found is None else written(found)
 
-        found = word(function(op, list(inputs)))
+        found = function(op, list(inputs))
         if not isinstance(found, list | tuple) or len(found) != 2:
-            return found
-        return found[0], list(found[1]) if isinstance(found[1], tuple) else found[1]
+            return found if isinstance(found, np.ndarray) else word(found)
+        return found[0] if isinstance(found[0], np.ndarray) else word(found[0]), word(found[1])
 
     return words
 
@@ -210,9 +232,11 @@ class SameGraph(FunctionTask):
     outcome = "equal"
     otherwise = "go through both graphs at the same time, and write down which node corresponds to which"
 
+    def vary(self, draw: random.Random) -> None:
+        self.texts: dict[Node, str] = {}  # the programs that made the nodes
+
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
-        self.texts: dict[Node, str] = {}
-        for one, other in PAIRS:
+        for one, other, _ in PAIRS:
             yield self._node(one), self._node(other)
             if PROGRAMS[one] is not PROGRAMS[other]:
                 yield self._node(other), self._node(one)
@@ -250,9 +274,17 @@ class SameGraph(FunctionTask):
         return super().judge(bool(yours), args)
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        """The hint of the mistake with the same results in all cases; else that of the first pair with a wrong one."""
         if any(yours is None for _, yours, _ in found):
             return "each way through the function ends in `return True` or `return False`"
-        return super()._hint(found)
+        failed = {tuple([self.texts[node] for node in args]) for args, _, _ in found}
+        for known in self.mistakes:
+            wrong = self.wrong(known)
+            if failed == {tuple([self.texts[node] for node in args]) for args in self._all_cases(1)
+                          if wrong(*args) != self.right(*args)}:
+                return known.hint
+        one, other = (self.texts[node] for node in found[0][0])
+        return next(hint for *pair, hint in PAIRS if set(pair) == {one, other})
 
     def _call(self, args: tuple[Any, ...]) -> str:
         return f"same_graph({', '.join(f'the graph of {self.texts[node]}' for node in args)})"
@@ -260,36 +292,25 @@ class SameGraph(FunctionTask):
     def right(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, {})
 
-    @mistake("one dictionary is not enough: two nodes of the first graph may not correspond to one of the second")
-    def one_way(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, {}, None)
-
-    @mistake("one dictionary is not enough: two nodes of the second graph may not correspond to one of the first")
-    def other_way(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, None, {})
-
-    @mistake("numbers are inputs too: x * 2 and x * 3 have different graphs")
-    def without_numbers(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, {}, {}, numbers=False)
-
-    @mistake(
-        "these graphs differ in what is shared: the first has one node with two arrows, the second has two nodes. When "
-        "you meet a node again, it must correspond to the same node as before: keep a dictionary"
-    )
+    @mistake(SHARED)
     def trees(self, one: Any, other: Any) -> bool:
         return _alike(one, other, None, None)
 
-    @mistake("the order of the inputs counts: b - a is not a - b")
+    @mistake(BOTH_WAYS)
+    def one_way(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, None)
+
+    @mistake(NUMBERS)
+    def without_numbers(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, {}, numbers=False)
+
+    @mistake(IN_ORDER)
     def any_order(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, None, None, swap=True)
+        return _alike(one, other, {}, {}) or _names(one) == _names(other) == ["leaf", "multiply", "subtract"]
 
     @mistake("these are the same operations, but other arrows lead to them: compare the inputs of each pair of nodes")
     def operations_only(self, one: Any, other: Any) -> bool:
         return _names(one) == _names(other)
-
-    @mistake("these are as many nodes, but not the same ones")
-    def count_only(self, one: Any, other: Any) -> bool:
-        return len(_names(one)) == len(_names(other))
 
     @mistake("only the last operation is compared: go on with its inputs, and with theirs")
     def last_operation(self, one: Any, other: Any) -> bool:
@@ -320,20 +341,19 @@ PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "a * b, with b = w + 1, a = x * 2": lambda x, w: (lambda b, a: a * b)(w + 1, x * 2),
     "a * b, with a = x * 2, b = x + 1": lambda x, w: (lambda a, b: a * b)(x * 2, x + 1),
 }
-PAIRS = (
-    ("h * h, with h = x * 2", "(x * 2) * (x * 2)"), ("x * w", "x * x"), ("x * w", "x * w"),
-    ("h * h, with h = x * 2", "h * h, with h = x * 2"), ("(x * 2) - x", "x - (x * 2)"), ("x * 2", "x * 3"),
-    ("x * w", "x + w"), ("tanh(x * w)", "tanh(x + w)"),
-    ("a * b, with a = x * 2, b = w + 1", "a * b, with b = w + 1, a = x * 2"),
-    ("a * b, with a = x * 2, b = w + 1", "a * b, with a = x * 2, b = x + 1"),
+PAIRS = (  # two programs, and the hint where they are compared wrongly
+    ("h * h, with h = x * 2", "(x * 2) * (x * 2)", SHARED), ("x * w", "x * x", BOTH_WAYS), ("x * w", "x * w", EQUAL),
+    ("h * h, with h = x * 2", "h * h, with h = x * 2", EQUAL), ("(x * 2) - x", "x - (x * 2)", IN_ORDER),
+    ("x * 2", "x * 3", NUMBERS), ("x * w", "x + w", FURTHER), ("tanh(x * w)", "tanh(x + w)", FURTHER),
+    ("a * b, with a = x * 2, b = w + 1", "a * b, with b = w + 1, a = x * 2", EQUAL),
+    ("a * b, with a = x * 2, b = w + 1", "a * b, with a = x * 2, b = x + 1", BOTH_WAYS),
 )
 
 
 def _alike(
-    one: Any, other: Any, there: dict[Any, Any] | None, back: dict[Any, Any] | None, numbers: bool = True,
-    swap: bool = False,
+    one: Any, other: Any, there: dict[Any, Any] | None, back: dict[Any, Any] | None, numbers: bool = True
 ) -> bool:
-    """Whether two graphs are the same; without a dictionary, it is not looked at what is shared in this direction."""
+    """Whether two graphs are the same; without a dictionary, what is shared does not count in this direction."""
     if not (isinstance(one, Node) and isinstance(other, Node)):
         return not isinstance(one, Node) and not isinstance(other, Node) and (not numbers or one == other)
     if there is not None and back is not None and one in there:
@@ -343,13 +363,7 @@ def _alike(
             return False
     if one.name != other.name or len(one.inputs) != len(other.inputs):
         return False
-    for others in (other.inputs, other.inputs[::-1])[: 2 if swap else 1]:
-        for pair in zip(one.inputs, others):
-            if not _alike(*pair, there, back, numbers, swap):
-                break
-        else:
-            return True
-    return False
+    return all(_alike(*pair, there, back, numbers) for pair in zip(one.inputs, other.inputs))
 
 
 def _names(node: Node) -> list[str]:
