@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -379,6 +380,48 @@ def numbers() -> Sketch:
     for one, two, bend in ((0, 1, 0), (0, 2, 34), (1, 3, 40), (2, 3, 0), (2, 4, -34), (3, 5, 36), (4, 5, 0)):
         sketch.arrow(boxes[one], boxes[two], bend=bend)
     return sketch
+
+
+# Losses of the exercise's GPT, in a right order and in the order in which nodes are first met; `network.train()`.
+AT = (1, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+RIGHT = (3.81, 2.47, 2.06, 1.96, 1.74, 1.76, 1.87, 1.64, 1.67, 1.68, 1.53, 1.6, 1.72, 1.53, 1.52)
+SPOILED = (3.81, 2.82, 4.95, 12.26, 31.06, 103.28, 247.73, 893.21, 2482.71, 5790.53, 11652.1, 23403.88, 45590.97,
+           68616.95, 115594.75)
+
+
+def _losses(spoiled: bool) -> Sketch:
+    """The loss of a GPT over a hundred steps, on a scale of powers of ten."""
+    sketch = Sketch(800, 250)
+    left, floor, wide, decade = 110.0, 190.0, 4.3, 30.0
+
+    def at(step: float, loss: float) -> tuple[float, float]:
+        return left + wide * step, floor - decade * math.log10(loss)
+
+    for power, name in ((0, "1"), (2, "100"), (4, "10,000")):
+        y = floor - decade * power
+        sketch.path([(left, y), (left + 100 * wide, y)], "line", thick=1.2)
+        sketch.label(left - 12, y, name, anchor="end", size=SMALL, fill="quiet")
+    sketch.label(left + 50 * wide, 226, "100 steps", size=SMALL, fill="quiet")
+    sketch.label(left - 12, 10, "loss", anchor="end", fill="quiet")
+    sketch.path([at(*each) for each in zip(AT, RIGHT)], "good", thick=5)
+    sketch.label(560, floor - 8, "right order", anchor="start", bold=True, fill="good")
+    sketch.label(560, floor + 22, "morlaa, varun", anchor="start", size=SMALL, fill="quiet")
+    if spoiled:
+        sketch.path([at(*each) for each in zip(AT, SPOILED)], "bad", thick=5)
+        sketch.label(560, 44, "as first met", anchor="start", bold=True, fill="bad")
+    else:
+        sketch.label(560, 44, "as first met: ?", anchor="start", bold=True, fill="bad")
+    return sketch
+
+
+def matters() -> Sketch:
+    """A GPT learns in a right order. And in a wrong one?"""
+    return _losses(False)
+
+
+def mattered() -> Sketch:
+    """In a wrong order the loss grows to a hundred thousand."""
+    return _losses(True)
 
 
 # ---- recap -----------------------------------------------------------------------------------------------------------

@@ -125,6 +125,10 @@ class Emitting(Eager):
         if strange or len(edges) != len(inputs):
             problem = f"{operation.name} has {counted(len(inputs), 'input')}, and its node got {written(list(edges))}"
             raise Misused(self.swapped.name, problem, "one edge for each input: the node of a tensor, or a number")
+        for i, (x, edge) in enumerate(zip(inputs, edges)):
+            if isinstance(x, Tensor) != isinstance(edge, Node):
+                problem = f"{operation.name}: input {i} is {written(x)}, and its edge is {written(edge)}"
+                raise Misused(self.swapped.name, problem, "the edges are in the order of the inputs")
         return data, list(edges)
 
 

@@ -145,7 +145,27 @@ with course.emitter(emit), course.node_order(topological_order):
 picture
 
 # %% [markdown]
-# Break it on purpose: turn the order round with `[::-1]`, or turn the edges round in `emit`, and run section 4 again. Then put it right.
+# Does the order matter so much? In this one, a node is listed when it is first met, and the list is turned round. It is the most frequent order in first
+# engines. Look at the loss:
+
+# %% name="first-met"
+def first_met(result):
+    found, to_visit = [], [result]
+    while to_visit:
+        node = to_visit.pop()
+        if node not in found:
+            found.append(node)
+            to_visit += inputs_of(node)
+    return found[::-1]
+
+
+with course.node_order(first_met):
+    spoiled = course.task("topological_order").train()
+spoiled
+
+# %% [markdown]
+# The backward pass goes through this list from its end. Some nodes pass their gradients back before all of it has come to them; nothing stops with an error, and the
+# numbers are wrong. (Unit 06 acts this out.)
 #
 # ## 5 · Equal graphs
 #

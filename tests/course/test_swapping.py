@@ -231,6 +231,8 @@ def test_an_order_that_is_not_a_list_of_nodes_is_refused(function):
         (lambda op, inputs: (op.compute([2.0, 3.0]), []), "has 2 inputs, and its node got"),
         (lambda op, inputs: (op.compute([2.0, 3.0]), inputs), "the node of a tensor, or a number"),
         (lambda op, inputs: (op.compute(inputs), []), "the value of a tensor x is x.data"),
+        (lambda op, inputs: (op.compute([2.0]), []), "compute got 1 value, and multiply has 2 inputs"),
+        (lambda op, inputs: (op.compute([2.0, 3.0]), [1.0, inputs[0].node]), "in the order of the inputs"),
     ],
 )
 def test_an_emit_that_returns_something_else_is_refused(function, words):
