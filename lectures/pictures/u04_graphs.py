@@ -41,7 +41,7 @@ def _code(
     step = 25.0 if size < 20 else 1.5 * size
     for i, line in enumerate(lines):
         if i in lit:
-            sketch.rect(x - 8, y + step * (i - 0.5), 236, step, "tint", "now", thick=2)
+            sketch.rect(x - 8, y + step * (i - 0.5), 250, step, "tint", "now", thick=2)
         sketch.label(x, y + step * i, line, anchor="start", size=size, code=True)
 
 

@@ -50,7 +50,7 @@ y = program(x)
 y.item()
 
 # %% [markdown]
-# **Which of `def`, `for` and `if` are in the graph of y?** A list of texts.
+# **Which of `def`, `for` and `if` are in the graph of y?** Answer with a list of texts, such as `["def", "if"]`. (`[]` is an empty list.)
 
 # %% name="in-the-graph" tags=["question"]
 in_the_graph = ...
@@ -74,8 +74,8 @@ mg.viz.graph(program(x), names={"x": x, "w": w})
 # Click a box of the picture: it shows the line that made the node. One line, `return w * h`, made two nodes.
 #
 # How did the framework get this? When Python reaches `w * h`, it calls a function of the library. That function does three things: it **computes** the
-# product, **wraps** it in a new tensor, and **records** a node: the operation, and the nodes of its inputs. Nothing else is written down. Python's own
-# work is not seen.
+# product, **wraps** it in a new tensor, and **records** a node: the operation, and the nodes of its inputs. Nothing else is written down:
+# the library is not called for Python's own work.
 #
 # ## A name is not a node
 #
@@ -186,7 +186,7 @@ programs = {"A": A, "B": B, "C": C, "D": D, "E": E}
 
 # %% [markdown]
 # Two graphs are **equal** if they have the same operations, and the same arrows to the same inputs. The names of values do not count. **Which of B, C, D and E have
-# the same graph as A?**
+# the same graph as A?** A list of letters.
 
 # %% name="same" tags=["question"]
 same = ...
@@ -226,7 +226,7 @@ course.task("graphs").runs(f, range(-5, 6))
 
 # %% [markdown]
 # So a graph says what *one run* did. If a graph is kept and run again for another x, it may be the graph of the wrong branch
-# (filed as a bug of PyTorch: [issue 54602](https://github.com/pytorch/pytorch/issues/54602)). Unit 10 is about this.
+# (such a case is PyTorch's [issue 21774](https://github.com/pytorch/pytorch/issues/21774)). Unit 10 is about this.
 #
 # ## An order
 #

@@ -24,7 +24,7 @@ UNIT = Unit(
     misconceptions=(
         Misconception(
             "The graph contains the program's if and for.",
-            "Filed as bugs, from people whose model took another branch: "
+            "Filed as bugs, an if that is not recorded, and a model that had lost its branches: "
             "https://github.com/pytorch/pytorch/issues/54602, https://github.com/pytorch/pytorch/issues/21774",
             "in_the_graph",
         ),
@@ -35,7 +35,7 @@ UNIT = Unit(
         ),
         Misconception(
             "One arrow is enough where a value is used twice by the same operation.",
-            "Compilers and pictures kept edges in a set, and lost an input of add(x, x): "
+            "A network builder kept edges in a set and lost an input of add(x, x), and a drawing lost arrows: "
             "https://github.com/harvard-acc/smaug/pull/18, https://github.com/UCSBarchlab/PyRTL/issues/357",
             "arrows",
         ),
