@@ -227,7 +227,7 @@ course.task("moved").board
 # %% nbgrader={"grade": false, "grade_id": "moved", "locked": false, "schema_version": 3, "solution": true, "task": false}
 moved = (..., ..., ...)  # the box where the arrow ends, the number of the input, the box where it should begin
 ### BEGIN SOLUTION
-moved = ("b", 0, "a")
+moved = ("d", 0, "a")
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-moved", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}

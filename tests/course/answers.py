@@ -58,5 +58,5 @@ ANSWERS = [
            "                visit(each)\n    visit(result)\n    return found[::-1]", "when it is first met", PREORDER),
     Answer("same_graph", "def same_graph(one, other):\n    return one.name == other.name", "go on with its inputs",
            TRIED),
-    Answer("moved", 'moved = ("b", 0, "w")', "in the line of b", TRIED),
+    Answer("moved", 'moved = ("d", 0, "x")', "in the line of d", TRIED),
 ]

@@ -201,14 +201,15 @@ def test_feedback_on_equal_graphs(which):
         ('an_order = {"a", "b", "c", "d", "y"}', "keep no order"),
         ('an_order = ["y", "d", "c", "b", "a"]', "the other way round"),
         ("an_order = [1, 2]", "is not a list of names"),
-        ('moved = ("b", 0, "a")', "✓"),
-        ('moved = ["b", 0, "a"]', "✓"),
-        ('moved = ("b", 1, "a")', "the other input of b"),
-        ('moved = ("b", 2, "a")', "inputs count from 0"),
+        ('moved = ("d", 0, "a")', "✓"),
+        ('moved = ["d", 0, "a"]', "✓"),
+        ('moved = ("d", 1, "a")', "the other input of d"),
+        ('moved = ("d", 2, "a")', "inputs count from 0"),
         ('moved = ("c", 0, "a")', "so has the picture"),
-        ('moved = ("b", 0, "w")', "What does the program have in the line of b?"),
+        ('moved = ("d", 0, "x")', "What does the program have in the line of d?"),
+        ('moved = ("d", 0, "w")', "where the arrow begins now"),
         ('moved = ("x", 0, "a")', "box where the arrow ends"),
-        ('moved = ("a", 0, "b")', "the other way round"),
+        ('moved = ("a", 0, "d")', "the other way round"),
         ("moved = 3", "has another form"),
     ],
 )
@@ -221,6 +222,12 @@ def test_one_move_repairs_the_graph_and_its_value(student):
     task = UNIT.tasks["moved"](student)
     assert task.right()[2] != task.begins and task._result(task.broken) != task._result(task.graph)
     assert len(task.given()["board"].pages) == 10 * (7 + 1)
+
+
+def test_every_student_has_a_wrong_arrow_and_the_arrows_differ():
+    variants = [UNIT.tasks["moved"](str(i)) for i in range(100)]
+    assert all(abs(task._result(task.broken)) < 1000 for task in variants)
+    assert len({(*task.right(), task.begins) for task in variants}) > 8
 
 
 def test_all_right_orders_are_accepted():

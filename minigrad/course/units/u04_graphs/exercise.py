@@ -106,18 +106,20 @@ class Moved(ValueTask):
     mistakes = ()
 
     def vary(self, draw: random.Random) -> None:
-        self.values = {"x": float(draw.choice([2, 3, 5])), "w": float(draw.choice([4, 7]))}
         while True:
-            ops = [draw.choice(["add", "multiply", "subtract"]) for _ in range(2)]
+            self.values = {"x": float(draw.choice([2, 3, 5])), "w": float(draw.choice([4, 7]))}
+            ops = [draw.choice(["add", "subtract"]) for _ in range(3)]
             self.graph: dict[str, tuple[Any, ...]] = {
-                "a": ("multiply", "x", "w"), "b": (ops[0], "a", "x"), "c": ("subtract", "b", "w"),
-                "d": (ops[1], "a", "c"), "y": ("multiply", "c", "d"),
+                "a": ("multiply", "x", "w"), "b": (ops[0], "a", "x"), "c": (ops[1], "b", "w"),
+                "d": (ops[2], "a", "c"), "y": ("multiply", "c", "d"),
             }
             self.arrow = draw.choice([each for each in arrows_of(self.graph, "y") if each.target in ("b", "c", "d")])
-            self.begins = draw.choice([name for name in ("x", "w", "a", "b") if self._possible(name)])
+            self.begins = draw.choice(["x", "w", "a", "b"])
             self.broken = with_arrow(self.graph, self.arrow, self.begins)
-            if len({evaluated(graph, self.values, "y")["y"] for graph in (self.graph, self.broken)}) == 2:
-                return
+            if self._possible(self.begins):
+                results = {abs(self._result(graph)) for graph in (self.graph, self.broken)}
+                if len(results) == 2 and 0 < min(results) and max(results) < 1000:
+                    return
 
     def _possible(self, name: str) -> bool:
         """Whether the chosen arrow can begin at a node by mistake: all nodes must stay in use."""
