@@ -164,7 +164,7 @@ with course.node_order(first_met):
 spoiled
 
 # %% [markdown]
-# The backward pass goes through this list from its end. Some nodes pass their gradients back before all of it has come to them; nothing stops with an error, and the
+# The backward pass goes through this list from its end. Some nodes pass their gradients back before these are complete. Nothing stops with an error, but the
 # numbers are wrong. (Unit 06 acts this out.)
 #
 # ## 5 · Equal graphs
