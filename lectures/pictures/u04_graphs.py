@@ -382,7 +382,7 @@ def numbers() -> Sketch:
     return sketch
 
 
-# Losses of the exercise's GPT, in a right order and in the order in which nodes are first met; `network.train()`.
+# Losses of the exercise's GPT, in a right order and in the order in which nodes are first met; `course.train_names()`.
 AT = (1, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 RIGHT = (3.81, 2.47, 2.06, 1.96, 1.74, 1.76, 1.87, 1.64, 1.67, 1.68, 1.53, 1.6, 1.72, 1.53, 1.52)
 SPOILED = (3.81, 2.82, 4.95, 12.26, 31.06, 103.28, 247.73, 893.21, 2482.71, 5790.53, 11652.1, 23403.88, 45590.97,

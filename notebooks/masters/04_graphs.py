@@ -130,7 +130,7 @@ course.check("topological_order")
 
 # %% name="train-gpt"
 with course.emitter(emit) as mine, course.node_order(topological_order) as order:
-    learned = course.task("topological_order").train()
+    learned = course.train_names()
 
 print(mine)
 print(order)
@@ -141,7 +141,7 @@ learned
 
 # %% name="gpt-graph"
 with course.emitter(emit), course.node_order(topological_order):
-    picture = course.task("topological_order").train(steps=1).graph
+    picture = course.train_names(steps=1).graph
 picture
 
 # %% [markdown]
@@ -160,7 +160,7 @@ def first_met(result):
 
 
 with course.node_order(first_met):
-    spoiled = course.task("topological_order").train()
+    spoiled = course.train_names()
 spoiled
 
 # %% [markdown]
@@ -207,7 +207,7 @@ course.check("same_graph")
 
 # %% name="different"
 different = []
-for node in course.task("topological_order").train(steps=10).nodes:
+for node in course.train_names(steps=10).nodes:
     if not any(same_graph(node, known) for known in different):
         different.append(node)
 

@@ -253,7 +253,7 @@ course.check("an_order")
 # takes a short cut.
 
 # %% name="gpt"
-course.task("topological_order").train(steps=1).graph
+course.train_names(steps=1).graph
 
 # %% [markdown]
 # In [the exercise](exercises/04_graphs_exercise.ipynb) you write the function that computes and records every operation, and the one that finds the order. Then this GPT

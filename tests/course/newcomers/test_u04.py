@@ -245,18 +245,16 @@ def emit(op, inputs):
 
 
 def test_a_gpt_learns_with_the_students_recorder_and_order():
-    task = UNIT.tasks["topological_order"]("")
-    train, order = task.given()["train"], task.right
+    order = UNIT.tasks["topological_order"]("").right
     with course.emitter(emit) as mine, course.node_order(order) as ordered:
-        learned = train(steps=12)
+        learned = course.train_names(steps=12)
     assert mine.calls > 12 * 100 and ordered.calls == 12
-    assert learned.losses == train(steps=12).losses and learned.losses[-1] < learned.losses[0]
+    assert learned.losses == course.train_names(steps=12).losses and learned.losses[-1] < learned.losses[0]
     assert "→" in repr(learned) and learned.picture.text().startswith("before: ")
     assert all(UNIT.tasks["same_graph"]("").right(node, learned.nodes[0]) for node in learned.nodes)
 
 
 def test_a_gpt_does_not_learn_in_a_wrong_order():
-    task = UNIT.tasks["topological_order"]("")
     with course.node_order(lambda result: topological_order.__wrapped__([result])[::-1]):
-        losses = task.given()["train"](steps=12).losses
+        losses = course.train_names(steps=12).losses
     assert losses[-1] > losses[0] - 0.2

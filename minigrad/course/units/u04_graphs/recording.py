@@ -21,7 +21,6 @@ from ...programs import doubled, leaf
 from ...swapping import Operation
 from ...tasks import ROUNDS, FunctionTask, mistake
 from .about import UNIT
-from .network import train
 
 TENSORS = "an edge leads to a node, x.node. With tensors as edges, every value would stay in memory"
 SHARED = (
@@ -216,9 +215,6 @@ class TopologicalOrder(NodeOrder):
     points = 0
     minutes = 15
     outcome = "order"
-
-    def given(self) -> dict[str, Any]:
-        return {"train": train}
 
 
 @UNIT.task
