@@ -26,6 +26,8 @@ SYNONYMS = (
     ("stop gradient", "detach", "no_grad"),
     ("recomputation", "checkpoint", "gradient checkpointing"),
     ("order", "topological sort", "topological order"),
+    ("computational graph", "compute graph", "computation graph", "dag"),
+    ("record", "tape", "manifest"),
     ("matrix product", "matrix multiplication", "matmul"),
     ("concat", "concatenate", "cat"),
     ("clamp", "clip"),

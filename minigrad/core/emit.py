@@ -61,13 +61,8 @@ class Interpreter:
         return link(out, lifted[0], (op, attrs)) if op.kind == "view" else out
 
     def manifest_values(
-        self,
-        op: Primitive,
-        inputs: Sequence[Any],
-        values: list[Any],
-        mask: int,
-        attrs: Attrs,
-        device: Any,
+        self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int,
+        attrs: Attrs, device: Any,
     ) -> Any:
         """The rest of `manifest`.  Bit i of `mask` says that input i is tracked."""
         try:
@@ -136,13 +131,8 @@ EAGER = Eager()
 
 
 def recorded(
-    op: Primitive,
-    inputs: Sequence[Any],
-    values: Sequence[Any],
-    mask: int,
-    attrs: Attrs,
-    data: Any,
-    device: Any,
+    op: Primitive, inputs: Sequence[Any], values: Sequence[Any], mask: int,
+    attrs: Attrs, data: Any, device: Any,
 ) -> Node:
     """The node of a result.  It saves the values that its gradient rules read."""
     if data.__class__ is not Results and data.dtype.kind != "f":

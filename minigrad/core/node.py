@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..support.source import Where, caller, show
 from .clock import tick
 from .mode import current_mode
+from .override import overridable
 from .primitive import NO_RULES, Plan
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ class Node:
     inputs: tuple[Any, ...]  # nodes and Python numbers
     attrs: dict[str, Any]
     plan: Plan  # the gradient rules of the inputs that gradients flow to
-    saved: Any  # a tuple (inputs..., out), with None where no rule needs the value; None, FREED, or a checkpoint
+    saved: Any  # (inputs..., out), None where no rule reads it; or FREED, a checkpoint
     shape: tuple[int, ...]
     dtype: DType
     device: Any
-    serial: int  # the time when it was recorded; inputs are older, so sorting gives a topological order
-    code: Any
+    serial: int  # when it was recorded: sorting by it gives a topological order
+    code: Any  # the code that called the operation, and the place in it
     offset: int
     mode: Mode
 
@@ -154,6 +155,7 @@ class Constant(Node):
         return "constant"
 
 
+@overridable
 def topological_order(roots: Any) -> list[Node]:
     """The roots and all nodes that they depend on, inputs first.
 

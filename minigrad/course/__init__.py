@@ -1,17 +1,19 @@
 """The functions that the notebooks of the course call: checks that explain, progress, the student's code in the engine.
 
-`begin` starts a unit, `check` checks an answer, `progress` and `report` show the results.  `rule`, `backward`,
-`compiler_pass` and `scheduler` put a student's function into the engine for a `with` block, and `train_digits` trains a
-network with it.  `unit.py` and `tasks.py` define units and tasks, `units/` declares them.
+`begin` starts a unit, `check` checks an answer, `progress` and `report` show the results.  `emitter`, `node_order`,
+`rule`, `backward`, `compiler_pass` and `scheduler` put a student's function into the engine for a `with` block, and
+`train_digits` and `train_names` train networks with it.  `unit.py` and `tasks.py` define units and tasks, `units/`
+declares them.
 """
 
 from .digits import Trained, train_digits
+from .letters import Learned, train_names
 from .session import begin, check, keep, progress, report, task
-from .swapping import backward, compiler_pass, rule, scheduler, swap
-from .walking import impatient, kept_bytes, made_from
+from .swapping import backward, compiler_pass, emitter, node_order, rule, scheduler, swap
+from .walking import impatient, inputs_of, kept_bytes, made_from
 
 __all__ = [
     "begin", "task", "check", "progress", "report", "keep",
-    "rule", "backward", "compiler_pass", "scheduler", "swap",
-    "Trained", "train_digits", "made_from", "kept_bytes", "impatient",
+    "emitter", "node_order", "rule", "backward", "compiler_pass", "scheduler", "swap",
+    "Trained", "train_digits", "Learned", "train_names", "inputs_of", "made_from", "kept_bytes", "impatient",
 ]

@@ -182,7 +182,7 @@ def written(number: Any) -> str:
     """
     if hasattr(number, "numpy"):
         number = number.detach().numpy()
-    if hasattr(number, "dtype"):
+    if hasattr(number, "tolist"):
         rounded = number.item() if not number.shape else number.tolist()
         return written(rounded) if not number.shape else _short(rounded)
     if isinstance(number, float):

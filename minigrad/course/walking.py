@@ -56,6 +56,18 @@ def made_from(node: Node) -> list[Node]:
     return [node.inputs[rule.index] for rule in node.plan.rules]
 
 
+def inputs_of(node: Node) -> list[Node]:
+    """The nodes among the inputs of a node, once for each use: `a * a` has a twice.  Numbers are not nodes.
+
+    >>> x = mg.asarray(3.0, requires_grad=True)
+    >>> [node.name for node in inputs_of((2 * (x * x)).node)]
+    ['multiply']
+    """
+    for limit in LIMITS:
+        limit.ask()
+    return [each for each in node.inputs if isinstance(each, Node)]
+
+
 def contributions(node: Node, g: Tensor) -> list[tuple[int, Node, Tensor]]:
     """The contributions of a node with gradient g: the index of an input, the input, and the contribution.
 

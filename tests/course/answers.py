@@ -18,6 +18,8 @@ class Answer(NamedTuple):
 
 TRIED = "an author's guess at what a beginner writes; not handed in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
+SMAUG = "the bug of a compiler that kept edges in a set: https://github.com/harvard-acc/smaug/pull/18"
+PREORDER = "the order of a teaching engine's first versions: https://github.com/karpathy/micrograd/issues/96"
 BROADCAST = "the bug of engines that did not sum: https://github.com/deeplearning4j/nd4j/issues/2424"
 
 ANSWERS = [
@@ -46,4 +48,15 @@ ANSWERS = [
     Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
     Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
     Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
+    Answer("emit", "def emit(op, inputs):\n    return op.compute([getattr(x, 'data', x) for x in inputs]), "
+           "list(dict.fromkeys([getattr(x, 'node', x) for x in inputs]))", "one edge for each use", SMAUG),
+    Answer("emit", "def emit(op, inputs):\n    return op.compute([getattr(x, 'data', x) for x in inputs]), inputs",
+           "an edge leads to a node", TRIED),
+    Answer("topological_order", "from minigrad.course import inputs_of\n"
+           "def topological_order(result):\n    found = []\n    def visit(node):\n"
+           "        if node not in found:\n            found.append(node)\n            for each in inputs_of(node):\n"
+           "                visit(each)\n    visit(result)\n    return found[::-1]", "when it is first met", PREORDER),
+    Answer("same_graph", "def same_graph(one, other):\n    return one.name == other.name", "go on with its inputs",
+           TRIED),
+    Answer("moved", 'moved = ("d", 0, "x")', "in the line of d", TRIED),
 ]

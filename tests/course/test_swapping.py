@@ -168,6 +168,79 @@ def test_the_digits_are_learnt_with_the_students_rule(monkeypatch):
         assert course.train_digits(wrong, epochs=2).right < trained.right
 
 
+# ---- recording, and the order of nodes -------------------------------------------------------------------------------
+
+
+def emit(op, inputs):
+    values = [x.data if isinstance(x, mg.Tensor) else x for x in inputs]
+    return op.compute(values), [x.node if isinstance(x, mg.Tensor) else x for x in inputs]
+
+
+def turned(op, inputs):
+    value, edges = emit(op, inputs)
+    return value, edges[::-1]
+
+
+def test_an_emit_of_the_students_computes_and_records_every_operation():
+    with course.emitter(emit) as mine:
+        assert gradient() == 10
+        with mg.no_grad():
+            assert (mg.ones(2) + 1).tolist() == [2.0, 2.0]
+        parts = mg.split(mg.asarray([1.0, 2.0, 3.0], requires_grad=True), 3)
+        assert [part.item() for part in parts] == [1.0, 2.0, 3.0]
+    assert mine.calls >= 4 and gradient() == 10
+
+
+def test_an_order_of_the_students_leads_the_backward_pass_and_the_pictures():
+    def order(result):
+        return topological_order([result])  # the engine's own, while the function runs
+
+    with course.node_order(order) as mine:
+        assert gradient() == 10
+        assert mg.viz.graph(example()[1]).to_svg().count("<g class=\"mg-box") == 4
+    assert mine.calls == 2
+
+    with course.node_order(lambda result: order(result)[::-1]):
+        x, y = example()
+        y.backward()
+    assert x.grad is None and gradient() == 10
+
+
+def test_edges_that_are_turned_change_gradients_and_not_values():
+    def gradient(function):
+        with course.emitter(function):
+            x, w = mg.asarray(3.0, requires_grad=True), mg.asarray(5.0, requires_grad=True)
+            y = x - w
+            y.backward()
+        return y.item(), x.grad.item(), w.grad.item()
+
+    assert gradient(emit) == (-2, 1, -1) and gradient(turned) == (-2, -1, 1)
+
+
+@pytest.mark.parametrize("function", [lambda result: None, lambda result: [result.name]])
+def test_an_order_that_is_not_a_list_of_nodes_is_refused(function):
+    x = mg.asarray(3.0, requires_grad=True)
+    with pytest.raises(Misused, match="return a list of nodes"), course.node_order(function):
+        (x * x).backward()
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda op, inputs: op.compute([2.0, 3.0]), "return value, edges"),
+        (lambda op, inputs: (op.compute([2.0, 3.0]), []), "has 2 inputs, and its node got"),
+        (lambda op, inputs: (op.compute([2.0, 3.0]), inputs), "the node of a tensor, or a number"),
+        (lambda op, inputs: (op.compute(inputs), []), "the value of a tensor x is x.data"),
+        (lambda op, inputs: (op.compute([2.0]), []), "compute got 1 value, and multiply has 2 inputs"),
+        (lambda op, inputs: (op.compute([2.0, 3.0]), [1.0, inputs[0].node]), "in the order of the inputs"),
+    ],
+)
+def test_an_emit_that_returns_something_else_is_refused(function, words):
+    x = mg.asarray(3.0, requires_grad=True)
+    with pytest.raises(Misused, match=words), course.emitter(function):
+        _ = x * x
+
+
 def failing_walk(*args, **options):
     raise SystemError("no backward pass today")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...orders import MICROGRAD
 from ...unit import Misconception, Seed, Unit
-from .walks import MICROGRAD
 
 UNIT = Unit(
     number=6,

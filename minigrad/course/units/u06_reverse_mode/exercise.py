@@ -16,10 +16,10 @@ from ....ops.elementwise import tanh
 from ....support.errors import GradError
 from ...compare import Difference
 from ...feedback import Wrong, written
+from ...programs import leaf
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from ...walking import Passes, add, impatient, made_from
 from .about import UNIT
-from .programs import leaf
 from .walks import BackwardOrder, ClippedWalk, WalkBack, numbers
 
 for each in (BackwardOrder, WalkBack, ClippedWalk):

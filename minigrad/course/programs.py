@@ -1,15 +1,15 @@
-"""Unit 06: the programs that a backward pass is tried on, and right orders for it."""
+"""The programs that functions over nodes are tried on, and right orders of their nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
-from ....core.node import Node, topological_order
-from ....core.tensor import Tensor
-from ....ops.creation import asarray
-from ....ops.elementwise import tanh
-from ...walking import made_from
+from ..core.node import Node, topological_order
+from ..core.tensor import Tensor
+from ..ops.creation import asarray
+from ..ops.elementwise import tanh
+from .walking import made_from
 
 
 def leaf(*numbers: float) -> Tensor:
