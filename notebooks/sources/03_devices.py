@@ -217,7 +217,7 @@ course.check("called")
 course.task("overlapped").queue()
 
 # %% [markdown]
-# Let a kernel take 200 µs. With one stream the device is done after 1,205 µs. **When is it done with three streams?**
+# Let a kernel take 100 µs. With one stream the device is done after 905 µs. **When is it done with three streams?**
 
 # %% name="overlapped" tags=["question"]
 overlapped = ...
@@ -225,7 +225,7 @@ overlapped = ...
 course.check("overlapped")
 
 # %% [markdown]
-# Where kernels take 50 µs, copies are what everything waits for, and where they take 400 µs, kernels are. Streams help as far as two engines can work at the same time.
+# Where a kernel takes 50 µs, the copies set the pace; where it takes 200 µs, the kernels do. Streams help as far as different engines work at the same time.
 #
 # ## If you have a GPU
 #

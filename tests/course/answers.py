@@ -46,4 +46,10 @@ ANSWERS = [
     Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
     Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
     Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
+    Answer("dispatch", "def dispatch(op, inputs, table):\n    return table['cpu'][op]", "always the kernel", TRIED),
+    Answer("dispatch", "def dispatch(op, inputs, table):\n    return table[inputs[0].device][op]", "no device", TRIED),
+    Answer("coarse_matmul", "def coarse_matmul(x, y):\n    return x @ y", "that is the exact product", TRIED),
+    Answer("chip_kernels", "chip_kernels = [max, min]", "in braces", TRIED),
+    Answer("metered", "def metered(op, kernel, bill):\n    return kernel", "bill[op] += the cost", TRIED),
+    Answer("additions", "additions = 1", "three copies and its own time", TRIED),
 ]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from inspect import unwrap
 from typing import Any, NamedTuple
 
 from ...devices.registry import as_device
 from ...devices.table import label_of
+from ...support.source import in_library
 from ...support.table import counted
 from ..drawing import Drawing, round_numbers, tick_text
 from ..flipbook import Flipbook, Knob, Page, settings_of
@@ -18,7 +20,9 @@ from .watching import Call, calls_of
 
 PYTHON, COPY_IN, KERNEL, COPY_OUT = "Python", "copies in", "kernels", "copies out"  # what works on its own
 SILENT = ("view", "structural")  # kinds of operations that compute nothing
-WIDE, LANE, LEFT, ROW = 860.0, 34.0, 110.0, 24.0
+NARROW, WIDE = 490.0, 570.0  # pictures that a slide and a notebook show whole
+LANE, LEFT, ROW = 34.0, 92.0, 24.0
+HOST, DEVICE = 76.0, 236.0  # where the box of the CPU ends, and where that of the device begins
 FILLS = {"now": "tint", "there": "there-fill", "back": "back-fill", "good": "leaf-fill"}
 
 
@@ -110,14 +114,15 @@ class Lanes:
 
     def __init__(self, drawing: Drawing, y: float, names: Sequence[str], until: float) -> None:
         self.drawing, self.y, self.names = drawing, y, list(names)
-        self.scale = (WIDE - LEFT) / (until or 1.0)
+        room = drawing.width - LEFT
+        self.scale = room / (until or 1.0)
         for i, name in enumerate(self.names):
             drawing.text(0, y + i * LANE + 19, name, size=12.5)
-            drawing.rect(LEFT, y + i * LANE, WIDE - LEFT, LANE - 6, "tint", "none", round=2)
+            drawing.rect(LEFT, y + i * LANE, room, LANE - 6, "tint", "none", round=2)
         bottom = y + len(self.names) * LANE + 10
-        for value in round_numbers(0.0, until, 8):
+        for value in round_numbers(0.0, until, 6):
             drawing.text(LEFT + value * self.scale, bottom, tick_text(value), fill="quiet", anchor="middle")
-        drawing.text(WIDE, bottom + 14, "microseconds", fill="quiet", anchor="end")
+        drawing.text(drawing.width, bottom + 14, "microseconds", fill="quiet", anchor="end")
 
     def block(self, lane: str, begin: float, end: float, colour: str, text: str = "", about: str = "") -> None:
         """Work in a lane.  The shortest is a line, which can still be seen."""
@@ -132,7 +137,7 @@ class Lanes:
 # ---- batches in a queue ----------------------------------------------------------------------------------------------
 
 BATCHES, COPY, LAUNCH = 3, 100.0, 5.0
-STREAMS, TIMES = (1, 2, 3), (50.0, 100.0, 200.0, 400.0)
+STREAMS, TIMES = (1, 2, 3), (50.0, 100.0, 200.0)
 
 
 def batches(streams: int, time: float) -> list[Work]:
@@ -158,12 +163,13 @@ def queue() -> Flipbook:
 
 def _queue(streams: int, time: float) -> Page:
     spans = scheduled(batches(streams, time), LAUNCH)
-    drawing = Drawing(WIDE, 4 * LANE + 26)
+    drawing = Drawing(NARROW, 4 * LANE + 26)
     lanes = Lanes(drawing, 0, (PYTHON, COPY_IN, KERNEL, COPY_OUT), ended(scheduled(batches(1, TIMES[-1]), LAUNCH)))
     for i, span in enumerate(spans):
-        name, batch = span.work.name, ("there", "back", "good")[i // 3]
+        name, colour = span.work.name, ("there", "back", "good")[i // 3]
         lanes.block(PYTHON, span.launched - LAUNCH, span.launched - 1, "now", about=f"launches {name}")
-        lanes.block(span.work.engine, span.begin, span.end, batch, name, f"from {span.begin:g} to {span.end:g}")
+        about = f"{name}: from {span.begin:g} to {span.end:g}"
+        lanes.block(span.work.engine, span.begin, span.end, colour, str(i // 3 + 1), about)
     end = f"Python is done after {spans[-1].launched:g} microseconds, the device after {ended(spans):,.0f}."
     return Page(drawing, f"{('One stream', 'Two streams', 'Three streams')[streams - 1]}: {end}")
 
@@ -222,27 +228,33 @@ def _run(program: Callable[[], object], device: str) -> Run:
 def _working(run: Run, device: str) -> Drawing:
     """The two memories with the copies between them, the kernels that ran, and below them the times."""
     calls = Counter(call.op.name for call in run.kernels)
-    high = max(46 + ROW * len(calls), 190.0)
+    high = max(46 + ROW * len(calls), 50.0 * len(run.copies) + 30)
     drawing = Drawing(WIDE, high + 20 + 4 * LANE + 26)
-    drawing.rect(0, 0, 110, high, "paper", "line", thick=1.6)
-    drawing.heading(14, 24, "cpu")
-    drawing.rect(330, 0, WIDE - 330, high, "there-fill", "there", thick=1.6)
-    drawing.heading(344, 24, device)
+    drawing.rect(0, 0, HOST, high, "paper", "line", thick=1.6)
+    drawing.heading(12, 24, "cpu")
+    drawing.rect(DEVICE, 0, WIDE - DEVICE, high, "there-fill", "there", thick=1.6)
+    drawing.heading(DEVICE + 12, 24, device)
     for i, call in enumerate(run.copies):
-        y = 56 + i * (high - 56) / len(run.copies)
-        ends = [(116.0, y), (324.0, y)]
+        y = 70 + i * (high - 40) / len(run.copies)
+        ends = [(HOST + 4, y), (DEVICE - 4, y)]
         drawing.path(ends if call.device == device else ends[::-1], "back", thick=2.4, arrow=True)
         shape = " × ".join(map(str, call.result.shape)) or "1 number"
-        drawing.text(220, y - 7, f"{shape}: {call.result.nbytes:,} bytes", size=12, anchor="middle", fill="back")
+        drawing.text((HOST + DEVICE) / 2, y - 20, shape, size=12, anchor="middle", fill="back")
+        drawing.text((HOST + DEVICE) / 2, y - 6, f"{call.result.nbytes:,} bytes", size=12, anchor="middle", fill="back")
     for i, (name, count) in enumerate(calls.most_common()):
         y = 38 + i * ROW
-        drawing.text(344, y + 14, name, size=12.5, bold=True)
-        for k in range(min(count, 16)):
-            drawing.rect(440 + k * 15, y + 3, 11, 13, "there", "none", round=2)
-        label = f"{label_of(as_device(device).kernels[name])}, {count} ×"
-        drawing.text(WIDE - 14, y + 14, label, size=12, anchor="end", room=170)
+        drawing.text(DEVICE + 12, y + 14, name, size=12.5, bold=True)
+        for k in range(min(count, 11)):
+            drawing.rect(DEVICE + 84 + k * 14, y + 3, 10, 13, "there", "none", round=2)
+        label = f"{_named(as_device(device).kernels[name])}, {count} ×"
+        drawing.text(WIDE - 14, y + 14, label, size=12, anchor="end", room=120)
     _times(drawing, high + 20, run)
     return drawing
+
+
+def _named(kernel: Any) -> str:
+    code = getattr(unwrap(kernel), "__code__", None)
+    return label_of(kernel) if code is None or in_library(code.co_filename) else "yours"
 
 
 def _times(drawing: Drawing, y: float, run: Run) -> None:

@@ -11,12 +11,11 @@ import numpy as np
 
 from ....core.primitive import P
 from ....devices.registry import CPU
-from ....viz.lessons.queues import SILENT
 from ...compare import Difference, difference, same
-from ...feedback import Misused, Wrong, place, written
+from ...feedback import Misused, Wrong, written
 from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
 from .about import UNIT
-from .known import programs, wrong_values
+from .known import hinted, programs, wrong_values
 from .training import NEEDED, at_work, train
 
 Kernel = Callable[..., Any]
@@ -29,7 +28,7 @@ STOPS = {  # a part of an error in a student's kernel -> the hint
     "only length-1 arrays": "math works on one number. NumPy has the same function for arrays: np.tanh",
     "only 0-dimensional": "math works on one number. NumPy has the same function for arrays: np.tanh",
     "must be real number": "math works on one number. NumPy has the same function for arrays: np.tanh",
-    "integer": BY_NAME,
+    "integer": BY_NAME, "data type": BY_NAME, "bool": BY_NAME,
     "'tuple' object": BY_NAME,
     "core dimension": "`@` is the matrix product. add, subtract, multiply and divide work place by place",
     "broadcast": "matmul is the matrix product: x @ y. `*` works place by place",
@@ -58,7 +57,7 @@ def samples() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
 
 def moves() -> dict[str, Kernel]:
     """The kernels that compute nothing: views, copies between devices, and arrays of one value."""
-    return {op.name: CPU.own_kernels[op.name] for op in P if op.kind in SILENT or op.name == "full"}
+    return {op.name: CPU.own_kernels[op.name] for op in P if op.kind == "view" or op.name in ("full", "to_device")}
 
 
 def kernels(*wrong: tuple[str, Kernel, str]) -> tuple[Mistake, ...]:
@@ -82,8 +81,6 @@ class ChipKernels(ValueTask):
         ("subtract", lambda x, y: y - x, "swapped: x − y, not y − x"),
         ("divide", lambda x, y: y / x, "swapped: x / y, not y / x"),
         ("divide", lambda x, y: x // y, "that rounds down: `/` or np.divide, not `//`"),
-        ("add", lambda x, y: x - y, "that is x − y. add is x + y"),
-        ("multiply", lambda x, y: x**y, "that is the power. multiply is x * y"),
         ("multiply", lambda x, y: x + y, "that is x + y. multiply is x * y"),
         ("tanh", np.tan, "that is the tangent, with its poles. The network needs the hyperbolic tangent, np.tanh"),
         ("sum", lambda x, axis, keepdims, dtype: x.sum(),
@@ -132,13 +129,8 @@ class ChipKernels(ValueTask):
         call = ", ".join([*map(written, values), *[f"{key}={value!r}" for key, value in attrs.items()]])
         try:
             yours = kernel(*given, **attrs)
-        except NotImplementedError:
-            raise
-        except Exception as error:
-            first = str(error).partition("\n")[0]
-            said = [f"{name} stopped with {type(error).__name__}: {first}", f"  in {name}({call})", *place(error)]
-            hint = next((words for part, words in STOPS.items() if part in first), None)
-            raise Wrong(self.name, "\n".join(said), hint or self.otherwise) from None
+        except (TypeError, ValueError) as error:
+            raise hinted(self.name, error, STOPS, f"{name}({call})") from None
         if not all(same(value, before) for value, before in zip(given, values)):
             hint = "tensors of the program use these arrays: compute a new array, x + y and not x += y"
             raise Wrong(self.name, f"{name} has changed its input", hint)
@@ -169,6 +161,11 @@ def check_array(task: str, result: Any, kernel: str) -> None:
 
 # ---- the meter -------------------------------------------------------------------------------------------------------
 
+ALL = "a kernel has any number of inputs, and attributes: def run(*values, **attrs), and kernel(*values, **attrs)"
+METERS = {  # a part of an error in a student's meter -> the hint
+    "positional argument": ALL, "unexpected keyword": ALL,
+    "no attribute 'nbytes'": "a Python number has no bytes: count a value only if isinstance(value, np.ndarray)",
+}
 Price = Callable[[Any, tuple[Any, ...], Any], float]  # of the task, the inputs of a call, and its result
 
 
@@ -262,7 +259,10 @@ class Metered(FunctionTask):
             raise Wrong(self.name, f"it returned {written(run)}, not a function", hint)
         if bill:
             raise Wrong(self.name, "it has added to the bill before the kernel ran", "add to bill[op] inside of run")
-        return (*[run(*values, **attrs) for values, attrs in calls], dict(bill))
+        try:
+            return (*[run(*values, **attrs) for values, attrs in calls], dict(bill))
+        except (TypeError, AttributeError) as error:
+            raise hinted(self.name, error, METERS, self._call((op, kernel, calls))) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:

@@ -61,7 +61,6 @@ class Moved(Guess):
     otherwise = 'the name of a device in quotation marks, "cpu" or "cpu:1"'
     mistakes = wrong_values(
         ("cpu:1", "x.to returns a copy there. The line does not keep the copy, and x itself stays where it is"),
-        ("both", "a tensor is on one device. The copy is another tensor"),
     )
 
 
@@ -136,7 +135,6 @@ class ByWayOfChip(Guess):
         (0.01, "that is the addition alone. The chip cannot read the CPU's memory: what has to be copied?"),
         (1.01, "that is one copy. a and b are two arrays, and the result has to come back"),
         (2.01, "two copies: is that a and b? The result has to come back too"),
-        (4.01, "four copies? a and b go to the chip, and one array, the result, comes back"),
     )
 
 

@@ -13,11 +13,11 @@ from ....core.tensor import Tensor
 from ....devices.registry import as_device
 from ....ops.creation import ones
 from ...compare import Difference, difference
-from ...feedback import Wrong, place, written
+from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
 from .about import UNIT
 from .chips import check_array, f32
-from .known import programs
+from .known import hinted, programs
 from .training import readings
 
 
@@ -216,12 +216,7 @@ class Dispatch(FunctionTask):
             raise
         except Exception as error:
             if isinstance(error, ACCIDENTS) and not (isinstance(error, KeyError) and self.right(*args) == REFUSED):
-                first = f"{type(error).__name__}: {error}"
-                hint = next((words for part, words in SLIPS.items() if part in first), None)
-                if hint is None:
-                    raise
-                said = [f"stopped with {first}", f"  in {self._call(args)}", *place(error)]
-                raise Wrong(self.name, "\n".join(said), hint) from None
+                raise hinted(self.name, error, SLIPS, self._call(args)) from None
             self._message(str(error), args)
             return REFUSED
         if isinstance(found, BaseException) or (isinstance(found, type) and issubclass(found, BaseException)):
@@ -252,6 +247,12 @@ class Dispatch(FunctionTask):
 
 
 # ---- a coarse kernel -------------------------------------------------------------------------------------------------
+
+
+KERNELS = {  # a part of an error in a student's kernel -> the hint
+    "__round__": "round is for one number. NumPy has one for arrays: np.round",
+    "broadcast": "`*` works place by place. The matrix product is x @ y",
+}
 
 
 def coarse(x: Any, steps: float, nearest: Any = np.round) -> Any:
@@ -320,7 +321,10 @@ class CoarseMatmul(FunctionTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         def careful(x: Any, y: Any) -> Any:
             given = x.copy(), y.copy()
-            found = answer(*given)
+            try:
+                found = answer(*given)
+            except (TypeError, ValueError) as error:
+                raise hinted(self.name, error, KERNELS, self._call((x, y))) from None
             if not all(np.array_equal(one, other) for one, other in zip(given, (x, y))):
                 hint = "these may be the weights of a network: make new arrays, x = np.round(...), and no x *= ..."
                 raise Wrong(self.name, "it has changed its inputs", hint)
@@ -363,7 +367,7 @@ class Additions(ValueTask):
          "one too few: at this k the CPU is still quicker. Put it into both formulas"),
         (lambda self: self.after(3) + 1,
          "one too many: the chip is quicker before that. Put the k before it into both formulas"),
-        (lambda self: 1, "for one addition, the chip takes three copies and its own time: use the numbers"),
+        (lambda self: 1, "for one addition, the chip takes three copies and its own time: use these"),
         (lambda self: 3 * self.copy / (self.cpu - self.chip), "there both take the same time. k is a whole number"),
     )
 
@@ -375,8 +379,8 @@ class Additions(ValueTask):
         return (
             f"`a` and `b` have a million numbers each and are on the CPU. Adding them takes **{self.cpu} µs** on the "
             f"CPU, and **{self.chip} µs** on a chip. To copy a million numbers from one to the other takes "
-            f"**{self.copy} µs**. A program makes k additions in a row, `out = a + b`, `out = out + b`, `out = out + b` "
-            "… and needs the last `out` on the CPU. **From which k on is it quicker to do them on the chip?**"
+            f"**{self.copy} µs**. A program makes k additions in a row, `out = a + b`, `out = out + b`, `out = out + "
+            "b` …, and needs the last `out` on the CPU. **From which k on is it quicker to do them on the chip?**"
         )
 
     def after(self, copies: int) -> int:

@@ -23,7 +23,7 @@ from ...session import SESSION
 NEEDED = ("matmul", "add", "tanh", "subtract", "multiply", "sum", "divide")
 EPOCHS, BATCH, RATE = 10, 64, 0.1
 SIZES = (16, 64, 256, 1437)  # of batches, in the picture of one step
-COLUMNS, TILE = 18, 15.0  # of a wall of digits
+COLUMNS, TILE = 12, 15.0  # of a wall of digits
 
 
 def network() -> nn.Module:
@@ -88,14 +88,15 @@ def readings(device: str) -> Flipbook:
     seen = {"trained on cpu, reads on cpu": train("cpu", exact).after,
             f"trained on cpu, reads on {device}": read(exact, device),
             f"trained on {device}, reads on {device}": train(device, coarse).after}
-    apart, said = COLUMNS * TILE + 24, []
-    drawing = Drawing(len(seen) * apart - 24, 44)
+    apart, said = COLUMNS * TILE + 15, []
+    drawing = Drawing(len(seen) * apart - 15, 62)
     for i, (name, found) in enumerate(seen.items()):
         wrong = found != labels
         said.append(f"{name}: {(~wrong).sum()} of {len(labels)} digits")
         drawing.heading(i * apart, 14, f"{(~wrong).sum()} of {len(labels)}")
-        drawing.text(i * apart, 34, name, size=12)
-        high = wall(drawing, i * apart, 44, pictures, wrong.tolist(), COLUMNS, TILE)
+        for j, line in enumerate(name.split(", ")):
+            drawing.text(i * apart, 34 + 16 * j, line, size=12)
+        high = wall(drawing, i * apart, 62, pictures, wrong.tolist(), COLUMNS, TILE)
     drawing.height += high
     page = Page(drawing, "Framed digits are read wrongly.")
     return Flipbook("what three networks read", [[page]], words="\n".join(said))
