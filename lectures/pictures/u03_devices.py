@@ -287,17 +287,17 @@ def clock_answer() -> Sketch:
 def _queue(streams: int) -> Sketch:
     """Three batches in one stream or several, to scale."""
     sketch = Sketch(800, 230)
-    spans = scheduled(batches(streams, 100.0), LAUNCH)
+    spans = scheduled(batches(streams, 200.0), LAUNCH)
     lanes = list(dict.fromkeys([PYTHON, *[span.work.engine for span in spans]]))
-    scale = 0.66
+    scale = 0.52
     for i, name in enumerate(lanes):
         sketch.label(140, 30 + 46 * i, name, anchor="end", bold=True, size=SMALL)
     for number, span in enumerate(spans):
         sketch.bar(156 + (span.launched - LAUNCH) * scale, 30, LAUNCH * scale - 0.8, "now", height=36)
         y = 30 + 46 * lanes.index(span.work.engine)
-        bar = sketch.bar(156 + span.begin * scale, y, 100 * scale - 1.5, LOOKS[number // BATCHES], height=36)
+        bar = sketch.bar(156 + span.begin * scale, y, span.work.time * scale - 1.5, LOOKS[number // BATCHES], height=36)
         sketch.label(bar.x, y, str(number // BATCHES + 1), bold=True, size=SMALL)
-    done = f"{'one stream' if streams == 1 else f'{streams} streams'}: {ended(spans):.0f} µs"
+    done = f"{'one stream' if streams == 1 else f'{streams} streams'}: {ended(spans):,.0f} µs"
     sketch.label(156 + ended(spans) * scale, 212, done, anchor="end", bold=True, fill="back")
     return sketch
 
@@ -347,13 +347,13 @@ def small_queue() -> Sketch:
 
 
 def your_chip() -> Sketch:
-    """The chip of the exercise: seven kernels between the pictures and what is read in them."""
+    """The chip of the exercise, between the pictures and what is read in them."""
     sketch = Sketch(800, 230)
     draw_digits(sketch, 16, 72, (2, 2), side=5, apart=(46, 46))
     sketch.rect(190, 16, 480, 196, "leaf-fill", "good", thick=2, round=10)
     sketch.label(206, 40, "your chip", anchor="start", bold=True, fill="good")
-    for i, name in enumerate(NEEDED):
-        sketch.box(262 + i % 4 * 114, 92 + i // 4 * 64, name, "leaf", width=106, size=SMALL)
+    for i in range(8):
+        sketch.box(262 + i % 4 * 114, 92 + i // 4 * 64, "?", "leaf", width=106)
     sketch.arrow((112, 116), (186, 116), colour="back")
     sketch.arrow((674, 116), sketch.box(758, 116, "7", width=54, size=LARGE), colour="back")
     return sketch

@@ -240,5 +240,5 @@ print("on that device:", y.device == there and x.grad.device == there)
 print("gradients:", [round(value, 3) for value in x.grad.tolist()])
 
 # %% [markdown]
-# In [the exercise](exercises/03_devices_exercise.ipynb) you write the dispatcher of this library, a kernel, and a device of your own with seven kernels, on which a network learns. You
+# In [the exercise](exercises/03_devices_exercise.ipynb) you write the dispatcher of this library, a kernel, and a device of your own, on which a network learns. You
 # see what it did, what was copied, and what that costs.

@@ -192,8 +192,8 @@ class Run(NamedTuple):
     def said(self, setting: str) -> str:
         """What ran and how long it took."""
         took, busy = ended(self.spans), sum(time_of(call, FAST) for call in self.kernels)
-        faster = self.alone / took
-        ratio = f"{faster:.1f} times as fast" if faster > 1 else f"{took / max(self.alone, CPU.launch):.1f} times as slow"
+        slower = took / max(self.alone, CPU.launch)
+        ratio = f"{1 / slower:.1f} times as fast" if slower < 1 else f"{slower:.1f} times as slow"
         what = f"{counted(len(self.kernels), 'kernel')} and {counted(len(self.copies), 'copy', 'copies')}"
         return (
             f"{setting}: {what} take {took:.0f} microseconds, {ratio} as the CPU alone. "

@@ -14,7 +14,6 @@ from ....devices.registry import CPU
 from ...compare import Difference, difference, same
 from ...feedback import Misused, Wrong, written
 from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
-from .about import UNIT
 from .known import hinted, programs, wrong_values
 from .training import NEEDED, at_work, train
 
@@ -65,7 +64,6 @@ def kernels(*wrong: tuple[str, Kernel, str]) -> tuple[Mistake, ...]:
     return wrong_values(*[({op: kernel}, hint) for op, kernel, hint in wrong])
 
 
-@UNIT.task
 class ChipKernels(ValueTask):
     """`chip_kernels` has a function on NumPy arrays for each of seven operations."""
 
@@ -194,7 +192,6 @@ def charging(price: Price, keep: int = 1) -> Callable[[Any], Kernel]:
 RIGHT = charging(lambda t, values, result: t.launch + nbytes(*values, result) / t.speed)
 
 
-@UNIT.task
 class Metered(FunctionTask):
     """`metered(op, kernel, bill)` returns a kernel that computes the same, and adds its cost to the bill."""
 

@@ -16,7 +16,7 @@ from ...compare import Difference, difference
 from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
 from .about import UNIT
-from .chips import check_array, f32
+from .chips import ChipKernels, Metered, check_array, f32
 from .known import hinted, programs
 from .training import readings
 
@@ -344,6 +344,9 @@ class CoarseMatmul(FunctionTask):
 
 
 # ---- when it saves time ----------------------------------------------------------------------------------------------
+
+for each in (ChipKernels, Metered):
+    UNIT.task(each)
 
 
 @UNIT.task
