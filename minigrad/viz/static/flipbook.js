@@ -55,7 +55,7 @@ const show = (parent, data, shared = ALONE) => {
   const blockOf = ([heading, kind, content]) =>
     (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
 
-  const tabled = ({ head, rows, here }) => make("table", { class: "mg-compare" },
+  const tabled = ({ head, rows, here }) => make("table", { class: head ? "mg-compare" : "mg-compare mg-facts" },
     ...(head ? [make("tr", {}, ...head.map((text) => make("th", {}, text)))] : []),
     ...rows.map((row, i) => make("tr", i === here ? { class: "mg-here" } : {}, ...row.map((text) => make("td", {}, text)))));
 
