@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 03 · Devices and dispatch: a chip of your own
 #
-# Do [03 · Devices and dispatch](../03_devices.ipynb) first. Here you write what chooses kernels, and kernels.
+# Do [03 · Devices and dispatch](../03_devices.ipynb) first. Here you write the function that chooses kernels, and then kernels.
 
 # %% name="begin"
 import minigrad as mg
@@ -133,8 +133,8 @@ with mg.devices.register_kernel("matmul", "cpu:1", coarse_matmul):
 picture
 
 # %% [markdown]
-# Reading needs few digits of a number. So why does the third network learn so little? The backward pass uses the same kernel. The gradients that it multiplies are mostly smaller than
-# half a step, and are rounded to 0. (For this reason chips with coarse numbers keep fixed steps for reading, and numbers with an exponent for training.)
+# A trained network reads well with coarse numbers. So why does the third network learn so little? The backward pass uses the same kernel. The gradients that it multiplies are mostly
+# smaller than half a step, so they are rounded to 0. Real chips of this kind use numbers with fixed steps for reading, and numbers with an exponent for training.
 #
 # ## 4 · A device of your own
 #
@@ -213,7 +213,7 @@ print(x.grad, "on", x.grad.device)
 print(dict(bill))
 
 # %% [markdown]
-# What is not in your table stops, with a hint:
+# An operation that is not in your table stops, with a hint:
 
 # %% name="no-kernel"
 try:
@@ -237,8 +237,8 @@ picture
 course.task("chip_kernels").at_work("chip")
 
 # %% [markdown]
-# The picture is a model, in which a launch takes 5 µs. It was measured on a real GPU too, an H100 with CuPy, where a launch takes about 15 µs: with 16 pictures a step took 4 times as
-# long as on the CPU beside it, and with 1,437 pictures still twice as long. This network is too small for it.
+# The picture is a model, in which a launch takes 5 µs. The same step was measured on a real GPU, an H100 with CuPy, where a launch takes about 15 µs: with 16 pictures it took 4 times as
+# long as on the CPU beside it, and with 1,437 pictures still twice as long. This network is too small for that GPU.
 #
 # ## 7 · When is it worth it?
 #

@@ -60,7 +60,7 @@ computed = Counter(call.op.name for call in calls if call.op.kind in ("elementwi
 print(len(computed), "operations:", dict(sorted(computed.items())))
 
 # %% [markdown]
-# Forward pass, backward pass and optimizer need the same few operations. In the exercise you write them, and a network learns on a chip of your own.
+# In the exercise you write these functions, and a network learns on a chip of your own.
 #
 # ## An array is on one device
 #
@@ -78,7 +78,7 @@ moved = ...
 course.check("moved")
 
 # %% [markdown]
-# Now the result is kept. **What are `y[0]` and `z[0]` after these lines?** Two numbers, in brackets.
+# Another program. **What are `y[0]` and `z[0]` after these lines?** Two numbers, in brackets.
 #
 # ```python
 # x = mg.ones(3)
@@ -102,7 +102,7 @@ print("y on", y.device, y.tolist())
 print("z on", z.device, z.tolist(), "the same tensor as x" if z is x else "another tensor")
 
 # %% [markdown]
-# A model is different: `model.to(device)` puts new arrays into the model itself. This difference costs beginners hours
+# `x.to(device)` returns a tensor, and `model.to(device)` is different: it puts new arrays into the model itself. This difference costs beginners hours
 # ([PyTorch](https://github.com/pytorch/pytorch/issues/14068), [accelerate](https://github.com/huggingface/accelerate/issues/2251)).
 #
 # ## Dispatch
@@ -192,8 +192,8 @@ by_way_of_chip = ...
 course.check("by_way_of_chip")
 
 # %% [markdown]
-# These are honest proportions: the wire between a GPU and a CPU is about as fast as the CPU's own memory. On an H100, an addition with its copies took 1.8 times as long as on the CPU. "GPU much slower than CPU" is the title of
-# [many reports](https://github.com/tensorflow/tensorflow/issues/5995). A fast device is worth it when arrays **stay** there for many operations.
+# These are honest proportions: the wire between a GPU and a CPU is about as fast as the CPU's own memory. What changes if a program makes a thousand additions in a row, and
+# the arrays **stay** on the chip between them? The exercise has this question with numbers of yours.
 #
 # ## One function at a time, then streams
 #
@@ -207,8 +207,8 @@ called = ...
 course.check("called")
 
 # %% [markdown]
-# So a clock around a line measures the launch. `y.item()` and `print(y)` wait for the result, and `mg.as_device("cuda").synchronize()` waits for all
-# work. Whole [tables of benchmarks](https://github.com/TristanBilot/mlx-benchmark/pull/21) were wrong for this reason.
+# `y.item()` and `print(y)` need the result, so they wait for it. `mg.as_device("cuda").synchronize()` waits for all work. Where such a line was missing, whole
+# [tables of benchmarks](https://github.com/TristanBilot/mlx-benchmark/pull/21) were wrong.
 #
 # A **stream** is one such queue. A GPU has several, and also engines that copy while kernels run. Here are three batches: each is copied to the device, a
 # kernel computes, and the result is copied back.

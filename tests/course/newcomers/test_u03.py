@@ -53,6 +53,10 @@ DISPATCHERS = {
         D + MIX + "return table[d.pop()].get(op)", ".get(op) does not"),
     "no return": (
         D + MIX + "table[d.pop()][op]", "is there a `return`"),
+    "a set as a key": (D + MIX + "return table[d][op]", "take the one device out of it"),
+    "compares two": (
+        "d = [x.device for x in inputs if hasattr(x, 'device')]\n    if d[0] != d[1]:\n        raise ValueError(d)\n"
+        "    return table[d[0]][op]", "len(set(devices))"),
     "a name that is missing": ("return tabel[inputs[0].device][op]", "spelled in the same way"),
 }
 
@@ -73,7 +77,7 @@ COARSE = {
     "in double": ("x, y = x.astype(float), y.astype(float)\n    return np.round(x * S) / S @ (np.round(y * S) / S)",
                   "no astype"),
     "of the result": ("return np.round(x @ y * S) / S", "you round the result"),
-    "place by place": ("return np.round(x * S) / S * (np.round(y * S) / S)", "np.round(x * steps) / steps"),
+    "place by place": ("return np.round(x * S) / S * (np.round(y * S) / S)", "The matrix product is x @ y"),
     "printed": ("print(np.round(x * S) / S @ (np.round(y * S) / S))", "is there a `return`"),
     "Python's round": ("return round(x * S) / S @ (round(y * S) / S)", "one for arrays: np.round"),
 }
@@ -100,6 +104,7 @@ TABLES = {
     "a list": ("[np.matmul, np.add]", "in braces"),
     "tensors": (RIGHT.replace("np.tanh", "mg.tanh"), "use np, not mg"),
     "math": (RIGHT.replace("np.tanh", "__import__('math').tanh"), "NumPy has the same function"),
+    "Python's sum": (RIGHT.replace(SUM, "sum"), "use np.sum"),
     "np.sum": (RIGHT.replace(SUM, "np.sum"), "✓"),
     "sum without keywords": (RIGHT.replace(SUM, "lambda x: x.sum()"), "attributes come as keywords"),
     "sum of two parameters": (RIGHT.replace(SUM, "lambda x, axis: x.sum(axis)"), "attributes come as keywords"),
@@ -127,6 +132,11 @@ METERS = {
         "[*values, out] if hasattr(v, 'nbytes'))\n        bill[op] += L + size / V\n        return out\n    return run",
         "✓"),
     "runs at once": ("bill[op] += L\n    return kernel", "inside of run"),
+    "calls the kernel at once": ("out = kernel()\n    bill[op] += L\n    return out", "def run(*values, **attrs)"),
+    "without stars": ("def run(*values, **attrs):\n        return kernel(values, attrs)\n    return run",
+                      "kernel(*values, **attrs)"),
+    "the whole bill": ("def run(*values, **attrs):\n        bill += L\n        return kernel(*values, **attrs)\n"
+                       "    return run", "one entry of the bill grows"),
     "no result": ("def run(*values, **attrs):\n        kernel(*values, **attrs)\n        bill[op] += L\n    return run",
                   "returned None"),
     "run is called": ("def run(*values, **attrs):\n        return 1\n    return run()", "not a function"),

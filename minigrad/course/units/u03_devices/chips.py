@@ -27,6 +27,7 @@ STOPS = {  # a part of an error in a student's kernel -> the hint
     "only length-1 arrays": "math works on one number. NumPy has the same function for arrays: np.tanh",
     "only 0-dimensional": "math works on one number. NumPy has the same function for arrays: np.tanh",
     "must be real number": "math works on one number. NumPy has the same function for arrays: np.tanh",
+    "at most 2": "Python's own function does not take arrays with attributes: use np.sum, or x.sum",
     "integer": BY_NAME, "data type": BY_NAME, "bool": BY_NAME,
     "'tuple' object": BY_NAME,
     "core dimension": "`@` is the matrix product. add, subtract, multiply and divide work place by place",
@@ -42,16 +43,12 @@ def f32(*rows: Any) -> Any:
 def samples() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     """Calls of the seven kernels, as the engine makes them: arrays, Python numbers, attributes."""
     x, y = f32([1.5, -2.0], [3.0, 0.25], [-1.0, 4.0]), f32([2.0, 0.5, -1.0], [1.0, -3.0, 8.0])
+    ways = ((1,), False), ((0,), True), ((0, 1), False)
+    sums = [{"axis": axis, "keepdims": keepdims, "dtype": None} for axis, keepdims in ways]
+    inputs: Any = {"matmul": [(x, y)], "tanh": [(x,)], "sum": [(x,)]}
     for name in NEEDED:
-        if name == "matmul":
-            yield name, (x, y), {}
-        elif name == "tanh":
-            yield name, (x,), {}
-        elif name == "sum":
-            for axis, keepdims in ((1,), False), ((0,), True), ((0, 1), False):
-                yield name, (x,), {"axis": axis, "keepdims": keepdims, "dtype": None}
-        else:
-            yield from [(name, values, {}) for values in ((x, y.T), (x, y[1, :2]), (x, 0.5), (2.0, x))]
+        for values in inputs.get(name, [(x, y.T), (x, y[1, :2]), (x, 0.5), (2.0, x)]):
+            yield from [(name, values, attrs) for attrs in (sums if name == "sum" else [{}])]
 
 
 def moves() -> dict[str, Kernel]:
@@ -161,7 +158,8 @@ def check_array(task: str, result: Any, kernel: str) -> None:
 
 ALL = "a kernel has any number of inputs, and attributes: def run(*values, **attrs), and kernel(*values, **attrs)"
 METERS = {  # a part of an error in a student's meter -> the hint
-    "positional argument": ALL, "unexpected keyword": ALL,
+    "positional argument": ALL, "unexpected keyword": ALL, "'dict'": ALL, "'tuple'": ALL,
+    "'bill'": "one entry of the bill grows: bill[op] += ...",
     "no attribute 'nbytes'": "a Python number has no bytes: count a value only if isinstance(value, np.ndarray)",
 }
 Price = Callable[[Any, tuple[Any, ...], Any], float]  # of the task, the inputs of a call, and its result
@@ -248,17 +246,17 @@ class Metered(FunctionTask):
     def billed(self, metered: Callable[..., Any], op: str, kernel: Kernel, calls: Any) -> Any:
         """The results of some calls of a metered kernel, and the bill after them."""
         bill: Counter[str] = Counter()
-        run = metered(op, kernel, bill)
-        if run is None:
-            return None  # a stub, or no `return`
-        if not callable(run):
-            hint = "write def run(*values, **attrs): ... inside of metered, and at its end: return run"
-            raise Wrong(self.name, f"it returned {written(run)}, not a function", hint)
-        if bill:
-            raise Wrong(self.name, "it has added to the bill before the kernel ran", "add to bill[op] inside of run")
         try:
+            run = metered(op, kernel, bill)
+            if run is None:
+                return None  # a stub, or no `return`
+            if not callable(run):
+                hint = "write def run(*values, **attrs): ... inside of metered, and at its end: return run"
+                raise Wrong(self.name, f"it returned {written(run)}, not a function", hint)
+            if bill:
+                raise Wrong(self.name, "it has added to the bill before the kernel ran", "add to it inside of run")
             return (*[run(*values, **attrs) for values, attrs in calls], dict(bill))
-        except (TypeError, AttributeError) as error:
+        except (TypeError, AttributeError, UnboundLocalError) as error:
             raise hinted(self.name, error, METERS, self._call((op, kernel, calls))) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:

@@ -103,13 +103,16 @@ class Stops(ValueTask):
 
 # ---- the dispatcher --------------------------------------------------------------------------------------------------
 
-NAMES = CPU, _, _ = ("cpu", "cpu:1", "cpu:2")
+CPU = "cpu"
+NAMES = (CPU, "cpu:1", "cpu:2")
 REFUSED, RETURNED, NOTHING = "an exception", "an exception that was returned", "None"
 ACCIDENTS = (NameError, TypeError, AttributeError, IndexError, KeyError)
 TWO_KEYS = "the table has two keys, one after the other: table[device][op]"
 SLIPS = {  # a part of an error in the student's dispatcher -> the hint
     "has no attribute 'device'": "a Python number has no device: look at tensors only, isinstance(x, mg.Tensor)",
-    "unhashable": TWO_KEYS, "not subscriptable": TWO_KEYS, "indices must be": TWO_KEYS,
+    "list index": "there may be one tensor, two or three: len(set(devices)) counts the devices",
+    "unhashable": "that is a collection of devices, not a device: take the one device out of it",
+    "not subscriptable": TWO_KEYS, "indices must be": TWO_KEYS,
     "'tanh'": TWO_KEYS, "'add'": TWO_KEYS,
 }
 Names = Sequence[str | None]  # the device of each input; None for a Python number
@@ -139,14 +142,14 @@ def places(inputs: Sequence[Any]) -> Names:
     return [x.device.name if isinstance(x, Tensor) else None for x in inputs]
 
 
-def known(names: Names) -> list[str]:
-    """Those of the tensors."""
+def devices(names: Names) -> list[str]:
+    """The devices of the tensors among some inputs."""
     return [name for name in names if name is not None]
 
 
 def mixed(names: Names) -> bool:
     """Whether tensors are on several devices."""
-    return len(set(known(names))) > 1
+    return len(set(devices(names))) > 1
 
 
 def choosing(*wrong: tuple[Callable[[Names], str], str]) -> tuple[Mistake, ...]:
@@ -170,26 +173,26 @@ class Dispatch(FunctionTask):
     outcome = "dispatch"
     otherwise = "collect the devices of all tensors in inputs; one device: return table[device][op]; more: raise"
     mistakes = choosing(
-        (lambda d: REFUSED if any(mixed(pair) for pair in pairwise(d)) else known(d)[0],
+        (lambda d: REFUSED if any(mixed(pair) for pair in pairwise(d)) else devices(d)[0],
          "you compare neighbours, and a number may stand between two tensors: compare all tensors"),
-        (lambda d: REFUSED if mixed((known(d)[0], known(d)[-1])) else known(d)[0],
+        (lambda d: REFUSED if mixed((devices(d)[0], devices(d)[-1])) else devices(d)[0],
          "you compare the first tensor with the last. One between them may be on another device"),
-        (lambda d: REFUSED if mixed(d[:2]) else known(d)[0],
+        (lambda d: REFUSED if mixed(d[:2]) else devices(d)[0],
          "you compare the first two inputs. There may be three, as in where(condition, x, y)"),
-        (lambda d: CPU if known(d)[0] == NAMES[2] else known(d)[0],
+        (lambda d: CPU if devices(d)[0] == NAMES[2] else devices(d)[0],
          "there is no such kernel on that device, and the CPU's cannot read its arrays: let the error happen"),
-        (lambda d: NOTHING if known(d)[0] == NAMES[2] else known(d)[0],
+        (lambda d: NOTHING if devices(d)[0] == NAMES[2] else devices(d)[0],
          "a missing kernel gives None here: table[device][op] raises an error, and .get(op) does not"),
-        (lambda d: CPU if mixed(d) else known(d)[0],
+        (lambda d: CPU if mixed(d) else devices(d)[0],
          "a mix goes to the CPU here, and the CPU cannot read arrays of another device: raise an exception"),
-        (lambda d: RETURNED if mixed(d) else known(d)[0], "raise the exception: `raise ValueError(...)`, not return"),
-        (lambda d: NOTHING if mixed(d) else known(d)[0],
+        (lambda d: RETURNED if mixed(d) else devices(d)[0], "raise the exception: `raise ValueError(...)`, not return"),
+        (lambda d: NOTHING if mixed(d) else devices(d)[0],
          "on a mix it returned None, and the program goes on without a result: raise an exception"),
-        (lambda d: REFUSED if None in d or mixed(d) else known(d)[0],
+        (lambda d: REFUSED if None in d or mixed(d) else devices(d)[0],
          "a number and a tensor are not a mix: a number lives on no device. Leave numbers out"),
-        (lambda d: known(d)[0],
+        (lambda d: devices(d)[0],
          "you look at the first tensor only. Compare the devices of all tensors, and raise if there are two"),
-        (lambda d: known(d)[-1],
+        (lambda d: devices(d)[-1],
          "you look at the last tensor only. Compare the devices of all tensors, and raise if there are two"),
         (lambda d: CPU,
          "that is always the kernel of the CPU. The kernel runs where the inputs are: table[device][op]"),
@@ -225,7 +228,7 @@ class Dispatch(FunctionTask):
 
     def _message(self, message: str, args: tuple[Any, ...]) -> None:
         """Raise `Wrong` for an exception on a mix that does not name the devices."""
-        names = known(places(args[1]))
+        names = devices(places(args[1]))
         if mixed(names) and not all(name in message for name in names):
             said = f"the message of your exception is {message!r}\n  in {self._call(args)}"
             raise Wrong(self.name, said, "put the devices into its text, so that a reader finds the wrong line")
@@ -242,7 +245,7 @@ class Dispatch(FunctionTask):
         return None if yours == right else Difference("the choice is wrong", right, yours)
 
     def right(self, op: str, inputs: list[Any], table: Any) -> Any:
-        names = known(places(inputs))
+        names = devices(places(inputs))
         return REFUSED if mixed(names) else entry(table, names[0], op)
 
 
@@ -270,7 +273,10 @@ class CoarseMatmul(FunctionTask):
     outcome = "kernel"
     otherwise = "round both inputs first, np.round(x * steps) / steps, and multiply the rounded ones by @"
     mistakes = programs(
-        (lambda self, x, y: x @ y, "that is the exact product: round both inputs first"),
+        (lambda self, x, y: x @ y,
+         "that is the exact product (np.round(x, n) keeps n decimals). Round both inputs to steps first"),
+        (lambda self, x, y: coarse(x, self.steps) * coarse(y, self.steps),
+         "`*` multiplies place by place. The matrix product is x @ y"),
         (lambda self, x, y: coarse(x @ y, self.steps),
          "you round the result. The chip rounds the inputs, before it multiplies"),
         (lambda self, x, y: coarse(self.right(x, y), self.steps),
@@ -291,8 +297,6 @@ class CoarseMatmul(FunctionTask):
          "that always rounds down: np.round goes to the nearest step"),
         (lambda self, x, y: coarse(x, 100) @ coarse(y, 100),
          "np.round(x, n) keeps n decimals, in steps of 1/10, 1/100 …: multiply by the steps first"),
-        (lambda self, x, y: coarse(x, 10) @ coarse(y, 10),
-         "np.round(x, 1) keeps one decimal, in steps of 1/10: multiply by the steps first"),
     )
 
     def vary(self, draw: random.Random) -> None:

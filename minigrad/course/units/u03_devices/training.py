@@ -13,17 +13,15 @@ from ....core.tensor import Tensor
 from ....data import TensorDataset, digits
 from ....devices.registry import CPU
 from ....ops.creation import asarray
-from ....viz.drawing import Drawing
-from ....viz.flipbook import Flipbook, Page
-from ....viz.images import pictures_of, wall
+from ....viz.flipbook import Flipbook
 from ....viz.lessons import queues
+from ....viz.lessons.readings import side_by_side
 from ...digits import HIDDEN, SEED, Trained
 from ...session import SESSION
 
 NEEDED = ("matmul", "add", "tanh", "subtract", "multiply", "sum", "divide")
 EPOCHS, BATCH, RATE = 10, 64, 0.1
 SIZES = (16, 64, 256, 1437)  # of batches, in the picture of one step
-COLUMNS, TILE = 12, 15.0  # of a wall of digits
 
 
 def network() -> nn.Module:
@@ -83,20 +81,8 @@ def at_work(device: str = "chip") -> Flipbook:
 def readings(device: str) -> Flipbook:
     """What three networks read: trained and run on the CPU, then run on the device, and trained on the device."""
     images, labels = digits()[1].arrays
-    pictures = pictures_of(images.reshape(-1, 8, 8), len(labels))
-    exact, coarse = network(), network()
+    exact = network()
     seen = {"trained on cpu, reads on cpu": train("cpu", exact).after,
             f"trained on cpu, reads on {device}": read(exact, device),
-            f"trained on {device}, reads on {device}": train(device, coarse).after}
-    apart, said = COLUMNS * TILE + 15, []
-    drawing = Drawing(len(seen) * apart - 15, 62)
-    for i, (name, found) in enumerate(seen.items()):
-        wrong = found != labels
-        said.append(f"{name}: {(~wrong).sum()} of {len(labels)} digits")
-        drawing.heading(i * apart, 14, f"{(~wrong).sum()} of {len(labels)}")
-        for j, line in enumerate(name.split(", ")):
-            drawing.text(i * apart, 34 + 16 * j, line, size=12)
-        high = wall(drawing, i * apart, 62, pictures, wrong.tolist(), COLUMNS, TILE)
-    drawing.height += high
-    page = Page(drawing, "Framed digits are read wrongly.")
-    return Flipbook("what three networks read", [[page]], words="\n".join(said))
+            f"trained on {device}, reads on {device}": train(device).after}
+    return side_by_side("what three networks read", images.reshape(-1, 8, 8), labels, seen)
