@@ -14,16 +14,18 @@ from .tensor import AbstractData, Tensor, default_device
 
 
 def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-    """The device of the result: the attribute `device`, else the common device of the inputs."""
+    """The device of the result: the attribute `device`, else that of all inputs."""
     device = None
     for x in inputs:
         if x.__class__ is Tensor:
             if device is None:
                 device = x.device
-            elif x.device is not device and op.name != "call":  # a user's function may copy between devices
+            elif x.device is not device and op.name != "call":  # a function may copy
                 raise DeviceError(
-                    f"{op.name}: its inputs are on different devices, {device} and {x.device}",
-                    expect="all inputs on one device: minigrad does not copy between devices by itself",
+                    f"{op.name}: its inputs are on different devices, "
+                    f"{device} and {x.device}",
+                    expect="all inputs on one device: minigrad does not copy between "
+                    "devices by itself",
                     actual=described(op, inputs),
                     hint=f'x.to("{device}") or x.to("{x.device}")',
                 )

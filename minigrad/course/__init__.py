@@ -9,11 +9,9 @@ declares them.
 from .digits import Trained, train_digits
 from .letters import Learned, train_names
 from .session import begin, check, keep, progress, report, task
-from .swapping import backward, compiler_pass, emitter, node_order, rule, scheduler, swap
+from .swapping import backward, compiler_pass, dispatcher, emitter, node_order, rule, scheduler, swap
 from .walking import impatient, inputs_of, kept_bytes, made_from
 
 __all__ = [
-    "begin", "task", "check", "progress", "report", "keep",
-    "emitter", "node_order", "rule", "backward", "compiler_pass", "scheduler", "swap",
-    "Trained", "train_digits", "Learned", "train_names", "inputs_of", "made_from", "kept_bytes", "impatient",
+    "Learned", "Trained", "backward", "begin", "check", "compiler_pass", "dispatcher", "emitter", "impatient", "inputs_of", "keep", "kept_bytes", "made_from", "node_order", "progress", "report", "rule", "scheduler", "swap", "task", "train_digits", "train_names",
 ]

@@ -8,9 +8,10 @@ training, views and pictures run the student's code.  An override belongs to the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import unwrap
+from types import SimpleNamespace
 from typing import Any
 
 from ..autodiff import reverse
@@ -24,6 +25,7 @@ from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.override import OVERRIDABLE, overriding
 from ..core.primitive import OUT, Attrs, P, Plan, Primitive, Rule
 from ..core.tensor import Tensor, as_tensor, wrap
+from ..devices.registry import DEVICES
 from ..ops.view import broadcast_to
 from ..support.errors import MinigradError
 from ..support.table import counted
@@ -229,6 +231,50 @@ def _of_shape(value: Any, source: Tensor, shape: tuple[int, ...], name: str) -> 
         return broadcast_to(found, broadcast_to(source, shape).shape)
     except MinigradError:
         raise Misused(name, f"returned {written(value)}, which is not a gradient of shape {source.shape}") from None
+
+
+@contextmanager
+def dispatcher(function: Callable[[str, list[Any], Mapping[str, Any]], Any]) -> Iterator[Swapped]:
+    """Let `function(op, inputs, table)` choose the kernel of each operation: `table["cpu"]["add"]`, for example.
+
+    >>> def always_the_first(op, inputs, table):
+    ...     return table[inputs[0].device][op]
+    >>> with dispatcher(always_the_first) as mine:
+    ...     mg.tanh(mg.zeros(2)).tolist()
+    [0.0, 0.0]
+    >>> mine
+    <always_the_first in the engine, called once>
+    """
+    swapped = Swapped(function.__name__)
+    with switch(interpreter=_Dispatching(function, swapped)):
+        yield swapped
+
+
+class _Dispatching(Eager):
+    """Eager mode, in which a student's function chooses the kernels."""
+
+    def __init__(self, function: Callable[..., Any], swapped: Swapped) -> None:
+        self.function, self.swapped = function, swapped
+        self.chosen: list[Any] = []  # for each operation that is being applied: a cast inside of one is another
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Any) -> Any:
+        kernel = None
+        if "device" not in attrs and any(isinstance(x, Tensor) for x in inputs):
+            self.swapped.calls += 1
+            kernel = self.function(op.name, list(inputs), {name: each.kernels for name, each in DEVICES.items()})
+            if not callable(kernel):
+                raise Misused(self.swapped.name, f"returned {written(kernel)} for {op.name}", "return a kernel")
+        self.chosen.append(kernel)
+        try:
+            return super().manifest(op, inputs, attrs)
+        finally:
+            self.chosen.pop()
+
+    def compute(self, op: Primitive, values: list[Any], attrs: Any, device: Any) -> Any:
+        if self.chosen[-1] is not None:
+            rest = {name: getattr(device, name) for name in ("ndarray", "elementwise", "asarray")}
+            device = SimpleNamespace(kernels={op.name: self.chosen[-1]}, **rest)
+        return super().compute(op, values, attrs, device)
 
 
 @contextmanager

@@ -59,4 +59,10 @@ ANSWERS = [
     Answer("same_graph", "def same_graph(one, other):\n    return one.name == other.name", "go on with its inputs",
            TRIED),
     Answer("moved", 'moved = ("d", 0, "x")', "in the line of d", TRIED),
+    Answer("dispatch", "def dispatch(op, inputs, table):\n    return table['cpu'][op]", "always the kernel", TRIED),
+    Answer("dispatch", "def dispatch(op, inputs, table):\n    return table[inputs[0].device][op]", "no device", TRIED),
+    Answer("coarse_matmul", "def coarse_matmul(x, y):\n    return x @ y", "that is the exact product", TRIED),
+    Answer("chip_kernels", "chip_kernels = [max, min]", "in braces", TRIED),
+    Answer("metered", "def metered(op, kernel, bill):\n    return kernel", "bill[op] += the cost", TRIED),
+    Answer("additions", "additions = 1", "three copies and its own time", TRIED),
 ]

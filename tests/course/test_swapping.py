@@ -1,5 +1,6 @@
 """The student's code in the real engine: it runs, right or wrong, and is removed after the block."""
 
+import math
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,37 @@ def gradient():
     x, y = example()
     y.backward()
     return x.grad.item()
+
+
+def test_a_dispatcher_chooses_the_kernels_of_all_operations():
+    calls = []
+
+    def dispatch(op, inputs, table):
+        calls.append(op)
+        devices = {x.device for x in inputs if isinstance(x, mg.Tensor)}
+        if len(devices) > 1:
+            raise ValueError(f"my words: {devices}")
+        return table[devices.pop()][op]
+
+    x = mg.asarray([0.5, 1.0], requires_grad=True)
+    with course.dispatcher(dispatch) as mine:
+        y = mg.tanh(x) * mg.asarray([1, 2])  # with a cast, which is an operation too
+        y.sum().backward()
+        with pytest.raises(ValueError, match="my words"):
+            x + mg.ones(2, device="cpu:1")
+        assert mg.ones(1 << 17).sum().item() == 1 << 17
+    assert calls[:3] == ["tanh", "multiply", "astype"] and mine.calls == len(calls)
+    assert x.grad.tolist() == pytest.approx([1 - math.tanh(0.5) ** 2, 2 - 2 * math.tanh(1.0) ** 2])
+    mg.tanh(x)
+    assert mine.calls == len(calls)
+
+
+def test_a_dispatcher_that_chooses_another_kernel_is_obeyed_and_no_kernel_is_an_error():
+    x = mg.asarray([0.5, -1.0])
+    with course.dispatcher(lambda op, inputs, table: table["cpu"]["negative"]):
+        assert mg.tanh(x).tolist() == [-0.5, 1.0]
+    with course.dispatcher(lambda op, inputs, table: None), pytest.raises(Misused, match="returned None for tanh"):
+        mg.tanh(x)
 
 
 def test_a_rule_is_what_the_engine_uses_and_only_in_the_block():

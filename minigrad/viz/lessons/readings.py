@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..images import gallery, pictures_of, wall
 COLUMNS, TILE = 30, 15.0  # of the wall of all pictures
 SHOWN, ROW, SIDE = 16, 8, 50.0  # how many wrong readings are shown large, how many in a row, and their size
 HALF, BETWEEN, CHART = COLUMNS * TILE, 40.0, 150.0
+NARROW, APART = 12, 15.0  # the columns of a wall beside others, and the room between two
 
 
 def reading(
@@ -39,6 +41,28 @@ def reading(
         pages.append(Page(_drawn(losses, pictures, [half]), f"{said}.", (), name))
     words = "\n".join([f"loss {first} → {last}", *[_in_words(*half, wrong=True) for half in halves]])
     return Flipbook(title, [pages], cover=0, unit="picture", words=words)
+
+
+def side_by_side(title: str, images: Any, labels: Any, seen: Mapping[str, Any]) -> Flipbook:
+    """What several networks read in the same pictures: a wall for each, in which wrong readings have a frame.
+
+    >>> book = side_by_side("two networks", np.eye(8).reshape(1, 8, 8), [7], {"the first": [7], "the second": [1]})
+    >>> print(book.text())
+    the first: 1 of 1
+    the second: 0 of 1
+    """
+    pictures, said = pictures_of(images, len(labels)), []
+    drawing = Drawing(len(seen) * (NARROW * TILE + APART) - APART, 62)
+    for i, (name, read) in enumerate(seen.items()):
+        x, wrong = i * (NARROW * TILE + APART), np.asarray(read) != np.asarray(labels)
+        count = f"{(~wrong).sum()} of {len(labels)}"
+        said.append(f"{name}: {count}")
+        drawing.heading(x, 14, count)
+        for j, line in enumerate(name.split(", ")):
+            drawing.text(x, 34 + 16 * j, line, size=12)
+        high = wall(drawing, x, 62, pictures, wrong.tolist(), NARROW, TILE)
+    drawing.height += high
+    return Flipbook(title, [[Page(drawing, "Framed pictures are read wrongly.")]], words="\n".join(said))
 
 
 def _in_words(name: str, labels: Any, read: Any, wrong: bool = False) -> str:
