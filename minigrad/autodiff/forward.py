@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core.emit import Interpreter, emit
 from ..core.mode import current_mode, switch
+from ..core.override import overridable
 from ..core.primitive import INDEX, NODE, OUT, REST, Primitive, Rule
 from ..core.tensor import AbstractData, Tensor, wrap
 from ..core.tree import flatten
@@ -76,6 +77,7 @@ class Forward(Interpreter):
             return Dual(self, out, pushed_forward(op, primals, tangents, out, attrs))
 
 
+@overridable
 def pushed_forward(
     op: Primitive, primals: list[Any], tangents: list[Tensor | None], out: Tensor, attrs: dict[str, Any]
 ) -> Tensor | None:

@@ -112,21 +112,6 @@ class Gradients(dict[Node, Any]):
         return self
 
 
-def kept_bytes(result: Tensor) -> int:
-    """How many bytes are kept for the backward pass of a tensor.
-
-    >>> h = mg.ones(1000, requires_grad=True)
-    >>> kept_bytes(mg.tanh(h)), kept_bytes(h + 1)
-    (4000, 0)
-    """
-    arrays = {}
-    for node in topological_order([result.node]):
-        for value in node.saved if isinstance(node.saved, tuple) else ():
-            if getattr(value, "shape", ()):  # plain numbers are not counted
-                arrays[id(value)] = value.nbytes
-    return sum(arrays.values())
-
-
 def add(gradients: Any, source: Node, value: Any) -> None:
     """Add a contribution to the gradient of a node."""
     gradients[source] = gradients[source] + value if source in gradients else value
