@@ -26,7 +26,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..ops.creation import zeros_like
 from ..ops.view import broadcast_to
 from ..support.errors import MinigradError
-from .feedback import Misused, written
+from .feedback import Misused, NotWritten, stopped, written
 from .session import SESSION
 from .walking import Gradients, Passes
 
@@ -124,7 +124,13 @@ def forward_rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapp
         swapped.calls += 1
         inputs = [as_tensor(each) for each in primals]
         moves = [zeros_like(each) if tangent is None else tangent for each, tangent in zip(inputs, tangents)]
-        return _of_shape(function(*inputs, *moves), out, out.shape, swapped.name, "tangent")
+        try:
+            found = function(*inputs, *moves)
+        except NotImplementedError:
+            raise NotWritten(swapped.name, "not written yet", "write it first, and run its cell") from None
+        except Exception as error:  # otherwise the error of the operation that it belongs to
+            raise stopped(swapped.name, error) from None
+        return _of_shape(found, out, out.shape, swapped.name, "tangent")
 
     with swap(own, pushed):
         yield swapped

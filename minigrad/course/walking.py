@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autodiff import passing, reverse
 from ..core.mode import switch
-from ..core.node import Node, topological_order
+from ..core.node import Node
 from ..core.tensor import Tensor, as_tensor
 
 Passes = Callable[[Node, Tensor], list[tuple[Node, Tensor]]]

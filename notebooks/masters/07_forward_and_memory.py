@@ -41,7 +41,7 @@ course.check("mul_jvp")
 # In this `with`, minigrad uses your rule for every product in forward mode. Each picture below needs 1,152 products for the spot, and your rule moves all of them.
 # Turn the angle. (Break your rule, for example with a minus, run both cells again, and see what the tangent does. Then put it right.)
 
-# %% name="spot"
+# %% name="your-spot"
 row = mg.linspace(-1.5, 1.5, 24)
 across, down = row.reshape(1, 24), row.reshape(24, 1)
 
@@ -66,7 +66,7 @@ course.task("direction")
 # %% nbgrader={"grade": false, "grade_id": "direction", "locked": false, "schema_version": 3, "solution": true, "task": false}
 direction = ...
 ### BEGIN SOLUTION
-direction = 118
+direction = 113
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-direction", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}

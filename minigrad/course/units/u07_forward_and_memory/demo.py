@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tasks import Prediction, Question, mistake
+from ....viz.lessons.tangents import moving
+from ...tasks import Prediction, Question
 from .about import UNIT
-from .spots import moving
 
 
 @UNIT.task
@@ -17,21 +17,13 @@ class StepKeeps(Prediction):
     outcome = "kept"
     tolerance = 0.1
     example = "0.2"
+    right_value = 12
+    why = "nearly sixty times the weights: hundreds of results, with numbers for each letter of 64 names."
     otherwise = "one of 0.2, 2 and 12"
-
-    def right(self) -> float:
-        return 12
-
-    def explained(self) -> str:
-        return "nearly sixty times the weights: results of hundreds of operations, with numbers for each letter of 64 names."
-
-    @mistake("that is the weights alone. What do the rules of the operations read in the backward pass?")
-    def weights(self) -> float:
-        return 0.2
-
-    @mistake("more. The rules read results of hundreds of operations, and each result has numbers for 64 names")
-    def ten_times(self) -> float:
-        return 2
+    wrong_values = (
+        (0.2, "that is the weights alone. What do the rules of the operations read in the backward pass?"),
+        (2, "more. The rules read results of hundreds of operations, and each result has numbers for 64 names"),
+    )
 
 
 @UNIT.task
@@ -41,37 +33,16 @@ class Speed(Prediction):
     name = "speed"
     outcome = "tangent"
     example = "5"
+    right_value = 12
+    why = "the slope of x · x at 3 is 6, and x moves at 2: 6 · 2."
     otherwise = "x * x grows 2 · x = 6 times as fast as x, and x moves at 2"
-
-    def right(self) -> float:
-        return 12
-
-    def explained(self) -> str:
-        return "the slope of x · x at 3 is 6, and x moves at 2: 6 · 2."
-
-    @mistake("that is the slope, for x at a speed of 1. x moves at 2")
-    def slope(self) -> float:
-        return 6
-
-    @mistake("that is the speed squared. x · x moves 6 times as fast as x, for x = 3")
-    def squared(self) -> float:
-        return 4
-
-    @mistake("that is the value of x · x. How fast does it change?")
-    def value(self) -> float:
-        return 9
-
-    @mistake("the speed goes through the slope: x · x moves 6 times as fast as x")
-    def unchanged(self) -> float:
-        return 2
-
-    @mistake("a whole second later x is 5, and x · x has grown by 16. The question is how fast it moves now")
-    def whole_second(self) -> float:
-        return 16
-
-    @mistake("multiplied, not added: x · x moves 6 times as fast as x")
-    def added(self) -> float:
-        return 8
+    wrong_values = (
+        (6, "that is the slope, for x at a speed of 1. x moves at 2"),
+        (4, "that is the speed squared. x · x moves 6 times as fast as x, for x = 3"),
+        (9, "that is the value of x · x. How fast does it change?"),
+        (2, "the speed goes through the slope: x · x moves 6 times as fast as x"),
+        (16, "a whole second later x is 5, and x · x has grown by 16. The question is how fast it moves now"),
+    )
 
 
 @UNIT.task
@@ -81,29 +52,15 @@ class ForwardKeeps(Prediction):
     name = "forward_keeps"
     outcome = "tangent"
     example = "100"
+    right_value = 0
+    why = "each value has its tangent at once. Nothing has to wait for a backward pass: there is none."
     otherwise = "a number of kB. After tanh has computed its value and its tangent, what is still needed later?"
-
-    def right(self) -> float:
-        return 0
-
-    def explained(self) -> str:
-        return "each value has its tangent at once. Nothing has to wait for a backward pass: there is none."
-
-    @mistake("that is what reverse mode keeps. Is there a backward pass in forward mode that has to read it?")
-    def same(self) -> float:
-        return 400
-
-    @mistake("twice the numbers are computed, but each pair is needed by the next operation only")
-    def twice(self) -> float:
-        return 800
-
-    @mistake("one value and one tangent exist at a time. But kept for later? The next operation uses them at once")
-    def one_pair(self) -> float:
-        return 8
-
-    @mistake("one value exists at a time. But kept for later? The next operation uses it at once")
-    def one_value(self) -> float:
-        return 4
+    wrong_values = (
+        (400, "that is what reverse mode keeps. Is there a backward pass in forward mode that has to read it?"),
+        (800, "twice the numbers are computed, but each pair is needed by the next operation only"),
+        (8, "one value and one tangent exist at a time. But kept for later? The next operation uses them at once"),
+        (4, "one value exists at a time. But kept for later? The next operation uses it at once"),
+    )
 
 
 @UNIT.task
@@ -113,25 +70,13 @@ class WeightPasses(Prediction):
     name = "weight_passes"
     outcome = "passes"
     example = "10"
+    right_value = 2410
+    why = "one for each weight. Reverse mode needs one pass for all: so networks are trained backward."
     otherwise = "one pass moves the weights in one direction. The gradient has 2,410 numbers: one for each weight"
-
-    def right(self) -> int:
-        return 2410
-
-    def explained(self) -> str:
-        return "one for each weight. Reverse mode needs one pass for all: so networks are trained backward."
-
-    @mistake("that is reverse mode. One pass of forward mode moves the weights in one direction, and gives one number")
-    def one(self) -> int:
-        return 1
-
-    @mistake("that would be finite differences, with one run to compare with. Forward mode needs no run to compare with")
-    def differences(self) -> int:
-        return 2411
-
-    @mistake("forward mode needs no step to each side: one pass for each weight")
-    def both_sides(self) -> int:
-        return 4820
+    wrong_values = (
+        (1, "that is reverse mode. One pass of forward mode moves the weights in one direction, and gives one number"),
+        (2411, "finite differences need one more run, to compare with. Forward mode does not"),
+    )
 
 
 @UNIT.task
@@ -141,25 +86,20 @@ class SpotPasses(Prediction):
     name = "spot_passes"
     outcome = "passes"
     example = "2, 2"
+    right_value = (1, 576)
+    why = "one input: one pass of forward mode. 576 outputs: 576 passes of reverse mode."
     otherwise = "forward mode: one pass for each input. Reverse mode: one for each output. How many of each are there?"
     hints = {
         "turned": "the other way round: first forward mode, then reverse mode",
         "all_like_the_first": "right for forward mode. Reverse mode fixes one output: there are 24 · 24 of them",
         "all_like_the_last": "right for reverse mode. Forward mode moves the one input, and sees all outputs move",
     }
-
-    def right(self) -> tuple[int, int]:
-        return 1, 576
+    wrong_values = (
+        ((1, 24), "24 is one side of the picture. It has 24 · 24 numbers"),
+    )
 
     def given(self) -> dict[str, Any]:
         return {"moving": moving}
-
-    def explained(self) -> str:
-        return "one input: one pass of forward mode. 576 outputs: 576 passes of reverse mode."
-
-    @mistake("24 is one side of the picture. It has 24 · 24 numbers")
-    def one_side(self) -> tuple[int, int]:
-        return 1, 24
 
 
 @UNIT.task
@@ -169,25 +109,14 @@ class Shared(Prediction):
     name = "shared"
     outcome = "kept"
     example = "100"
+    right_value = 64
+    why = "both rules read the same array, h. x and W exist anyway: they are data and parameters."
     otherwise = "tanh reads its output h, the product reads its inputs, h and h. How often must h be kept?"
-
-    def right(self) -> float:
-        return 64
-
-    def explained(self) -> str:
-        return "both rules read the same array, h. x and W exist anyway: they are data and parameters."
-
-    @mistake("both rules read h, but h is one array: it is kept once")
-    def twice(self) -> float:
-        return 128
-
-    @mistake("tanh and both inputs of the product read h, but h is one array: it is kept once")
-    def three_times(self) -> float:
-        return 192
-
-    @mistake("something is kept: tanh passes back g · (1 − h²). What does this rule read?")
-    def nothing(self) -> float:
-        return 0
+    wrong_values = (
+        (128, "both rules read h, but h is one array: it is kept once"),
+        (192, "tanh and both inputs of the product read h, but h is one array: it is kept once"),
+        (0, "something is kept: tanh passes back g · (1 − h²). What does this rule read?"),
+    )
 
 
 @UNIT.task
@@ -197,29 +126,15 @@ class OneCheckpoint(Prediction):
     name = "one_checkpoint"
     outcome = "checkpoint"
     example = "100"
+    right_value = 400
+    why = "0 kB after the forward pass, and 400 kB as soon as the backward pass has computed all of it again."
     otherwise = "after the forward pass next to nothing is kept. But what happens when the backward pass begins?"
-
-    def right(self) -> float:
-        return 400
-
-    def explained(self) -> str:
-        return "0 kB after the forward pass, and 400 kB as soon as the backward pass has computed all of it again."
-
-    @mistake("that is true after the forward pass. Then the backward pass computes the whole chain again, all at once")
-    def nothing(self) -> float:
-        return 0
-
-    @mistake("4 kB is one array. The backward pass computes the whole chain again, and keeps all of it")
-    def one_array(self) -> float:
-        return 4
-
-    @mistake("the rules read only the outputs, once each: computing them a second time keeps no more than the first time")
-    def twice(self) -> float:
-        return 800
-
-    @mistake("the backward pass needs the chain from its end, and computes all of it again: nothing is saved")
-    def half(self) -> float:
-        return 200
+    wrong_values = (
+        (0, "that is true after the forward pass. Then the backward pass computes the whole chain again, all at once"),
+        (4, "4 kB is one array. The backward pass computes the whole chain again, and keeps all of it"),
+        (800, "a result that is computed a second time is kept once: the first one was not kept"),
+        (200, "the backward pass needs the chain from its end, and computes all of it again: nothing is saved"),
+    )
 
 
 @UNIT.task
@@ -230,29 +145,15 @@ class TenCheckpoints(Prediction):
     outcome = "checkpoint"
     tolerance = 0.12
     example = "50"
+    right_value = 18
+    why = "an input for nearly each part, and the ten results of one part: about 10 + 10, in place of 100."
     otherwise = "an input for each checkpoint, and the inside of one part at a time. How many arrays are that?"
-
-    def right(self) -> int:
-        return 18
-
-    def explained(self) -> str:
-        return "an input for nearly each part, and the ten results of one part: about 10 + 10, in place of 100."
-
-    @mistake("that is the inputs of the parts. When a part is computed again, its inside is there too")
-    def inputs(self) -> int:
-        return 10
-
-    @mistake("that is the inputs of the parts. When a part is computed again, its inside is there too")
-    def nine(self) -> int:
-        return 9
-
-    @mistake("all parts are never computed again at the same time: each is freed before the next one comes")
-    def all_of_them(self) -> int:
-        return 100
-
-    @mistake("one part at a time is computed again: each is freed before the next one comes")
-    def inputs_and_all(self) -> int:
-        return 110
+    wrong_values = (
+        (10, "that is the inputs of the parts. When a part is computed again, its inside is there too"),
+        (9, "that is the inputs of the parts. When a part is computed again, its inside is there too"),
+        (100, "all parts are never computed again at the same time: each is freed before the next one comes"),
+        (110, "one part at a time is computed again: each is freed before the next one comes"),
+    )
 
 
 @UNIT.task
@@ -262,25 +163,14 @@ class Slider(Question):
     name = "slider"
     outcome = "plan"
     example = "1"
+    right_value = 4
+    why = "one checkpoint for each block. More checkpoints keep more inputs, and save nothing more."
     otherwise = 'move the slider, and read the row "most at once" of the table beside it'
-
-    def right(self) -> int:
-        return 4
-
-    def explained(self) -> str:
-        return "one checkpoint for each block. More checkpoints keep more inputs, and save nothing more."
-
-    @mistake("that is as low as it gets after the forward pass. Read the column of the most at once")
-    def lowest_after(self) -> int:
-        return 5
-
-    @mistake("not yet: one more checkpoint, and the most at once falls again")
-    def too_few(self) -> int:
-        return 3
-
-    @mistake("it is as low before. Take the first one")
-    def too_many(self) -> int:
-        return 6
+    wrong_values = (
+        (5, "that is as low as it gets after the forward pass. Read the column of the most at once"),
+        (3, "not yet: one more checkpoint, and the most at once falls again"),
+        (6, "it is as low before. Take the first one"),
+    )
 
 
 @UNIT.task
@@ -290,17 +180,6 @@ class WithDropout(Prediction):
     name = "with_dropout"
     outcome = "checkpoint"
     example = "100"
-    otherwise = "a number: 0 if the gradients are the same to the last bit"
-
-    def right(self) -> int:
-        return 0
-
-    def explained(self) -> str:
-        return "a node stores the key of its random numbers, so they are the same when it is computed again."
-
-    def check(self, answer: Any, rounds: int = 1) -> str | None:
-        return super().check({"none": 0, "no": 0, "all": 1}.get(answer, 1) if isinstance(answer, str) else answer)
-
-    @mistake("dropout would draw other numbers if the generator went on. A node is a recipe: it stores which numbers")
-    def some(self) -> int:
-        return 1
+    right_value = 0
+    why = "a node stores the key of its random numbers, so they are the same when it is computed again."
+    otherwise = "dropout would draw other numbers if the generator went on. A node is a recipe: it stores which numbers"

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ....autodiff import reverse
-from ....autodiff.forward import Forward, jvp
-from ....core.mode import current_mode
-from ....core.override import overriding
+from ....autodiff.forward import jvp
 from ....core.tensor import Tensor
 from ....ops.creation import asarray
 from ....ops.elementwise import tanh
 from ....ops.joining import stack
+from ....viz.lessons.tangents import moving
 from ...compare import Difference, plain
+from ...counting import Passes
 from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
-from .spots import moving
 
 
 @UNIT.task
@@ -45,6 +43,8 @@ class MulJvp(FunctionTask):
         return da * b + a * db
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        if yours is None:
+            raise Wrong(self.name, "it returned None", "a function gives back only the value after `return`")
         if isinstance(yours, tuple | list):
             hint = "one number: what a contributes and what b contributes, added. The engine computes a * b itself"
             raise Wrong(self.name, f"it returned {written(yours)}, not one tangent\n  in {self._call(args)}", hint)
@@ -53,10 +53,6 @@ class MulJvp(FunctionTask):
     @mistake("b moves too: add a · db")
     def first_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * b
-
-    @mistake("a moves too: add da · b")
-    def last_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return a * db
 
     @mistake("swapped: when a moves by da, a * b moves by da · b, because b is the other factor")
     def swapped(self, a: Any, b: Any, da: Any, db: Any) -> Any:
@@ -82,17 +78,9 @@ class MulJvp(FunctionTask):
     def minus(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * b - a * db
 
-    @mistake("that is the change over a whole step, with da · db in it. A tangent is the speed at the start: leave it out")
+    @mistake("that is the change over a whole step, with da · db in it. A tangent is the speed at the start")
     def whole_step(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return (a + da) * (b + db) - a * b
-
-    @mistake("added, not multiplied: each of the two moves the product")
-    def multiplied(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return da * b * a * db
-
-    @mistake("a function gives back only the value after `return`: to print or to assign is not enough")
-    def nothing_returned(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return None
 
 
 @UNIT.task
@@ -108,12 +96,12 @@ class Direction(ValueTask):
 
     def vary(self, draw: random.Random) -> None:
         self.a, self.da, self.db = draw.sample([3, 4, 5, 7], 3)
-        self.b, self.factor = -draw.choice([2, 6]), draw.choice([10, 20, 30])
+        self.b, self.factor = -draw.choice([2, 6]), draw.choice([11, 19, 31])
 
     def text(self) -> str:
         return (
-            f"`y = a * b + {self.factor} * a`. a is {self.a} and moves at a speed of {self.da}; b is {self.b} and moves "
-            f"at a speed of {self.db}. **How fast does y move?** One number, without running anything."
+            f"`y = a * b + {self.factor} * a`. a is {self.a} and moves at a speed of {self.da}; b is {self.b} and "
+            f"moves at a speed of {self.db}. **How fast does y move?** One number, without running anything."
         )
 
     def right(self) -> int:
@@ -152,24 +140,6 @@ class Direction(ValueTask):
         return self.b + self.factor
 
 
-class Passes:
-    """How many passes of each mode have run."""
-
-    def __init__(self, f: Callable[..., Any]) -> None:
-        self.f, self.runs, self.forward, self.backward = f, 0, 0, 0
-
-    def __call__(self, x: Any) -> Any:
-        self.runs += 1
-        self.forward += isinstance(current_mode().interpreter, Forward)
-        return self.f(x)
-
-    def walk(self, *args: Any, **options: Any) -> Any:
-        """The engine's backward pass, counted."""
-        self.backward += 1
-        with overriding(reverse.walk, None):
-            return reverse.walk(*args, **options)
-
-
 @UNIT.task
 class Columns(FunctionTask):
     """`columns(f, x)` returns the Jacobian of f at x by forward mode: a pass for each number of x."""
@@ -189,8 +159,7 @@ class Columns(FunctionTask):
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         def measured(f: Any, x: Tensor) -> Any:
-            counted = Passes(f)
-            with overriding(reverse.walk, counted.walk):
+            with Passes(f) as counted:
                 found = answer(counted, x)
             if found is not None and not np.shape(_rows(found)) == ():
                 self._by_forward_mode(counted, x, _rows(found), self.right(f, x))
@@ -231,10 +200,6 @@ class Columns(FunctionTask):
     @mistake("mg.jvp returns two things, the value and its tangent. You kept the value: take [1]")
     def values(self, f: Any, x: Tensor) -> Any:
         return np.stack([f(x).numpy()] * x.size, axis=1)
-
-    @mistake("mg.jvp returns two things, the value and its tangent. You kept the value: take [1]")
-    def values_as_rows(self, f: Any, x: Tensor) -> Any:
-        return np.stack([f(x).numpy()] * x.size)
 
     @mistake("a tangent of ones moves all numbers of x at once: that is the sum of the columns. Move one at a time")
     def all_at_once(self, f: Any, x: Tensor) -> Any:
@@ -281,11 +246,7 @@ class FewestPasses(ValueTask):
     outcome = "passes"
     example = "[1, 2, 3, 4]"
     otherwise = "forward mode takes a pass for each input, reverse mode one for each output. Take the smaller number"
-    hints = {
-        "turned": "in the order A, B, C, D",
-        "without_the_last": "D is missing: four numbers",
-        "all_like_the_first": "A and B need one pass each. C has several inputs and several outputs",
-    }
+    hints = {"turned": "in the order A, B, C, D", "without_the_last": "D is missing: four numbers"}
 
     def vary(self, draw: random.Random) -> None:
         self.weights, self.side = draw.choice([5130, 2410, 8970]), draw.choice([16, 32, 48])

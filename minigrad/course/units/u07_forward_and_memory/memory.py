@@ -10,13 +10,13 @@ import numpy as np
 
 from ....autodiff.checkpointing import checkpoint
 from ....core.tensor import Tensor
-from ....ops.creation import asarray, ones
+from ....ops.creation import ones
 from ....ops.elementwise import exp, sigmoid, tanh
 from ....ops.functional import relu
 from ....support.table import bytes_text, counted
 from ...compare import plain
+from ...counting import kept_bytes, most_bytes
 from ...feedback import Wrong, written
-from ...kept import kept_bytes, most_bytes
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 
@@ -33,7 +33,7 @@ class KeptList(ValueTask):
     minutes = 8
     outcome = "kept"
     example = "[0, 100, 0, 0, 0, 0]"
-    otherwise = "for each line: which arrays does its rule read? Leave out x and W, and every array that is kept already"
+    otherwise = "for each line: which arrays does its rule read? Leave out x, W, and every array that is kept already"
     hints = {
         "first_only": "six numbers, one for each line", "last_only": "six numbers, one for each line",
         "without_the_last": "six numbers: the sum at the end is an operation too",
@@ -78,10 +78,6 @@ class KeptList(ValueTask):
     def every_result(self) -> list[int]:
         return [self.full] * 5 + [4]
 
-    @mistake("that is every result. A rule keeps only what it reads: a sum, for example, passes g on unchanged")
-    def every_result_but_the_sum(self) -> list[int]:
-        return [self.full] * 5 + [0]
-
     @mistake("only the product is wrong: its rules read r and h, and h is kept already. An array is kept once")
     def shared_twice(self) -> list[int]:
         return [0, self.full, 0, self.full // 4, 2 * self.full, 0]
@@ -105,10 +101,6 @@ class KeptList(ValueTask):
     @mistake("only the second line is wrong: its rule reads its output alone, not its input")
     def input_too(self) -> list[int]:
         return [0, 2 * self.full, 0, self.full // 4, self.full, 0]
-
-    @mistake("only relu is wrong: a bit for each number would be enough, but a truth value takes a byte")
-    def bits(self) -> list[float]:
-        return [0, self.full, 0, self.full / 32, self.full, 0]
 
     @mistake("that counts numbers. A float has 4 bytes, and a truth value 1")
     def numbers(self) -> list[float]:
@@ -156,11 +148,9 @@ def tanh_blocks(count: int) -> list[Run]:
 
 
 MISUSED = {  # a part of an error -> the hint
-    "takes 1 positional argument": "mg.checkpoint(f) returns a function, and this function takes x: mg.checkpoint(f)(x)",
-    "positional argument": "mg.checkpoint(f) returns a function, and this function takes x: mg.checkpoint(f)(x)",
-    "'list' object is not callable": "mg.checkpoint takes a function, not a list: write a function that runs the blocks "
-                                     "of a part, or use in_a_row(blocks)",
-    "'int' object is not iterable": "plan is a list of sizes: `for size in plan`, and `for block in blocks[at:at + size]`",
+    "argument": "mg.checkpoint(f) returns a function, and this function takes x: mg.checkpoint(f)(x)",
+    "'list' object is not callable": "mg.checkpoint takes a function, not a list: in_a_row(blocks) makes one of it",
+    "'int' object is not iterable": "plan is a list of sizes: `for size in plan`, and `blocks[at : at + size]`",
     "not subscriptable": "plan is a list of sizes: `for size in plan` gives the size itself",
 }
 
@@ -174,8 +164,8 @@ class RunBlocks(FunctionTask):
     minutes = 15
     outcome = "checkpoint"
     otherwise = (
-        "keep a place `at`, 0 at first. For each size: a checkpoint of blocks[at : at + size], then at += size. The rest "
-        "runs without a checkpoint"
+        "keep a place `at`, 0 at first. For each size: a checkpoint of blocks[at : at + size], then at += size. The "
+        "rest runs without a checkpoint"
     )
 
     def cases(self, draw: random.Random) -> Iterator[tuple[Any, ...]]:
@@ -210,20 +200,24 @@ class RunBlocks(FunctionTask):
         if len(yours) == 1:
             return f"it returned {yours[0]}, not the result of the last block"
         if yours[0] != right[0]:
-            return f"the result is wrong: not every block runs once, in order\n  Expected: {right[0]}\n  Got: {yours[0]}"
+            wrong = "the result is wrong: not every block runs once, in order"
+            return f"{wrong}\n  Expected: {right[0]}\n  Got: {yours[0]}"
         named = ("kept after the forward pass", "kept at most in the backward pass")
         name, want, got = next(each for each in zip(named, right[1:], yours[1:]) if each[1] != each[2])
-        return f"the result is right, but not what is kept: {name}\n  Expected: {bytes_text(want)}\n  Got: {bytes_text(got)}"
+        kept = f"the result is right, but not what is {name}"
+        return f"{kept}\n  Expected: {bytes_text(want)}\n  Got: {bytes_text(got)}"
 
     def _explained(self, wrong: Sequence[tuple[Any, Any]]) -> str | None:
+        if wrong[0][1] == (None,):
+            return "a function gives back only the value after `return`"
         for known in self.mistakes:
-            if all(self._same(known, *args, yours) for args, yours in wrong):
+            if all(self._same(known, args, yours) for args, yours in wrong):
                 return known.hint
         return self.otherwise
 
-    def _same(self, known: Any, blocks: Any, plan: Any, yours: Any) -> bool:
+    def _same(self, known: Any, args: tuple[Any, ...], yours: Any) -> bool:
         try:
-            return bool(self.measured(self.wrong(known), blocks, plan) == yours)
+            return bool(self.measured(self.wrong(known), *args) == yours)
         except Exception:  # a known mistake may fail on some plans
             return False
 
@@ -239,8 +233,7 @@ class RunBlocks(FunctionTask):
 
     @mistake("each block is its own checkpoint here. A size says how many blocks go into one checkpoint *together*")
     def one_by_one(self, blocks: Any, x: Any, plan: Any) -> Any:
-        covered = sum(plan)
-        return planned(blocks, x, [1] * covered)
+        return planned(blocks, x, [1] * sum(plan))
 
     @mistake("every block is in a checkpoint of its own. The plan says how many go together, and the rest has none")
     def all_alone(self, blocks: Any, x: Any, plan: Any) -> Any:
@@ -258,7 +251,7 @@ class RunBlocks(FunctionTask):
     def rest_lost(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks[: sum(plan)], x, plan)
 
-    @mistake("the rest is in a checkpoint too. It comes first in the backward pass, so a checkpoint saves nothing there")
+    @mistake("the rest is in a checkpoint too. The backward pass begins there, so a checkpoint saves nothing")
     def rest_too(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, [*plan, len(blocks) - sum(plan)])
 
@@ -267,12 +260,6 @@ class RunBlocks(FunctionTask):
         for size in plan:
             x = checkpoint(in_a_row(blocks[:size]))(x)
         return in_a_row(blocks)(x)
-
-    @mistake("every part begins at block 0: let the next part begin where this one ends, at += size")
-    def not_advanced_but_the_rest(self, blocks: Any, x: Any, plan: Any) -> Any:
-        for size in plan:
-            x = checkpoint(in_a_row(blocks[:size]))(x)
-        return in_a_row(blocks[sum(plan) :])(x)
 
     @mistake("the plan lists sizes, not places: the second part begins at the end of the first, and has size blocks")
     def sizes_as_places(self, blocks: Any, x: Any, plan: Any) -> Any:
@@ -289,7 +276,3 @@ class RunBlocks(FunctionTask):
     @mistake("every part gets the first x: put the result of a part into x, x = mg.checkpoint(...)(x)")
     def first_x(self, blocks: Any, x: Any, plan: Any) -> Any:
         return in_a_row(blocks[sum(plan) :])(x)
-
-    @mistake("a function gives back only the value after `return`")
-    def nothing_returned(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return None

@@ -7,8 +7,8 @@ import pytest
 import minigrad as mg
 from minigrad.core.node import topological_order
 from minigrad.course.budgets import Limit, within
+from minigrad.course.counting import kept_bytes, kept_over_time, most_bytes
 from minigrad.course.feedback import Wrong
-from minigrad.course.kept import kept_bytes, kept_over_time, most_bytes
 from minigrad.viz.lessons.tapes import Unit, peak, play, read_tape
 
 

@@ -1,19 +1,24 @@
-"""Counts the bytes that are kept for a backward pass: those of the arrays that the engine's nodes store.
+"""Counts what an answer costs: bytes that are kept for a backward pass, and passes of both modes.
 
-Data and parameters are not counted, because they exist without a backward pass too.  An array that several rules need
-counts once.
+The bytes are those of the arrays that the engine's nodes store.  Data and parameters are not counted, because they
+exist without a backward pass too.  An array that several rules need counts once.  Numbers that were computed without
+a gradient, such as masks, are known to be no data only inside `mg.record()`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from inspect import unwrap
 from typing import Any
 
 from ..autodiff import reverse
 from ..autodiff.checkpointing import Segment
-from ..core.mode import switch
+from ..autodiff.forward import Forward
+from ..core.mode import current_mode, switch
 from ..core.node import Constant, Leaf, Node, topological_order
+from ..core.override import overriding
 from ..core.tensor import Tensor
 from ..ops.creation import ones_like
 from ..viz.lessons.tapes import maker_of, owner_of, saved_by
@@ -91,3 +96,32 @@ def _arrays(nodes: Sequence[Node]) -> dict[int, int]:
                 owner = owner_of(value)
                 found[id(owner)] = owner.nbytes
     return found
+
+
+class Passes:
+    """A function in whose block its passes are counted: those of forward mode, and the engine's backward passes.
+
+    >>> with Passes(lambda x: x * x) as square:
+    ...     change = mg.jvp(square, (mg.asarray(3.0),), (mg.asarray(1.0),))
+    >>> square.forward, square.backward
+    (1, 0)
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.forward, self.backward = function, 0, 0
+        self._block = ExitStack()
+
+    def __enter__(self) -> Passes:
+        self._block.enter_context(overriding(reverse.walk, self._walk))
+        return self
+
+    def __exit__(self, *stopped: Any) -> None:
+        self._block.close()
+
+    def __call__(self, *args: Any) -> Any:
+        self.forward += isinstance(current_mode().interpreter, Forward)
+        return self.function(*args)
+
+    def _walk(self, *args: Any, **options: Any) -> Any:
+        self.backward += 1
+        return unwrap(reverse.walk)(*args, **options)

@@ -1,15 +1,15 @@
-"""Unit 07: blocks in a row, with seams to cut: a click begins or ends a checkpoint, and the bytes over time follow."""
+"""Blocks in a row, with seams to cut: a click begins or ends a checkpoint, and the bytes over time follow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from ....support.table import bytes_text, bytes_unit
-from ....viz.drawing import Axes, Drawing
-from ....viz.flipbook import Flipbook, Knob, Page, settings_of
-from ....viz.lessons.tapes import Moment, Tape, peak, play
+from ...support.table import bytes_text, bytes_unit
+from ..drawing import Axes, Drawing
+from ..flipbook import Flipbook, Knob, Page, settings_of
+from .tapes import Moment, Tape, peak, play
 
 WIDTH, BARS, CHART = 880.0, 110.0, 190.0
 TOP = 34.0  # of the row of blocks
@@ -27,7 +27,7 @@ class Row:
     def history(self, plan: Sequence[int]) -> list[Moment]:
         """The tape over time, where the first blocks are in checkpoints of these sizes."""
         ends = list(accumulate(plan, initial=self.before))
-        return play(self.tape, [range(a, b) for a, b in zip(ends, ends[1:])])
+        return play(self.tape, [range(a, b) for a, b in pairwise(ends)])
 
     def peak(self, plan: Sequence[int]) -> int:
         """The most bytes that are kept at once."""
@@ -41,7 +41,7 @@ def plan_of(cuts: Sequence[int]) -> list[int]:
     [2, 1]
     """
     ends = [0, *[i for i, cut in enumerate(cuts, 1) if cut]]
-    return [b - a for a, b in zip(ends, ends[1:])]
+    return [b - a for a, b in pairwise(ends)]
 
 
 def seams(row: Row, budget: int, title: str, block: str = "block") -> Flipbook:
@@ -94,12 +94,12 @@ class _Seams:
             high = 0.94 * BARS * whole / highest
             covered = i < ends[-1]
             about = f"{self.block} {i}: {bytes_text(whole)}"
-            drawing.rect(x, floor - high, inner, high, "paper" if covered else "there-fill",
-                         "quiet" if covered else "there", dashes="4 3" if covered else "", round=2, thick=1.6, about=about)
+            fill, stroke, dashes = ("paper", "quiet", "4 3") if covered else ("there-fill", "there", "")
+            drawing.rect(x, floor - high, inner, high, fill, stroke, dashes=dashes, round=2, thick=1.6, about=about)
             drawing.text(x + inner / 2, floor + 17, str(i), anchor="middle", bold=True)
             size = bytes_text(whole) if whole else "only data"
             drawing.text(x + inner / 2, floor - max(high, 34) + 18, size, anchor="middle", fill="quiet", room=inner)
-        for start, end in zip(ends, ends[1:]):
+        for start, end in pairwise(ends):
             self._checkpoint(drawing, start, end)
         if ends[-1] < self.row.count:
             middle = (ends[-1] + self.row.count) / 2 * self.wide
@@ -123,7 +123,8 @@ class _Seams:
             x = (i + 1) * self.wide
             drawing.path([(x, TOP - 6), (x, TOP + BARS + 6)], "now" if cut else "line", thick=3 if cut else 1.4,
                          dashes="" if cut else "3 5")
-            about = f"seam between {self.block} {i} and {i + 1}: {'cut, click to join' if cut else 'joined, click to cut'}"
+            does = "cut, click to join" if cut else "joined, click to cut"
+            about = f"seam between {self.block} {i} and {i + 1}: {does}"
             drawing.rect(x - 8, TOP - 10, 16, BARS + 36, "now" if cut else "paper", "none", opacity=0.01, about=about,
                          go=f"{i}:{1 - cut}")
             drawing.dot(x, TOP + BARS + 14, "now" if cut else "paper", 7, "now" if cut else "quiet")

@@ -1,4 +1,4 @@
-"""Unit 07: a picture that is computed from one angle, and the tangent of all of its numbers."""
+"""A picture that is computed from one angle, and the tangents of all of its numbers, from one pass."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ....autodiff.forward import jvp
-from ....ops.creation import asarray, ones
-from ....viz.drawing import Drawing
-from ....viz.flipbook import Flipbook, Knob, Page
-from ....viz.heat import heat_map
+from ...autodiff.forward import jvp
+from ...ops.creation import asarray, ones
+from ..drawing import Drawing
+from ..flipbook import Flipbook, Knob, Page
+from ..heat import heat_map
 
 SIDE, TILE, ANGLES = 24, 12.0, 24
 HALF, BETWEEN = SIDE * TILE, 60.0
