@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -82,7 +83,8 @@ def area() -> list[Sketch]:
         if stage == 3:
             sketch.rect(left + wide, floor - high - db, da, db, "tint", "line", thick=2, round=0, dashes="4 4")
             sketch.path([(left + wide + da, floor - high - db), (left + wide + da + 46, 22)], "line", thick=1.6)
-            sketch.label(left + wide + da + 54, 20, "da · db: gone for tiny steps", anchor="start", size=SMALL, fill="quiet")
+            gone = "da · db: gone for tiny steps"
+            sketch.label(left + wide + da + 54, 20, gone, anchor="start", size=SMALL, fill="quiet")
         stages.append(sketch)
     return stages
 
@@ -96,15 +98,15 @@ def two_modes() -> list[Sketch]:
             sketch.label(0, y, mode, anchor="start", bold=True, fill="now" if y < 100 else "back")
             boxes = [sketch.box(220 + 160 * i, y, name, "leaf" if not i else "value", width=90)
                      for i, name in enumerate(("x", "h", "p", "ℓ"))]
-            for one, two in zip(boxes, boxes[1:]):
+            for one, two in pairwise(boxes):
                 sketch.arrow(one, two)
             if y > 100 and stage == 2:
-                for one, two in zip(boxes[::-1], boxes[-2::-1]):
+                for one, two in pairwise(boxes[::-1]):
                     sketch.arrow((one.x - 8, y + 25), (two.x + 8, y + 25), bend=16, colour="back", new=True)
                 for box in boxes[1:3]:
                     sketch.label(box.x, y - 38, "kept", size=SMALL, fill="back", bold=True)
             if y < 100 and stage >= 1:
-                for one, two in zip(boxes, boxes[1:]):
+                for one, two in pairwise(boxes):
                     sketch.arrow((one.x + 8, y - 25), (two.x - 8, y - 25), bend=16, colour="now", new=True)
                 for box, name in zip(boxes, ("dx", "dh", "dp", "dℓ")):
                     sketch.label(box.x, y + 38, name, size=SMALL, fill="now", bold=True)
@@ -172,8 +174,8 @@ def _shapes(known: bool) -> Sketch:
     for x, forward, reverse in ((230, "2,410", "1"), (640, "1", "576")):
         for y, mode, count, colour in ((236, "forward", forward, "now"), (266, "reverse", reverse, "back")):
             sketch.label(x - 6, y, f"{mode}:", anchor="end", fill=colour, bold=True)
-            better = known and count == "1"
-            sketch.label(x + 6, y, (count if known else "?"), anchor="start", bold=True, fill="good" if better else colour)
+            fill = "good" if known and count == "1" else colour
+            sketch.label(x + 6, y, (count if known else "?"), anchor="start", bold=True, fill=fill)
     return sketch
 
 
@@ -201,7 +203,8 @@ def spots() -> Sketch:
         value, change = mg.jvp(spot, (mg.asarray(2 * math.pi * turn / 3),), (mg.ones(()),))
         for y, numbers in ((6, value), (152, change)):
             array = np.asarray(numbers.numpy(), float)
-            heat_map(sketch, 210 + 200 * i, y, array, 5.4, float(np.abs(array).max()))
+            most = float(np.abs(array).max())
+            heat_map(sketch, 210 + 200 * i, y, np.where(np.abs(array) < 0.02 * most, 0, array), 5.4, most)
     sketch.label(190, 70, "picture", anchor="end", bold=True)
     sketch.label(190, 216, "tangent", anchor="end", bold=True, fill="now")
     return sketch

@@ -55,6 +55,7 @@ class Task:
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
     otherwise: str | None = None  # the hint where no known mistake was made
     hints: ClassVar[dict[str, str]] = {}  # better words for common mistakes, by their names
+    advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # those of the class itself first
 
     def __init_subclass__(cls) -> None:

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 07 · Forward mode, and memory: a rule, and a plan
 #
-# Do [07 · Forward mode, and memory](../07_forward_and_memory.ipynb) first. Here you write a rule of forward mode and a Jacobian, and then train a GPT in a quarter of
-# the memory.
+# Do [07 · Forward mode, and memory](../07_forward_and_memory.ipynb) first. Here you write a rule of forward mode and a Jacobian, and then train a GPT in less than
+# half of the memory.
 
 # %% name="begin"
 import minigrad as mg
@@ -195,7 +195,7 @@ course.task("gpt_plan").picture()
 # %% nbgrader={"grade": false, "grade_id": "gpt_plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
 gpt_plan = ...  # a list of sizes
 ### BEGIN SOLUTION
-gpt_plan = [3]
+gpt_plan = [2, 2]
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-gpt-plan", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}

@@ -19,6 +19,7 @@ class Answer(NamedTuple):
 TRIED = "an author's guess at what a beginner writes; not handed in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
 BROADCAST = "the bug of engines that did not sum: https://github.com/deeplearning4j/nd4j/issues/2424"
+PEAK = "users who expect any checkpoint to lower the peak: https://github.com/pytorch/pytorch/issues/78731"
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -46,4 +47,16 @@ ANSWERS = [
     Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
     Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
     Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
+    Answer("mul_jvp", "def mul_jvp(a, b, da, db):\n    return da * b", "b moves too", TRIED),
+    Answer("mul_jvp", "def mul_jvp(a, b, da, db):\n    return da * db", "one at a time", TRIED),
+    Answer("mul_jvp", "def mul_jvp(a, b, da, db):\n    return b, a", "what b contributes, added", TRIED),
+    Answer("columns", "def columns(f, x):\n    return mg.jacobian(f)(x)", "is a pass of forward mode", TRIED),
+    Answer("columns", "def columns(f, x):\n    return mg.jvp(f, (x,), (mg.ones(x.size),))", "returns two things", TRIED),
+    Answer("run_blocks", "def run_blocks(blocks, x, plan):\n    for block in blocks:\n        x = mg.checkpoint(block)(x)\n"
+           "    return x", "checkpoint of its own", TRIED),
+    Answer("run_blocks", "def run_blocks(blocks, x, plan):\n    return mg.checkpoint(blocks, x)", "mg.checkpoint(f)(x)",
+           "how PyTorch spells it: torch.utils.checkpoint.checkpoint(function, x)"),
+    Answer("chain_plan", "chain_plan = [10]", "saves nothing", PEAK),
+    Answer("chain_plan", "chain_plan = [5, 5]", "Cut it", TRIED),
+    Answer("gpt_plan", "gpt_plan = []", "Cut a seam", TRIED),
 ]

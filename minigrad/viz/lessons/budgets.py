@@ -10,7 +10,7 @@ from ..curves import curves
 from ..drawing import Axes, Drawing
 from ..flipbook import Flipbook, Page
 
-WIDE, CHART, NAMES = 880.0, 230.0, 130.0
+WIDE, CHART, NAMES = 650.0, 200.0, 140.0
 
 
 class Steps(NamedTuple):

@@ -11,7 +11,7 @@ from ..drawing import Axes, Drawing
 from ..flipbook import Flipbook, Knob, Page, settings_of
 from .tapes import Moment, Tape, peak, play
 
-WIDTH, BARS, CHART = 880.0, 110.0, 190.0
+WIDTH, BARS, CHART = 650.0, 110.0, 190.0
 TOP = 34.0  # of the row of blocks
 CURVE = TOP + BARS + 116  # the top of the chart
 
@@ -71,12 +71,12 @@ class _Seams:
         most, again = peak(history), sum(plan)
         good = most <= self.budget
         drawing = Drawing(WIDTH, CURVE + CHART + 8)
-        drawing.heading(0, 12, "Click a seam to cut it, and again to join it")
+        drawing.heading(0, 12, "Click a seam to cut or to join it")
         self._blocks(drawing, plan, history[len(self.row.tape.units)])
         self._seams(drawing, cuts)
         self._curve(drawing, history)
         sign = "✓ within the budget" if good else "✗ over the budget"
-        drawing.text(WIDTH, 12, f"{sign}: {bytes_text(most)} of {bytes_text(self.budget)}", size=15, bold=True,
+        drawing.text(WIDTH, 12, f"{sign}: {bytes_text(most)} of {bytes_text(self.budget)}", size=14, bold=True,
                      fill="good" if good else "bad", anchor="end")
         rows = [["plan", str(plan)], ["most at once", bytes_text(most)], ["budget", bytes_text(self.budget)],
                 [f"{self.block}s computed again", str(again)]]
@@ -90,7 +90,7 @@ class _Seams:
         before, highest, floor = self.row.before, max(self.full), TOP + BARS
         ends = list(accumulate(plan, initial=0))
         for i in range(self.row.count):
-            x, inner, whole = i * self.wide + 9, self.wide - 18, self.full[before + i]
+            x, inner, whole = i * self.wide + 7, self.wide - 14, self.full[before + i]
             high = 0.94 * BARS * whole / highest
             covered = i < ends[-1]
             about = f"{self.block} {i}: {bytes_text(whole)}"
@@ -106,7 +106,7 @@ class _Seams:
             drawing.text(middle, floor + 46, "no checkpoint", anchor="middle", fill="quiet")
 
     def _checkpoint(self, drawing: Drawing, start: int, end: int) -> None:
-        left, right, y = start * self.wide + 9, end * self.wide - 9, TOP + BARS + 26
+        left, right, y = start * self.wide + 7, end * self.wide - 7, TOP + BARS + 26
         drawing.path([(left, y), (left, y + 7), (right, y + 7), (right, y)], "good", thick=2)
         name = "checkpoint" if right - left > 76 else "✓"
         drawing.text((left + right) / 2, y + 22, name, anchor="middle", fill="good")
@@ -116,7 +116,7 @@ class _Seams:
         if kept:
             high = max(0.94 * BARS * kept / max(self.full), 3.0)
             about = f"kept: its input, {bytes_text(kept)}"
-            drawing.rect(left, TOP + BARS - high, self.wide - 18, high, "there", "there", round=1, about=about)
+            drawing.rect(left, TOP + BARS - high, self.wide - 14, high, "there", "there", round=1, about=about)
 
     def _seams(self, drawing: Drawing, cuts: Sequence[int]) -> None:
         for i, cut in enumerate(cuts):

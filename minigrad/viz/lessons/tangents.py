@@ -41,8 +41,9 @@ def _page(picture: Callable[..., Any], angle: float) -> Page:
     drawing = Drawing(2 * HALF + BETWEEN, HALF + 40)
     for x, numbers, name in ((0.0, value, "the picture"), (HALF + BETWEEN, change, "its tangent")):
         array = np.asarray(numbers.numpy(), float)
+        most = float(np.abs(array).max())
         drawing.heading(x, 12, name)
-        heat_map(drawing, x, 24, array, TILE, float(np.abs(array).max()))
+        heat_map(drawing, x, 24, np.where(np.abs(array) < 0.02 * most, 0, array), TILE, most)
     drawing.text(HALF + BETWEEN, HALF + 38, "blue: becomes brighter, orange: becomes darker", fill="quiet")
     says = "576 derivatives from one pass. " + (
         "Finite differences agree." if agrees else f"✗ Finite differences do not agree: {100 * error:.0f} % off.")

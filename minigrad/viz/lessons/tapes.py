@@ -26,7 +26,7 @@ from ..flipbook import Block, Flipbook, Knob, Page
 from ..phases import layer_name, layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
-WIDTH, BARS, CHART = 860.0, 150.0, 150.0
+WIDTH, BARS, CHART = 650.0, 150.0, 150.0  # as wide as a notebook shows without scrolling
 
 
 class Unit(NamedTuple):
@@ -363,7 +363,7 @@ class _Pages:
     def _chart(self) -> tuple[Axes, str]:
         """The bytes over time, the same on all pages."""
         drawing, top = Drawing(0, 0), BARS + 96.0
-        drawing.heading(0, top - 12, "kept over time: forward, then backward")
+        drawing.heading(0, top - 12, "kept over time")
         longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
         self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)

@@ -13,6 +13,7 @@ from ....core.tensor import Tensor
 from ....ops.creation import asarray
 from ....ops.elementwise import tanh
 from ....ops.joining import stack
+from ....support.table import counted
 from ....viz.lessons.tangents import moving
 from ...compare import Difference, plain
 from ...counting import Passes
@@ -150,6 +151,13 @@ class Columns(FunctionTask):
     outcome = "passes"
     otherwise = "column j is the tangent of f(x) when x[j] alone moves: v is 1 at place j and 0 elsewhere"
 
+    advice = {
+        "tuple is not": "mg.jvp returns two things, the value and its tangent: take [1]",
+        "list is not": "found.append(...) puts a tangent into a list, as it is",
+        "structure and shapes": "v has as many numbers as x: x.size, which differs from call to call",
+        "inhomogeneous": "return a matrix: the tangents of mg.jvp, side by side",
+    }
+
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         w = asarray([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
         yield (lambda x: w @ x), asarray([1.0, 2.0, -1.0])
@@ -159,29 +167,30 @@ class Columns(FunctionTask):
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         def measured(f: Any, x: Tensor) -> Any:
-            with Passes(f) as counted:
-                found = answer(counted, x)
-            if found is not None and not np.shape(_rows(found)) == ():
-                self._by_forward_mode(counted, x, _rows(found), self.right(f, x))
+            with Passes(f) as passes:
+                found = answer(passes, x)
+            if found is not None:
+                self._by_forward_mode(passes, x, _rows(found), self.right(f, x))
             return None if found is None else _rows(found)
 
         super().check(measured, rounds)
         return "a pass of forward mode for each number of x, and no backward pass"
 
-    def _by_forward_mode(self, counted: Passes, x: Tensor, yours: Any, right: Any) -> None:
+    def _by_forward_mode(self, passes: Passes, x: Tensor, yours: Any, right: Any) -> None:
         """Raise `Wrong` for the right Jacobian in another way."""
         if np.shape(yours) != right.shape or not np.allclose(yours, right, atol=0.05):
             return
-        if counted.backward:
+        if passes.backward:
             hint = "mg.jvp(f, (x,), (v,)) is a pass of forward mode: call it once for each number of x"
-            raise Wrong(self.name, f"the numbers are right, and {counted.backward} backward passes ran", hint)
-        if not counted.forward:
-            hint = "mg.jvp(f, (x,), (v,)) gives the exact tangent, with no small step"
-            raise Wrong(self.name, "the numbers are about right, and no pass of forward mode ran", hint)
-        if counted.forward != x.size:
-            hint = "a loop over the numbers of x, with one mg.jvp in it. mg.jacobian hides the loop that this is about"
-            problem = f"the numbers are right, and {counted.forward} passes ran for {x.size} numbers of x"
+            problem = f"the numbers are right, but by {counted(passes.backward, 'backward pass', 'backward passes')}"
             raise Wrong(self.name, problem, hint)
+        if not passes.forward:
+            hint = "mg.jvp(f, (x,), (v,)) gives the exact tangent, with no small step"
+            raise Wrong(self.name, "the numbers are about right, but no pass of forward mode ran", hint)
+        if passes.forward != x.size:
+            hint = "a loop over the numbers of x, with one mg.jvp in it. mg.jacobian does all of them at once"
+            ran = counted(passes.forward, "pass", "passes")
+            raise Wrong(self.name, f"the numbers are right, but by {ran} for {x.size} numbers of x", hint)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         return "it returned None, not a matrix" if yours is None else super().judge(yours, args)
@@ -204,6 +213,10 @@ class Columns(FunctionTask):
     @mistake("a tangent of ones moves all numbers of x at once: that is the sum of the columns. Move one at a time")
     def all_at_once(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x).sum(axis=1)
+
+    @mistake("mg.jvp returns two things, the value and its tangent: take [1]. And it moves x in one direction only")
+    def pair(self, f: Any, x: Tensor) -> Any:
+        return np.stack([f(x).numpy(), self.right(f, x).sum(axis=1)])
 
     @mistake("each column moves all numbers of x at once. v is 1 at place j, and 0 elsewhere")
     def ones_each(self, f: Any, x: Tensor) -> Any:
@@ -228,12 +241,8 @@ class Columns(FunctionTask):
 
 def _rows(found: Any) -> Any:
     """A matrix as NumPy's, from a tensor, an array, or a list of rows."""
-    if isinstance(found, list | tuple):
-        try:
-            return np.array([np.asarray(plain(row)) for row in found])
-        except ValueError:
-            return found
-    return plain(found)
+    rows = isinstance(found, list | tuple)
+    return np.array([np.asarray(plain(row)) for row in found]) if rows else plain(found)
 
 
 @UNIT.task

@@ -110,10 +110,6 @@ class KeptList(ValueTask):
     def nothing_for_the_product(self) -> list[int]:
         return [0, self.full, 0, self.full // 4, 0, 0]
 
-    @mistake("relu has to remember where q > 0: a byte for each number")
-    def nothing_for_relu(self) -> list[int]:
-        return [0, self.full, 0, 0, self.full, 0]
-
 
 # ---- checkpoints by a plan -------------------------------------------------------------------------------------------
 
@@ -147,14 +143,6 @@ def tanh_blocks(count: int) -> list[Run]:
     return [lambda h, i=i: tanh(h) + 0.1 * (i + 1) for i in range(count)]
 
 
-MISUSED = {  # a part of an error -> the hint
-    "argument": "mg.checkpoint(f) returns a function, and this function takes x: mg.checkpoint(f)(x)",
-    "'list' object is not callable": "mg.checkpoint takes a function, not a list: in_a_row(blocks) makes one of it",
-    "'int' object is not iterable": "plan is a list of sizes: `for size in plan`, and `blocks[at : at + size]`",
-    "not subscriptable": "plan is a list of sizes: `for size in plan` gives the size itself",
-}
-
-
 @UNIT.task
 class RunBlocks(FunctionTask):
     """`run_blocks(blocks, x, plan)` runs all blocks; the first ones in checkpoints of the sizes in the plan."""
@@ -168,18 +156,22 @@ class RunBlocks(FunctionTask):
         "rest runs without a checkpoint"
     )
 
+    advice = {
+        "positional argument": "mg.checkpoint(f) returns a function, and this function takes x: mg.checkpoint(f)(x)",
+        "of type list": "mg.checkpoint takes a function, not a list: in_a_row(blocks) makes one of it",
+        "Got: a tensor": "mg.checkpoint takes the function, not its result: mg.checkpoint(f)(x)",
+        "function is not a tensor": "mg.checkpoint(f) is a function: call it with x, mg.checkpoint(f)(x)",
+        "not iterable": "plan is a list of sizes: `for size in plan`, and `blocks[at : at + size]`",
+        "not subscriptable": "`for size in plan` gives the size itself",
+        "index out of range": "`for size in plan` gives the size itself, not its place in the plan",
+    }
+
     def cases(self, draw: random.Random) -> Iterator[tuple[Any, ...]]:
         for count, plan in PLANS:
             yield tanh_blocks(count), plan
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        try:
-            found = [(args, self.measured(answer, *args)) for args in self._all_cases(1)]
-        except TypeError as error:
-            hint = next((words for part, words in MISUSED.items() if part in str(error)), None)
-            if hint is None:
-                raise
-            raise Wrong(self.name, f"stopped with TypeError: {error}", hint) from None
+        found = [(args, self.measured(answer, *args)) for args in self._all_cases(1)]
         wrong = [(args, yours) for args, yours in found if yours != self.measured(planned, *args)]
         if wrong:
             args, yours = wrong[0]

@@ -13,7 +13,7 @@ from ....core.node import topological_order
 from ....core.tensor import Tensor
 from ....data import Alphabet, names
 from ....examples.names_gpt import GPT, made_up, rows_of
-from ....ops.creation import asarray
+from ....ops.creation import asarray, zeros_like
 from ....support.table import bytes_text
 from ....viz.flipbook import Flipbook
 from ....viz.lessons.budgets import Steps, within_budget
@@ -92,7 +92,8 @@ def trained(blocks: int, run: Run, plan: Sequence[int], steps: int) -> Side:
         loss = model.loss(batch(number))
         loss.backward()
         if not number:
-            side.gradients.extend([p.grad.numpy().copy() for p in model.parameters() if p.grad is not None])
+            gradients = [zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+            side.gradients.extend([g.detach().numpy().copy() for g in gradients])
         optimizer.step()
         side.losses.append(float(loss.item()))
     model.eval()
