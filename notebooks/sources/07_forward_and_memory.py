@@ -23,6 +23,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import course
+from minigrad.examples.names_gpt import GPT, rows_of
 
 # %% [markdown]
 # ## A bill
@@ -30,8 +31,6 @@ from minigrad import course
 # A small GPT learns first names, letter by letter. It has four blocks. This is one step of its training, on 64 names at once:
 
 # %% name="gpt"
-from minigrad.examples.names_gpt import GPT, rows_of
-
 known, _ = mg.data.names()
 alphabet = mg.data.Alphabet(known)
 rows = mg.asarray(rows_of(known[:64], alphabet))

@@ -102,7 +102,8 @@ RUNS = {
     "by popping": (
         "for size in plan:\n        part = [blocks.pop(0) for _ in range(size)]\n"
         "        x = mg.checkpoint(in_a_row(part))(x)\n    return in_a_row(blocks)(x)", "✓"),
-    "as in PyTorch": (PARTS.format("x = mg.checkpoint(in_a_row(blocks[at:at + size]), x)", REST), "mg.checkpoint(f)(x)"),
+    "as in PyTorch": (
+        PARTS.format("x = mg.checkpoint(in_a_row(blocks[at:at + size]), x)", REST), "mg.checkpoint(f)(x)"),
     "of a list": (PARTS.format("x = mg.checkpoint(blocks[at:at + size])(x)", REST), "a function, not a list"),
     "of the result": (PARTS.format("x = mg.checkpoint(in_a_row(blocks[at:at + size])(x))", REST), "not its result"),
     "never called": (PARTS.format("x = mg.checkpoint(in_a_row(blocks[at:at + size]))", REST), "call it with x"),

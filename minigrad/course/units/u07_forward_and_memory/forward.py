@@ -168,10 +168,9 @@ class Columns(FunctionTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         def measured(f: Any, x: Tensor) -> Any:
             with Passes(f) as passes:
-                found = answer(passes, x)
-            if found is not None:
-                self._by_forward_mode(passes, x, _rows(found), self.right(f, x))
-            return None if found is None else _rows(found)
+                found = _rows(answer(passes, x))
+            self._by_forward_mode(passes, x, found, self.right(f, x))
+            return found
 
         super().check(measured, rounds)
         return "a pass of forward mode for each number of x, and no backward pass"
