@@ -1,4 +1,4 @@
-"""The bytes that the course counts are those that the engine keeps, and those that the view of the tape shows."""
+"""Costs of answers: bytes and passes as the engine has them, limits, and plans within a budget."""
 
 import dataclasses
 
@@ -6,9 +6,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.node import topological_order
-from minigrad.course.budgets import Limit, within
-from minigrad.course.counting import kept_bytes, kept_over_time, most_bytes
+from minigrad.course.budgets import Limit, PlanTask, within
+from minigrad.course.counting import Passes, kept_bytes, kept_over_time, most_bytes
 from minigrad.course.feedback import Wrong
+from minigrad.course.tasks import ValueTask
 from minigrad.viz.lessons.tapes import Unit, peak, play, read_tape
 
 
@@ -69,3 +70,61 @@ def test_the_first_limit_that_is_exceeded_is_reported_with_its_hint():
     assert str(refused.value) == (
         "✗ plan: too much: layers computed again\n  Expected: at most 7\n  Got: 9\n  Hint: fewer")
     assert within("plan", limits[:1]) == "4 kB kept at once, of 4 kB"
+
+
+class Groups(PlanTask):
+    """A plan whose first group has at most two blocks."""
+
+    name, count, best, block = "groups", 5, [2, 3], "step"
+
+    def limits(self, plan):
+        return [Limit("steps in the first group", max(plan[:1], default=0), 2, "cut it", str)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ([3], "too much: steps in the first group\n  Expected: at most 2\n  Got: 3\n  Hint: cut it"),
+        ("2, 3", "has another form"),
+        (True, "has another form"),
+        ([2, 2.5], "has another form"),
+        ([2, 0], "a group without a step"),
+        ([2, 4], "lists 6 steps, and there are 5\n  Hint: sizes, not places"),
+    ],
+)
+def test_a_plan_in_another_form_or_beyond_a_limit_is_wrong(answer, says):
+    with pytest.raises(Wrong) as refused:
+        Groups().check(answer)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("answer", [[2, 3], (1, 1), 2, [], mg.asarray([2, 1])])
+def test_every_plan_within_the_limits_is_right(answer):
+    assert Groups().check(answer).endswith("steps in the first group, of 2")
+
+
+class Fixed(ValueTask):
+    """The same for all students."""
+
+    name, right_value, why = "fixed", 12, "six times two"
+    wrong_values = ((6, "and times two?"), ([1, 2], "one number"))
+
+
+def test_a_task_with_fixed_values_knows_why_and_its_mistakes():
+    task = Fixed()
+    assert task.check(12) == "six times two" and task.solution() == 12
+    for value, hint in Fixed.wrong_values:
+        with pytest.raises(Wrong) as refused:
+            task.check(value)
+        assert refused.value.hint == hint
+
+
+def test_passes_of_both_modes_are_counted():
+    with Passes(lambda x: x * x) as square:
+        mg.jvp(square, (mg.ones(2),), (mg.ones(2),))
+        x = mg.ones(2, requires_grad=True)
+        square(x).sum().backward()
+        mg.jacobian(square)(x)
+    assert (square.forward, square.backward) == (1, 2)
+    square(x).sum().backward()
+    assert square.backward == 2  # after the block nothing is counted
