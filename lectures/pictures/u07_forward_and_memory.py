@@ -12,6 +12,7 @@ import minigrad as mg
 from lectures.drawn import LARGE, SMALL, Box, Sketch
 from minigrad.viz.heat import heat_map
 
+from .u07_kept import a_step as a_step
 from .u07_kept import checkpointed as checkpointed
 from .u07_kept import cover as cover
 from .u07_kept import in_parts as in_parts

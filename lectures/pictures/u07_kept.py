@@ -38,6 +38,22 @@ def the_bill() -> Sketch:
     return _bill(True)
 
 
+def a_step() -> Sketch:
+    """A training step of a GPT: forward through four blocks, and back; each block keeps something."""
+    sketch = Sketch(800, 230)
+    before = sketch.box(60, 50, "names", "leaf", width=96)
+    for i in range(4):
+        block = sketch.box(210 + 130 * i, 50, f"block {i}", width=100)
+        sketch.arrow(before, block)
+        sketch.arrow((block.x, 118), (block.x, 76), colour="back", dashes="6 5")
+        for layer in range(3):
+            sketch.rect(block.x - 42 + 4 * layer, 122 + 9 * layer, 76, 30, "back-fill", "back", thick=1.6, round=2)
+        before = block
+    sketch.arrow(before, sketch.box(740, 50, "loss", "gradient", width=84))
+    sketch.label(400, 206, "kept for the backward pass: ? MB", bold=True, fill="back")
+    return sketch
+
+
 def kept_of_a_block() -> Sketch:
     """What one of the four blocks keeps, by its parts."""
     sketch = Sketch(800, 250)
