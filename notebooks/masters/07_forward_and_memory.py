@@ -38,7 +38,7 @@ def mul_jvp(a, b, da, db):
 course.check("mul_jvp")
 
 # %% [markdown]
-# In this `with`, minigrad uses your rule for every product in forward mode. Each picture below needs 1,152 products for the spot, and your rule moves all of them.
+# In this `with`, minigrad uses your rule for every product in forward mode. Each of the 24 pictures takes three products of arrays, and your rule moves them.
 # Turn the angle. (Break your rule, for example with a minus, run both cells again, and see what the tangent does. Then put it right.)
 
 # %% name="your-spot"
@@ -202,8 +202,8 @@ gpt_plan = [2, 2]
 course.check("gpt_plan")
 
 # %% [markdown]
-# Now it counts. The GPT is trained twice for 20 steps, from the same weights, on the same names: without checkpoints, and by **your run_blocks with your plan**. The
-# engine itself counts what it keeps. Half a minute:
+# Now it counts. The GPT is trained twice for 12 steps, from the same weights, on the same names: without checkpoints, and by **your run_blocks with your plan**. The
+# bytes in the picture are counted in the engine itself. This takes some seconds.
 
 # %% name="train"
 course.task("gpt_plan").train(run_blocks, gpt_plan)

@@ -92,8 +92,7 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
     pages = [_Pages(found, histories, count, figures).all() for count in range(len(histories))]
     nodes = sum(len(unit.nodes) for unit in found.units)
     title = f"tape of {counted(nodes, 'operation')}: {figures[0][1]} are kept for the backward pass"
-    best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
-    knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
+    knob = Knob("checkpoints", tuple(row[0] for row in figures))
     return Flipbook(title, pages, (knob,), cover=after, start=after, words=as_table(HEAD, figures, left=1))
 
 
@@ -313,7 +312,7 @@ class _Pages:
         rows = []
         for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
             node, users = tape.made[key], self.users[key]
-            shape = "several" if isinstance(node.dtype, tuple) else " × ".join(map(str, node.shape)) or "scalar"
+            shape = "several" if isinstance(node.dtype, tuple) else "×".join(map(str, node.shape)) or "scalar"
             rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule")])
         return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
 

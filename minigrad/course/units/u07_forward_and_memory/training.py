@@ -23,7 +23,7 @@ from ...counting import kept_over_time
 from ...session import SESSION
 from .memory import Run, planned
 
-WIDTH, BATCH, STEPS, RATE = 32, 64, 20, 1e-2
+WIDTH, BATCH, STEPS, RATE = 32, 64, 12, 1e-2
 
 
 class PlannedGPT(GPT):
