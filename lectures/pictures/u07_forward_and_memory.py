@@ -64,7 +64,7 @@ def moved_answer() -> Sketch:
 
 
 def area() -> list[Sketch]:
-    """A rectangle of a by b grows: a strip da · b, a strip a · db, and a corner that does not count."""
+    """A rectangle of a by b grows: two strips, and a corner that does not count."""
     stages = []
     for stage in range(4):
         sketch = Sketch(800, 270)
@@ -76,15 +76,15 @@ def area() -> list[Sketch]:
         if stage >= 1:
             sketch.rect(left + wide, floor - high, da, high, "paper", "now", thick=3, round=0)
             sketch.label(left + wide + da / 2, floor + 22, "da", bold=True, fill="now")
-            sketch.label(560, floor - high / 2, "da · b", size=LARGE, bold=True, anchor="start", fill="now")
+            sketch.label(560, floor - high / 2, "a strip: ?", size=LARGE, bold=True, anchor="start", fill="now")
         if stage >= 2:
             sketch.rect(left, floor - high - db, wide, db, "paper", "now", thick=3, round=0)
             sketch.label(left - 26, floor - high - db / 2, "db", bold=True, fill="now")
-            sketch.label(560, floor - high - db / 2, "+ a · db", size=LARGE, bold=True, anchor="start", fill="now")
+            sketch.label(560, floor - high - db / 2, "a strip: ?", size=LARGE, bold=True, anchor="start", fill="now")
         if stage == 3:
             sketch.rect(left + wide, floor - high - db, da, db, "tint", "line", thick=2, round=0, dashes="4 4")
             sketch.path([(left + wide + da, floor - high - db), (left + wide + da + 46, 22)], "line", thick=1.6)
-            gone = "da · db: gone for tiny steps"
+            gone = "the corner: gone, for tiny steps"
             sketch.label(left + wide + da + 54, 20, gone, anchor="start", size=SMALL, fill="quiet")
         stages.append(sketch)
     return stages

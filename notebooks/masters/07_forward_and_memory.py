@@ -27,6 +27,7 @@ course.begin("07_forward_and_memory", student="")
 # ## 1 · A rule for tangents
 #
 # `mul_jvp(a, b, da, db)` returns the tangent of `a * b`: how fast the product moves when a moves at a speed of da, and b at a speed of db.
+# (A rectangle with the sides a and b may help: when both sides grow a little, which two strips are added?)
 
 # %% nbgrader={"grade": false, "grade_id": "mul_jvp", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mul_jvp(a, b, da, db):

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 07 · Forward mode, and memory
 #
-# Unit 06 went backward, and kept numbers on the way forward. This notebook counts what is kept, in bytes. It shows a way to compute derivatives that keeps
-# nothing, and what that way costs. Then it throws most of the kept numbers away, computes them a second time, and gets the same gradients. You need
+# Unit 06 went backward, and read numbers that the forward pass had kept. This notebook counts these numbers, in bytes. It shows a way to compute derivatives that keeps
+# nothing, and what this way costs. Then it throws most of the kept numbers away, computes them a second time, and gets the same gradients. You need
 # [unit 06](06_reverse_mode.ipynb).
 
 # %% name="setup"
@@ -28,7 +28,7 @@ from minigrad.examples.names_gpt import GPT, rows_of
 # %% [markdown]
 # ## A bill
 #
-# A small GPT learns first names, letter by letter. It has four blocks. This is one step of its training, on 64 names at once:
+# A small GPT learns first names, letter by letter. It has four blocks, and each step of its training reads 64 names at once:
 
 # %% name="gpt"
 known, _ = mg.data.names()
@@ -74,7 +74,8 @@ print("value and tangent:")
 print(value.item(), tangent.item())
 
 # %% [markdown]
-# Every operation has a rule for tangents. For the product it is da · b + a · db: what a contributes, and what b contributes. Compare:
+# Every operation has a rule for tangents. For tanh it is dx · (1 − out²), the slope times the tangent of the input. An operation with two inputs adds what each
+# of them contributes. Compare:
 #
 # | | forward mode, `mg.jvp` | reverse mode, `backward` |
 # |---|---|---|
@@ -164,7 +165,7 @@ course.task("spot_passes").moving(spot)
 # %% [markdown]
 # The choice is not a matter of taste: users who took the wrong mode have run out of memory [with
 # reverse mode](https://github.com/jax-ml/jax/issues/215) and [with forward mode](https://github.com/jax-ml/jax/issues/719). A network has many
-# weights and one loss: so reverse mode it is, and the bill has to be paid.
+# weights and one loss, so it is trained in reverse mode, and has to pay the bill.
 #
 # ## Reading the bill
 #
@@ -233,7 +234,8 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 #
 # ## The GPT again
 #
-# The bars show what each part of the GPT keeps, the curve what is kept over time. The slider says how many checkpoints there are; **play** goes through the step.
+# The bars show what each part of the GPT keeps, the curve what is kept over time. The slider says how many checkpoints there are; **next** and **back** go through
+# the step.
 
 # %% name="tape"
 mg.viz.tape(model.loss, rows)
