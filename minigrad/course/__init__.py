@@ -6,7 +6,7 @@
 `unit.py` and `tasks.py` define units and tasks, `units/` declares them.
 """
 
-from .counting import kept_bytes, kept_over_time, most_bytes
+from .counting import Passes, kept_bytes, kept_over_time, most_bytes
 from .digits import Trained, train_digits
 from .session import begin, check, keep, progress, report, task
 from .swapping import backward, compiler_pass, forward_rule, rule, scheduler, swap
@@ -15,5 +15,5 @@ from .walking import impatient, made_from
 __all__ = [
     "begin", "task", "check", "progress", "report", "keep",
     "rule", "forward_rule", "backward", "compiler_pass", "scheduler", "swap",
-    "Trained", "train_digits", "made_from", "impatient", "kept_bytes", "kept_over_time", "most_bytes",
+    "Trained", "train_digits", "made_from", "impatient", "kept_bytes", "kept_over_time", "most_bytes", "Passes",
 ]

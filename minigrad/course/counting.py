@@ -21,6 +21,7 @@ from ..core.node import Constant, Leaf, Node, topological_order
 from ..core.override import overriding
 from ..core.tensor import Tensor
 from ..ops.creation import ones_like
+from ..support.table import counted
 from ..viz.lessons.tapes import maker_of, owner_of, saved_by
 
 
@@ -103,13 +104,17 @@ class Passes:
 
     >>> with Passes(lambda x: x * x) as square:
     ...     change = mg.jvp(square, (mg.asarray(3.0),), (mg.asarray(1.0),))
-    >>> square.forward, square.backward
-    (1, 0)
+    >>> square
+    <1 pass of forward mode, 0 backward passes>
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.forward, self.backward = function, 0, 0
         self._block = ExitStack()
+
+    def __repr__(self) -> str:
+        forward, backward = (counted(many, "pass", "passes") for many in (self.forward, self.backward))
+        return f"<{forward} of forward mode, {backward.replace(' ', ' backward ')}>"
 
     def __enter__(self) -> Passes:
         self._block.enter_context(overriding(reverse.walk, self._walk))
