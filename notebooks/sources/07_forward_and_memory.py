@@ -241,7 +241,7 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 mg.viz.tape(model.loss, rows)
 
 # %% [markdown]
-# **From how many checkpoints on is the most at once as low as it gets?** Move the slider, and read the table.
+# **How many checkpoints keep less than 4 MB at most, and compute as little as possible again?** Move the slider, and read the table.
 
 # %% name="slider" tags=["question"]
 slider = ...

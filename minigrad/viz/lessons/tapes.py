@@ -26,7 +26,7 @@ from ..flipbook import Block, Flipbook, Knob, Page
 from ..phases import layer_name, layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
-WIDTH, BARS, CHART = 650.0, 150.0, 150.0  # as wide as a notebook shows without scrolling
+WIDTH, BARS, CHART = 860.0, 150.0, 150.0
 
 
 class Unit(NamedTuple):
@@ -92,7 +92,8 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
     pages = [_Pages(found, histories, count, figures).all() for count in range(len(histories))]
     nodes = sum(len(unit.nodes) for unit in found.units)
     title = f"tape of {counted(nodes, 'operation')}: {figures[0][1]} are kept for the backward pass"
-    knob = Knob("checkpoints", tuple(row[0] for row in figures))
+    best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
+    knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
     return Flipbook(title, pages, (knob,), cover=after, start=after, words=as_table(HEAD, figures, left=1))
 
 
@@ -312,7 +313,7 @@ class _Pages:
         rows = []
         for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
             node, users = tape.made[key], self.users[key]
-            shape = "several" if isinstance(node.dtype, tuple) else "×".join(map(str, node.shape)) or "scalar"
+            shape = "several" if isinstance(node.dtype, tuple) else " × ".join(map(str, node.shape)) or "scalar"
             rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule")])
         return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
 
@@ -362,7 +363,7 @@ class _Pages:
     def _chart(self) -> tuple[Axes, str]:
         """The bytes over time, the same on all pages."""
         drawing, top = Drawing(0, 0), BARS + 96.0
-        drawing.heading(0, top - 12, "kept over time")
+        drawing.heading(0, top - 12, "kept over time: forward, then backward")
         longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
         self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)

@@ -148,7 +148,7 @@ def test_feedback_on_blocks_run_by_a_plan(which):
         ("one_checkpoint = 0", "all at once"),
         ("ten_checkpoints = 20", "✓"),
         ("ten_checkpoints = 10", "its inside is there too"),
-        ("slider = 5", "Read the column"),
+        ("slider = 4", "Do fewer checkpoints"),
         ("with_dropout = 2112", "which numbers"),
         ("kept_list = [0, 0, 0, 0, 0]", "5 numbers"),
         ("fewest_passes = [1, 1, 1]", "3 numbers"),

@@ -158,18 +158,18 @@ class TenCheckpoints(Prediction):
 
 @UNIT.task
 class Slider(Question):
-    """On the slider: from how many checkpoints on is "most at once" of the GPT as low as it gets?"""
+    """On the slider: how many checkpoints keep less than 4 MB at most, and compute as little as possible again?"""
 
     name = "slider"
     outcome = "plan"
     example = "1"
-    right_value = 4
-    why = "one checkpoint for each block. More checkpoints keep more inputs, and save nothing more."
-    otherwise = 'move the slider, and read the row "most at once" of the table beside it'
+    right_value = 3
+    why = "3.59 MB at most, and 74 % of the forward pass runs a second time."
+    otherwise = "move the slider, and read the columns of the table beside it: at most, and again"
     wrong_values = (
-        (5, "that is as low as it gets after the forward pass. Read the column of the most at once"),
-        (3, "not yet: one more checkpoint, and the most at once falls again"),
-        (6, "it is as low before. Take the first one"),
+        (4, "it is below 4 MB, but 98 % is computed again. Do fewer checkpoints do it?"),
+        (2, "after the forward pass less than 4 MB are kept. But at most? Read the second column"),
+        (1, "one checkpoint keeps 6.37 MB at most"),
     )
 
 
