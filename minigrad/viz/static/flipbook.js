@@ -44,7 +44,7 @@ const show = (parent, data, shared = ALONE) => {
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
   const labels = knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label);
   root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
-    ...(paged && labels.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, stage, help, aloud);
+    ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, stage, help, aloud);
   stage.classList.add(...(charts ? ["mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
   // what is seen ------------------------------------------------------------------------------------------------------
