@@ -29,14 +29,17 @@ class Segment(Eager):
         self.inside: set[Node] = set()
         self.incoming: dict[Node, Any] = {}
 
-    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def manifest(
+        self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]
+    ) -> Any:
         out = super().manifest(op, inputs, attrs)
         made = out if isinstance(out, tuple) else (out,)
         for tensor in made:
             self._keep_recipe(tensor.node)
         for x in inputs:
-            if isinstance(x, Tensor) and x.node is not None and x.node not in self.inside:
-                self.incoming.setdefault(x.node, x._data)
+            node = x.node if isinstance(x, Tensor) else None
+            if node is not None and node not in self.inside:
+                self.incoming.setdefault(node, x._data)
         return out
 
     def _keep_recipe(self, node: Node) -> None:
@@ -53,18 +56,24 @@ class Segment(Eager):
         for node, value in self.incoming.items():
             changed = written_since(value, self.nodes[0].serial)
             if changed is not None:
-                raise MutationError(
-                    f"checkpoint: {node.name} {node.shape}, an input of a part to compute again, was changed in place\n"
-                    f"  changed: {show(changed)}",
-                    hint="x = x + 1 instead of x += 1, or x.copy() before the checkpoint",
-                )
+                raise _changed(node, changed)
         for node, inputs, value in recompute(self.nodes, dict(self.incoming)):
             if node.saved is self and node.plan.keep is not None:
-                node.saved = tuple([v if k else None for v, k in zip((*inputs, value), node.plan.keep)])
+                values = zip((*inputs, value), node.plan.keep)
+                node.saved = tuple([v if kept else None for v, kept in values])
+
+
+def _changed(node: Node, where: Any) -> MutationError:
+    """The error for an input of a checkpoint that is not what it was."""
+    return MutationError(
+        f"checkpoint: {node.name} {node.shape}, an input of a part to compute again, was changed in place\n"
+        f"  changed: {show(where)}",
+        hint="x = x + 1 instead of x += 1, or x.copy() before the checkpoint",
+    )
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which saves only its inputs for the backward pass and computes the rest again.
+    """The same function, which saves only its inputs and computes the rest again.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> mg.checkpoint(lambda x: x.tanh().exp())(w).sum().backward()

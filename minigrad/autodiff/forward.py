@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core.emit import Interpreter, emit
 from ..core.mode import current_mode, switch
+from ..core.override import overridable
 from ..core.primitive import INDEX, NODE, OUT, REST, Primitive, Rule
 from ..core.tensor import AbstractData, Tensor, wrap
 from ..core.tree import flatten
@@ -63,21 +64,29 @@ class Forward(Interpreter):
             return tensor
         return wrap(Dual(self, tensor, None), tensor.device)
 
-    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+    def compute(
+        self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any
+    ) -> Any:
         primals = [v.primal if isinstance(v, Dual) else v for v in values]
         tangents = [v.tangent if isinstance(v, Dual) else None for v in values]
         with switch(self.outer):
-            if op.jvp is not None and op.kind == "structural":  # computes values and tangents together
+            if op.jvp is not None and op.kind == "structural":  # both together
                 outs, moved = op.jvp(primals, tangents, **attrs)
                 return tuple([Dual(self, o, m) for o, m in zip(outs, moved)])
             out = op.apply(*primals, **attrs)
             if isinstance(out, tuple):
-                raise ConversionError(f"jvp: {op.name} has several results and no forward-mode rule", hint="mg.vjp")
+                problem = f"{op.name} has several results and no forward-mode rule"
+                raise ConversionError(f"jvp: {problem}", hint="mg.vjp")
             return Dual(self, out, pushed_forward(op, primals, tangents, out, attrs))
 
 
+@overridable
 def pushed_forward(
-    op: Primitive, primals: list[Any], tangents: list[Tensor | None], out: Tensor, attrs: dict[str, Any]
+    op: Primitive,
+    primals: list[Any],
+    tangents: list[Tensor | None],
+    out: Tensor,
+    attrs: dict[str, Any],
 ) -> Tensor | None:
     """The tangent of a result, from the tangents of the inputs."""
     moving = [i for i, t in enumerate(tangents) if t is not None]
@@ -85,17 +94,19 @@ def pushed_forward(
         return None
     if op.jvp is not None:
         return op.jvp(primals, tangents, out, **attrs)  # type: ignore[no-any-return]
-    rules = {rule.index: rule for rule in op.plan(sum(1 << i for i in moving), len(primals)).rules}
+    plan = op.plan(sum(1 << i for i in moving), len(primals))
+    rules = {rule.index: rule for rule in plan.rules}
     if all(op.is_linear(i) for i in moving):
-        inputs = [_along(p, t) if op.is_linear(i) else p for i, (p, t) in enumerate(zip(primals, tangents))]
+        pairs = enumerate(zip(primals, tangents))
+        inputs = [_along(p, t) if op.is_linear(i) else p for i, (p, t) in pairs]
         return emit(op, *inputs, **attrs)  # type: ignore[no-any-return]
     facts = Facts(primals, attrs, out.shape, out.dtype, out.device)
+    pushed = _diagonal if op.kind == "elementwise" else _transposed
     total = None
     for i in moving:
-        if i not in rules:
-            continue
-        part = (_diagonal if op.kind == "elementwise" else _transposed)(rules[i], tangents[i], op, facts, out)
-        total = part if total is None else total + part
+        if i in rules:
+            part = pushed(rules[i], tangents[i], op, facts, out)
+            total = part if total is None else total + part
     return total
 
 
@@ -132,8 +143,10 @@ def _tangent(primal: Tensor, given: Tensor) -> Tensor | None:
     return given if given.dtype is primal.dtype else given.astype(primal.dtype)
 
 
-def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The value of a function, and the rate at which it changes when its arguments move along `tangents`.
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, Any]:
+    """The value of a function, and the rate at which it changes along `tangents`.
 
     One forward pass, at about twice the cost of the function, for any number of outputs.
 
@@ -144,6 +157,19 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     check_arguments("jvp", primals=primals, tangents=tangents)
     points, rebuild = flatten(tuple(primals))
     moves, _ = flatten(tuple(tangents))
+    _check_tangents(points, moves)
+    forward = Forward()
+    pairs = [(p, Dual(forward, p, _tangent(p, m))) for p, m in zip(points, moves)]
+    with switch(interpreter=forward):
+        arguments = rebuild([wrap(dual, p.device) for p, dual in pairs])
+        outputs, rebuild_output = flatten(function(*arguments))
+        duals = [forward.lift(o)._data for o in outputs]
+    changes = [zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals]
+    return rebuild_output([d.primal for d in duals]), rebuild_output(changes)
+
+
+def _check_tangents(points: Sequence[Tensor], moves: Sequence[Tensor]) -> None:
+    """Raise an error for tangents that do not belong to the primals."""
     if len(points) != len(moves) or any(p.shape != m.shape for p, m in zip(points, moves)):
         raise ConversionError(
             "jvp: the tangents have the structure and shapes of the primals",
@@ -151,15 +177,6 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         )
     if not points:
         raise ConversionError("jvp: there is no tensor among the primals", hint="mg.asarray(3.0) instead of 3.0")
-    given = [_tangent(p, m) for p, m in zip(points, moves)]
-    forward = Forward()
-    with switch(interpreter=forward):
-        arguments = rebuild([wrap(Dual(forward, p, m), p.device) for p, m in zip(points, given)])
-        outputs, rebuild_output = flatten(function(*arguments))
-        duals = [forward.lift(o)._data for o in outputs]
-    values = rebuild_output([d.primal for d in duals])
-    changes = rebuild_output([zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals])
-    return values, changes
 
 
 def check_arguments(name: str, **given: Any) -> None:

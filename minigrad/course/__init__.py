@@ -6,12 +6,13 @@
 declares them.
 """
 
+from .counting import Passes, kept_bytes, kept_over_time, most_bytes
 from .digits import Trained, train_digits
 from .letters import Learned, train_names
 from .session import begin, check, keep, progress, report, task
-from .swapping import backward, compiler_pass, dispatcher, emitter, node_order, rule, scheduler, swap
+from .swapping import backward, compiler_pass, dispatcher, emitter, forward_rule, node_order, rule, scheduler, swap
 from .walking import impatient, inputs_of, kept_bytes, made_from
 
 __all__ = [
-    "Learned", "Trained", "backward", "begin", "check", "compiler_pass", "dispatcher", "emitter", "impatient", "inputs_of", "keep", "kept_bytes", "made_from", "node_order", "progress", "report", "rule", "scheduler", "swap", "task", "train_digits", "train_names",
+    "Learned", "Passes", "Trained", "backward", "begin", "check", "compiler_pass", "dispatcher", "emitter", "forward_rule", "impatient", "inputs_of", "keep", "kept_bytes", "kept_over_time", "made_from", "most_bytes", "node_order", "progress", "report", "rule", "scheduler", "swap", "task", "train_digits", "train_names",
 ]

@@ -7,7 +7,7 @@ import linecache
 import re
 import sysconfig
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -72,14 +72,18 @@ class Misused(Feedback):
     kind = "misused"
 
 
-def stopped(task: str, error: BaseException, call: str = "") -> Stopped:
-    """The feedback on an exception in the student's code: the error, the line, and a hint."""
+def stopped(task: str, error: BaseException, call: str = "", known: Mapping[str, str] = {}) -> Stopped:
+    """The feedback on an exception in the student's code: the error, the line, and a hint.
+
+    `known` has the task's own hints, each for a part of an error's message.
+    """
     kind = type(error).__name__
     first, *rest = str(error.msg if isinstance(error, SyntaxError) else error).splitlines() or [""]
     if isinstance(error, MinigradError):  # its last line repeats the place
         rest = [line for line in rest if not line.startswith("  Line:")]
     what = f"{call} stopped with {kind}: {first}" if call else f"stopped with {kind}: {first}"
-    return Stopped(task, "\n".join([what, *rest, *place(error)]), advice(error))
+    own = next((hint for part, hint in known.items() if part in str(error)), None)
+    return Stopped(task, "\n".join([what, *rest, *place(error)]), own or advice(error))
 
 
 def place(error: BaseException) -> list[str]:

@@ -14,7 +14,7 @@ from inspect import unwrap
 from types import SimpleNamespace
 from typing import Any
 
-from ..autodiff import reverse
+from ..autodiff import forward, reverse
 from ..compile.rewriting import passes
 from ..compile.running.order import Schedule, ScheduledStep
 from ..compile.running.plan import Plan as ProgramPlan
@@ -23,13 +23,14 @@ from ..core.emit import EAGER, Eager, constant, recorded, several
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.override import OVERRIDABLE, overriding
-from ..core.primitive import OUT, Attrs, P, Plan, Primitive, Rule
+from ..core.primitive import OUT, P, Attrs, Plan, Primitive, Rule
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..devices.registry import DEVICES
 from ..ops.view import broadcast_to
 from ..support.errors import MinigradError
 from ..support.table import counted
-from .feedback import Misused, written
+from .feedback import Misused, NotWritten, stopped, written
+from ..ops.creation import zeros_like
 from .session import SESSION
 from .walking import Gradients, Passes
 
@@ -222,7 +223,38 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         yield swapped
 
 
-def _of_shape(value: Any, source: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+@contextmanager
+def forward_rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
+    """Let `function(*inputs, *tangents)` return the tangent of the result of a primitive, in forward mode.
+
+    >>> def mul_jvp(a, b, da, db):
+    ...     return da * b + a * db
+    >>> with forward_rule("multiply", mul_jvp) as mine:
+    ...     value, change = mg.jvp(lambda x: x * x, (mg.asarray(3.0),), (mg.asarray(2.0),))
+    >>> change.item(), mine
+    (12.0, <mul_jvp in the engine, called once>)
+    """
+    own, swapped = forward.pushed_forward, Swapped(function.__name__)
+
+    def pushed(op: Any, primals: list[Any], tangents: list[Any], out: Tensor, attrs: dict[str, Any]) -> Any:
+        if op is not P[primitive] or all(tangent is None for tangent in tangents):
+            return unwrap(own)(op, primals, tangents, out, attrs)
+        swapped.calls += 1
+        inputs = [as_tensor(each) for each in primals]
+        moves = [zeros_like(each) if tangent is None else tangent for each, tangent in zip(inputs, tangents)]
+        try:
+            found = function(*inputs, *moves)
+        except NotImplementedError:
+            raise NotWritten(swapped.name, "not written yet", "write it first, and run its cell") from None
+        except Exception as error:  # otherwise the error of the operation that it belongs to
+            raise stopped(swapped.name, error) from None
+        return _of_shape(found, out, out.shape, swapped.name, "tangent")
+
+    with swap(own, pushed):
+        yield swapped
+
+
+def _of_shape(value: Any, source: Tensor, shape: tuple[int, ...], name: str, what: str = "gradient") -> Tensor:
     """A gradient of the input's shape; or of the result's, which the engine sums: there a number is for all places."""
     try:
         found = as_tensor(value)
@@ -230,7 +262,7 @@ def _of_shape(value: Any, source: Tensor, shape: tuple[int, ...], name: str) -> 
             return found
         return broadcast_to(found, broadcast_to(source, shape).shape)
     except MinigradError:
-        raise Misused(name, f"returned {written(value)}, which is not a gradient of shape {source.shape}") from None
+        raise Misused(name, f"returned {written(value)}, which is not a {what} of shape {source.shape}") from None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -55,6 +55,7 @@ class Task:
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
     otherwise: str | None = None  # the hint where no known mistake was made
     hints: ClassVar[dict[str, str]] = {}  # better words for common mistakes, by their names
+    advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # those of the class itself first
 
     def __init_subclass__(cls) -> None:
@@ -271,6 +272,16 @@ class ValueTask(Task):
     kind = "value"
     example: ClassVar[str] = ""  # the form of an answer
     tolerance: ClassVar[float] = 0.0  # the largest relative error of a number
+    # Where the numbers are the same for all students: the right value, why it is right, and wrong values with hints.
+    right_value: ClassVar[Any]
+    why: ClassVar[str | None] = None
+    wrong_values: ClassVar[Sequence[tuple[Any, str]]] = ()
+
+    def __init_subclass__(cls) -> None:
+        for number, (value, hint) in enumerate(vars(cls).get("wrong_values", ())):
+            name = f"wrong_value_{number}"
+            setattr(cls, name, Mistake(name, hint, lambda task, value=value: value, None))
+        super().__init_subclass__()
 
     def read(self, answer: Any) -> Any:
         """The answer in its usual form, where several forms are accepted."""
@@ -278,11 +289,11 @@ class ValueTask(Task):
 
     def right(self) -> Any:
         """The right value."""
-        raise NotImplementedError
+        return self.right_value
 
     def explained(self) -> str | None:
         """What to say to students with the right answer."""
-        return None
+        return self.why
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         form = other_form(answer, self.right())

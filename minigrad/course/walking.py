@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autodiff import passing, reverse
 from ..core.mode import switch
-from ..core.node import Node, topological_order
+from ..core.node import Node
 from ..core.tensor import Tensor, as_tensor
 
 Passes = Callable[[Node, Tensor], list[tuple[Node, Tensor]]]
@@ -122,21 +122,6 @@ class Gradients(dict[Node, Any]):
     def __ior__(self, other: Any) -> Gradients:  # type: ignore[override, misc]
         self.update(other)
         return self
-
-
-def kept_bytes(result: Tensor) -> int:
-    """How many bytes are kept for the backward pass of a tensor.
-
-    >>> h = mg.ones(1000, requires_grad=True)
-    >>> kept_bytes(mg.tanh(h)), kept_bytes(h + 1)
-    (4000, 0)
-    """
-    arrays = {}
-    for node in topological_order([result.node]):
-        for value in node.saved if isinstance(node.saved, tuple) else ():
-            if getattr(value, "shape", ()):  # plain numbers are not counted
-                arrays[id(value)] = value.nbytes
-    return sum(arrays.values())
 
 
 def add(gradients: Any, source: Node, value: Any) -> None:

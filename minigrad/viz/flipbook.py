@@ -29,6 +29,7 @@ class Knob:
     settings: tuple[str, ...]
     start: int = 0
     choice: bool = False  # a list to choose from instead of a slider
+    drawn: bool = False  # set by clicks in the drawing alone: no slider
 
 
 @dataclass(frozen=True)

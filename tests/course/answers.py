@@ -21,6 +21,10 @@ MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules
 SMAUG = "the bug of a compiler that kept edges in a set: https://github.com/harvard-acc/smaug/pull/18"
 PREORDER = "the order of a teaching engine's first versions: https://github.com/karpathy/micrograd/issues/96"
 BROADCAST = "the bug of engines that did not sum: https://github.com/deeplearning4j/nd4j/issues/2424"
+PEAK = "users who expect any checkpoint to lower the peak: https://github.com/pytorch/pytorch/issues/78731"
+TORCH = "how PyTorch spells it: torch.utils.checkpoint.checkpoint(function, x)"
+COLUMNS = "import minigrad as mg\n\ndef columns(f, x):\n    "
+BLOCKS = "import minigrad as mg\n\ndef run_blocks(blocks, x, plan):\n    "
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -65,4 +69,14 @@ ANSWERS = [
     Answer("chip_kernels", "chip_kernels = [max, min]", "in braces", TRIED),
     Answer("metered", "def metered(op, kernel, bill):\n    return kernel", "bill[op] += the cost", TRIED),
     Answer("additions", "additions = 1", "three copies and its own time", TRIED),
+    Answer("mul_jvp", "def mul_jvp(a, b, da, db):\n    return da * b", "b moves too", TRIED),
+    Answer("mul_jvp", "def mul_jvp(a, b, da, db):\n    return da * db", "one at a time", TRIED),
+    Answer("mul_jvp", "def mul_jvp(a, b, da, db):\n    return b, a", "what b contributes, added", TRIED),
+    Answer("columns", COLUMNS + "return mg.jacobian(f)(x)", "is a pass of forward mode", TRIED),
+    Answer("columns", COLUMNS + "return mg.jvp(f, (x,), (mg.ones(x.size),))", "returns two things", TRIED),
+    Answer("run_blocks", BLOCKS + "for b in blocks: x = mg.checkpoint(b)(x)\n    return x", "of its own", TRIED),
+    Answer("run_blocks", BLOCKS + "return mg.checkpoint(blocks[0], x)", "mg.checkpoint(f)(x)", TORCH),
+    Answer("chain_plan", "chain_plan = [10]", "saves nothing", PEAK),
+    Answer("chain_plan", "chain_plan = [5, 5]", "Cut it", TRIED),
+    Answer("gpt_plan", "gpt_plan = []", "Cut a seam", TRIED),
 ]

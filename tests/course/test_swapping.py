@@ -372,3 +372,22 @@ def test_a_rule_of_one_input_may_return_its_gradient_without_a_comma():
         with course.rule("tanh", tanh_grad):
             mg.tanh(x).backward()
         assert x.grad.item() == 0.5
+
+
+def test_a_forward_rule_runs_in_jvp_and_only_inside_of_its_block():
+    def mul_jvp(a, b, da, db):
+        return 10 * (da * b + a * db)
+
+    def change():
+        return mg.jvp(lambda x: 2 * x * x, (mg.asarray([1.0, 3.0]),), (mg.ones(2),))[1].tolist()
+
+    with course.forward_rule("multiply", mul_jvp) as mine:
+        assert change() == [220.0, 660.0] and mine.calls == 2
+    assert change() == [4.0, 12.0]
+
+
+def test_a_forward_rule_that_returns_another_shape_is_named():
+    with course.forward_rule("multiply", lambda a, b, da, db: mg.ones(7)), pytest.raises(
+        Misused, match=r"is not a tangent of shape \(2,\)"
+    ):
+        mg.jvp(lambda x: x * x, (mg.ones(2),), (mg.ones(2),))

@@ -89,8 +89,9 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
         )
     found = read_tape(topological_order(roots))
     after = len(found.units)  # the moment after the forward pass
-    histories = [play(found, count) for count in range(min(SEGMENTS, after - 1) + 1)]
-    figures = [_figures(found, count, history) for count, history in enumerate(histories)]
+    plans = [segments_of(found, count) for count in range(min(SEGMENTS, after - 1) + 1)]
+    histories = [play(found, segments) for segments in plans]
+    figures = [_figures(found, *each) for each in zip(plans, histories)]
     pages = [_Pages(found, histories, count, figures).all() for count in range(len(histories))]
     nodes = sum(len(unit.nodes) for unit in found.units)
     title = f"tape of {counted(nodes, 'operation')}: {figures[0][1]} are kept for the backward pass"
@@ -112,8 +113,8 @@ def read_tape(order: Sequence[Node]) -> Tape:
     number = {node: i for i, node in enumerate(nodes)}
     for node in nodes:
         needed = set()
-        for source, value in _saved(node):
-            maker, owner = _maker(source), _owner(value)
+        for source, value in saved_by(node):
+            maker, owner = maker_of(source), owner_of(value)
             if isinstance(maker, (Leaf, Constant)):
                 outside[id(owner)] = owner.nbytes
                 continue
@@ -126,7 +127,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
     return Tape(units_of(nodes), needs, size, dict(enumerate(nodes)), sum(outside.values()))
 
 
-def _saved(node: Node) -> list[tuple[Node, Any]]:
+def saved_by(node: Node) -> list[tuple[Node, Any]]:
     """The arrays that a node saved, each with the node that computed it."""
     if not isinstance(node.saved, tuple):
         return []
@@ -137,14 +138,14 @@ def _saved(node: Node) -> list[tuple[Node, Any]]:
     return found
 
 
-def _owner(value: Any) -> Any:
+def owner_of(value: Any) -> Any:
     """The array that owns the memory of an array."""
     while hasattr(getattr(value, "base", None), "nbytes"):
         value = value.base
     return value
 
 
-def _maker(node: Node) -> Node:
+def maker_of(node: Node) -> Node:
     """The node that made the memory of a node; views make none."""
     while node.op is not None and (node.op.kind == "view" or node.op is P.project):
         node = node.inputs[0]
@@ -196,9 +197,12 @@ def segments_of(tape: Tape, count: int) -> list[range]:
     return [range(a, b) for a, b in zip(starts, ends)]
 
 
-def play(tape: Tape, count: int) -> list[Moment]:
-    """The tape at the beginning, after each part of the forward pass, and after each part of the backward pass."""
-    player = _Player(tape, segments_of(tape, count))
+def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
+    """The tape at the beginning, after each part of the forward pass, and after each part of the backward pass.
+
+    Each segment is the parts of one checkpoint; parts outside of all segments keep what their rules need.
+    """
+    player = _Player(tape, segments)
     for i in range(len(tape.units)):
         player.forward(i)
     for i in reversed(range(len(tape.units))):
@@ -209,7 +213,7 @@ def play(tape: Tape, count: int) -> list[Moment]:
 class _Player:
     """Plays a forward and a backward pass, and records what is kept at each moment."""
 
-    def __init__(self, tape: Tape, segments: list[range]) -> None:
+    def __init__(self, tape: Tape, segments: Sequence[range]) -> None:
         self.tape = tape
         self.segment_of = {unit: units for units in segments for unit in units}
         self.incoming = {units: _incoming(tape, units) for units in segments}
@@ -260,7 +264,7 @@ def _incoming(tape: Tape, units: Iterable[int]) -> dict[Node, frozenset[int]]:
     found = {}
     for node in inside:
         sources = [s for s in node.inputs if isinstance(s, Node) and s.op is not None and s not in inside]
-        found[node] = frozenset(number[_maker(s)] for s in sources if _maker(s) in number)
+        found[node] = frozenset(number[maker_of(s)] for s in sources if maker_of(s) in number)
     return found
 
 
@@ -269,10 +273,10 @@ def peak(history: Sequence[Moment]) -> int:
     return max(moment.bytes for moment in history)
 
 
-def _again(tape: Tape, count: int) -> float:
+def share_again(tape: Tape, segments: Sequence[range]) -> float:
     """The share of the forward pass that is computed a second time."""
     work = [sum(flops_of(node) for node in unit.nodes) for unit in tape.units]
-    return sum(work[u] for units in segments_of(tape, count) for u in units) / (sum(work) or 1)
+    return sum(work[u] for units in segments for u in units) / (sum(work) or 1)
 
 
 # How it is shown ----------------------------------------------------------------------------------------------------
@@ -280,9 +284,9 @@ def _again(tape: Tape, count: int) -> float:
 HEAD = ("checkpoints", "kept after the forward pass", "most at once", "computed again")
 
 
-def _figures(tape: Tape, count: int, history: Sequence[Moment]) -> tuple[str, str, str, str]:
+def _figures(tape: Tape, segments: Sequence[range], history: Sequence[Moment]) -> tuple[str, str, str, str]:
     after, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
-    return str(count) if count else "none", after, most, f"{100 * _again(tape, count):.0f} %"
+    return str(len(segments) or "none"), after, most, f"{100 * share_again(tape, segments):.0f} %"
 
 
 class _Pages:

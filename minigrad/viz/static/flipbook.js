@@ -1,18 +1,19 @@
 // A flipbook: pages to turn, knobs to set, marks to choose.  Python made every drawing; this script looks them up.
 
-const keysOf = (charts, paged, knobs) => [
+const keysOf = (charts, paged, turns) => [
   ...(charts ? [["← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
     : [["← →", "one page back, one page on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and as a click on it"]]),
   ...(charts && paged ? [["− +", "another picture"]] : []),
   ...(!charts && paged ? [["Space", "play, or stop"]] : []),
-  ...(!charts && knobs ? [["↑ ↓", "turn the first knob"]] : []),
+  ...(!charts && turns ? [["↑ ↓", "turn the first knob"]] : []),
   ["f", "fit the picture into its frame"], ["?", "this list"],
 ];
 
 const show = (parent, data, shared = ALONE) => {
   const charts = Object.keys(data.marks).length > 0;
   const paged = data.pages.some((each) => each.length > 1);
-  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, data.knobs.length));
+  const turns = data.knobs.length > 0 && !data.knobs[0].drawn;
+  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns));
   const settings = data.knobs.map((knob) => knob.start);
   let at = shared.get() || data.start, timer = null, canvas = null, seen = "", marks = null, chosen = null;
 
@@ -42,7 +43,7 @@ const show = (parent, data, shared = ALONE) => {
   const turning = !paged ? [] : names[0].textContent ? names : charts ? [make("span", {}, data.unit), pager.slider, pager.count]
     : [pager.back, pager.next, pager.slider, pager.count];
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
-  const labels = knobs.map((knob) => knob.label);
+  const labels = knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label);
   root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
     ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend, stage, help, aloud);
   stage.classList.add(...(charts ? ["mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
@@ -157,7 +158,7 @@ const show = (parent, data, shared = ALONE) => {
         "+": () => go(at + 1), "-": () => go(at - 1), Escape: () => { choose(null); root.focus(); },
       };
     }
-    const turn = (by) => (data.knobs.length ? set(0, settings[0] + by) : null);
+    const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     return {
       ...general, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
       ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": playing,
