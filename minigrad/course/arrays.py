@@ -1,21 +1,26 @@
-"""Tasks on arrays: gradient rules, and hints for what students write in the words of NumPy and PyTorch."""
+"""Tasks on arrays: gradient rules, functions to compose, and hints for words of NumPy and PyTorch."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from inspect import unwrap
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core.dtypes import float64
+from ..core.emit import Eager
+from ..core.mode import switch
+from ..core.override import overriding
 from ..core.tensor import Tensor
+from ..ops.composite import COMPOSED
 from ..ops.creation import asarray
 from ..support.errors import ConversionError, ShapeError
 from .compare import Difference, difference, plain
 from .feedback import Wrong, place, written
-from .tasks import ROUNDS, GradientTask, Mistake
+from .tasks import ROUNDS, FunctionTask, GradientTask, Mistake
 
 FITTING = {  # the common mistakes that a rule of arrays can make too
     "swapped", "without_g", "swapped_without_g", "first_only", "last_only", "value", "times_out", "rule_of_a_sum",
@@ -83,6 +88,40 @@ class ArrayRule(GradientTask):
         if not isinstance(yours, tuple | list):
             return f"it returned {written(yours)}, not {len(names)} gradients"
         return difference(yours, self.right(*args), [f"the gradient of {name}" for name in names], self.source)
+
+
+class ComposedTask(FunctionTask):
+    """A function of tables to compose from primitives.  The composite of the library, `mg.<composite>`, is refused."""
+
+    composite: ClassVar[str]
+    advice: ClassVar[dict[str, str]] = {
+        "do not broadcast": "a sum over an axis drops the axis. keepdims=True keeps it: (2, 3) and (2, 1) fit",
+        "do not fit into shape": "a sum over an axis drops the axis. keepdims=True keeps it: (2, 3) and (2, 1) fit",
+        "'dim'": "minigrad has NumPy's names: axis=-1, and keepdims=True",
+        "'keepdim'": "minigrad has NumPy's names: keepdims=True, with an s",
+        "'unbiased'": "minigrad has NumPy's names. Or compose it: the mean of the squares of x - mean",
+    } | ADVICE
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        def refused(*args: Any, **options: Any) -> Any:
+            hint = "write it with mg.exp, mg.sqrt, .max, .sum, .mean and arithmetic"
+            raise Wrong(self.name, f"mg.{self.composite} is the composite itself", hint)
+
+        def careful(*args: Any) -> Any:
+            given = [asarray(each) for each in args]
+            composite = overriding(unwrap(COMPOSED[self.composite]), refused)
+            with np.errstate(all="ignore"), composite, switch(interpreter=Eager()):
+                return answer(*given)
+
+        with advised(self.name, self.advice):
+            return super().check(careful, rounds)
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        return "it returned None: is there a `return`?" if yours is None else super().judge(yours, args)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        rows = ", ".join(str([round(float(x), 2) for x in row]) for row in args[0][:3])
+        return f"{self.name}, for x of shape {args[0].shape}: {rows}"
 
 
 def array(draw: random.Random, shape: tuple[int, ...]) -> Tensor:

@@ -19,6 +19,7 @@ SAYS = {
     "optimizers": ["| SGD with momentum |", "| Muon |"],
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],
+    "operators": ["primitives, ", " composites"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
     "startup": ["| import, best |", "≤ 2 × numpy"],
 }
