@@ -19,7 +19,7 @@ from ..drawing import Drawing, time_text
 from ..flipbook import Block, Flipbook, Page
 from .watching import watching
 
-WIDE, ROW, LEFT = 880.0, 26.0, 130.0
+WIDE, ROW, LEFT = 660.0, 26.0, 84.0
 SIZES = [10**power for power in range(8)]
 
 
@@ -104,7 +104,7 @@ def _seconds(function: Callable[..., Any], args: Sequence[Any]) -> float:
 def _bytes_drawn(found: Sequence[Pass]) -> Drawing:
     drawing = Drawing(WIDE, 52 + ROW * len(found))
     most = max([each.bytes for each in found], default=1) or 1
-    scale = (WIDE - LEFT - 190) / most
+    scale = (WIDE - LEFT - 150) / most
     drawing.heading(LEFT, 12, "read")
     drawing.text(LEFT + 50, 12, "and written, to scale", fill="back", bold=True)
     for i, each in enumerate(found):
@@ -123,9 +123,9 @@ def _time_page(found: Sequence[Pass], whole: float, limits: Machine) -> Page:
     drawing = Drawing(WIDE, 52 + ROW * len(found))
     best = [max(each.bytes / limits.bandwidth, limits.launch) for each in found]
     most = max([*[each.seconds for each in found], *best], default=1e-9)
-    scale = (WIDE - LEFT - 190) / most
+    scale = (WIDE - LEFT - 150) / most
     drawing.heading(LEFT, 12, "measured")
-    drawing.text(LEFT + 84, 12, "and below: at best, by the memory of this machine", fill="quiet", bold=True)
+    drawing.text(LEFT + 84, 12, "and below, thin: at best, by this machine's memory", fill="quiet", bold=True)
     for i, (each, least) in enumerate(zip(found, best)):
         y = 26 + ROW * i
         drawing.text(LEFT - 10, y + 15, each.name, anchor="end", bold=True, size=13)
@@ -135,12 +135,12 @@ def _time_page(found: Sequence[Pass], whole: float, limits: Machine) -> Page:
         drawing.text(LEFT + max(each.seconds, least) * scale + 10, y + 13, speed, size=13)
     kernels = sum(each.seconds for each in found)
     rows = [
-        ["in all", time_text(whole)], ["in the kernels", time_text(min(kernels, whole))],
-        ["the memory of this machine", f"{limits.bandwidth / 1e9:.0f} GB/s"],
-        ["its arithmetic", f"{limits.flops / 1e9:,.0f} GFLOP/s"],
-        ["operations in the time of one byte", f"{limits.flops / limits.bandwidth:.0f}"],
+        ["in all", time_text(whole)], ["in kernels", time_text(min(kernels, whole))],
+        ["memory", f"{limits.bandwidth / 1e9:.3g} GB/s"],
+        ["arithmetic", f"{limits.flops / 1e9:.3g} GFLOP/s"],
+        ["operations per byte", f"{limits.flops / limits.bandwidth:.2g}"],
     ]
-    block: Block = ("table", {"head": None, "rows": rows})
+    block: Block = ("table", {"head": ["", "this machine"], "rows": rows})
     drawing.text(LEFT, 44 + ROW * len(found), f"together {time_text(whole)}", bold=True, size=15)
     return Page(drawing, f"On this machine: {time_text(whole)} in all.", (("", block),), "time")
 
@@ -163,7 +163,7 @@ def sizes(function: Callable[[Tensor], Any], runs: int = 5) -> Flipbook:
     moved = [(size, float(moved)) for size, moved, _ in points]
     times = [(size, seconds) for size, _, seconds in points]
     bound = [(size, moved / limits.bandwidth) for size, moved, _ in points]
-    floor = [(size, times[0][1]) for size in SIZES]
+    floor = [(size, min(seconds for _, seconds in times)) for size in SIZES]
     rows = [[f"{size:,}", _bytes(moved), time_text(seconds)] for size, moved, seconds in points]
     block: Block = ("table", {"head": ["numbers", "bytes", "time"], "rows": rows})
     thousand = times[3][1] / times[1][1]
@@ -172,7 +172,7 @@ def sizes(function: Callable[[Tensor], Any], runs: int = 5) -> Flipbook:
         Page(_chart("bytes", {"moved": ("there", "", moved)}, bytes_text),
              "Ten times as many numbers, ten times as many bytes.", (), "bytes"),
         Page(_chart("time", {"measured": ("now", "", times), "dispatch": ("quiet", "5 4", floor),
-                             "memory at its best": ("there", "5 4", bound)}, time_text), says, (("", block),), "time"),
+                             "memory, at best": ("there", "5 4", bound)}, time_text), says, (("", block),), "time"),
     ]
     words = "\n".join(f"{size:,}: {_bytes(moved)} moved" for size, moved, _ in points)
     return Flipbook("one operation on 1 to 10,000,000 numbers", [pages], cover=0, unit="page", words=words)
@@ -191,11 +191,11 @@ def _repeated(function: Callable[[Tensor], Any], x: Tensor, runs: int) -> float:
 
 def _chart(title: str, curves: dict[str, Any], text: Callable[[float], str]) -> Drawing:
     drawing = Drawing(WIDE, 310)
-    drawing.heading(90, 12, f"{title}, by how many numbers the array has (both axes in steps of ten)")
+    drawing.heading(70, 12, f"{title}, by the size of the array (both in steps of ten)")
     first = next(iter(curves.values()))[2]
     low = math.floor(math.log10(min(value for _, value in first)) - 0.5)
     high = math.ceil(math.log10(max(value for _, value in first)))
-    left, top, wide, tall = 90.0, 24.0, WIDE - 250, 256.0
+    left, top, wide, tall = 70.0, 24.0, WIDE - 200, 256.0
     drawing.rect(left, top, wide, tall, "tint", "line", round=0)
 
     def at(size: float, value: float) -> tuple[float, float]:
