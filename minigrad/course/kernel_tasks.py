@@ -15,6 +15,7 @@ from .kernels import Place, Program
 from .tasks import ROUNDS, FunctionTask, Mistake, common
 
 ADVICE = {  # a part of an error -> the hint
+    "not callable": "to multiply, write the sign: a * (1 + b), not a(1 + b)",
     "ufunc": "NumPy works on whole arrays. erf, exp, tanh, sqrt of minigrad.course, without np., work on one number",
     "'Value'": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad.course, without mg., work on one number",
     "a tensor": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad.course, without mg., work on one number",

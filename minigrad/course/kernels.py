@@ -102,7 +102,7 @@ class Value:
         return self._apply("le", other, self)
 
     def __bool__(self) -> bool:
-        hint = "`if` decides once, while the function is recorded. where(a > 0, b, c) decides at every place"
+        hint = "`if`, `max` and `and` decide once, when it is recorded. where(a > 0, b, c) decides at every place"
         raise Misused("if", "a value in a register is not known yet", hint)
 
     def __float__(self) -> float:

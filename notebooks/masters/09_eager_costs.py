@@ -139,7 +139,10 @@ trained
 
 # %% [markdown]
 # Your kernels take about a quarter of the bytes and of the kept memory away from the whole step. The time of gelu itself falls by more than that of the step:
-# the other 700 kernels are as they were. Break `gelu_backward` on purpose (leave out a part), run its cell and the last one again, and read the names. Then put
+# the other 700 kernels are as they were. (A busy machine gives noisy times: run it again.)
+#
+# Now break `gelu_backward` on purpose: leave out its second part, run its cell and the last one again. Would you have found the mistake by looking at the loss? A
+# network learns around many wrong gradients. That is why rules are checked by finite differences (unit 05), and not by a training. Then leave out `g[i]`. Then put
 # it right.
 #
 # ## 5 · Your own activation

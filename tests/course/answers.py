@@ -19,6 +19,7 @@ class Answer(NamedTuple):
 TRIED = "an author's guess at what a beginner writes; not handed in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
 BROADCAST = "the bug of engines that did not sum: https://github.com/deeplearning4j/nd4j/issues/2424"
+SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -46,4 +47,12 @@ ANSWERS = [
     Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
     Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
     Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
+    Answer("gelu", "def gelu(i, x, out):\n    return x[i] / 2", "returns nothing", TRIED),
+    Answer("gelu", "import minigrad as mg\ndef gelu(i, x, out):\n    out[i] = mg.gelu(x[i])", "on tensors", TRIED),
+    Answer("gelu", "def gelu(i, x, out):\n    out[i] = x / 2", "read one number", TRIED),
+    Answer("gelu_backward", "def gelu_backward(i, g, x, dx):\n    dx[i] = g[i]", "unchanged", TRIED),
+    Answer("softmax", SOFTMAX + "mg.exp(x) / mg.exp(x).sum(-1, keepdims=True)", "overflows", TRIED),
+    Answer("softmax", SOFTMAX + "mg.exp(x) / mg.exp(x).sum(-1)", "drops the axis", TRIED),
+    Answer("softmax", SOFTMAX + "mg.softmax(x)", "with mg.exp", TRIED),
+    Answer("norm", "def norm(x, weight, bias):\n    return x * weight + bias", "the mean of its squares", TRIED),
 ]

@@ -11,13 +11,15 @@ from difflib import SequenceMatcher
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...compile.look.roofline import Machine, machine
 from ...core.tensor import Tensor
 from ...ops.creation import ones
 from ...support.table import bytes_text, counted
 from ..drawing import Drawing, time_text
 from ..flipbook import Block, Flipbook, Page
-from .watching import watching
+from .watching import Call, watching
 
 WIDE, ROW, LEFT = 660.0, 26.0, 84.0
 SIZES = [10**power for power in range(8)]
@@ -47,7 +49,7 @@ def passes(function: Callable[..., Any], *args: Any) -> list[Pass]:
         function(*args)
     found = []
     for call in calls:
-        if call.op.kind != "view":
+        if call.op.kind != "view" or _is_copy(call):
             given = {id(array): int(array.nbytes) for array in _arrays(call.values)}
             written = {id(array): int(array.nbytes) for array in _arrays(call.result)}
             found.append(Pass(call.op.name, sum(given.values()), sum(written.values()), call.end - call.begin))
@@ -58,6 +60,12 @@ def quickest(function: Callable[..., Any], *args: Any, runs: int = 5) -> list[Pa
     """The same, each kernel with its shortest time of several runs."""
     several = [passes(function, *args) for _ in range(runs)]
     return [same[0]._replace(seconds=min(each.seconds for each in same)) for same in zip(*several)]
+
+
+def _is_copy(call: Call) -> bool:
+    """Whether a view had to copy: a reshape of a transposed array, for example."""
+    arrays = (call.result, *call.values)
+    return all(isinstance(each, np.ndarray) for each in arrays) and not np.may_share_memory(*arrays)
 
 
 def _arrays(value: Any) -> Iterator[Any]:

@@ -143,7 +143,7 @@ class GeluBackward(BackwardTask):
     outcome = "fuse"
     points = 0
     minutes = 15
-    otherwise = "the slope of a product: (1 + erf(a/√2)) / 2 + a · exp(−a²/2) / √(2π). Then times g[i]"
+    otherwise = "two parts: Φ, and x times the slope of Φ. With z = x/√2, this slope is 1/2 · 2/√π · exp(−z²) · 1/√2"
     hints = {"without_g": "g is missing: that is the slope. dx[i] = g[i] * slope"}
 
     def value(self, a: Any) -> Any:

@@ -42,14 +42,12 @@ class Softmax(ComposedTask):
 
     @mistake("right for small numbers. exp(1000) overflows: subtract the largest number of the row before exp")
     def overflows(self, x: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return np.exp(x) / over(np.exp(x), np.sum)
+        return np.exp(x) / over(np.exp(x), np.sum)
 
     @mistake("subtract the largest number of each *row*. With that of the whole table, exp of another row may be 0")
     def max_of_all(self, x: Any) -> Any:
-        with np.errstate(all="ignore"):
-            powers = np.exp(x - x.max())
-            return powers / over(powers, np.sum)
+        powers = np.exp(x - x.max())
+        return powers / over(powers, np.sum)
 
     @mistake("these are the columns: axis 0. The last axis is axis=-1")
     def columns(self, x: Any) -> Any:
@@ -58,8 +56,11 @@ class Softmax(ComposedTask):
 
     @mistake("everything sums to 1, but each row should: .sum(axis=-1, keepdims=True)")
     def of_all(self, x: Any) -> Any:
-        powers = np.exp(x - x.max())
-        return powers / powers.sum()
+        return np.exp(x) / np.exp(x).sum()
+
+    @mistake("everything sums to 1, but each row should: .max and .sum with axis=-1, keepdims=True")
+    def of_all_shifted(self, x: Any) -> Any:
+        return np.exp(x - x.max()) / np.exp(x - x.max()).sum()
 
     @mistake("the division is missing: each row should sum to 1")
     def not_divided(self, x: Any) -> Any:
@@ -75,8 +76,7 @@ class Softmax(ComposedTask):
 
     @mistake("the largest number has to be subtracted in both exps: above and below the line")
     def subtracted_once(self, x: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return np.exp(x - over(x, np.max)) / over(np.exp(x), np.sum)
+        return np.exp(x - over(x, np.max)) / over(np.exp(x), np.sum)
 
 
 @UNIT.task
