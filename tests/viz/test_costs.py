@@ -12,7 +12,7 @@ def test_each_array_is_read_once_and_numbers_and_views_cost_nothing_unless_they_
     found = passes(lambda x: (x * x).T.reshape(100) + 2, x)
     assert [(each.name, each.read, each.written) for each in found] == [
         ("multiply", 400, 400), ("reshape", 400, 400), ("add", 400, 400)]
-    assert [each.name for each in passes(lambda x: x.reshape(100).T[3:] + 2, x)] == ["add"]
+    assert [each.name for each in passes(lambda x: x.reshape(100)[3:] + 2, x)] == ["add"]
     (row,) = passes(lambda x, b: x + b, x, mg.ones(10))
     assert (row.read, row.bytes) == (440, 840)
 

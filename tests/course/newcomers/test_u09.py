@@ -233,7 +233,7 @@ def test_a_gpt_learns_by_the_two_kernels_and_moves_less(quick):
     ]
     assert [pair == pytest.approx(shown[2:], rel=0.01) for pair, shown in zip(counted, STEP)] == [True] * 3
     assert len(trained.losses) == 12 and trained.losses[-1] < trained.losses[0] - 0.5 and mine.calls > 0
-    assert repr(trained).startswith("you: 776 → 750 kernels, 176 → 129 MB moved, 12.0 → 8.8 MB kept")
+    assert repr(trained).startswith("you: 782 → 756 kernels, 179 → 132 MB moved, 12.0 → 8.8 MB kept")
     assert trained.picture.to_svg().count("<rect") > 1500  # one for each kernel, before and after
 
 
