@@ -31,6 +31,23 @@ def cover() -> Sketch:
     return sketch
 
 
+def curve() -> Sketch:
+    """gelu beside relu."""
+    sketch = Sketch(800, 190)
+    xs = [-3 + 0.1 * i for i in range(56)]
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return 400 + 90 * x, 150 - 50 * y
+
+    for ends in ([at(-3.2, 0), at(3.2, 0)], [at(0, -0.5), at(0, 2.8)]):
+        sketch.path(ends, "line", thick=1.6)
+    sketch.path([at(x, max(x, 0.0)) for x in xs], "quiet", thick=2.4, dashes="8 6")
+    sketch.path([at(x, x * (1 + math.erf(x / math.sqrt(2))) / 2) for x in xs], "there", thick=4.5)
+    sketch.label(550, 130, "gelu", anchor="start", bold=True, fill="there")
+    sketch.label(470, 60, "relu", anchor="end", size=SMALL, fill="quiet")
+    return sketch
+
+
 def _trips(known: bool) -> Sketch:
     sketch = Sketch(800, 290)
     sketch.label(0, 20, "memory", anchor="start", size=SMALL, fill="quiet")

@@ -24,7 +24,7 @@ from ...session import SESSION
 from ...swapping import Swapped
 from ...walking import kept_bytes
 
-WIDE, HIDDEN, LAYERS, BATCH, SEED, STEPS, MEASURED = 660.0, 64, 2, 64, 0, 60, 12
+WIDE, HIDDEN, LAYERS, BATCH, SEED, STEPS, MEASURED = 660.0, 64, 2, 64, 0, 50, 8
 NUMBERS = 4 * HIDDEN * BATCH * names_gpt.LENGTH  # that gelu gets in one layer
 
 

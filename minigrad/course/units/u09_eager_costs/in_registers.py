@@ -8,7 +8,7 @@ from ....support.table import counted
 from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Knob, Page, settings_of
 
-WIDE = 560.0
+WIDE = 490.0
 OPERATIONS, VALUES = ("× 0.707", "erf", "× 0.5", "+ 0.5", "× x"), ("a", "b", "c", "d")
 SETTINGS = ("in memory", "in a register")
 MEGABYTES = 4  # of one array of a million float32 numbers
@@ -43,25 +43,25 @@ def _registers(setting: Sequence[int]) -> Page:
     drawing = Drawing(WIDE, 282)
     drawing.heading(0, 12, "memory")
     drawing.heading(0, 222, "processor")
-    at = [84.0 + 98 * i for i in range(len(OPERATIONS))]
+    at = [74.0 + 86 * i for i in range(len(OPERATIONS))]
     starts = [0, *[i + 1 for i, stays in enumerate(setting) if not stays]]
     for start, end in zip(starts, [*[start - 1 for start in starts[1:]], len(at) - 1]):
-        wide, high = at[end] - at[start] + 88, 92 if end > start else 52
-        drawing.rect(at[start] - 44, 138, wide, high, "none", "good", thick=2, round=8)
+        wide, high = at[end] - at[start] + 80, 92 if end > start else 52
+        drawing.rect(at[start] - 40, 138, wide, high, "none", "good", thick=2, round=8)
         if start and end == len(at) - 1:
             _value(drawing, at[-1], "x", "input-fill")
             drawing.path([(at[-1], 52), (at[-1], 144)], "there", thick=3, arrow=True)
     for x, name in zip(at, OPERATIONS):
-        drawing.rect(x - 38, 146, 76, 34, "paper", "there", thick=1.6, round=6)
-        drawing.text(x, 168, name, anchor="middle", bold=True, size=13)
-    _value(drawing, at[0] - 50, "x", "input-fill")
-    drawing.path([(at[0] - 42, 52), (at[0] - 14, 144)], "there", thick=3, arrow=True)
-    _value(drawing, at[-1] + 50, "y", "leaf-fill")
-    drawing.path([(at[-1] + 18, 144), (at[-1] + 42, 54)], "back", thick=3, arrow=True)
+        drawing.rect(x - 34, 146, 68, 34, "paper", "there", thick=1.6, round=6)
+        drawing.text(x, 168, name, anchor="middle", bold=True, size=12)
+    _value(drawing, at[0] - 46, "x", "input-fill")
+    drawing.path([(at[0] - 38, 52), (at[0] - 14, 144)], "there", thick=3, arrow=True)
+    _value(drawing, at[-1] + 46, "y", "leaf-fill")
+    drawing.path([(at[-1] + 18, 144), (at[-1] + 38, 54)], "back", thick=3, arrow=True)
     for i, (name, stays) in enumerate(zip(VALUES, setting)):
         middle = (at[i] + at[i + 1]) / 2
         if stays:
-            drawing.path([(at[i] + 38, 163), (at[i + 1] - 40, 163)], "good", thick=3, arrow=True)
+            drawing.path([(at[i] + 34, 163), (at[i + 1] - 36, 163)], "good", thick=3, arrow=True)
             _value(drawing, middle, name, "paper", 194, go=f"{i}:0", about=f"put {name} into memory")
         else:
             _value(drawing, middle, name, "there-fill", go=f"{i}:1", about=f"keep {name} in a register")
@@ -81,5 +81,5 @@ def _registers(setting: Sequence[int]) -> Page:
 def _value(
     drawing: Drawing, x: float, name: str, fill: str, y: float = 22.0, go: str = "", about: str = ""
 ) -> None:
-    drawing.rect(x - 21, y, 42, 28, fill, "ink", round=4, thick=1.2, go=go, about=about)
+    drawing.rect(x - 18, y, 36, 28, fill, "ink", round=4, thick=1.2, go=go, about=about)
     drawing.text(x, y + 19, name, anchor="middle", bold=True, size=15)
