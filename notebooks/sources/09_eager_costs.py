@@ -46,7 +46,8 @@ course.check("moved")
 
 # %% [markdown]
 # Count them while they run. The button **time** shows the same kernels, measured on your machine: the thin bar below each is the time that the memory of your
-# machine needs for these bytes, at best. (A *kernel* is the function that computes an operation on one kind of device.)
+# machine needs for these bytes, at best. (A *kernel* is the function that computes an operation on one kind of device. Arrays that fit into a cache may arrive faster
+# than from memory.)
 
 # %% name="costs-of-gelu" jupyter={"outputs_hidden": true}
 x = mg.ones(1_000_000)
@@ -194,8 +195,8 @@ for name, count in PYTORCH.items():
 # counts them where PyTorch is installed. It is not fusion alone: many operators are variants of a name, in place
 # (`gelu_`), with `out=`, or for a gradient (`gelu_backward`). But everything multiplies: **operations × variants × devices × gradients**. In 2020 there were
 # [1,364](https://blog.ezyang.com/2020/05/a-brief-taxonomy-of-pytorch-operators-by-shape-behavior/), in 2021
-# [2,055](https://dev-discuss.pytorch.org/t/373), and every new kind of device has to begin with all of them. The other way out is a compiler, which fuses by
-# itself: unit 11.
+# [2,055](https://dev-discuss.pytorch.org/t/373), and a new kind of device needs kernels for hundreds of them before a model runs. The other way out is a
+# compiler, which fuses by itself: unit 11.
 #
 # ## One program, several languages
 #

@@ -94,7 +94,7 @@ class ByArithmetic(Question):
         return "erf"
 
     def explained(self) -> str:
-        return "erf is a polynomial and an exponential: here arithmetic decides. The others wait for memory."
+        return "erf takes some thirty operations for each number: here arithmetic decides. The others wait for memory."
 
     @mistake("a multiplication takes less time than to fetch its operands. Look for a bar that is much longer")
     def multiply(self) -> str:
