@@ -154,7 +154,7 @@ course.task("swish")
 def swish(i, x, out):
     ### BEGIN SOLUTION
     a = x[i]
-    out[i] = a / (1 + exp(-0.5 * a))
+    out[i] = a / (1 + exp(-0.8 * a))
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-swish", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
@@ -166,8 +166,8 @@ course.task("swish_backward")
 # %% nbgrader={"grade": false, "grade_id": "swish_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def swish_backward(i, g, x, dx):
     ### BEGIN SOLUTION
-    s = 1 / (1 + exp(-0.5 * x[i]))
-    dx[i] = g[i] * (s + x[i] * 0.5 * s * (1 - s))
+    s = 1 / (1 + exp(-0.8 * x[i]))
+    dx[i] = g[i] * (s + x[i] * 0.8 * s * (1 - s))
     ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-swish-backward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}

@@ -59,3 +59,25 @@ def test_tables_show_the_verdict_on_a_goal(load):
     assert row.verdict == "**over**"
     assert harness.measure([case], harness.Options(True, 1, "other*", None)) == []
     assert harness.table([]) == "nothing was measured\n"
+
+
+def test_operators_counts_what_two_files_of_pytorch_declare(load):
+    functions = """\
+- func: gelu(Tensor self) -> Tensor
+  dispatch:
+    CPU, CUDA: gelu_fast
+    MkldnnCPU: mkldnn_gelu
+  tags: pointwise
+
+- func: gelu_(Tensor(a!) self) -> Tensor(a!)
+
+- func: gelu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  dispatch:
+    CompositeExplicitAutograd: gelu_out
+
+- func: gelu_backward(Tensor grad, Tensor self) -> Tensor
+"""
+    found = load("operators").counted(functions, "- name: gelu(Tensor self) -> Tensor")
+    assert found == {
+        "operators": 4, "names": 2, "in place": 1, "out=": 1, "backward": 1, "kernels": 3, "gradients": 1,
+    }

@@ -243,7 +243,7 @@ class Swish:
     student: str
 
     def vary(self, draw: random.Random) -> None:
-        self.b = random.Random(digest("swish", self.student)).choice([0.5, 1.5, 2.5, 3.0])
+        self.b = random.Random(digest("swish", self.student)).choice([0.6, 0.8, 1.4, 1.6, 1.8, 2.2, 2.5, 3.0])
 
     def sigmoid(self, a: Any, b: float | None = None) -> Any:
         """The sigmoid of b · x."""
