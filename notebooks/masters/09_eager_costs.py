@@ -21,7 +21,7 @@ from math import pi
 
 import minigrad as mg
 from minigrad import course
-from minigrad.course import costs, erf, exp, languages, operator, sqrt
+from minigrad.course import costs, erf, exp, languages, operator, sqrt, tanh
 from minigrad.course.units.u09_eager_costs import train_gpt
 
 course.begin("09_eager_costs", student="")
@@ -63,6 +63,11 @@ costs(formula, mg.ones(500_000))
 # ```
 #
 # It returns nothing. For one number there are `+ - * /`, and `erf`, `exp`, `tanh`, `sqrt` from the first cell (not those of `mg.`, which work on tensors).
+
+# %% name="one-number"
+print(erf(0.5), exp(1.0), tanh(1.0), sqrt(2.0), pi)
+
+# %% [markdown]
 # Write gelu(x) = x · (1 + erf(x / √2)) / 2. As five operations it moves 44 bytes for each number. As one pass, 8 are enough.
 
 # %% nbgrader={"grade": false, "grade_id": "gelu", "locked": false, "schema_version": 3, "solution": true, "task": false}
