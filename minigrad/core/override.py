@@ -20,10 +20,10 @@ OVERRIDABLE: set[Any] = set()  # the functions declared with @overridable
 
 
 class overriding(Block):
-    """A block in which `replacement` is used for `key`: an overridable function, a pass of the compiler, a primitive.
+    """A block in which `replacement` is used for `key`: an overridable or composed function, a pass, a primitive.
 
-    For a primitive, `replacement` is a function from its `Plan` to another.  The quick forms of operations do not call
-    it, so the block also needs an interpreter: `with overriding(P.tanh, change), switch(interpreter=Eager()): ...`.
+    For a primitive, `replacement` is a function from its `Plan` to another.  Primitives and composed functions look for
+    it only under an interpreter: `with overriding(P.tanh, change), switch(interpreter=Eager()): ...`.
 
     >>> @overridable
     ... def greeting():

@@ -222,6 +222,12 @@ class Table:
         setattr(self, op.name, op)
         return op
 
+    def forget(self, op: Primitive) -> None:
+        """Remove a primitive from the table."""
+        if self._all.get(op.name) is op:
+            del self._all[op.name]
+            delattr(self, op.name)
+
     def __iter__(self) -> Any:
         return iter(self._all.values())
 

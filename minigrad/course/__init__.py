@@ -1,14 +1,14 @@
 """The functions that the notebooks of the course call: checks that explain, progress, the student's code in the engine.
 
-`begin` starts a unit, `check` checks an answer, `progress` and `report` show the results.  `emitter`, `node_order`,
-`rule`, `backward`, `compiler_pass` and `scheduler` put a student's function into the engine for a `with` block, and
-`train_digits` and `train_names` train networks with it.  `unit.py` and `tasks.py` define units and tasks, `units/`
-declares them.
-"""
-
 from .counting import Passes, kept_bytes, kept_over_time, most_bytes
 from .digits import Trained, train_digits
 from .letters import Learned, train_names
+from ..viz.lessons.costs import costs, sizes
+from .kernels import erf, exp, languages, log, sqrt, tanh, where
+from .operators import operator
+
+__all__ = [
+    ,
 from .session import begin, check, keep, progress, report, task
 from .swapping import backward, compiler_pass, dispatcher, emitter, forward_rule, node_order, rule, scheduler, swap
 from .walking import impatient, inputs_of, kept_bytes, made_from

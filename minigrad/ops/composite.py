@@ -15,6 +15,7 @@ from weakref import ref
 from ..arguments.public import explained
 from ..core.mode import current_mode, switch
 from ..core.node import Node
+from ..core.override import override_of
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 
@@ -98,7 +99,13 @@ def _path(node: Node) -> tuple[Composite, ...]:
 
 
 def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a composed function; if the interpreter records, its nodes carry the call as their composite."""
+    """Call a composed function under an interpreter; if it records, the nodes carry the call as their composite.
+
+    Inside of an `overriding(gelu, mine)` block, the call is `mine(...)`.
+    """
+    replaced = override_of(function)
+    if replaced is not None:
+        return replaced(*args, **kwargs)
     mode = current_mode()
     node_of = getattr(mode.interpreter, "node_of", None)
     if node_of is None:  # vmap and jvp record other values than the function sees

@@ -58,6 +58,16 @@ def test_second_primitive_of_a_name_is_refused():
         P.declare(Primitive("add", "elementwise", ("x",), None))
 
 
+def test_a_primitive_that_is_forgotten_is_not_in_the_table_and_can_be_declared_again():
+    count = len(P)
+    for _ in range(2):
+        op = P.declare(Primitive("short_lived", "elementwise", ("x",), lambda x: (x.shape, x.dtype)))
+        assert P.short_lived is op and len(P) == count + 1
+        P.forget(op)
+        P.forget(op)  # a second time does nothing
+        assert not hasattr(P, "short_lived") and len(P) == count
+
+
 def test_rules_may_name_inputs_with_a_star_and_what_is_not_an_input():
     declared("index", ("x", "*indices"), rules={"x": lambda g, indices, node, out, index: g})
 

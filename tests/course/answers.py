@@ -25,6 +25,7 @@ PEAK = "users who expect any checkpoint to lower the peak: https://github.com/py
 TORCH = "how PyTorch spells it: torch.utils.checkpoint.checkpoint(function, x)"
 COLUMNS = "import minigrad as mg\n\ndef columns(f, x):\n    "
 BLOCKS = "import minigrad as mg\n\ndef run_blocks(blocks, x, plan):\n    "
+SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -79,4 +80,12 @@ ANSWERS = [
     Answer("chain_plan", "chain_plan = [10]", "saves nothing", PEAK),
     Answer("chain_plan", "chain_plan = [5, 5]", "Cut it", TRIED),
     Answer("gpt_plan", "gpt_plan = []", "Cut a seam", TRIED),
+    Answer("gelu", "def gelu(i, x, out):\n    return x[i] / 2", "returns nothing", TRIED),
+    Answer("gelu", "import minigrad as mg\ndef gelu(i, x, out):\n    out[i] = mg.gelu(x[i])", "on tensors", TRIED),
+    Answer("gelu", "def gelu(i, x, out):\n    out[i] = x / 2", "read one number", TRIED),
+    Answer("gelu_backward", "def gelu_backward(i, g, x, dx):\n    dx[i] = g[i]", "unchanged", TRIED),
+    Answer("softmax", SOFTMAX + "mg.exp(x) / mg.exp(x).sum(-1, keepdims=True)", "overflows", TRIED),
+    Answer("softmax", SOFTMAX + "mg.exp(x) / mg.exp(x).sum(-1)", "drops the axis", TRIED),
+    Answer("softmax", SOFTMAX + "mg.softmax(x)", "with mg.exp", TRIED),
+    Answer("norm", "def norm(x, weight, bias):\n    return x * weight + bias", "the mean of its squares", TRIED),
 ]

@@ -11,6 +11,7 @@ from minigrad.autodiff.batching import Vectorised
 from minigrad.compile.nodes.graph import Graph, in_place_of, node_like, remade
 from minigrad.core.emit import Eager
 from minigrad.core.mode import current_mode, switch
+from minigrad.core.override import overriding
 from minigrad.core.primitive import P
 from minigrad.ops.composite import COMPOSED, Composite, composed
 from tests.composed import COMPOSED as SAMPLES
@@ -188,3 +189,15 @@ def test_the_declared_functions_are_the_public_ones():
         drawing = getattr(getattr(mg.random, name, None), "__func__", None)
         assert function in (getattr(mg, name, None), getattr(mg.linalg, name, None), drawing)
         assert inspect.unwrap(function).__name__ == name
+
+
+def test_a_composed_function_can_be_overridden_under_an_interpreter():
+    x = mg.ones(2)
+    with overriding(mg.silu, lambda x: x * 7):
+        assert mg.silu(x).tolist() == pytest.approx([0.731, 0.731], abs=1e-3)  # plain eager mode looks for nothing
+        with switch(interpreter=Eager()):
+            assert mg.silu(x).tolist() == [7.0, 7.0]
+            assert mg.nn.SiLU()(x).tolist() == [7.0, 7.0]
+        assert [node.name for node in mg.trace(mg.silu, x).nodes] == ["multiply"]
+    with switch(interpreter=Eager()):
+        assert mg.silu(x).tolist() == pytest.approx([0.731, 0.731], abs=1e-3)

@@ -20,6 +20,7 @@ SAYS = {
     "optimizers": ["| SGD with momentum |", "| Muon |"],
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],
+    "operators": ["primitives, ", " composites"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
     "startup": ["| import |", "≤ 2 × numpy, minima"],
 }
@@ -104,3 +105,25 @@ def test_tables_show_medians_minima_and_the_verdict(load):
     assert row.verdict == "ok"
     line = "| work | 4 s (1 s) | 2 s (1 s) | 2.00 | 1.00 | ≤ 1.5 × torch, minima | ok |"
     assert line in harness.table([row])
+
+
+def test_operators_counts_what_two_files_of_pytorch_declare(load):
+    functions = """\
+- func: gelu(Tensor self) -> Tensor
+  dispatch:
+    CPU, CUDA: gelu_fast
+    MkldnnCPU: mkldnn_gelu
+  tags: pointwise
+
+- func: gelu_(Tensor(a!) self) -> Tensor(a!)
+
+- func: gelu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  dispatch:
+    CompositeExplicitAutograd: gelu_out
+
+- func: gelu_backward(Tensor grad, Tensor self) -> Tensor
+"""
+    found = load("operators").counted(functions, "- name: gelu(Tensor self) -> Tensor")
+    assert found == {
+        "operators": 4, "names": 2, "in place": 1, "out=": 1, "backward": 1, "kernels": 3, "gradients": 1,
+    }
