@@ -78,7 +78,8 @@ class Jitted(Stages):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         interpreter = current_mode().interpreter
-        if self.disabled or (interpreter is not None and not interpreter.runs_programs):
+        in_eager_mode = interpreter is None or interpreter.runs_programs
+        if self.disabled or not in_eager_mode:
             return self.function(*args, **kwargs)
         recording, tensors = self._recording(args, kwargs, keep=False)
         recording.called = tick()

@@ -69,8 +69,9 @@ class StudentGuard:
 
     def _read(self) -> dict[str, Any]:
         """The plain values that can be read by name now."""
-        read = [(place.name, name, place.current().get(name, MISSING)) for place in self.places for name in place.values]
-        return {join(place, name): value for place, name, value in read if not is_special(name) and is_plain(value)}
+        names = [(place, name) for place in self.places for name in place.values]
+        found = [(join(place.name, name), place.current().get(name, MISSING)) for place, name in names]
+        return {name: value for name, value in found if is_plain(value) and "__" not in name}
 
     def holds(self) -> bool:
         """Whether the trace may be used.  The first call, at the end of the trace, is the engine's own check."""
@@ -105,11 +106,6 @@ def is_plain(value: Any) -> bool:
     if type(value) in (list, tuple, dict):
         return all(map(is_plain, value.values() if isinstance(value, dict) else value))
     return type(value) in SIMPLE
-
-
-def is_special(name: Any) -> bool:
-    """Whether a name is one of Python's own, such as `__doc__`."""
-    return str(name).startswith("__")
 
 
 def _short(value: Any) -> str:

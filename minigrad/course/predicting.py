@@ -1,4 +1,4 @@
-"""More kinds of answers: one of some options, and what a program prints.
+"""More kinds of answers: one of some options, and what a program prints; and wrong answers that are constants.
 
 Each is a form of `ValueTask`.  It is a prediction, which is noted right or wrong, if the task is a `Prediction` too:
 `class Maker(Choice, Prediction)`.
@@ -12,6 +12,24 @@ from typing import Any, ClassVar
 
 from .feedback import Misused, Wrong, written
 from .tasks import ROUNDS, Mistake, Prediction, ValueTask
+
+
+def known_answers(**answers: tuple[Any, str]) -> tuple[Mistake, ...]:
+    """The known mistakes of a task whose wrong answers are constants: for each, by its name, the answer and a hint.
+
+    The common mistakes of `ValueTask` come after them.
+
+    >>> class Half(Prediction):
+    ...     name, mistakes = "half", known_answers(twice=(2, "that is twice as much"))
+    ...     def right(self):
+    ...         return 0.5
+    >>> Half().check(2)
+    Traceback (most recent call last):
+    minigrad.course.feedback.Wrong: ✗ half: your answer 2 is not right
+      Hint: that is twice as much
+    """
+    own = [Mistake(name, hint, _returns(answer), None) for name, (answer, hint) in answers.items()]
+    return (*own, *[known for known in ValueTask.mistakes if known.name not in answers])
 
 
 class Choice(ValueTask):
@@ -33,9 +51,9 @@ class Choice(ValueTask):
     answer: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
-        wrong = [option for option in getattr(cls, "options", {}) if option != cls.answer]
-        cls.mistakes = tuple([Mistake(each, cls.options[each], _returns(each), None) for each in wrong])
-        cls.example = getattr(cls, "example", "") or (f'"{wrong[0]}"' if wrong else "")
+        if hasattr(cls, "options"):
+            wrong = {each: (each, hint) for each, hint in cls.options.items() if each != cls.answer}
+            cls.mistakes, cls.example = known_answers(**wrong), f'"{next(iter(wrong))}"'
         super().__init_subclass__()
 
     def right(self) -> str:

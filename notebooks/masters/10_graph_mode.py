@@ -69,8 +69,9 @@ rates = [0.0, 0.5]
 values = {"rates": rates}
 rates[1] = 0.1
 print("the list in it changes too:", values)
-print("and in Python", 1 == 1.0 == True, "but", type(1) is type(1.0))
-help(copy.deepcopy)
+print("a deep copy does not:", copy.deepcopy(values))
+one, number = 1, 1.0
+print("equal:", one == number, "of one type:", type(one) is type(number))
 
 # %% [markdown]
 # `holds` has no parameters: it uses the names of the function around it. Equal values are the same, but a graph for the integer 1 differs from a graph for the number
@@ -151,7 +152,7 @@ course.task("loop_difference")
 # %% nbgrader={"grade": false, "grade_id": "loop_difference", "locked": false, "schema_version": 3, "solution": true, "task": false}
 loop_difference = (..., ...)  # by script, by trace
 ### BEGIN SOLUTION
-loop_difference = (0.75, 3.0)
+loop_difference = (0.625, 2.5)
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-loop-difference", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -199,7 +200,7 @@ task.change("A")
 # %% nbgrader={"grade": false, "grade_id": "only_graph", "locked": false, "schema_version": 3, "solution": true, "task": false}
 only_graph = (..., ...)  # the letter and the name of the node, both in quotation marks
 ### BEGIN SOLUTION
-only_graph = ("C", "add")
+only_graph = ("B", "subtract")
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-only-graph", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}

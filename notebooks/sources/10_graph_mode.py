@@ -134,16 +134,13 @@ course.check("first_number")
 #
 # `@mg.jit` is an *annotation*: the function below it is traced when it is called, with placeholders instead of values, and its graph becomes a program. In a
 # later call the program runs. **How many lines do these four calls print?**
-
-# %% name="print-once"
-@mg.jit
-def doubled(x):
-    print("Python runs")
-    return x * 2
-
-
-# %% [markdown]
+#
 # ```python
+# @mg.jit
+# def doubled(x):
+#     print("Python runs")
+#     return x * 2
+#
 # doubled(mg.ones(3))
 # doubled(mg.zeros(3))
 # doubled(mg.ones(4))
@@ -254,7 +251,7 @@ scripted.graph(short)
 #
 # `halve` goes on until x is at most 1.
 
-# %% name="halve"
+# %% name="halving"
 def halve(x):
     while x > 1.0:
         x = x / 2
@@ -335,8 +332,10 @@ nan_maker = ...
 course.check("nan_maker")
 
 # %% name="hunt" jupyter={"outputs_hidden": true}
+import numpy as np
+
 try:
-    with mg.debug_nans():
+    with mg.debug_nans(), np.errstate(all="ignore"):
         entropy(mg.asarray([0.5, 0.0]))
 except mg.NanError as error:
     print(str(error).partition(", made at")[0], "made a nan")
@@ -360,7 +359,7 @@ os.environ["SCALE"] = "3"
 try:
     checked(mg.ones(2))
 except mg.CheckError as error:
-    print(str(error).splitlines()[1].partition(", made at")[0])
+    print(str(error).partition("Got: ")[2].partition(", made at")[0], "is the first node that differs")
 
 # %% [markdown]
 # ## Who does what

@@ -22,8 +22,8 @@ UNIT = Unit(
     misconceptions=(
         Misconception(
             "A compiled function reads its global names in each call.",
-            "https://github.com/jax-ml/jax/issues/1348, https://github.com/jax-ml/jax/issues/1141. A learning rate that "
-            "kept its first value: https://github.com/tensorflow/tensorflow/issues/31323",
+            "https://github.com/jax-ml/jax/issues/1348, https://github.com/jax-ml/jax/issues/1141. A learning rate "
+            "that kept its first value: https://github.com/tensorflow/tensorflow/issues/31323",
             "frozen_rate",
         ),
         Misconception(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...predicting import Choice, Printed
-from ...tasks import Prediction, Question, mistake
+from ...predicting import Choice, Printed, known_answers
+from ...tasks import Prediction, Question
 from .about import UNIT
 
 
@@ -17,28 +17,19 @@ class FrozenRate(Prediction):
     outcome = "baked"
     example = "2.0"
     otherwise = "the trace was made by one run, when rate was 0.0. What did it multiply by?"
+    mistakes = known_answers(
+        eager=(1, "that is eager mode: three times the half. The trace was made while rate was 0.0, and reads no name"),
+        one_step=(4, "that would be one step of 0.5. Which rate is in the graph?"),
+        two_steps=(2,
+                   "that would be two steps of 0.5: is only the first call frozen? The graph is the same in all calls"),
+        zero=(0, "w − 0.0 · w is w, not 0"),
+    )
 
     def right(self) -> float:
         return 8
 
     def explained(self) -> str:
         return "the graph holds the number 0.0, not the name `rate`. w − 0.0 · w is w, for ever."
-
-    @mistake("that is eager mode: three times the half. The trace was made while rate was 0.0, and reads no name")
-    def eager(self) -> float:
-        return 1
-
-    @mistake("that would be one step of 0.5. Which rate is in the graph?")
-    def one_step(self) -> float:
-        return 4
-
-    @mistake("that would be two steps of 0.5: is only the first call frozen? The graph is the same in all calls")
-    def two_steps(self) -> float:
-        return 2
-
-    @mistake("w − 0.0 · w is w, not 0")
-    def zero(self) -> float:
-        return 0
 
 
 @UNIT.task
@@ -47,7 +38,7 @@ class PrintedOrder(Printed, Prediction):
 
     name = "printed_order"
     outcome = "phases"
-    example = '["here", "end", ...]'
+    example = '["one", "two", "three"]'
     otherwise = "a list of texts, one for each line: when is a value needed for the first time?"
     hints: ClassVar[dict[str, str]] = {
         "turned": "the block is recorded from top to bottom. What is printed while it is recorded?",
@@ -64,17 +55,16 @@ with mg.graph():
     y.sum().item()
     print("read")
 """
+    mistakes = known_answers(
+        eager=(["computed", "recorded", "read"],
+               "that is eager mode, where each line runs at once. In graph mode, mg.print is recorded, as y is"),
+        at_the_end=(["recorded", "read", "computed"],
+                    "nothing waits for the end of the block here: item() needs a number, so the graph is computed "
+                    "there"),
+    )
 
     def explained(self) -> str:
         return "`mg.print` is an operation: it is recorded like the product, and `item()` needs a value: now all run."
-
-    @mistake("that is eager mode, where each line runs at once. In graph mode, mg.print is recorded, as y is")
-    def eager(self) -> list[str]:
-        return ["computed", "recorded", "read"]
-
-    @mistake("nothing waits for the end of the block here: item() needs a number, so the graph is computed there")
-    def at_the_end(self) -> list[str]:
-        return ["recorded", "read", "computed"]
 
 
 @UNIT.task
@@ -85,28 +75,18 @@ class FirstNumber(Question):
     outcome = "phases"
     example = "3"
     otherwise = "press → and watch the right column: until when does each line say `no value yet`?"
+    mistakes = known_answers(
+        first=(1, "at step 1, eager mode has a number. Look at the right column"),
+        recorded=(5, "at step 5 the last operation is recorded. Has it a value?"),
+        passes=(6, "at step 6 the passes change the graph. Nothing is computed yet"),
+        fused=(7, "at step 7 the kernel is made. It waits"),
+    )
 
     def right(self) -> int:
         return 8
 
     def explained(self) -> str:
         return "five steps record, two optimise, and step 8 computes: all in one kernel."
-
-    @mistake("at step 1, eager mode has a number. Look at the right column")
-    def first(self) -> int:
-        return 1
-
-    @mistake("at step 5 the last operation is recorded. Has it a value?")
-    def recorded(self) -> int:
-        return 5
-
-    @mistake("at step 6 the passes change the graph. Nothing is computed yet")
-    def passes(self) -> int:
-        return 6
-
-    @mistake("at step 7 the kernel is made. It waits")
-    def fused(self) -> int:
-        return 7
 
 
 @UNIT.task
@@ -117,28 +97,18 @@ class PythonRuns(Prediction):
     outcome = "calls"
     example = "3"
     otherwise = "Python runs when a new trace is made. Which calls need a new graph?"
+    mistakes = known_answers(
+        each_call=(4, "that is eager mode. A later call of the same shape runs the program, which has no print in it"),
+        once=(1, "call 3 has another shape. The loops of the program are made for three numbers"),
+        three=(3, "Python runs for a new shape, in call 3. Do other numbers need another graph? And is call 4 new?"),
+        never=(0, "Python has to run at least once: where else would the graph come from?"),
+    )
 
     def right(self) -> int:
         return 2
 
     def explained(self) -> str:
         return "call 1, and call 3, which has another shape. Call 4 finds the first trace again."
-
-    @mistake("that is eager mode. A later call of the same shape runs the program, which has no print in it")
-    def each_call(self) -> int:
-        return 4
-
-    @mistake("call 3 has another shape. The loops of the program are made for three numbers")
-    def once(self) -> int:
-        return 1
-
-    @mistake("Python runs for a new shape, in call 3. Do other numbers need another graph? And is call 4 new?")
-    def three(self) -> int:
-        return 3
-
-    @mistake("Python has to run at least once: where else would the graph come from?")
-    def never(self) -> int:
-        return 0
 
 
 @UNIT.task
@@ -149,6 +119,16 @@ class SmallGradient(Prediction):
     outcome = "baked"
     example = "[1.0, 2.0]"
     otherwise = "the example had length 5, so the branch ran: g · (limit / length). What is the length of [0.3, 0.4]?"
+    mistakes = known_answers(
+        eager=([0.3, 0.4],
+               "that is what the function does: 0.5 is below the limit. The graph has no `if`: the example's branch "
+               "is in it"),
+        old_length=([0.06, 0.08],
+                    "the length is computed anew, by operations in the graph: it is 0.5 now. Only the decision is old"),
+        old_result=([3, 4],
+                    "that is the length of the example's result. The operations run again, with the new numbers"),
+        halved=([0.15, 0.2], "half as long? The length is 0.5, and limit / length is 2"),
+    )
 
     def right(self) -> list[float]:
         return [0.6, 0.8]
@@ -156,26 +136,10 @@ class SmallGradient(Prediction):
     def explained(self) -> str:
         return "the graph always divides by the length: a short gradient becomes longer. Nothing warns you."
 
-    @mistake("that is what the function does: 0.5 is below the limit. The graph has no `if`: the example's branch is in it")
-    def eager(self) -> list[float]:
-        return [0.3, 0.4]
-
-    @mistake("the length is computed anew, by operations in the graph: it is 0.5 now. Only the decision is old")
-    def old_length(self) -> list[float]:
-        return [0.06, 0.08]
-
-    @mistake("that is the length of the example's result. The operations run again, with the new numbers")
-    def old_result(self) -> list[float]:
-        return [3, 4]
-
-    @mistake("half as long? The length is 0.5, and limit / length is 2")
-    def halved(self) -> list[float]:
-        return [0.15, 0.2]
-
 
 @UNIT.task
 class ThreeWays(Prediction):
-    """`clip` for [0.3, 0.4], by script, by trace with the example [3, 4], and by annotation: right, wrong, or an error?"""
+    """`clip` for [0.3, 0.4], by script, by trace of [3, 4], and by annotation: right, wrong, or an error?"""
 
     name = "three_ways"
     outcome = "ways"
@@ -186,6 +150,15 @@ class ThreeWays(Prediction):
         "all_like_the_first": "the script keeps both branches. The two others have no branch in their graph",
         "all_like_the_last": "only one of them stops. It traces without values, so it cannot decide the `if`",
     }
+    mistakes = known_answers(
+        silent=(["right", "wrong", "wrong"],
+                "the annotation traces too, with placeholders that have no values: `if` on one of them is an error"),
+        jit_is_right=(["right", "wrong", "right"],
+                      "@mg.jit does not read the source: it traces, and its placeholders have no values for the `if`"),
+        both_stop=(["right", "error", "error"],
+                   "the trace by example has values, those of the example. So `if` works, and takes one branch for "
+                   "ever"),
+    )
 
     def read(self, answer: Any) -> Any:
         several = answer.replace(",", " ").split() if isinstance(answer, str) else answer
@@ -196,18 +169,6 @@ class ThreeWays(Prediction):
 
     def explained(self) -> str:
         return "an error is the better failure: it names the line. The trace by example is wrong in silence."
-
-    @mistake("the annotation traces too, with placeholders that have no values: `if` on one of them is an error")
-    def silent(self) -> list[str]:
-        return ["right", "wrong", "wrong"]
-
-    @mistake("@mg.jit does not read the source: it traces, and its placeholders have no values for the `if`")
-    def jit_is_right(self) -> list[str]:
-        return ["right", "wrong", "right"]
-
-    @mistake("the trace by example has values, those of the example. So `if` works, and takes one branch for ever")
-    def both_stop(self) -> list[str]:
-        return ["right", "error", "error"]
 
 
 @UNIT.task
@@ -223,20 +184,16 @@ class Divisions(Prediction):
         "all_like_the_first": "the script has a loop node, with the body in it once",
         "all_like_the_last": "the trace has no loop: it holds each division that the example ran",
     }
+    mistakes = known_answers(
+        one_less=((3, 1), "12 → 6 → 3 → 1.5 is not the end: 1.5 is still greater than 1"),
+        no_body=((4, 0), "a loop node has a body, which is a graph too: the division is in it"),
+    )
 
     def right(self) -> tuple[int, int]:
         return 4, 1
 
     def explained(self) -> str:
         return "the trace is a list of four divisions, for ever four. The script is a `while_loop` with a body."
-
-    @mistake("12 → 6 → 3 → 1.5 is not the end: 1.5 is still greater than 1")
-    def one_less(self) -> tuple[int, int]:
-        return 3, 1
-
-    @mistake("a loop node has a body, which is a graph too: the division is in it")
-    def no_body(self) -> tuple[int, int]:
-        return 4, 0
 
 
 @UNIT.task

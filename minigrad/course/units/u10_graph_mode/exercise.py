@@ -5,24 +5,40 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ....compile.jitted import Jitted
-from ....core.tensor import Tensor
 from ....ops.creation import asarray
 from ....scripting.scripted import script
 from ....support.errors import MinigradError, ScriptError
-from ...compare import difference
+from ...compare import difference, plain
 from ...feedback import Wrong, written
 from ...predicting import Choice
+from ...programs import Program
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 from .by_example import by_example
-from .programs import Program
 
-Call = tuple[str, tuple[int, ...], str, float]  # the words, and what the program depends on: shape, n, offset
+
+class Call(NamedTuple):
+    """A call of `f(x, n)`, and a global number that is set before it."""
+
+    x: str
+    size: int
+    n: int
+    offset: float = 1.0
+    before: str = ""
+
+    @property
+    def kind(self) -> tuple[int, int, float]:
+        """What the graph depends on."""
+        return self.size, self.n, self.offset
+
+    def __str__(self) -> str:
+        return f"{self.before}f({self.x}, {self.n})"
+
 
 
 @UNIT.task
@@ -44,22 +60,20 @@ class SecondCall(ValueTask):
         self.code = (
             "offset = 1.0\n\n@mg.jit\ndef f(x, n):\n    print(\"Python runs\")\n    return x * n + offset\n"
         )
-        middle: list[Call] = [
-            (f"f(mg.ones({large}), {n})", (large,), str(n), 1.0),
-            (f"f(mg.ones({small}), {other})", (small,), str(other), 1.0),
-            (f"f(mg.zeros({small}), {n})", (small,), str(n), 1.0),
-            (f"f(mg.ones({small}) * 7, {n})", (small,), str(n), 1.0),
-            (f"f(mg.asarray({[float(i) for i in range(large)]}), {n})", (large,), str(n), 1.0),
+        first, other_shape = Call(f"mg.ones({small})", small, n), Call(f"mg.ones({large})", large, n)
+        middle = [
+            other_shape, first._replace(n=other), first._replace(x=f"mg.zeros({small})"),
+            first._replace(x=f"mg.ones({small}) * 7"),
+            other_shape._replace(x=f"mg.asarray({[float(i) for i in range(large)]})"),
         ]
         draw.shuffle(middle)
-        self.calls: list[Call] = [
-            (f"f(mg.ones({small}), {n})", (small,), str(n), 1.0), *middle,
-            (f"offset = {offset:.1f}; f(mg.ones({small}), {n})", (small,), str(n), float(offset)),
-            (f"offset = 1.0; f(mg.ones({large}), {n})", (large,), str(n), 1.0),
+        self.calls = [
+            first, *middle, first._replace(offset=float(offset), before=f"offset = {offset:.1f}; "),
+            other_shape._replace(before="offset = 1.0; "),
         ]
 
     def text(self) -> str:
-        listed = "\n".join(f"{i}. `{words}`" for i, (words, *_) in enumerate(self.calls, 1))
+        listed = "\n".join(f"{i}. `{words}`" for i, words in enumerate(self.calls, 1))
         return (
             f"```python\n{self.code}```\n\nThese calls run one after the other:\n\n{listed}\n\n"
             "**In which calls does Python run the body of `f`?** A list of their numbers, in order."
@@ -69,7 +83,7 @@ class SecondCall(ValueTask):
         return sorted(answer) if isinstance(answer, list | tuple) else answer
 
     def right(self) -> list[int]:
-        return self.new(lambda call: call[1:])
+        return self.new(lambda call: call.kind)
 
     def new(self, kind: Callable[[Call], Any]) -> list[int]:
         """The numbers of the calls with a `kind` that no call before has."""
@@ -89,23 +103,19 @@ class SecondCall(ValueTask):
 
     @mistake("new shapes are right. But `n` is a Python number: it is written into the graph, and so is `offset`")
     def shapes_only(self) -> list[int]:
-        return self.new(lambda call: call[1])
+        return self.new(lambda call: call.size)
 
     @mistake("`n` is right. The function also reads `offset` by name, and a guard compares it")
     def no_globals(self) -> list[int]:
-        return self.new(lambda call: call[1:3])
-
-    @mistake("shapes and `offset` are right. `n` is a Python number, not a tensor: it is written into the graph")
-    def no_numbers(self) -> list[int]:
-        return self.new(lambda call: (call[1], call[3]))
+        return self.new(lambda call: (call.size, call.n))
 
     @mistake("the numbers *in* a tensor are inputs of the program: other numbers need no new trace")
     def values_too(self) -> list[int]:
-        return self.new(lambda call: call)
+        return self.new(lambda call: (call.kind, call.x))
 
     @mistake("a trace is kept: a later call of the same kind uses it, also when other calls came between")
     def last_only_kept(self) -> list[int]:
-        kinds = [None, *[call[1:] for call in self.calls]]
+        kinds = [None, *[call.kind for call in self.calls]]
         return [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
 
 
@@ -122,56 +132,48 @@ class BakedBranch(ValueTask):
     otherwise = "read the graph: which branch is in it? Then find an x for which the function takes the other one"
 
     def vary(self, draw: random.Random) -> None:
-        self.limit = float(draw.choice([4, 6, 8, 10]))
-        self.up = draw.choice([True, False])
-        times, plus = draw.choice([2.0, 3.0]), draw.choice([1.0, 5.0])
-        branches = [f"x * {times}", f"x + {plus}"]
+        self.limit, self.up = float(draw.choice([4, 6, 8, 10])), draw.choice([True, False])
+        branches = [f"x * {draw.choice([2.0, 3.0])}", f"x + {draw.choice([1.0, 5.0])}"]
         draw.shuffle(branches)
-        measure, words = draw.choice([("x.sum()", "sum"), ("x.max()", "max")])
-        self.measure = words
-        self.code = (
-            f"def f(x):\n    if {measure} > {self.limit}:\n        return {branches[0]}\n    return {branches[1]}\n"
-        )
-        whole = self.limit / 3 if words == "sum" else self.limit
+        self.measure = draw.choice(["sum", "max"])
+        self.program = Program(
+            f"def f(x):\n    if x.{self.measure}() > {self.limit}:\n        return {branches[0]}\n"
+            f"    return {branches[1]}\n")
+        whole = self.limit / 3 if self.measure == "sum" else self.limit
         self.sample = [whole + (1.0 if self.up else -1.0)] * 3
-        self.program = Program(self.code)
+        self.graph = by_example(self.program.function, asarray(self.sample)).graph
 
     def text(self) -> str:
         return (
-            f"```python\n{self.code}```\n\nSomebody traced `f` by an example, and did not write down which. This is the "
+            f"```python\n{self.program.code}```\n\n`f` was traced by an example. The example is lost. This is the "
             f"graph:\n\n```\n{self.graph}\n```\n\n**Give an x of three numbers for which the graph is wrong.**"
-        ).replace("Somebody traced `f` by an example, and did not write down which.",
-                  "`f` was traced by an example. The example is lost.")
-
-    @property
-    def graph(self) -> Any:
-        """The graph of the example."""
-        return by_example(self.program.function, asarray(self.sample)).graph
+        )
 
     def given(self) -> dict[str, Any]:
         return {"f": self.program.function, "graph": self.graph}
 
     def right(self) -> list[float]:
-        return [each - 2.0 if self.up else each + 2.0 for each in self.sample]
+        others = [[each - step if self.up else each + step for each in self.sample] for step in (2.0, 3.0)]
+        return next(x for x in others if len(set(map(str, self.both(x)))) > 1)
+
+    def both(self, x: Any) -> list[Any]:
+        """What the function computes, and what the graph computes."""
+        function = self.program.function
+        return [each(asarray(x)).tolist() for each in (function, by_example(function, asarray(self.sample)))]
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        try:
-            x = np.asarray(answer.numpy() if isinstance(answer, Tensor) else answer, np.float32)
-        except (TypeError, ValueError):
-            x = np.zeros(0, np.float32)
-        if x.shape != (3,):
+        numbers = plain(answer)
+        if np.shape(numbers) != (3,) or np.asarray(numbers).dtype.kind not in "if":
             raise Wrong(self.name, f"your answer {written(answer)} has another form", f"three numbers: {self.example}")
-        wanted = self.program.function(asarray(x))
-        found = by_example(self.program.function, asarray(self.sample))(asarray(x))
-        if wanted.tolist() != found.tolist():
+        x = np.asarray(numbers, np.float32)
+        wanted, found = self.both(x)
+        if wanted != found:
             return f"f computes {written(wanted)}, and the graph {written(found)}."
         size = float(getattr(x, self.measure)())
-        problem = f"for {written(x)} the function and the graph both compute {written(found)}"
-        other = (size > self.limit) != self.up
-        hint = "it takes the other branch, but the two results are equal by chance: take other numbers" if other else (
-            f"the {self.measure} is {size:g}: that is the branch in the graph. The limit is {self.limit:g}"
-        )
-        raise Wrong(self.name, problem, hint)
+        hint = f"the {self.measure} is {size:g}: that is the branch in the graph. The limit is {self.limit:g}"
+        if (size > self.limit) != self.up:
+            hint = "it takes the other branch, but the two results are equal by chance: take other numbers"
+        raise Wrong(self.name, f"for {written(x)} the function and the graph both compute {written(found)}", hint)
 
 
 def halved(x: Any) -> Any:
@@ -206,9 +208,8 @@ class Halve(FunctionTask):
             except MinigradError as error:
                 first = str(error).partition("\n")[0]
                 raise Wrong(self.name, f"right in eager mode, but as a graph it stops: {first}", TENSORS) from None
-            if problem := difference(found, self.right(x)):
-                hint = "a condition must stay a tensor, and the loop too: without .item(), float() and int()"
-                raise Wrong(self.name, f"right in eager mode, but not as a graph, for x={written(x)}: {problem}", hint)
+            if differs := difference(found, self.right(x)):
+                raise Wrong(self.name, f"right in eager mode, but not as a graph, for x={written(x)}: {differs}", TENSORS)
         if len(compiled.traces) > 1:
             problem = f"right, but it was traced {len(compiled.traces)} times for 5 numbers"
             raise Wrong(self.name, problem, "a loop over a tensor needs one trace only: where is a Python number?")
@@ -232,22 +233,11 @@ class Halve(FunctionTask):
 
     @mistake("that halves one time too often: 1 itself is not halved. `>` in the place of `>=`")
     def too_far(self, x: Any) -> Any:
-        while x >= 1.0:
-            x = x / 2
-        return x
+        return halved(x) / 2 if halved(x) == 1.0 else halved(x)
 
     @mistake("that stops one turn too early: it goes on until x itself is at most 1")
     def too_early(self, x: Any) -> Any:
-        while x > 2.0:
-            x = x / 2
-        return x
-
-    @mistake("that is the number of turns. Return x")
-    def turns(self, x: Any) -> Any:
-        count = 0
-        while x > 1.0:
-            x, count = x / 2, count + 1
-        return count
+        return 2 * halved(x) if x > 1.0 else x
 
     @mistake("that returns x unchanged: does the loop assign x? x / 2 alone changes nothing")
     def unchanged(self, x: Any) -> Any:
@@ -281,20 +271,17 @@ class LoopDifference(ValueTask):
     def vary(self, draw: random.Random) -> None:
         self.turns = draw.choice([2, 3])
         self.first = 0.75 * 2**self.turns
-        self.last = draw.choice([12.0, 14.0, 10.0, 24.0, 20.0])
+        self.last = draw.choice([10.0, 14.0, 18.0, 20.0, 28.0])
 
     def text(self) -> str:
         return (
-            f"`halve` becomes a graph by script, and a graph by trace with the example **{self.first:g}**. Both are called "
-            f"with **{self.last:g}**. **What do they compute?** Two numbers, the script's first. Work them out before "
-            "you run anything."
+            f"`halve` becomes a graph by script, and a graph by trace with the example **{self.first:g}**. Both are "
+            f"called with **{self.last:g}**. **What do they compute?** Two numbers, the script's first. Work them out "
+            "before you run anything."
         )
 
     def right(self) -> list[float]:
-        x = self.last
-        while x > 1:
-            x = x / 2
-        return [x, self.last / 2**self.turns]
+        return [halved(self.last), self.last / 2**self.turns]
 
     def explained(self) -> str:
         return f"the trace is {self.turns} divisions in a row: right for numbers that need {self.turns} turns only."
@@ -310,10 +297,6 @@ class LoopDifference(ValueTask):
     @mistake("count the example's turns again: it stops when x is at most 1")
     def one_turn_more(self) -> list[float]:
         return [self.right()[0], self.last / 2 ** (self.turns + 1)]
-
-    @mistake("count the example's turns again: it goes on while x is greater than 1")
-    def one_turn_less(self) -> list[float]:
-        return [self.right()[0], self.last / 2 ** (self.turns - 1)]
 
     @mistake("the script goes on until x is at most 1")
     def script_stops_early(self) -> list[float]:
@@ -348,14 +331,25 @@ class WhyLoop(Choice):
         return "a tracer sees operations. `while` is not an operation, but a word of Python."
 
 
-SETTINGS = "MINIGRAD_COURSE_SCALE"  # the environment variable of one of the functions
-SOURCES = {
-    "attribute": ("class settings:\n    scale = 2.0\n\n", "settings.scale", "settings.scale = 5.0"),
-    "list": ("scales = [2.0, 3.0]\n\n", "scales[0]", "scales[0] = 5.0"),
-    "global": ("scale = 2.0\n\n", "scale", "scale = 5.0"),
-    "environment": (
-        "import os\n\n", f'float(os.environ["{SETTINGS}"])', f'os.environ["{SETTINGS}"] = "5.0"'),
-}
+VARIABLE = "MINIGRAD_COURSE_SCALE"  # an environment variable
+
+
+class Place(NamedTuple):
+    """Where a function reads a number: the code before it, the code that reads, the code that changes it, in words."""
+
+    before: str
+    reads: str
+    change: str
+    words: str
+
+
+PLACES = (
+    Place("class settings:\n    scale = 2.0\n\n", "settings.scale", "settings.scale = 5.0", "an attribute"),
+    Place("scales = [2.0, 3.0]\n\n", "scales[0]", "scales[0] = 5.0", "an entry of a list"),
+    Place("scale = 2.0\n\n", "scale", "scale = 5.0", "a global name"),
+    Place("import os\n\n", f'float(os.environ["{VARIABLE}"])', f'os.environ["{VARIABLE}"] = "5.0"', ""),
+)
+OPERATIONS = {"h * {}": "multiply", "h + {}": "add", "h - {}": "subtract", "h / {}": "divide"}
 
 
 @UNIT.task
@@ -371,19 +365,15 @@ class OnlyGraph(ValueTask):
     otherwise = 'a letter, and the name of a node, in brackets: ("A", "add")'
 
     def vary(self, draw: random.Random) -> None:
-        sources, ops = list(SOURCES), ["h * {}", "h + {}", "h - {}", "h / {}"]
-        draw.shuffle(sources)
-        draw.shuffle(ops)
-        self.kinds = dict(zip("ABCD", sources))
+        self.places = dict(zip("ABCD", draw.sample(PLACES, 4)))
+        operations = dict(zip("ABCD", draw.sample(list(OPERATIONS), 4)))
         self.programs = {}
-        for letter, kind, op in zip("ABCD", sources, ops):
-            before, reads, change = SOURCES[kind]
-            first = draw.choice(["mg.tanh(x)", "mg.exp(x)"])
-            code = f"{before}def {letter}(x):\n    h = {first}\n    return {op.format(reads)}\n"
-            self.programs[letter] = Program(code, change)
-        self.letter = next(letter for letter, kind in self.kinds.items() if kind == "environment")
-        self.node = dict(zip("*+-/", ("multiply", "add", "subtract", "divide")))[
-            self.programs[self.letter].code.rpartition("return h ")[2][0]]
+        for letter, place in self.places.items():
+            first, last = draw.choice(["tanh", "exp"]), operations[letter].format(place.reads)
+            code = f"{place.before}def {letter}(x):\n    h = mg.{first}(x)\n    return {last}\n"
+            self.programs[letter] = Program(code, place.change)
+        self.letter = next(letter for letter, place in self.places.items() if place is PLACES[-1])
+        self.node = OPERATIONS[operations[self.letter]]
 
     def text(self) -> str:
         listed = "\n".join(f"{each.code}\n" for each in self.programs.values())
@@ -403,7 +393,7 @@ class OnlyGraph(ValueTask):
 
     def function(self, letter: str) -> Callable[..., Any]:
         """One of the four.  The number that it reads is 2.0 again."""
-        os.environ[SETTINGS] = "2.0"
+        os.environ[VARIABLE] = "2.0"
         return self._at(letter).fresh()
 
     def change(self, letter: str) -> None:
@@ -423,17 +413,10 @@ class OnlyGraph(ValueTask):
         if letter not in self.programs or not isinstance(node, str):
             raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
         if letter != self.letter:
-            hint = f"{self._reads(letter)}: a guard compares it, and {letter} is traced again. What has no guard?"
+            read = self.places[letter].words
+            hint = f"it reads {read}: a guard compares it, and {letter} is traced again. What has no guard?"
             raise Wrong(self.name, f"{letter} is right in graph mode too", hint)
         if node.lower().partition("_")[0] != self.node:
             hint = "mg.jit(f, check=True) raises a CheckError after the change. It names the first node that differs"
             raise Wrong(self.name, f"{letter} is the one, but {node} is not the first node that differs", hint)
         return self.explained()
-
-    def _reads(self, letter: str) -> str:
-        return {
-            "attribute": "it reads an attribute of your object", "list": "it reads an entry of your list",
-            "global": "it reads a global name", "environment": "",
-        }[self.kinds[letter]]
-
-

@@ -38,7 +38,8 @@ def _set(name: str, value: Any) -> tuple[str, Callable[[Values], Any]]:
 
 STORIES = (
     Story({"rate": 0.0}, (_set("rate", 0.5), _set("rate", 0.0))),
-    Story({"rate": 0.5, "beta": 0.9}, (_set("rate", float("0.5")), _set("beta", 0.99))),
+    Story({"rate": 0.5, "beta": 0.9}, (
+        _set("rate", float("0.5")), _set("beta", 0.99), _set("beta", 0.9), _set("rate", 0.1))),
     Story({"rates": [0.0, 0.5]}, (
         _set("rates", [0.0, 0.5]), ("values['rates'][1] = 0.1", lambda values: values["rates"].__setitem__(1, 0.1)))),
     Story({"rates": [0.0, 0.5]}, (
@@ -69,10 +70,19 @@ class Guard(FunctionTask):
         yield from [(story,) for story in STORIES]
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        def heard(story: Story) -> list[tuple[str, Any]]:
-            return list(story.told(lambda values: self._function(answer(values))))
-
-        return super().check(heard, rounds)
+        heard = [list(story.told(lambda values: self._function(answer(values)))) for story in STORIES]
+        said = [[bool(each) for _, each in story] for story in heard]
+        for story, told, right in zip(STORIES, heard, map(self.right, STORIES)):
+            if None in [each for _, each in told]:
+                raise Wrong(self.name, "holds() returned None", "holds() returns True or False: is there a `return`?")
+            wrong = next((i for i, (_, each) in enumerate(told) if bool(each) != right[i]), None)
+            if wrong is not None:
+                before = "" if not wrong else f", after {told[wrong][0]}"
+                problem = f"holds() is wrong{before}\n  Expected: {right[wrong]}\n  Got: {bool(told[wrong][1])}"
+                known = (known for known in self.mistakes if list(map(self.wrong(known), STORIES)) == said)
+                hint = next((found.hint for found in known), self.otherwise)
+                raise Wrong(self.name, f"{problem}\n  in guard(values={story.values})", hint)
+        return None
 
     def _function(self, holds: Any) -> Callable[[], Any]:
         if callable(holds):
@@ -80,48 +90,23 @@ class Guard(FunctionTask):
         kind = "None" if holds is None else written(holds)
         raise Wrong(self.name, f"guard(values) returned {kind}, not a function", FORM)
 
-    def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
-        for (words, said), right in zip(yours, self.right(*args)):
-            if said is None:
-                raise Wrong(self.name, "holds() returned None", "holds() returns True or False: is there a `return`?")
-            if bool(said) != right:
-                after = "" if words == "nothing has changed" else "after "
-                return f"holds() is wrong, {after}{words}\n  Expected: {right}\n  Got: {bool(said)}"
-        return None
-
-    def _call(self, args: tuple[Any, ...]) -> str:
-        return f"guard(values={args[0].values})"
-
-    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
-        for known in self.mistakes:
-            wrong = self.wrong(known)
-            if all([bool(said) for _, said in yours] == wrong(*args) for args, yours, _ in found):
-                return known.hint
-        return self.otherwise
-
     def solution(self) -> Any:
         return careful
 
-    def wrong(self, known: Any) -> Any:
-        """What a wrong guard says, as the checks hear it; and the guard itself, for the tests."""
-        guard = known.program.__get__(self)
-        return Heard(guard)
-
     def right(self, story: Story) -> list[bool]:
-        return [said for _, said in story.told(careful)]
+        return Heard(careful)(story)
 
-    @mistake("it never says False. What does `holds` compare?")
-    def always(self, values: Values) -> Any:
-        return lambda: True
+    def wrong(self, known: Any) -> Any:
+        return Heard(known.program.__get__(self))
+
+    @mistake("it never says False. If both names are the same dictionary, a change is in both: copy it in `guard`")
+    def same_dictionary(self, values: Values) -> Any:
+        noted = values
+        return lambda: noted == values
 
     @mistake("it never says True, so each call would trace anew, and be slower than eager mode")
     def never(self, values: Values) -> Any:
         return lambda: False
-
-    @mistake("both names are the same dictionary, so a change is in both. Copy it when `guard` is called")
-    def same_dictionary(self, values: Values) -> Any:
-        noted = values
-        return lambda: noted == values
 
     @mistake("the copy of the dictionary holds the same list, and the list has changed: copy.deepcopy copies both")
     def same_list(self, values: Values) -> Any:
@@ -162,17 +147,12 @@ class Guard(FunctionTask):
     @mistake("a name that is gone is a change too: compare the names, not only the values that are left")
     def gone_ignored(self, values: Values) -> Any:
         noted = deepcopy(values)
-        return lambda: all(name in noted and _alike({0: noted[name]}, {0: values[name]}) for name in values)
+        return lambda: all(name in noted and _alike({"": noted[name]}, {"": values[name]}) for name in values)
 
     @mistake("a new name is a change too: the function may read it now. Compare the names on both sides")
     def new_ignored(self, values: Values) -> Any:
         noted = deepcopy(values)
-        return lambda: all(name in values and _alike({0: noted[name]}, {0: values[name]}) for name in noted)
-
-    @mistake("only the names are compared. What do they stand for now?")
-    def names_only(self, values: Values) -> Any:
-        noted = list(values)
-        return lambda: noted == list(values)
+        return lambda: all(name in values and _alike({"": noted[name]}, {"": values[name]}) for name in noted)
 
     @mistake("holds() replaces the noted values when they change. But the trace is still the old one: never note again")
     def notes_again(self, values: Values) -> Any:
@@ -186,7 +166,7 @@ class Guard(FunctionTask):
 
 
 class Heard:
-    """A guard that answers as a student's function, and as its results for a story."""
+    """A guard as a student's function; for a story, what it says."""
 
     def __init__(self, guard: Callable[[Values], Any]) -> None:
         self.guard = guard

@@ -1,4 +1,4 @@
-"""Unit 10: the functions of a student's variant, made from source text, so that the engine treats them as the user's."""
+"""Functions made from source text, for the variants of students: the engine treats them as the user's code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ....ops import elementwise
+from ..ops import elementwise
 
 NUMBERS = count(1)
 
