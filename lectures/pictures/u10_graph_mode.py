@@ -177,8 +177,8 @@ def calls_answer() -> Sketch:
 
 
 def _arrow_of(sketch: Sketch, at: Point, length: float, colour: str, text: str) -> None:
-    """A gradient as an arrow of its length, in the direction (3, 4)."""
-    end = at[0] + 0.6 * length, at[1] - 0.8 * length
+    """A gradient as an arrow of its length, in the direction (4, 3)."""
+    end = at[0] + 0.8 * length, at[1] - 0.6 * length
     sketch.arrow(at, end, colour=colour, thick=4)
     sketch.label(end[0] + 12, end[1] + 8, text, anchor="start", bold=True, fill=colour)
 
@@ -192,7 +192,7 @@ def clip() -> Sketch:
     sketch.arrow(example, branch)
     sketch.arrow(branch, longer, "yes")
     sketch.label(620, 96, "the trace", size=SMALL, fill="quiet")
-    small = sketch.box(110, 150, "[0.3, 0.4]", "leaf", width=150, height=60, under="length 0.5")
+    small = sketch.box(110, 150, "[0.4, 0.3]", "leaf", width=150, height=60, under="length 0.5")
     sketch.arrow(small, (540, 150))
     sketch.label(580, 150, "?", size=LARGE, bold=True, fill="back")
     return sketch
@@ -209,8 +209,8 @@ def clip_answer() -> Sketch:
         x += wide + 36
     for one, two in pairwise(boxes):
         sketch.arrow(one, two)
-    _arrow_of(sketch, (180, 206), 60, "good", "[0.3, 0.4]")
-    _arrow_of(sketch, (460, 206), 120, "bad", "[0.6, 0.8]")
+    _arrow_of(sketch, (180, 206), 60, "good", "[0.4, 0.3]")
+    _arrow_of(sketch, (460, 206), 120, "bad", "[0.8, 0.6]")
     sketch.arrow((330, 180), (430, 180), colour="line")
     return sketch
 

@@ -92,6 +92,8 @@ class Printed(ValueTask):
 
     def read(self, answer: Any) -> Any:
         lines = answer.strip().splitlines() if isinstance(answer, str) else answer
+        if isinstance(lines, list) and len(lines) == 1 < len(self.right()):
+            lines = str(lines[0]).split(",")
         if not isinstance(lines, list | tuple):
             return answer
         known = {line.lower(): line for line in self.right()}

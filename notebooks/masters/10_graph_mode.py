@@ -19,7 +19,7 @@
 # %% name="begin"
 import minigrad as mg
 from minigrad import course
-from minigrad.course.units.u10_graph_mode import by_example
+from minigrad.course import by_example
 
 course.begin("10_graph_mode", student="")
 

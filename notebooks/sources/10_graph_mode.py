@@ -21,7 +21,7 @@
 # %% name="setup"
 import minigrad as mg
 from minigrad import course
-from minigrad.course.units.u10_graph_mode import by_example
+from minigrad.course import by_example
 
 # %% [markdown]
 # ## A learning rate of nothing
@@ -196,7 +196,7 @@ def clip(g):
     return g
 
 
-long, short = mg.asarray([3.0, 4.0]), mg.asarray([0.3, 0.4])
+long, short = mg.asarray([3.0, 4.0]), mg.asarray([0.4, 0.3])
 print(clip(long), clip(short))
 
 # %% [markdown]

@@ -19,6 +19,8 @@ class Answer(NamedTuple):
 TRIED = "an author's guess at what a beginner writes; not handed in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
 BROADCAST = "the bug of engines that did not sum: https://github.com/deeplearning4j/nd4j/issues/2424"
+FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
+UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -46,4 +48,15 @@ ANSWERS = [
     Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
     Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
     Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
+    Answer("guard", "def guard(values):\n    noted = values\n    return lambda: values == noted", "the same dictionary",
+           TRIED),
+    Answer("guard", "def guard(values):\n    noted = dict(values)\n    return lambda: values == noted", "deepcopy",
+           TRIED),
+    Answer("guard", "def guard(values):\n    return True", "not a function", TRIED),
+    Answer("halve", "def halve(x):\n    while x.item() > 1:\n        x = x / 2\n    return x", "without .item()",
+           TRIED),
+    Answer("second_call", "second_call = [1]", "only the first?", FROZEN),
+    Answer("baked_branch", "baked_branch = [8, 8, 8]", "the branch in the graph", TRIED),
+    Answer("loop_difference", "loop_difference = (0.625, 0.625)", "The trace has no loop", UNROLLED),
+    Answer("only_graph", 'only_graph = ("C", "multiply")', "a guard compares it", TRIED),
 ]

@@ -2,4 +2,3 @@
 
 from . import demo, exercise, guarding  # which add their tasks to the unit
 from .about import UNIT
-from .by_example import by_example

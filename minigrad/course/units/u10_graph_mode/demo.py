@@ -113,25 +113,24 @@ class PythonRuns(Prediction):
 
 @UNIT.task
 class SmallGradient(Prediction):
-    """`clip` was traced by the example [3, 4]. What does the graph compute for [0.3, 0.4]?"""
+    """`clip` was traced by the example [3, 4]. What does the graph compute for [0.4, 0.3]?"""
 
     name = "small_gradient"
     outcome = "baked"
     example = "[1.0, 2.0]"
-    otherwise = "the example had length 5, so the branch ran: g · (limit / length). What is the length of [0.3, 0.4]?"
+    otherwise = "the example had length 5, so the branch ran: g · (limit / length). What is the length of [0.4, 0.3]?"
     mistakes = known_answers(
-        eager=([0.3, 0.4],
+        eager=([0.4, 0.3],
                "that is what the function does: 0.5 is below the limit. The graph has no `if`: the example's branch "
                "is in it"),
-        old_length=([0.06, 0.08],
+        old_length=([0.08, 0.06],
                     "the length is computed anew, by operations in the graph: it is 0.5 now. Only the decision is old"),
-        old_result=([3, 4],
-                    "that is the length of the example's result. The operations run again, with the new numbers"),
-        halved=([0.15, 0.2], "half as long? The length is 0.5, and limit / length is 2"),
+        old_result=([0.6, 0.8], "that is the example's result. The graph holds operations, which run with new numbers"),
+        halved=([0.2, 0.15], "half as long? The length is 0.5, and limit / length is 2"),
     )
 
     def right(self) -> list[float]:
-        return [0.6, 0.8]
+        return [0.8, 0.6]
 
     def explained(self) -> str:
         return "the graph always divides by the length: a short gradient becomes longer. Nothing warns you."
@@ -139,7 +138,7 @@ class SmallGradient(Prediction):
 
 @UNIT.task
 class ThreeWays(Prediction):
-    """`clip` for [0.3, 0.4], by script, by trace of [3, 4], and by annotation: right, wrong, or an error?"""
+    """`clip` for [0.4, 0.3], by script, by trace of [3, 4], and by annotation: right, wrong, or an error?"""
 
     name = "three_ways"
     outcome = "ways"

@@ -15,11 +15,11 @@ from ....scripting.scripted import script
 from ....support.errors import MinigradError, ScriptError
 from ...compare import difference, plain
 from ...feedback import Wrong, written
+from ...one_run import by_example
 from ...predicting import Choice
 from ...programs import Program
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
-from .by_example import by_example
 
 
 class Call(NamedTuple):
@@ -51,7 +51,7 @@ class SecondCall(ValueTask):
     outcome = "calls"
     mistakes = ()
     example = "[1, 2, 5]"
-    otherwise = "go call by call: is there a trace already for this shape, this `n` and this `offset`?"
+    otherwise = "a list of numbers. Go call by call: is there a trace for this shape, this `n` and this `offset`?"
 
     def vary(self, draw: random.Random) -> None:
         small, large = draw.sample([2, 3, 4, 5, 6], 2)
@@ -96,6 +96,14 @@ class SecondCall(ValueTask):
     @mistake("that is eager mode: a call that finds a fitting trace runs the program, without Python")
     def all_of_them(self) -> list[int]:
         return [i + 1 for i in range(len(self.calls))]
+
+    @mistake("the calls are counted from 1")
+    def from_zero(self) -> list[int]:
+        return [number - 1 for number in self.right()]
+
+    @mistake("call 1 has no trace that it could use: Python runs")
+    def without_the_first(self) -> list[int]:
+        return self.right()[1:]
 
     @mistake("only the first? The loops of a program are made for one shape, and a Python number is in the graph")
     def first_only(self) -> list[int]:
@@ -201,15 +209,18 @@ class Halve(FunctionTask):
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         super().check(answer, rounds)
-        compiled = self._scripted(getattr(answer, "__wrapped__", answer))
+        function = getattr(answer, "__wrapped__", answer)
+        compiled = self._scripted(function)
         for (x,) in self._all_cases(rounds):
             try:
                 found = compiled(x)
             except MinigradError as error:
-                first = str(error).partition("\n")[0]
-                raise Wrong(self.name, f"right in eager mode, but as a graph it stops: {first}", TENSORS) from None
+                first = str(error).partition(", made at")[0].partition("\n")[0]
+                hint = RECURSION if "halve" in function.__code__.co_names else TENSORS
+                raise Wrong(self.name, f"right in eager mode, but as a graph it stops: {first}", hint) from None
             if differs := difference(found, self.right(x)):
-                raise Wrong(self.name, f"right in eager mode, but not as a graph, for x={written(x)}: {differs}", TENSORS)
+                problem = f"right in eager mode, but not as a graph, for x={written(x)}: {differs}"
+                raise Wrong(self.name, problem, TENSORS)
         if len(compiled.traces) > 1:
             problem = f"right, but it was traced {len(compiled.traces)} times for 5 numbers"
             raise Wrong(self.name, problem, "a loop over a tensor needs one trace only: where is a Python number?")
@@ -243,11 +254,16 @@ class Halve(FunctionTask):
     def unchanged(self, x: Any) -> Any:
         return x
 
+    @mistake("`//` cuts the decimals off: x / 2")
+    def whole(self, x: Any) -> Any:
+        return halved(x) // 1 + 1 if x > 1.0 else x
+
     @mistake("`return` is inside of the loop, so the loop ends in its first turn")
     def returns_inside(self, x: Any) -> Any:
         return x / 2 if x > 1.0 else None
 
 
+RECURSION = "a loop, not a function that calls itself: the inner call is not scripted, so its `if` cannot be recorded"
 TENSORS = "the loop's condition and x must stay tensors: x > 1.0 and x / 2, without .item(), float() and int()"
 
 
@@ -260,7 +276,7 @@ class LoopDifference(ValueTask):
     minutes = 6
     outcome = "ways"
     example = "[1.0, 0.25]"
-    otherwise = "the script runs the loop for this x. The trace divides as often as it did for the example"
+    otherwise = "two numbers: the script runs the loop for this x, the trace divides as often as for the example"
     hints: ClassVar[dict[str, str]] = {
         "turned": "the other way round: the script first",
         "all_like_the_first": "the first is right. The trace has no loop: it divides as often as for the example",

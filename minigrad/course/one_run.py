@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....compile.nodes.graph import Graph
-from ....compile.nodes.interpret import run_nodes
-from ....compile.nodes.source import Source
-from ....core.emit import Eager
-from ....core.mode import current_mode, switch
-from ....core.tensor import Tensor, wrap
-from ....support.errors import ConversionError
+from ..compile.nodes.graph import Graph
+from ..compile.nodes.interpret import run_nodes
+from ..compile.nodes.source import Source
+from ..core.emit import Eager
+from ..core.mode import current_mode, switch
+from ..core.node import Node
+from ..core.primitive import Attrs, Primitive
+from ..core.tensor import Tensor, wrap
+from ..support.errors import ConversionError
+from ..support.words import shown
+
+
+class Recorder(Eager):
+    """Eager mode that keeps the tensors that were not computed: examples, weights, constants."""
+
+    def __init__(self) -> None:
+        self.sources: dict[Node, Tensor] = {}
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
+        out = super().manifest(op, inputs, attrs)
+        node = (out[0] if isinstance(out, tuple) else out).node
+        self.sources |= {n: x for n, x in zip(node.inputs, inputs) if isinstance(x, Tensor) and n.op is None}
+        return out
 
 
 class ByExample:
@@ -19,16 +35,18 @@ class ByExample:
 
     def __init__(self, function: Callable[..., Any], examples: tuple[Tensor, ...]) -> None:
         self.name = getattr(function, "__name__", "a function")
-        given = [_input(example) for example in examples]
-        with switch(interpreter=Eager(), keep=True, grad=False):
+        given, recorder = [_input(example) for example in examples], Recorder()
+        with switch(interpreter=recorder, keep=True, grad=False):
             result = function(*given)
         if not isinstance(result, Tensor):
-            raise ConversionError(f"by_example: {self.name} returns {result!r}", expect="one tensor")
-        self.graph = Graph([each.node for each in given], [result.node])
+            raise ConversionError(f"by_example: {self.name} returns {shown(result)}", expect="one tensor")
+        nodes = [each.node for each in given]
+        self.others = {node: tensor for node, tensor in recorder.sources.items() if node not in nodes}
+        self.graph = Graph([*nodes, *self.others], [result.node])
 
     def __call__(self, *tensors: Tensor) -> Tensor:
         """The result of the same operations for other tensors of the same shapes."""
-        values = dict(zip(self.graph.inputs, [tensor._data for tensor in tensors]))
+        values = dict(zip(self.graph.inputs, [tensor._data for tensor in (*tensors, *self.others.values())]))
         (out,) = self.graph.outputs
         with switch(interpreter=None, grad=False):
             return wrap(run_nodes(self.graph.nodes, values, {}, [out])[out], out.device)
