@@ -122,7 +122,7 @@ class Jitted(Stages):
     def _recording(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool = True
     ) -> tuple[Recording, list[Tensor]]:
-        """The recording for these arguments, and the tensors among them, which a new recording keeps if `keep`."""
+        """The recording for these arguments, and the tensors among them; a new recording may `keep` them."""
         tensors: list[Tensor] = []
         key = self._key(args, kwargs, tensors)
         reason = None

@@ -40,8 +40,9 @@ GUARDS = {
                "is there a `return`?"),
     "one name": ("rate = values['rate']\n    return lambda: values['rate'] == rate", "all have to be equal"),
     "is": ("noted = dict(values)\n    return lambda: all(noted[n] is values[n] for n in noted)", "compare by =="),
-    "with a parameter": ("noted = dict(values)\n    def holds(values):\n        return noted == values\n    return holds",
-                         "holds() has no parameters"),
+    "with a parameter": (
+        "noted = dict(values)\n    def holds(values):\n        return noted == values\n    return holds",
+        "holds() has no parameters"),
     "notes again": (
         f"{DEEP}def holds():\n        nonlocal noted\n        same = noted == values\n"
         "        noted = copy.deepcopy(values)\n        return same\n    return holds", "note once"),

@@ -20,6 +20,7 @@ from ...predicting import Choice
 from ...programs import Program
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
+from .guarding import Guard
 
 
 class Call(NamedTuple):
@@ -182,6 +183,9 @@ class BakedBranch(ValueTask):
         if (size > self.limit) != self.up:
             hint = "it takes the other branch, but the two results are equal by chance: take other numbers"
         raise Wrong(self.name, f"for {written(x)} the function and the graph both compute {written(found)}", hint)
+
+
+UNIT.task(Guard)
 
 
 def halved(x: Any) -> Any:

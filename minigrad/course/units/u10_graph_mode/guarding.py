@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from ...feedback import Wrong, place, written
 from ...tasks import ROUNDS, FunctionTask, mistake
-from .about import UNIT
 from .saved import network, train
 
 Values = dict[str, Any]
@@ -66,7 +65,6 @@ STORIES = (
 )
 
 
-@UNIT.task
 class Guard(FunctionTask):
     """`guard(values)` returns a function `holds()`: whether the values are still those of the trace."""
 

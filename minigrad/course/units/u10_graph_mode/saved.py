@@ -16,6 +16,7 @@ from ....core.mode import no_grad
 from ....data import digits
 from ....ops.creation import asarray
 from ....support.table import counted
+from ....viz.charts import Chart, mark
 from ....viz.curves import curves
 from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
@@ -27,8 +28,8 @@ from ...swapping import Swapped
 
 STEPS, BATCH = 60, 256
 WARM_UP, RATE, LATER, LATE = 1, 0.5, 0.1, 45  # steps of rate 0; the rate then; the rate from step `LATE` on
-COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 15.0, 8, 50.0, 16  # of the walls of digits
-HALF, BETWEEN, CHART = COLUMNS * TILE, 40.0, 170.0
+COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 15.0, 8, 50.0, 8  # of the walls of digits
+HALF, BETWEEN, CHART, FEW = COLUMNS * TILE, 40.0, 190.0, 6
 
 
 def network() -> nn.Module:
@@ -110,25 +111,30 @@ class Saved:
         same = np.allclose(self.guarded.losses, self.eager.losses, rtol=1e-3, atol=1e-4)
         says = "The same losses as in eager mode." if same else "The losses differ from those of eager mode."
         words = "\n".join([f"step {number}: {why}" for number, why in self.guarded.traced[:9]])
-        return Flipbook(repr(self), [[Page(_drawn(self), says)]], cover=0, unit="picture", words=words)
+        marks = {
+            str(i): mark(f"trace {i + 1}", [("step", str(number)), ("reason", why)])
+            for i, (number, why) in enumerate(self.guarded.traced)
+        }
+        return Flipbook(repr(self), [[Page(_drawn(self), says)]], cover=0, marks=marks, words=words)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {**self.picture._repr_mimebundle_(), "text/plain": repr(self)}
 
 
-def _drawn(saved: Saved) -> Drawing:
-    drawing = Drawing(2 * HALF + BETWEEN, 0)
+def _drawn(saved: Saved) -> Chart:
+    drawing = Chart(2 * HALF + BETWEEN, 0)
     wide = drawing.width - 120  # the names of the curves are on the right
     steps = range(1, STEPS + 1)
     losses = {name: [(float(i), value) for i, value in zip(steps, each.losses)] for name, each in (
         ("eager", saved.eager), ("no guard", saved.blind), ("your guard", saved.guarded))}
     chart = curves(drawing, (0, 0, wide, CHART), losses, "loss of each step")
     rates = {"rate": [(float(i), rate_of(i)) for i in steps]}
-    curves(drawing, (0, CHART + 14, wide, 90), rates, "learning rate", within=(0.0, RATE))
-    for number, why in saved.guarded.traced:
-        x = chart.at(number, saved.eager.losses[-1])[0]
-        drawing.path([(x, 22), (x, CHART + 90)], "now", dashes="3 3", thick=1.2)
-        drawing.text(x + 3, CHART + 12, f"trace: {why}" if len(saved.guarded.traced) < 6 else "", fill="now", room=200)
+    curves(drawing, (0, CHART + 10, wide, 84), rates, "learning rate", within=(0.0, RATE))
+    few = len(saved.guarded.traced) < FEW
+    for i, (number, why) in enumerate(saved.guarded.traced):
+        x, y = chart.at(number, saved.eager.losses[-1])[0], CHART - 60 - (18 * i if few else 0)
+        drawing.path([(x, 20), (x, CHART + 74)], "now", dashes="3 3", thick=1.2)
+        drawing.point(x, y, "update", str(i), f"trace {i + 1}: {why}" if few else "", f"trace in step {number}: {why}")
     top = CHART + 130
     for i, (name, each) in enumerate((("Without a guard", saved.blind), ("With your guard", saved.guarded))):
         _read(drawing, i * (HALF + BETWEEN), top, name, each)
