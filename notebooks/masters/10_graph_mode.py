@@ -132,19 +132,19 @@ picture
 #
 # ## 5 · A loop, by script and by trace
 #
-# Write `halve(x)` once more: halve x while it is greater than 1.0, and return it. In the check `mg.script` reads your source, so write it with a `while` on the
-# tensor itself. (No `.item()`, no `float(x)`: these ask for a value while there is none.)
+# Write `grow(x)`: double x while it is less than 10.0, and return it. In the check `mg.script` reads your source, so write it with a `while` on the tensor itself.
+# (No `.item()`, no `float(x)`: these ask for a value while there is none.)
 
-# %% nbgrader={"grade": false, "grade_id": "halve", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def halve(x):
+# %% nbgrader={"grade": false, "grade_id": "grow", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def grow(x):
     ### BEGIN SOLUTION
-    while x > 1.0:
-        x = x / 2
+    while x < 10.0:
+        x = x * 2
     return x
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-halve", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
-course.check("halve")
+# %% nbgrader={"grade": true, "grade_id": "check-grow", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+course.check("grow")
 
 # %% name="task-loop-difference"
 course.task("loop_difference")
@@ -152,21 +152,21 @@ course.task("loop_difference")
 # %% nbgrader={"grade": false, "grade_id": "loop_difference", "locked": false, "schema_version": 3, "solution": true, "task": false}
 loop_difference = (..., ...)  # by script, by trace
 ### BEGIN SOLUTION
-loop_difference = (0.625, 2.5)
+loop_difference = (12.0, 3.0)
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-loop-difference", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 course.check("loop_difference")
 
 # %% [markdown]
-# Look at both graphs, and try both, `by_example(halve, mg.asarray(...))` and `mg.jit(mg.script(halve))`. Then explain the difference:
+# Look at both graphs, and try both, `by_example(grow, mg.asarray(...))` and `mg.jit(mg.script(grow))`. Then explain the difference:
 
 # %% name="both"
 try:
-    print(by_example(halve, mg.asarray(3.0)).graph)
-    print(mg.jit(mg.script(halve)).graph(mg.asarray(3.0)))
+    print(by_example(grow, mg.asarray(3.0)).graph)
+    print(mg.jit(mg.script(grow)).graph(mg.asarray(3.0)))
 except Exception as error:
-    print("write halve first:", error)
+    print("write grow first:", error)
 
 # %% name="task-why-loop"
 course.task("why_loop")

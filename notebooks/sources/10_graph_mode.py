@@ -15,8 +15,8 @@
 # # 10 · Graph mode
 #
 # Eager mode computes each operation when Python reaches its line. **Graph mode** only *manifests* it: the operation is noted as a node of a graph, without a
-# value. Later the whole graph is optimised and computed. This notebook asks what such a graph holds, what it has lost, and who finds out. You need
-# [unit 00](00_start.ipynb): nodes and operations.
+# value. Later the whole graph is optimised and computed. This notebook asks what such a graph holds, what it has lost, and how a framework
+# finds out that it is out of date. You need [unit 00](00_start.ipynb): nodes and operations.
 
 # %% name="setup"
 import minigrad as mg
@@ -69,13 +69,13 @@ print(frozen_step.graph)
 # - **eager**: manifest the node, *and compute its value* at once;
 # - **graph**: just manifest the node. Something has to be called later to compute it.
 #
-# In `with mg.graph():` minigrad does the second. Reading a number (`item()`, `tolist()`, `print`, an `if`) computes.
+# In `with mg.graph():` minigrad does the second. To read a value (`item()`, `tolist()`, an `if`) is to compute it.
 
 # %% name="manifest"
 x = mg.ones(3)
 with mg.graph() as recording:
     y = (x * 2 + 1).sum()
-    print(repr(y))
+    print(y)
     print(recording.recorded(y))
     print(y.item())
 
@@ -127,8 +127,8 @@ first_number = ...
 course.check("first_number")
 
 # %% [markdown]
-# Until then nothing can be looked at: that is the price of the two phases. What they buy: the product with 1.0 is gone, and one kernel does what took five. That is
-# the difference between an **interpreted** and a **compiled** language, once more.
+# Until then there is no value to look at: that is the price of the two phases. What they buy: the product with 1.0 is gone, and one kernel does what took five. Eager
+# mode is to graph mode as an **interpreted** language is to a **compiled** one.
 #
 # ## The second call
 #
@@ -164,7 +164,7 @@ for x in mg.ones(3), mg.zeros(3), mg.ones(4), mg.ones(3):
 print(doubled.traces)
 
 # %% [markdown]
-# `traces` lists why Python ran. A trace is for one *kind* of arguments: shapes, types, and the values of Python numbers. So much for arguments. And names?
+# `traces` lists why Python ran. A trace is for one *kind* of arguments: shapes, types, and the values of Python numbers. And the names that a function reads?
 
 # %% name="guarded"
 rate = 0.0
@@ -243,7 +243,7 @@ scripted.graph(short)
 # %% [markdown]
 # | | reads | in minigrad | elsewhere | gets wrong |
 # |---|---|---|---|---|
-# | **annotation** | each call; traces when a guard fails | `@mg.jit` | `torch.compile`, `tf.function`, `jax.jit` | what no guard sees; an `if` on a tensor is an error, or splits the graph (`torch.compile`) |
+# | **annotation** | each call; traces when a guard fails | `@mg.jit` | `torch.compile`, `tf.function`, `jax.jit` | what no guard sees. An `if` on a tensor is an error (`@mg.jit`, `jax.jit`), or cuts the graph in two (`torch.compile`) |
 # | **script** | the source | `mg.script` | `torch.jit.script`, AutoGraph in `tf.function` | what it cannot read: code without source, Python that has no graph |
 # | **trace** | one run | `by_example` | `torch.jit.trace` | everything that is not an operation: branches, loops, names |
 #
@@ -316,7 +316,7 @@ def talking(x):
 talking(mg.asarray(6.0)).item()
 
 # %% [markdown]
-# **A hunt.** This is 0 at x = 0, says the limit. The computer says nan. **Which operation makes the first nan: `log`, `multiply` or `sum`?**
+# **A hunt.** x · log x goes to 0 as x goes to 0. At 0, the computer returns nan. **Which operation makes the first nan: `log`, `multiply` or `sum`?**
 
 # %% name="entropy"
 @mg.jit
@@ -341,7 +341,7 @@ except mg.NanError as error:
     print(str(error).partition(", made at")[0], "made a nan")
 
 # %% [markdown]
-# **A check.** `mg.jit(f, check=True)` also runs the function in eager mode in each call. The first node that differs is named. It finds what no guard sees:
+# **A check.** `mg.jit(f, check=True)` also runs the function in eager mode in each call, and names the first node that differs. It finds what no guard sees:
 # here, an environment variable.
 
 # %% name="check"

@@ -53,10 +53,9 @@ ANSWERS = [
     Answer("guard", "def guard(values):\n    noted = dict(values)\n    return lambda: values == noted", "deepcopy",
            TRIED),
     Answer("guard", "def guard(values):\n    return True", "not a function", TRIED),
-    Answer("halve", "def halve(x):\n    while x.item() > 1:\n        x = x / 2\n    return x", "without .item()",
-           TRIED),
+    Answer("grow", "def grow(x):\n    while x.item() < 10:\n        x = x * 2\n    return x", "without .item()", TRIED),
     Answer("second_call", "second_call = [1]", "only the first?", FROZEN),
     Answer("baked_branch", "baked_branch = [8, 8, 8]", "the branch in the graph", TRIED),
-    Answer("loop_difference", "loop_difference = (0.625, 0.625)", "The trace has no loop", UNROLLED),
+    Answer("loop_difference", "loop_difference = (12.0, 12.0)", "The trace has no loop", UNROLLED),
     Answer("only_graph", 'only_graph = ("C", "multiply")', "a guard compares it", TRIED),
 ]

@@ -30,7 +30,7 @@ def test_steps_show_operations_then_passes_then_kernels():
 def test_a_second_call_runs_every_line_in_eager_mode_and_only_kernels_in_graph_mode():
     again = [step for step in made().data()["steps"] if step["kind"] == "again"]
     assert "Python runs the line again, and tanh is computed" in again[1]["eager"]
-    assert "No line of Python runs. kernel 1 runs" in again[0]["graph"]
+    assert "No line of Python runs; kernel 1 runs" in again[0]["graph"]
     assert [("kernel" in step["graph"]) for step in again] == [True, True, False, False, False]
 
 
@@ -82,7 +82,7 @@ def test_stepping_through_both():
         assert "kernel 2 runs" in page.locator("[aria-live]").text_content()
         page.keyboard.press("ArrowRight")
         assert eager.locator(".mg-done").count() == 1 and "second call: 1 computed" in eager.inner_text()
-        assert "second call: 0 recorded, 1 kernels run" in graph.inner_text()
+        assert "second call: 0 recorded, 1 kernel run" in graph.inner_text()
         assert graph.locator(".mg-kernel.mg-waits").count() == 1 and "x @ w" in page.inner_text(".mg-code .mg-here")
         page.keyboard.press("End")
         assert eager.locator(".mg-done").count() == 5 and "sum: 0.274" in graph.inner_text()

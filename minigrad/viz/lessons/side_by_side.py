@@ -124,7 +124,7 @@ class Beside(Exhibit):
         nodes, steps = self.graph.nodes, []
         for i in range(max(len(nodes), len(runs))):
             eager = f"Python runs the line again, and {nodes[i].name} is computed." if i < len(nodes) else "Done."
-            graph = f"No line of Python runs. {runs[i]}" if i < len(runs) else "Done: the result was there earlier."
+            graph = f"No line of Python runs; {runs[i]}" if i < len(runs) else "Done: the result was there earlier."
             both = {"eager": f"Second call. {eager}", "graph": f"Second call. {graph}"}
             steps.append({"kind": "again", "row": i} | both)
         return steps

@@ -39,7 +39,7 @@ const show = (parent, data, shared = ALONE) => {
     const begin = "Nothing has run yet.";
     columns.replaceChildren(
       column("eager mode", `${again ? "second call: " : ""}${lines} computed`, now ? now.eager : begin, eager),
-      column("graph mode", `${again ? "second call: 0" : reached("passes") ? data.left.length : lines} recorded, ${ran} kernels run`,
+      column("graph mode", `${again ? "second call: 0" : reached("passes") ? data.left.length : lines} recorded, ${ran} kernel${ran === 1 ? "" : "s"} run`,
         now ? now.graph : begin, graph));
     const line = now && ["line", "again"].includes(now.kind) && data.eager[now.row] ? data.eager[now.row].line : null;
     code.replaceChildren(...(line ? codeOf(line) : []));

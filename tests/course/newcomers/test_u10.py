@@ -61,26 +61,27 @@ def test_feedback_on_guards(which):
 
 
 LOOPS = {
-    "by a half": ("while x > 1:\n        x = 0.5 * x\n    return x", "✓"),
-    "in place": ("while x > 1.0:\n        x /= 2\n    return x", "✓"),
-    "for ever": ("while True:\n        if x <= 1.0:\n            return x\n        x = x / 2", "✓"),
-    "a number": ("while x.item() > 1.0:\n        x = x / 2\n    return x", "without .item()"),
-    "as a float": ("x = float(x)\n    while x > 1.0:\n        x = x / 2\n    return x", "without .item()"),
-    "calls itself": ("if x > 1.0:\n        return halve(x / 2)\n    return x", "not a function that calls itself"),
-    "by logarithm": ("import math\n    n = math.ceil(math.log2(max(float(x), 1.0)))\n    return x / 2**n",
-                     "must stay tensors"),
-    "once": ("if x > 1.0:\n        x = x / 2\n    return x", "`while` in the place of `if`"),
-    "whole": ("while x > 1.0:\n        x = x // 2\n    return x", "cuts the decimals off"),
-    "counts": ("n = 0\n    while x > 1.0:\n        x = x / 2\n        n += 1\n    return n", "The last line returns x"),
-    "too early": ("while x > 2:\n        x = x / 2\n    return x", "one turn too early"),
-    "returns in the loop": ("while x > 1.0:\n        x = x / 2\n        return x", "inside of the loop"),
+    "by a sum": ("while x < 10:\n        x = x + x\n    return x", "✓"),
+    "in place": ("while x < 10.0:\n        x *= 2\n    return x", "✓"),
+    "for ever": ("while True:\n        if x >= 10.0:\n            return x\n        x = x * 2", "✓"),
+    "a number": ("while x.item() < 10.0:\n        x = x * 2\n    return x", "without .item()"),
+    "as a float": ("x = float(x)\n    while x < 10.0:\n        x = x * 2\n    return x", "without .item()"),
+    "calls itself": ("if x < 10.0:\n        return grow(x * 2)\n    return x", "not a function that calls itself"),
+    "by logarithm": (
+        "import math\n    n = max(math.ceil(math.log2(10 / float(x))), 0)\n    return x * 2**n", "must stay tensors"),
+    "once": ("if x < 10.0:\n        x = x * 2\n    return x", "`while` in the place of `if`"),
+    "until": ("while x <= 10.0:\n        x = x * 2\n    return x", "10 itself is not doubled"),
+    "counts": (
+        "n = 0\n    while x < 10.0:\n        x = x * 2\n        n += 1\n    return n", "The last line returns x"),
+    "too early": ("while x < 5:\n        x = x * 2\n    return x", "one turn too early"),
+    "returns in the loop": ("while x < 10.0:\n        x = x * 2\n        return x", "inside of the loop"),
 }
 
 
 @pytest.mark.parametrize("which", LOOPS)
 def test_feedback_on_loops(which):
     body, words = LOOPS[which]
-    assert words in said_to(f"def halve(x):\n    {body}", "halve")
+    assert words in said_to(f"def grow(x):\n    {body}", "grow")
 
 
 @pytest.mark.parametrize(
@@ -115,8 +116,8 @@ def test_feedback_on_loops(which):
         ("baked_branch = [8, 8, 8]", "the branch in the graph"),
         ("baked_branch = 9", "three numbers"),
         ("baked_branch = 'x > 8'", "three numbers"),
-        ("loop_difference = 0.625", "two numbers"),
-        ("loop_difference = (0.625, 0.625)", "The trace has no loop"),
+        ("loop_difference = 12.0", "two numbers"),
+        ("loop_difference = (12.0, 12.0)", "The trace has no loop"),
         ("why_loop = 'a'", "✓"),
         ("why_loop = 'because'", 'one of "A"'),
         ("only_graph = ('b', 'subtract_1')", "✓"),

@@ -188,25 +188,25 @@ class BakedBranch(ValueTask):
 UNIT.task(Guard)
 
 
-def halved(x: Any) -> Any:
-    """The solution of `halve`."""
-    while x > 1.0:
-        x = x / 2
+def grown(x: Any) -> Any:
+    """The solution of `grow`."""
+    while x < 10.0:
+        x = x * 2
     return x
 
 
 @UNIT.task
-class Halve(FunctionTask):
-    """`halve(x)` halves a number until it is at most 1.  It becomes a graph with a loop by `mg.script`."""
+class Grow(FunctionTask):
+    """`grow(x)` doubles a number while it is less than 10.  It becomes a graph with a loop by `mg.script`."""
 
-    name = "halve"
+    name = "grow"
     points = 0
     minutes = 8
     outcome = "ways"
-    otherwise = "while x > 1.0: x = x / 2. The last line returns x"
+    otherwise = "while x < 10.0: x = x * 2. The last line returns x"
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
-        yield from [(asarray(value),) for value in (12.0, 0.75, 1.0, 2.0, 100.0)]
+        yield from [(asarray(value),) for value in (3.0, 12.0, 10.0, 5.0, 0.1)]
 
     def parameters(self) -> list[str]:
         return ["x"]
@@ -220,7 +220,7 @@ class Halve(FunctionTask):
                 found = compiled(x)
             except MinigradError as error:
                 first = str(error).partition(", made at")[0].partition("\n")[0]
-                hint = RECURSION if "halve" in function.__code__.co_names else TENSORS
+                hint = RECURSION if "grow" in function.__code__.co_names else TENSORS
                 raise Wrong(self.name, f"right in eager mode, but as a graph it stops: {first}", hint) from None
             if differs := difference(found, self.right(x)):
                 problem = f"right in eager mode, but not as a graph, for x={written(x)}: {differs}"
@@ -234,98 +234,93 @@ class Halve(FunctionTask):
         try:
             return Jitted(script(function))
         except ScriptError as error:
-            raise Wrong(self.name, str(error).partition("\n")[0], "def halve(x): ... in a cell of its own") from None
+            raise Wrong(self.name, str(error).partition("\n")[0], "def grow(x): ... in a cell") from None
 
     def solution(self) -> Any:
-        return halved
+        return grown
 
     def right(self, x: Any) -> Any:
-        return halved(x)
+        return grown(x)
 
-    @mistake("only once. It goes on until x is at most 1: `while` in the place of `if`")
+    @mistake("only once. It goes on while x is less than 10: `while` in the place of `if`")
     def once(self, x: Any) -> Any:
-        return x / 2 if x > 1.0 else x
+        return x * 2 if x < 10.0 else x
 
-    @mistake("that halves one time too often: 1 itself is not halved. `>` in the place of `>=`")
+    @mistake("that doubles one time too often: 10 itself is not doubled. `<` in the place of `<=`")
     def too_far(self, x: Any) -> Any:
-        return halved(x) / 2 if halved(x) == 1.0 else halved(x)
+        return grown(x) * 2 if grown(x) == 10.0 else grown(x)
 
-    @mistake("that stops one turn too early: it goes on until x itself is at most 1")
+    @mistake("that stops one turn too early: it goes on while x is less than 10")
     def too_early(self, x: Any) -> Any:
-        return 2 * halved(x) if x > 1.0 else x
+        return grown(x) / 2 if x < 10.0 else x
 
-    @mistake("that returns x unchanged: does the loop assign x? x / 2 alone changes nothing")
+    @mistake("that returns x unchanged: does the loop assign x? x * 2 alone changes nothing")
     def unchanged(self, x: Any) -> Any:
         return x
 
-    @mistake("`//` cuts the decimals off: x / 2")
-    def whole(self, x: Any) -> Any:
-        return halved(x) // 1 + 1 if x > 1.0 else x
-
     @mistake("`return` is inside of the loop, so the loop ends in its first turn")
     def returns_inside(self, x: Any) -> Any:
-        return x / 2 if x > 1.0 else None
+        return x * 2 if x < 10.0 else None
 
 
 RECURSION = "a loop, not a function that calls itself: the inner call is not scripted, so its `if` cannot be recorded"
-TENSORS = "the loop's condition and x must stay tensors: x > 1.0 and x / 2, without .item(), float() and int()"
+TENSORS = "the loop's condition and x must stay tensors: x < 10.0 and x * 2, without .item(), float() and int()"
 
 
 @UNIT.task
 class LoopDifference(ValueTask):
-    """`halve` by script and by example: what do they compute for another x?"""
+    """`grow` by script and by example: what do they compute for another x?"""
 
     name = "loop_difference"
     points = 3
     minutes = 6
     outcome = "ways"
     example = "[1.0, 0.25]"
-    otherwise = "two numbers: the script runs the loop for this x, the trace divides as often as for the example"
+    otherwise = "two numbers: the script runs the loop for this x, the trace doubles as often as for the example"
     hints: ClassVar[dict[str, str]] = {
         "turned": "the other way round: the script first",
-        "all_like_the_first": "the first is right. The trace has no loop: it divides as often as for the example",
-        "all_like_the_last": "the second is right. The script has the loop, and stops when x is at most 1",
+        "all_like_the_first": "the first is right. The trace has no loop: it doubles as often as for the example",
+        "all_like_the_last": "the second is right. The script has the loop, and goes on while x is less than 10",
         "first_only": "two numbers are asked for: by script, and by trace",
     }
 
     def vary(self, draw: random.Random) -> None:
         self.turns = draw.choice([2, 3])
-        self.first = 0.75 * 2**self.turns
-        self.last = draw.choice([10.0, 14.0, 18.0, 20.0, 28.0])
+        self.first, self.last = 16 / 2**self.turns, draw.choice([0.75, 0.625, 12.0, 15.0, 20.0])
 
     def text(self) -> str:
         return (
-            f"`halve` becomes a graph by script, and a graph by trace with the example **{self.first:g}**. Both are "
+            f"`grow` becomes a graph by script, and a graph by trace with the example **{self.first:g}**. Both are "
             f"called with **{self.last:g}**. **What do they compute?** Two numbers, the script's first. Work them out "
             "before you run anything."
         )
 
     def right(self) -> list[float]:
-        return [halved(self.last), self.last / 2**self.turns]
+        return [grown(self.last), self.last * 2**self.turns]
 
     def explained(self) -> str:
-        return f"the trace is {self.turns} divisions in a row: right for numbers that need {self.turns} turns only."
+        return f"the trace is {self.turns} products in a row: right for numbers that need {self.turns} turns only."
 
-    @mistake("the trace does not hold the example's result: it divides the new x, as often as it divided the example")
+    @mistake("the trace does not hold the example's result: it doubles the new x, as often as it doubled the example")
     def result_of_the_example(self) -> list[float]:
-        return [self.right()[0], self.first / 2**self.turns]
+        return [self.right()[0], 16]
 
-    @mistake("the trace divides once for each turn of the example, not once in all")
-    def one_division(self) -> list[float]:
-        return [self.right()[0], self.last / 2]
+    @mistake("the trace doubles once for each turn of the example, not once in all")
+    def one_product(self) -> list[float]:
+        return [self.right()[0], self.last * 2]
 
-    @mistake("count the example's turns again: it stops when x is at most 1")
+    @mistake("count the example's turns again: it stops when x is 10 or more")
     def one_turn_more(self) -> list[float]:
-        return [self.right()[0], self.last / 2 ** (self.turns + 1)]
+        return [self.right()[0], self.last * 2 ** (self.turns + 1)]
 
-    @mistake("the script goes on until x is at most 1")
-    def script_stops_early(self) -> list[float]:
+    @mistake("the script goes on while x is less than 10, and no longer")
+    def other_end(self) -> list[float]:
         return [2 * self.right()[0], self.right()[1]]
 
 
 @UNIT.task
 class WhyLoop(Choice):
-    """Why do the two graphs of `halve` differ?
+    """Why do the two graphs of `grow` differ?
 
     - `"A"`: the script reads the source, where the loop is; the trace sees only the operations that ran.
     - `"B"`: the trace is optimised, and the passes have removed the loop.
@@ -343,8 +338,8 @@ class WhyLoop(Choice):
     options: ClassVar[dict[str, str]] = {
         "A": "",
         "B": "the passes change nothing that is computed. Look at the graph before the passes: has it a loop?",
-        "C": "both are graphs. course.task(\"halve\") was checked with one trace for five numbers",
-        "D": "it is the number of turns that the example needed, 2 or 3 or any other number",
+        "C": "both are graphs. `grow` was checked with one trace for five numbers",
+        "D": "it is the number of turns that the example needed: with another example, another number",
     }
 
     def explained(self) -> str:
