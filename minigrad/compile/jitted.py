@@ -78,7 +78,8 @@ class Jitted(Stages):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         interpreter = current_mode().interpreter
-        if self.disabled or (interpreter is not None and not interpreter.runs_programs):
+        in_eager_mode = interpreter is None or interpreter.runs_programs
+        if self.disabled or not in_eager_mode:
             return self.function(*args, **kwargs)
         recording, tensors = self._recording(args, kwargs, keep=False)
         recording.called = tick()
@@ -121,7 +122,7 @@ class Jitted(Stages):
     def _recording(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool = True
     ) -> tuple[Recording, list[Tensor]]:
-        """The recording for these arguments, and the tensors among them, which a new recording keeps if `keep`."""
+        """The recording for these arguments, and the tensors among them; a new recording may `keep` them."""
         tensors: list[Tensor] = []
         key = self._key(args, kwargs, tensors)
         reason = None

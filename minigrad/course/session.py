@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import update_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -251,7 +252,7 @@ def _kind(which: Task, given: Any) -> Any:
             raise NotImplementedError
         return result
 
-    return answer
+    return update_wrapper(answer, given)  # a task may need the function itself, to read its source
 
 
 def _is_empty(function: Callable[..., Any]) -> bool:

@@ -26,6 +26,8 @@ TORCH = "how PyTorch spells it: torch.utils.checkpoint.checkpoint(function, x)"
 COLUMNS = "import minigrad as mg\n\ndef columns(f, x):\n    "
 BLOCKS = "import minigrad as mg\n\ndef run_blocks(blocks, x, plan):\n    "
 SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
+FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
+UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -88,4 +90,14 @@ ANSWERS = [
     Answer("softmax", SOFTMAX + "mg.exp(x) / mg.exp(x).sum(-1)", "drops the axis", TRIED),
     Answer("softmax", SOFTMAX + "mg.softmax(x)", "with mg.exp", TRIED),
     Answer("norm", "def norm(x, weight, bias):\n    return x * weight + bias", "the mean of its squares", TRIED),
+    Answer("guard", "def guard(values):\n    noted = values\n    return lambda: values == noted", "the same dictionary",
+           TRIED),
+    Answer("guard", "def guard(values):\n    noted = dict(values)\n    return lambda: values == noted", "deepcopy",
+           TRIED),
+    Answer("guard", "def guard(values):\n    return True", "not a function", TRIED),
+    Answer("grow", "def grow(x):\n    while x.item() < 10:\n        x = x * 2\n    return x", "without .item()", TRIED),
+    Answer("second_call", "second_call = [1]", "only the first?", FROZEN),
+    Answer("baked_branch", "baked_branch = [8, 8, 8]", "the branch in the graph", TRIED),
+    Answer("loop_difference", "loop_difference = (12.0, 12.0)", "The trace has no loop", UNROLLED),
+    Answer("only_graph", 'only_graph = ("C", "multiply")', "a guard compares it", TRIED),
 ]

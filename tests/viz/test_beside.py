@@ -21,10 +21,17 @@ def made():
 
 def test_steps_show_operations_then_passes_then_kernels():
     data = json.loads(json.dumps(made().data(), allow_nan=False))
-    assert [step["kind"] for step in data["steps"]] == ["line"] * 5 + ["passes", "fused", "run", "run"]
+    assert [step["kind"] for step in data["steps"]] == ["line"] * 5 + ["passes", "fused", "run", "run"] + ["again"] * 5
     assert [row["name"] for row in data["eager"]] == ["matmul", "tanh → h", "multiply → y", "multiply", "sum"]
     assert "x * 1 -> x" in data["steps"][5]["graph"] and len(data["left"]) == 4
     assert data["eager"][0]["line"]["text"][2].strip() == "h = mg.tanh(x @ w)"
+
+
+def test_a_second_call_runs_every_line_in_eager_mode_and_only_kernels_in_graph_mode():
+    again = [step for step in made().data()["steps"] if step["kind"] == "again"]
+    assert "Python runs the line again, and tanh is computed" in again[1]["eager"]
+    assert "No line of Python runs; kernel 1 runs" in again[0]["graph"]
+    assert [("kernel" in step["graph"]) for step in again] == [True, True, False, False, False]
 
 
 def test_eager_and_compiled_values_agree():
@@ -72,9 +79,16 @@ def test_stepping_through_both():
         assert "no value yet" in graph.locator(".mg-here").inner_text()
         assert "x @ w" in page.inner_text(".mg-code .mg-here")
         page.focus(".mg-view")
-        page.keyboard.press("End")
+        for _ in range(8):
+            page.keyboard.press("ArrowRight")
         assert graph.locator(".mg-kernel.mg-done").count() == 2 and "writes sum: 0.274" in graph.inner_text()
         assert "kernel 2 runs" in page.locator("[aria-live]").text_content()
+        page.keyboard.press("ArrowRight")
+        assert eager.locator(".mg-done").count() == 1 and "second call: 1 computed" in eager.inner_text()
+        assert "second call: 0 recorded, 1 kernel run" in graph.inner_text()
+        assert graph.locator(".mg-kernel.mg-waits").count() == 1 and "x @ w" in page.inner_text(".mg-code .mg-here")
+        page.keyboard.press("End")
+        assert eager.locator(".mg-done").count() == 5 and "sum: 0.274" in graph.inner_text()
 
 
 def test_random_numbers_are_those_of_the_next_run():

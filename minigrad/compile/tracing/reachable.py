@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.override import overridable
 from ...core.tree import REGISTRY
 from ...support.errors import TraceError
 from .contents import OPAQUE, Kind, contents, functions_in, held_in_slots, is_plain_iterator, own_dict, reached_from
@@ -68,6 +69,7 @@ class Guards(list[AnyGuard]):
     later: bool  # whether it imports modules that are not imported yet
 
 
+@overridable
 def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]] = ()) -> Guards:
     """Guards for everything that functions, objects, and `more` code with its globals, can read by name."""
     walk = NameWalk()

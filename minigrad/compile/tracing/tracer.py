@@ -22,7 +22,7 @@ from ...core.clock import tick
 from ...core.emit import EAGER, Interpreter, emit
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
-from ...core.primitive import NO_RULES, P, Primitive
+from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, detach
@@ -223,19 +223,27 @@ class Tracer(Interpreter, State, Control):
                 self.values[result.node] = result._data.node
         return out
 
-    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
-        if op is P.call:
-            return attrs["application"].compute(*values)  # record the operations of a custom function
-        if op is P.full or op is P.put or any(v.__class__ is int and not 0 <= v <= SAFE for v in values):
+    def compute(
+        self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
+    ) -> Any:
+        if op is P.call:  # a custom function: its operations are recorded
+            return attrs["application"].compute(*values)
+        beyond = any(v.__class__ is int and not 0 <= v <= SAFE for v in values)
+        if beyond or op is P.full or op is P.put:
             values = in_range(self, op, values, attrs, device)
         return self.recorded(op, values, attrs, device)
 
-    def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+    def recorded(
+        self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
+    ) -> Any:
         """The pending result of an operation, or a tuple of them."""
-        node = self.noted(op, tuple([v.node if v.__class__ is Pending else v for v in values]), attrs, device)
+        inputs = tuple([v.node if v.__class__ is Pending else v for v in values])
+        node = self.noted(op, inputs, attrs, device)
         if node.shape and node.shape[0].__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
-        return Pending(self, node) if op.kind != "view" else self._view(node, values[0])
+        if op.kind == "view":
+            return self._view(node, values[0])
+        return Pending(self, node)
 
     def _view(self, node: Node, source: Pending) -> Pending:
         """The result of a view operation: it shares memory, unless the memory cannot be read in the new shape."""

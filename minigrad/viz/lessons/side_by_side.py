@@ -1,7 +1,7 @@
 """`mg.viz.beside`: eager mode and graph mode with the same lines of code, step by step, side by side.
 
 Eager mode computes a value at each operation.  Graph mode records the operations, simplifies them, fuses them into
-kernels, and only then computes.
+kernels, and only then computes.  In a second call, eager mode runs every line again, and graph mode only the kernels.
 """
 
 from __future__ import annotations
@@ -108,15 +108,25 @@ class Beside(Exhibit):
             "kind": "fused", "eager": done,
             "graph": f"Operations that can share a loop become one kernel: {counted(len(kernels), 'kernel')} to run.",
         })
-        for number, kernel in enumerate(kernels):
-            inside = [self.optimised.nodes[i].name for i in kernel["nodes"]]
-            wrote = ", ".join(f"{row['name']}, {row['value'] or row['type']}" for row in kernel["writes"])
-            what = "a library routine computes" if kernel["library"] else "one loop computes"
-            steps.append({
-                "kind": "run", "row": number, "eager": done,
-                "graph": f"{kernel['name']} runs: {what} {', '.join(inside) or 'a copy'}"
-                + (f", and writes {wrote}." if wrote else "."),
-            })
+        runs = [self._run_in_words(kernel) for kernel in kernels]
+        steps += [{"kind": "run", "row": number, "eager": done, "graph": run} for number, run in enumerate(runs)]
+        return steps + self._second_call(runs)
+
+    def _run_in_words(self, kernel: dict[str, Any]) -> str:
+        inside = [self.optimised.nodes[i].name for i in kernel["nodes"]]
+        wrote = ", ".join(f"{row['name']}, {row['value'] or row['type']}" for row in kernel["writes"])
+        what = "a library routine computes" if kernel["library"] else "one loop computes"
+        writes = f", and writes {wrote}" if wrote else ""
+        return f"{kernel['name']} runs: {what} {', '.join(inside) or 'a copy'}{writes}."
+
+    def _second_call(self, runs: list[str]) -> list[dict[str, Any]]:
+        """The steps of another call with the same arguments: Python runs every line again, or no line at all."""
+        nodes, steps = self.graph.nodes, []
+        for i in range(max(len(nodes), len(runs))):
+            eager = f"Python runs the line again, and {nodes[i].name} is computed." if i < len(nodes) else "Done."
+            graph = f"No line of Python runs; {runs[i]}" if i < len(runs) else "Done: the result was there earlier."
+            both = {"eager": f"Second call. {eager}", "graph": f"Second call. {graph}"}
+            steps.append({"kind": "again", "row": i} | both)
         return steps
 
     def to_svg(self) -> str:

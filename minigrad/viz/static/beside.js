@@ -16,10 +16,12 @@ const show = (parent, data, shared = ALONE) => {
 
   const paint = () => {
     const now = data.steps[at - 1];
-    const lines = data.steps.slice(0, at).filter((step) => step.kind === "line").length;
-    const reached = (kind) => data.steps.slice(0, at).some((step) => step.kind === kind);
-    const ran = data.steps.slice(0, at).filter((step) => step.kind === "run").length;
-    const current = (kind, i) => (now && now.kind === kind && now.row === i ? "mg-here" : "");
+    const counted = (kind) => data.steps.slice(0, at).filter((step) => step.kind === kind).length;
+    const reached = (kind) => counted(kind) > 0;
+    const again = counted("again"); // steps of the second call
+    const lines = again ? Math.min(again, data.eager.length) : counted("line");
+    const ran = again ? Math.min(again, data.kernels.length) : counted("run");
+    const current = (kind, i) => (now && [kind, "again"].includes(now.kind) && now.row === i ? "mg-here" : "");
     const eager = data.eager.map((each, i) => row(each, `${i < lines ? "mg-done" : "mg-todo"} ${current("line", i)}`, i < lines ? each.value : ""));
     let graph;
     if (reached("fused")) {
@@ -36,9 +38,10 @@ const show = (parent, data, shared = ALONE) => {
       make("h3", {}, title), make("p", { class: "mg-say" }, said), make("div", { class: "mg-quiet" }, counted)), ...rows);
     const begin = "Nothing has run yet.";
     columns.replaceChildren(
-      column("eager mode", `${lines} computed`, now ? now.eager : begin, eager),
-      column("graph mode", `${reached("passes") ? data.left.length : lines} recorded, ${ran} kernels run`, now ? now.graph : begin, graph));
-    const line = now && now.kind === "line" ? data.eager[now.row].line : null;
+      column("eager mode", `${again ? "second call: " : ""}${lines} computed`, now ? now.eager : begin, eager),
+      column("graph mode", `${again ? "second call: 0" : reached("passes") ? data.left.length : lines} recorded, ${ran} kernel${ran === 1 ? "" : "s"} run`,
+        now ? now.graph : begin, graph));
+    const line = now && ["line", "again"].includes(now.kind) && data.eager[now.row] ? data.eager[now.row].line : null;
     code.replaceChildren(...(line ? codeOf(line) : []));
     pager.paint(at, last, `${at} / ${last}`);
     root.dataset.step = at;

@@ -1,0 +1,96 @@
+"""Kinds of predictions: options, printed lines, constants as known mistakes; and a trace by example."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.course import by_example
+from minigrad.course.feedback import Misused, Wrong
+from minigrad.course.predicting import Choice, Printed, known_answers
+from minigrad.course.source_code import Program
+from minigrad.course.tasks import Prediction, ValueTask
+
+
+class Maker(Choice):
+    """Which?"""
+
+    name, answer = "maker", "multiply"
+    options = {"log": "an infinity", "multiply": "", "sum": "it passes it on"}
+
+
+class Guess(Maker, Prediction):
+    """Which?"""
+
+    name = "guess"
+
+
+def test_an_option_is_read_without_case_and_spaces():
+    assert Maker().check("  MULTIPLY ") is None and Maker.example == '"log"'
+
+
+@pytest.mark.parametrize(("answer", "hint"), [("log", "an infinity"), ("Sum", "it passes it on")])
+def test_each_wrong_option_has_its_hint(answer, hint):
+    with pytest.raises(Wrong) as refused:
+        Maker().check(answer)
+    assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize(("task", "kind"), [(Maker, Wrong), (Guess, Misused)])
+def test_what_is_not_an_option_is_answered_with_the_options(task, kind):
+    with pytest.raises(kind) as refused:
+        task().check(3)
+    assert refused.value.hint == 'one of "log", "multiply", "sum"'
+
+
+class Lines(Printed):
+    """What is printed?"""
+
+    name, program = "lines", "for word in 'one', 'Two':\n    print(word)"
+    mistakes = known_answers(three=(["one", "Two", "three"], "there is no third"))
+
+
+@pytest.mark.parametrize("answer", [["one", "Two"], ("ONE", " two "), "one\ntwo", "one, two"])
+def test_printed_lines_are_accepted_in_several_forms(answer):
+    assert Lines().check(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"), [(["one", "Two", "three"], "there is no third"), (["Two", "one"], "the other way round")])
+def test_known_answers_come_before_the_common_mistakes(answer, hint):
+    with pytest.raises(Wrong) as refused:
+        Lines().check(answer)
+    assert refused.value.hint == hint
+
+
+def test_known_answers_keep_the_common_mistakes_of_values():
+    assert Lines.mistakes[0].name == "three"
+    assert {known.name for known in ValueTask.mistakes} < {known.name for known in Lines.mistakes}
+
+
+def test_a_program_is_users_code_to_the_engine():
+    program = Program("scale = 2.0\n\ndef f(x):\n    return x * scale\n", "scale = 5.0")
+    f = mg.jit(program.function)
+    assert f(mg.ones(())).item() == 2
+    program.run()
+    assert f(mg.ones(())).item() == 5 and f.traces[1] == "scale was 2.0 and is 5.0"
+
+
+def test_a_trace_by_example_repeats_the_operations_of_the_example():
+    weight = mg.asarray(3.0, requires_grad=True)
+
+    def f(x):
+        return x * weight + mg.asarray([1.0, 2.0]) if x.sum() > 0 else -x
+
+    frozen = by_example(f, mg.ones(2))
+    assert [node.name for node in frozen.graph.nodes] == ["multiply", "add"]
+    assert frozen(mg.asarray([-1.0, -2.0])).tolist() == [-2.0, -4.0] and not frozen(mg.ones(2)).requires_grad
+    with mg.no_grad():
+        weight += 1  # a weight is used where it is, as an input
+    assert frozen(mg.ones(2)).tolist() == [5.0, 6.0]
+
+
+def test_a_function_that_returns_no_tensor_has_no_trace_by_example():
+    def three(x):
+        return 3
+
+    with pytest.raises(mg.ConversionError, match="by_example: three returns 3"):
+        by_example(three, mg.ones(2))
