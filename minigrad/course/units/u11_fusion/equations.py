@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,91 +13,66 @@ from ....compile.jitted import trace
 from ....compile.nodes.graph import Graph
 from ....compile.rewriting import algebra
 from ....compile.rewriting.equation import Equation
+from ....compile.rewriting.log import Log
 from ....compile.rewriting.passes import optimise
 from ....compile.rewriting.rules import Note, Rules, apply_rules
-from ....core.dtypes import float32
 from ....core.override import overriding
-from ....core.primitive import P
-from ....core.tensor import Tensor
-from ....ops import elementwise
 from ....ops.creation import asarray, ones
-from ....ops.elementwise import exp, log, sqrt
 from ....support.errors import MinigradError
 from ....support.table import counted
 from ...feedback import Wrong, written
 from ...tasks import ROUNDS, ValueTask
 from .about import UNIT
-from .graphs import SIZE, random_program, same_bits, same_values, values_of
+from .graphs import evaluated, random_graph, same_bits, same_values, values_of
 
 HOLDS = "holds"
 UNUSUAL = "numbers that are not ordinary: 0.0, -0.0, inf, nan, 1e-30, 1e30; or a plain 0.1, which is rounded"
+ZERO = {"x + 0 -> x": "zero has a sign. What is -0.0 + 0.0?"}
+BREAK = {  # what to think of where an equation breaks
+    "x * 0 -> 0": "infinity times 0 has no value. And what is -1.0 * 0.0?",
+    "x - x -> 0": "which number has no difference from itself?",
+    "x / x -> 1": "which number may one not divide by?",
+    "(x + 1) - 1 -> x": "add 1 to something tiny: where do its digits go?",
+    "-(x - 1) -> 1 - x": "when is the difference zero, and which sign does the zero have?",
+    "(x * 3) / 3 -> x": "how large is the largest float32? About 3.4e38",
+    "sqrt(x * x) -> abs(x)": "the square of a tiny number is tinier still: 1e-60?",
+}
+POSITIVE = [0.0, 1.0, 0.5, 0.1, 1 / 3, 2.0, 3.0, 7.7, 1000.5, 1e-30, 1e30, 1e-45, 3e38, np.inf]
+HARD = np.array([*POSITIVE, *[-x for x in POSITIVE], np.nan], dtype=np.float32)
+LEGAL = ["x - 0 -> x", "x * 1 -> x", "-(-x) -> x", "x / 4 -> x * 0.25", "abs(-x) -> abs(x)"]
 
 
-class Claim(NamedTuple):
-    """An equation for one number, its two sides, and what to think of where it breaks."""
+def sides(equation: str, values: Mapping[str, Any]) -> list[Any]:
+    """The two sides of an equation as float32 arrays, computed eagerly.
 
-    text: str
-    left: Callable[[Tensor], Tensor]
-    right: Callable[[Tensor], Any]
-    hint: str = ""  # empty where it holds for every number
-
-
-CLAIMS = (
-    Claim("x + 0 -> x", lambda x: x + 0.0, lambda x: x, "zero has a sign. What is -0.0 + 0.0?"),
-    Claim("x * 0 -> 0", lambda x: x * 0.0, lambda x: 0.0 * ones(()),
-          "infinity times 0 has no value. And what is -1.0 * 0.0?"),
-    Claim("x - x -> 0", lambda x: x - x, lambda x: 0.0 * ones(()), "which number has no difference from itself?"),
-    Claim("x / x -> 1", lambda x: x / x, lambda x: ones(()), "which number may one not divide by?"),
-    Claim("(x + 1) - 1 -> x", lambda x: (x + 1.0) - 1.0, lambda x: x, "add 1 to something tiny: where do its digits go?"),
-    Claim("-(x - 1) -> 1 - x", lambda x: -(x - 1.0), lambda x: 1.0 - x, "when is the difference zero, and which sign has it?"),
-    Claim("(x * 3) / 3 -> x", lambda x: (x * 3.0) / 3.0, lambda x: x, "how large is the largest float32? About 3.4e38"),
-    Claim("sqrt(x * x) -> abs(x)", lambda x: sqrt(x * x), elementwise.abs, "the square of a tiny number is tinier still: 1e-60?"),
-)
-LEGAL = (
-    Claim("x - 0 -> x", lambda x: x - 0.0, lambda x: x),
-    Claim("x * 1 -> x", lambda x: x * 1.0, lambda x: x),
-    Claim("-(-x) -> x", lambda x: -(-x), lambda x: x),
-    Claim("x / 4 -> x * 0.25", lambda x: x / 4.0, lambda x: x * 0.25),
-    Claim("abs(-x) -> abs(x)", lambda x: elementwise.abs(-x), elementwise.abs),
-)
-
-
-def both_sides(claim: Claim, number: Any) -> tuple[float, float]:
-    """The two sides of an equation for a number, in float32.
-
-    >>> both_sides(CLAIMS[0], -0.0)
-    (0.0, -0.0)
+    >>> sides("x + 0 -> x", {"x": asarray(-0.0)})
+    [array(0., dtype=float32), array(-0., dtype=float32)]
     """
     with np.errstate(all="ignore"):
-        x = asarray(float(number), dtype=float32)
-        return float(claim.left(x).item()), float(claim.right(x).item())
+        found = [evaluated(side, **values) for side in equation.split("->")]
+        return [side.numpy() if hasattr(side, "numpy") else np.asarray(side, "f") for side in found]
 
 
-def same_float(a: float, b: float) -> bool:
-    """Whether two numbers are the same: 0.0 and -0.0 differ, and nan is nan."""
-    return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+def both_sides(equation: str, number: float) -> list[Any]:
+    """The two sides for one number."""
+    return [side.item() for side in sides(equation, {"x": asarray(np.float32(number))})]
 
 
 @UNIT.task
-class Broken(ValueTask):
+class Breaks(ValueTask):
     """Four equations. For each, find a number that breaks it; one of them holds for every number."""
 
-    name = "broken"
-    points = 2
-    minutes = 10
-    outcome = "rules"
-    mistakes = ()
+    name, outcome, points, minutes, mistakes = "breaks", "rules", 2, 10, ()
     example = '{"A": 2.5, "B": "holds", "C": float("inf"), "D": -0.0}'
     otherwise = f'for each letter a number, or "{HOLDS}": {example}'
 
     def vary(self, draw: random.Random) -> None:
-        zero, *others = [CLAIMS[0], *draw.sample(CLAIMS[1:], 2)]
-        chosen = [zero, *others, draw.choice(LEGAL)]
+        chosen = [*ZERO, *draw.sample(list(BREAK), 2), draw.choice(LEGAL)]
         draw.shuffle(chosen)
-        self.claims = dict(zip("ABCD", chosen))
+        self.equations = dict(zip("ABCD", chosen))
 
     def text(self) -> str:
-        listed = "; ".join(f"{letter}: `{claim.text}`" for letter, claim in self.claims.items())
+        listed = "; ".join(f"{letter}: `{text}`" for letter, text in self.equations.items())
         return (
             f"A compiler may use an equation only if both sides have **the same bits for every float32**. {listed}. "
             f'Three of these break. **Find a number for each that breaks it; write "{HOLDS}" for the one that does '
@@ -106,72 +80,41 @@ class Broken(ValueTask):
         )
 
     def given(self) -> dict[str, Any]:
-        return {"both": self.both}
-
-    def both(self, letter: str, x: Any) -> tuple[float, float]:
-        """Both sides of an equation."""
-        if letter not in self.claims:
-            raise KeyError(f"the equations are called A, B, C and D, not {letter!r}")
-        return both_sides(self.claims[letter], x)
+        return {"both": lambda letter, x: both_sides(self.equations[letter], x)}
 
     def right(self) -> dict[str, Any]:
-        tried = (-0.0, math.inf, 0.1, 1.0, 0.0, 1e-30, 3e38)
         return {
-            letter: next((x for x in tried if not same_float(*both_sides(claim, x))), HOLDS)
-            for letter, claim in self.claims.items()
+            letter: next((x for x in HARD.tolist() if not same_bits(*both_sides(text, x))), HOLDS)
+            for letter, text in self.equations.items()
         }
 
-    def explained(self) -> str:
-        return "one number is enough to refuse a rule. No number of tests is enough to allow one: that takes a proof."
-
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if not isinstance(answer, dict) or set(answer) != set(self.claims):
+        if not isinstance(answer, dict) or set(answer) != set(self.equations):
             raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
-        for letter, claim in self.claims.items():
-            self._judge(letter, claim, answer[letter])
-        return self.explained()
-
-    def _judge(self, letter: str, claim: Claim, given: Any) -> None:
-        if isinstance(given, str) and given.strip().lower().startswith("hold"):
-            if claim.hint:
-                raise Wrong(self.name, f"{letter}, {claim.text}, does not hold for every number", claim.hint)
-            return
-        try:
-            number = float(given)
-        except (TypeError, ValueError):
-            what = f"{written(given)} for {letter} is neither a number nor {HOLDS!r}"
-            raise Wrong(self.name, what, 'infinity is float("inf"), and "not a number" is float("nan")') from None
-        left, right = both_sides(claim, number)
-        if not same_float(left, right):
-            return
-        what = f"{written(number)} does not break {letter}, {claim.text}: both sides are {written(left)}"
-        raise Wrong(self.name, what, f"try {UNUSUAL}" if claim.hint else f"try also {UNUSUAL}; or does it hold?")
+        for letter, text in self.equations.items():
+            hint, given = {**ZERO, **BREAK}.get(text), answer[letter]
+            if str(given).strip().lower().startswith("hold"):
+                if hint:
+                    raise Wrong(self.name, f"{letter}, {text}, does not hold for every number", hint)
+                continue
+            try:
+                left, right = both_sides(text, float(given))
+            except (TypeError, ValueError):
+                what = f"{written(given)} for {letter} is neither a number nor {HOLDS!r}"
+                raise Wrong(self.name, what, 'infinity is float("inf"), and "not a number" is float("nan")') from None
+            if same_bits(left, right):
+                what = f"{written(given)} does not break {letter}, {text}: both sides are {written(left)}"
+                raise Wrong(self.name, what, f"try {UNUSUAL}" if hint else f"try also {UNUSUAL}; or does it hold?")
+        return "one number is enough to refuse a rule. No number of tests is enough to allow one: that takes a proof."
 
 
 # ---- rules that make a gradient cheaper ------------------------------------------------------------------------------
 
-HARD = np.array(
-    [0.0, -0.0, 1.0, -1.0, 0.5, 0.1, -0.1, 1 / 3, 2.0, 3.0, -7.7, 1000.5, 1e-30, -1e-30, 1e30, -1e30, 1e-45, 3e38, -3e38,
-     np.inf, -np.inf, np.nan], dtype=np.float32,
-)
-FEW = (2.0, -3.0, 0.1, 1e30)  # the numbers that n and m take
+FEW = [(2.0, -3.0), (-3.0, 0.1), (0.1, 1e30), (1e30, 2.0)]  # pairs of numbers that n and m take
 MOST_CASES = 20_000
-PROGRAMS: dict[str, Callable[[Any], Any]] = {
-    "h / (1 + exp(-h))": lambda h: h / (1 + exp(-h)),
-    "(1 - exp(-h)) / (1 + exp(-h))": lambda h: (1 - exp(-h)) / (1 + exp(-h)),
-    "exp(-1 / (1 - h * h))": lambda h: exp(-1 / (1 - h * h)),
-    "log(h / (1 - h))": lambda h: log(h / (1 - h)),
-}
+PROGRAMS = ["h / (1 + exp(-h))", "(1 - exp(-h)) / (1 + exp(-h))", "exp(-1 / (1 - h * h))", "log(h / (1 - h))"]
 SOLUTION = ["-x * y -> -(x * y)", "-x / y -> -(x / y)"]
-OUTWARDS = (
-    "look at your gradient: between two minus signs there are products and quotients. A sign can move out of a product, "
-    "-x * y -> ..., until it meets the other sign"
-)
-
-
-def gradient_of(function: Callable[[Any], Any]) -> Graph:
-    """The gradient of the sum of a function of 1,000 numbers, as the graph that autodiff records."""
-    return trace(lambda h: grad(lambda h: function(h).sum())(h), ones(1000))
+NEEDLESS = "a rule has to hold for every float, with the sign of zero. This one needs to go"
 
 
 def operations(graph: Graph) -> int:
@@ -182,96 +125,54 @@ def operations(graph: Graph) -> int:
 def with_rules(equations: list[str]) -> Callable[[Graph, Note], Graph]:
     """The pass `simplify`, with more equations after its own."""
     table = Rules(algebra.rule)
-    for text in equations:
-        if text not in [known.name for known in table]:
+    for text in dict.fromkeys(equations):
+        if all(text != known.name for known in table):
             table(text, on="f")
-    return lambda graph, note: apply_rules(graph, table, note)
+
+    def your_rules(graph: Graph, note: Note) -> Graph:
+        return apply_rules(graph, table, note)
+
+    return your_rules
 
 
-class RulesTask(ValueTask):
-    """A list of equations, each of which has to hold for all floats."""
-
-    mistakes = ()
-    kind = "value"
-
-    def legal(self, equations: Any) -> list[str]:
-        """The equations; a `Wrong` for one that cannot be read, or that changes a number."""
-        listed = [equations] if isinstance(equations, str) else equations
-        if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
-            raise Wrong(self.name, f"your answer {written(equations)} has another form", 'texts in brackets: ["... -> ..."]')
-        for text in listed:
-            self._check(text)
-        return list(listed)
-
-    def _check(self, text: str) -> None:
-        try:
-            equation = Equation(text, "f")
-        except SyntaxError:
-            hint = "both sides are written as in Python, with -> between them: x * 1 -> x"
-            raise Wrong(self.name, f"{text!r} cannot be read", hint) from None
-        except MinigradError as error:
-            hint = "letters are x, y, z for any value, n and m for numbers; each letter of the right side is on the left too"
-            raise Wrong(self.name, str(error).partition("\n")[0], hint) from None
-        if equation.attributes or len(equation.letters) > 4:
-            raise Wrong(self.name, f"{text!r} has attributes or too many letters", "signs, products and sums are enough here")
-        found = counterexample(text, [part.name for part in equation.letters], [part.name for part in equation.numbers])
-        if found is not None:
-            where, left, right = found
-            what = f"{text} changes a result\n  Expected: {left}\n  Got: {right}, for {where}"
-            raise Wrong(self.name, what, "a rule has to hold for every float, with the sign of zero. This one needs to go")
-
-
-def counterexample(text: str, letters: list[str], numbers: list[str]) -> tuple[str, str, str] | None:
+def counterexample(equation: Equation) -> str | None:
     """Values of the letters for which the two sides of an equation differ, and the sides; None if none was found.
 
-    >>> counterexample("x + 0 -> x", ["x"], [])
-    ('x = -0.0', '0.0', '-0.0')
-    >>> counterexample("-x * y -> -(x * y)", ["x", "y"], [])
+    >>> print(counterexample(Equation("x + 0 -> x")))
+      Expected: 0.0
+      Got: -0.0, for x = -0.0
+    >>> counterexample(Equation("-x * y -> -(x * y)"))
     """
+    letters = [part.name for part in equation.letters]
     grid = np.array(np.meshgrid(*[HARD] * len(letters))).reshape(len(letters), -1)
-    if grid.shape[1] > MOST_CASES:
-        grid = grid[:, np.random.default_rng(0).integers(grid.shape[1], size=MOST_CASES)]
-    for n, m in [(n, m) for n in FEW for m in FEW] if numbers else [(0.0, 0.0)]:
-        values = {name: asarray(row) for name, row in zip(letters, grid)}
-        values |= {name: number for name, number in zip(("n", "m"), (n, m)) if name in numbers}
-        left, right = _sides(text, values, grid.shape[1])
+    grid = grid[:, np.random.default_rng(0).permutation(grid.shape[1])[:MOST_CASES]]
+    for pair in FEW:
+        numbers = {part.name: pair[part.name == "m"] for part in equation.numbers}
+        found = sides(equation.text, {**dict(zip(letters, map(asarray, grid))), **numbers})
+        left, right = [np.broadcast_to(side, grid.shape[1]) for side in found]
         differ = ~same_bits(left, right)
         if differ.any():
             at = int(np.argmax(differ))
-            given = {name: row[at] for name, row in zip(letters, grid)}
-            given |= {name: value for name, value in values.items() if name in numbers}
-            where = ", ".join(f"{name} = {np.float32(value)}" for name, value in given.items())
-            return where, str(left[at]), str(right[at])
+            where = {**dict(zip(letters, grid[:, at])), **numbers}
+            listed = ", ".join(f"{name} = {value}" for name, value in where.items())
+            return f"  Expected: {left[at]}\n  Got: {right[at]}, for {listed}"
     return None
 
 
-def _sides(text: str, values: Mapping[str, Any], size: int) -> tuple[Any, Any]:
-    """The two sides, computed eagerly."""
-    functions = {op.name: getattr(elementwise, op.name) for op in P if hasattr(elementwise, op.name)}
-    names = {"__builtins__": {}, **functions, **values}
-    with np.errstate(all="ignore"):
-        found = [eval(side.strip(), names) for side in text.split("->")]
-    arrays = [side.numpy() if hasattr(side, "numpy") else np.float32(side) for side in found]
-    return np.broadcast_to(arrays[0], size), np.broadcast_to(arrays[1], size)
-
-
 @UNIT.task
-class MyRules(RulesTask):
+class MyRules(ValueTask):
     """Equations that are not in the compiler's table, hold for all floats, and make a gradient cheaper."""
 
-    name = "my_rules"
-    points = 2
-    minutes = 12
-    outcome = "rewrite"
+    name, outcome, points, minutes, mistakes = "my_rules", "rewrite", 2, 12, ()
     example = '["x * 1 -> x", "x - 0 -> x"]'
 
     def vary(self, draw: random.Random) -> None:
-        self.program = draw.choice(list(PROGRAMS))
-        self.traced = gradient_of(PROGRAMS[self.program])
+        self.program = draw.choice(PROGRAMS)
+        self.traced = trace(grad(lambda h: evaluated(self.program, h=h).sum()), ones(1000))
         self.before, _ = optimise(self.traced)
         self.budget = operations(self._optimised(SOLUTION)[0])
 
-    def _optimised(self, equations: list[str]) -> tuple[Graph, Any]:
+    def _optimised(self, equations: list[str]) -> tuple[Graph, Log]:
         run = with_rules(equations)
         with overriding(algebra.simplify, lambda graph, note, without: run(graph, note)):
             return optimise(self.traced)
@@ -284,33 +185,49 @@ class MyRules(RulesTask):
         )
 
     def given(self) -> dict[str, Any]:
-        return {"gradient": self.before, "after": self.after}
-
-    def after(self, equations: list[str]) -> Graph:
-        """The gradient that is left with these equations."""
-        return self._optimised(self.legal(equations))[0]
+        return {
+            "gradient": self.before, "after": lambda equations: self._optimised(self._legal(equations))[0],
+            "as_pass": lambda equations: with_rules(self._legal(equations)),
+        }
 
     def right(self) -> list[str]:
         return SOLUTION
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        equations = self.legal(answer)
+        equations = self._legal(answer)
         graph, log = self._optimised(equations)
         if not log.finished:
             hint = "one of your rules fires at its own result, or two rules undo each other"
             raise Wrong(self.name, "the rules never come to an end", hint)
-        self._on_random_graphs(equations)
         left, fired = operations(graph), log.counts()
         if left > self.budget:
-            said = [f"{text} ({fired[text]} times)" for text in equations if fired[text]]
-            what = f"{counted(left, 'operation')} are left, {self.budget} are possible. " + (
-                f"Of yours, these fired: {'; '.join(said)}" if said else "None of your rules fired")
-            raise Wrong(self.name, what, OUTWARDS)
+            said = "; ".join(f"{text} ({fired[text]} times)" for text in equations if fired[text])
+            what = f"{counted(left, 'operation')} are left, {self.budget} are possible"
+            raise Wrong(
+                self.name, f"{what}. Of yours, these fired: {said or 'none'}",
+                "look at your gradient: between two minus signs there are products and quotients. A sign can move out "
+                "of a product, -x * y -> ..., until it meets the other sign"
+            )
+        run, draw = with_rules(equations), random.Random(0)
+        for graph in [random_graph(draw) for _ in range(8)]:
+            if not same_values(values_of(graph), values_of(run(graph, lambda *fired: None))):
+                raise Wrong(self.name, "a random graph computes something else with your rules", NEEDLESS)
         return f"{left} operations instead of {operations(self.before)}, and the same bits on random graphs."
 
-    def _on_random_graphs(self, equations: list[str]) -> None:
-        run, draw = with_rules(equations), random.Random(0)
-        for _ in range(8):
-            graph = trace(random_program(draw), ones((SIZE, SIZE)))
-            if not same_values(values_of(graph), values_of(run(graph, lambda *fired: None))):
-                raise Wrong(self.name, "a random graph computes something else with your rules", OUTWARDS)
+    def _legal(self, equations: Any) -> list[str]:
+        """The equations; a `Wrong` for one that cannot be read, or that changes a number."""
+        listed = [equations] if isinstance(equations, str) else equations
+        if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
+            raise Wrong(self.name, f"your answer {written(equations)} has another form", f"in brackets: {self.example}")
+        for text in listed:
+            try:
+                found = counterexample(Equation(text, "f"))
+            except (SyntaxError, TypeError, NameError, AttributeError, MinigradError) as error:
+                why = str(error).partition("\n")[0]
+                raise Wrong(
+                    self.name, f"{text!r} cannot be used: {why}",
+                    "both sides as in Python, -> between them. Letters of the right side are on the left too"
+                ) from None
+            if found:
+                raise Wrong(self.name, f"{text} changes a result\n{found}", NEEDLESS)
+        return list(listed)
