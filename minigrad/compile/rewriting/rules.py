@@ -129,7 +129,9 @@ class Rules:
         return found
 
 
-def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def apply_rules(
+    graph: Graph, rules: Rules, note: Note, without: frozenset[str] = frozenset()
+) -> Graph:
     """The graph in which each node has been replaced as long as a rule fires."""
     readers = graph.uses()
     readers.update(graph.outputs)
