@@ -272,39 +272,34 @@ def reasons() -> Sketch:
     return sketch
 
 
-def _shifted(better: bool) -> Sketch:
-    """A difference of neighbours: tanh in memory, or computed twice."""
-    sketch = Sketch(800, 240)
-    sketch.cells(40, 95, [["", "", "", "", ""]], "leaf", size=40)
-    sketch.label(140, 160, "x", bold=True)
+def _picked(better: bool) -> Sketch:
+    """Every second number of tanh(x): picked after the function, or before."""
+    sketch = Sketch(800, 220)
+    sketch.cells(40, 85, [[""] * 6], "leaf", size=36, lit=(range(0) if not better else [(0, 0), (0, 2), (0, 4)]) or None)
+    sketch.label(148, 150, "x", bold=True)
     if better:
-        sketch.rect(366, 20, 390, 200, "paper", "good", thick=3, round=12)
-        one, two = sketch.box(450, 70, "tanh", "plain", width=110), sketch.box(450, 165, "tanh", "plain", width=110)
-        minus = sketch.box(640, 118, "−", "plain", width=80)
-        sketch.arrow((244, 105), one, "[1:]", colour="back", at=0.42)
-        sketch.arrow((244, 128), two, "[:−1]", colour="back", at=0.42)
-        sketch.arrow(one, minus, colour="good")
-        sketch.arrow(two, minus, colour="good")
+        sketch.rect(380, 40, 380, 130, "paper", "good", thick=3, round=12)
+        tanh, product = sketch.box(480, 104, "tanh", "plain", width=110), sketch.box(670, 104, "· y", "plain", width=90)
+        sketch.arrow((260, 104), tanh, "[::2]", colour="back", at=0.4)
+        sketch.arrow(tanh, product, colour="good")
         return sketch
-    tanh = sketch.box(320, 115, "tanh", "plain", width=90)
-    memory = sketch.cells(410, 97, [["", "", "", "", ""]], "gradient", size=36)
-    minus = sketch.box(755, 115, "−", "plain", width=56)
-    sketch.arrow((240, 115), tanh)
+    tanh, product = sketch.box(320, 104, "tanh", "plain", width=90), sketch.box(752, 104, "· y", "plain", width=60)
+    memory = sketch.cells(410, 86, [[""] * 6], "gradient", size=36)
+    sketch.arrow((258, 104), tanh)
     sketch.arrow(tanh, memory)
-    sketch.label(500, 160, "in memory", bold=True, fill="back")
-    sketch.arrow((592, 103), minus, "[1:]", bend=22, colour="back", at=0.4)
-    sketch.arrow((592, 127), minus, "[:−1]", bend=-22, colour="back", at=0.4)
+    sketch.label(518, 150, "in memory", bold=True, fill="back")
+    sketch.arrow((628, 104), product, "[::2]", colour="back")
     return sketch
 
 
-def shifted() -> Sketch:
-    """Two kernels: the second reads neighbours."""
-    return _shifted(False)
+def picked() -> Sketch:
+    """Two kernels: the second reads every other number."""
+    return _picked(False)
 
 
-def shifted_better() -> Sketch:
-    """One kernel: it reads x at two places, and computes tanh twice."""
-    return _shifted(True)
+def picked_better() -> Sketch:
+    """One kernel, which reads every other number of x."""
+    return _picked(True)
 
 
 # ---- the way down ----------------------------------------------------------------------------------------------------
@@ -363,8 +358,8 @@ def small_kernel() -> Sketch:
 def small_view() -> Sketch:
     """The view first, then the function."""
     sketch = Sketch(240, 200)
-    sketch.box(120, 55, "f(x).T", "wrong", width=150, height=58, size=LARGE)
-    sketch.box(120, 145, "f(x.T)", "leaf", width=150, height=58, size=LARGE)
+    view, function = sketch.box(120, 45, "view", "leaf", width=130), sketch.box(120, 150, "tanh", "plain", width=130)
+    sketch.arrow(view, function)
     return sketch
 
 

@@ -35,15 +35,17 @@ which_zero = ...
 course.check("which_zero")
 
 # %% name="zeros" jupyter={"outputs_hidden": true}
+import numpy as np
+
 x = mg.asarray([1.5, 0.0, -0.0])
-print("x + 0.0:", (x + 0.0).tolist())
-print("x - 0.0:", (x - 0.0).tolist())
-print("and 1 / (x + 0.0):", (1 / (x + 0.0)).tolist(), "but 1 / x:", (1 / x).tolist())
+with np.errstate(divide="ignore"):
+    for name, value in {"x": x, "x + 0.0": x + 0.0, "x - 0.0": x - 0.0}.items():
+        print(f"{name:8}", value.tolist(), "and one divided by it:", (1 / value).tolist())
 
 # %% [markdown]
-# A float has a zero with a minus sign, and 1 / x shows the difference. A widely used compiler deleted the addition, and minus infinity came out where plus
+# A float has a zero with a minus sign, and 1 / x shows the difference. A widely used compiler deleted the wrong one, and minus infinity came out where plus
 # infinity was right ([PyTorch 189799](https://github.com/pytorch/pytorch/issues/189799)). minigrad's rules are a table of equations, each exact for all
-# floats. These begin with a sum or a difference:
+# numbers of the kinds that it names. These have a sum or a difference on the left:
 
 # %% name="table"
 from minigrad.compile.rewriting.passes import rule_names
@@ -100,7 +102,7 @@ print("megabytes moved:", *[round(count.bytes / 1e6, 1) for count in (cost.eager
 print("peak, megabytes:", round(cost.eager_peak / 1e6, 1), "node by node,", round(cost.memory.total / 1e6, 1), "fused")
 
 # %% [markdown]
-# In a program that was written with care, algebra finds little. **Fusion saves most.** The passes still matter, because they prepare it.
+# In a program that was written with care, algebra finds little. Fusion saves most. The passes still matter, because they prepare it.
 #
 # A smaller program, to look at: the gradient of `h / (1 + exp(-h))`, and an update. Move the slider below the picture from pass to pass. Boxes that will go
 # are marked, and new boxes too. At the right end are the kernels.
@@ -197,8 +199,9 @@ course.check("dragged_alone")
 # %% [markdown]
 # ## What is not fused, and why
 #
-# `x - x.max(-1, keepdims=True)` subtracts from each row its largest number. The compiler makes one kernel of it: it reads a row, finds the largest number,
-# and goes over the row again while it is still in the cache. **How many kernels does x - x.max(0) take,** with the largest number of each column?
+# minigrad's loops go through memory row by row. `x - x.max(-1, keepdims=True)` subtracts from each row its largest number. The compiler makes one kernel of
+# it: it reads a row, finds the largest number, and goes over the row again while it is still in the cache. **How many kernels does x - x.max(0) take,** with
+# the largest number of each column?
 
 # %% name="by-columns" tags=["question"]
 by_columns = ...
@@ -218,11 +221,17 @@ for name, function in functions.items():
     print(f"{name:30} launches: {program.launches}   kB moved: {program.bytes // 1000}")
 
 # %% [markdown]
-# So a program has **sub-graphs** that become kernels, with borders between them. The reasons are few: a library computes one of the two (`matmul`), the reader
-# needs other positions than those that were just computed, rows have different lengths, a result is not complete yet. In the view, click a thick arrow between two kernels:
+# (A compiler for GPUs can give each column to other threads, and fuse that too.) So a program has **sub-graphs** that become kernels, with borders between
+# them. The reasons are few: a library computes one of the two (`matmul`), the reader needs other positions than those that were just computed, rows have
+# different lengths, a result is not complete yet. In the view, click a thick arrow between two kernels:
 
 # %% name="borders"
-mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x) @ w) + mg.tanh(x).T, mg.ones((64, 64)), mg.ones((64, 64)))
+def with_borders(x, w):
+    a = mg.exp(mg.tanh(x).T + x)
+    return (a / a.sum()) @ w
+
+
+mg.viz.fusion(with_borders, mg.ones((64, 64)), mg.ones((64, 64)))
 
 # %% [markdown]
 # ## Softmax, from the graph to machine code

@@ -47,7 +47,7 @@ class WhichZero(Guess):
 
 @UNIT.task
 class AfterPasses(Guess):
-    """A training step takes 157 operations. After all rewriting passes, are there about half, a few fewer, or more?"""
+    """A training step takes 158 operations. After all rewriting passes, are there about half, a few fewer, or more?"""
 
     name, outcome, example, answer = "after_passes", "rewrite", '"half"', "more"
     because = "the last pass replaces two lookups by comparisons: more operations, but loops, which can be fused."
