@@ -35,6 +35,8 @@ SYNONYMS = (
     ("gpu", "cuda"),
     ("compile", "jit", "graph mode"),
     ("operator fusion", "fusion", "fuse"),
+    ("common subexpression elimination", "cse", "merging"),
+    ("rewrite rule", "algebraic simplification", "peephole"),
     ("weight decay", "l2 regularization"),
     ("data loader", "dataloader", "batches", "minibatches"),
     ("random seed", "manual_seed", "reproducible"),

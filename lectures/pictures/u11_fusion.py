@@ -89,9 +89,8 @@ def _chain(names: Sequence[str], marked: Sequence[int] = ()) -> Sketch:
 
 def signs() -> list[Sketch]:
     """A minus sign moves out of a product, a quotient and a product, until it meets another one."""
-    rows = (("g", "−", "·", "/", "·", "−", "∂h"), ("g", "·", "−", "/", "·", "−", "∂h"), ("g", "·", "/", "−", "·", "−", "∂h"),
-            ("g", "·", "/", "·", "−", "−", "∂h"))
-    return [*[_chain(row, (1 + i, 5)) for i, row in enumerate(rows)], _chain(("g", "·", "/", "·", "∂h"))]
+    rows = ("−·/·−", "·−/·−", "·/−·−", "·/·−−")
+    return [*[_chain(("g", *row, "∂h"), (1 + i, 5)) for i, row in enumerate(rows)], _chain(("g", *"·/·", "∂h"))]
 
 
 # ---- merging ---------------------------------------------------------------------------------------------------------
@@ -124,7 +123,8 @@ def twins() -> list[Sketch]:
 def _lives(peaks: tuple[str, str]) -> Sketch:
     """For each of two programs, how long exp(x) is in memory, while products are computed."""
     sketch = Sketch(800, 240)
-    for y, name, bars, peak in ((70, "computed twice", ((0, 1), (5, 1)), peaks[0]), (180, "merged", ((0, 6),), peaks[1])):
+    rows = ((70, "computed twice", ((0, 1), (5, 1))), (180, "merged", ((0, 6),)))
+    for (y, name, bars), peak in zip(rows, peaks):
         sketch.label(190, y, name, anchor="end", bold=True)
         for begin, length in bars:
             sketch.bar(210 + 70 * begin, y - 22, 70 * length, "gradient", height=36)
@@ -275,7 +275,7 @@ def reasons() -> Sketch:
 def _picked(better: bool) -> Sketch:
     """Every second number of tanh(x): picked after the function, or before."""
     sketch = Sketch(800, 220)
-    sketch.cells(40, 85, [[""] * 6], "leaf", size=36, lit=(range(0) if not better else [(0, 0), (0, 2), (0, 4)]) or None)
+    sketch.cells(40, 85, [[""] * 6], "leaf", size=36, lit=[(0, 0), (0, 2), (0, 4)] if better else None)
     sketch.label(148, 150, "x", bold=True)
     if better:
         sketch.rect(380, 40, 380, 130, "paper", "good", thick=3, round=12)

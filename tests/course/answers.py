@@ -19,6 +19,7 @@ class Answer(NamedTuple):
 TRIED = "an author's guess at what a beginner writes; not handed in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
 BROADCAST = "the bug of engines that did not sum: https://github.com/deeplearning4j/nd4j/issues/2424"
+ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -46,4 +47,15 @@ ANSWERS = [
     Answer("matmul_grad", "def matmul_grad(g, out, a, b):\n    return g * b, g * a", "matrix product is `@`", TRIED),
     Answer("maximum_grad", "def maximum_grad(g, out, a, b):\n    return g * (a >= b), g * (b > a)", ">=", TRIED),
     Answer("bias_gradient", "bias_gradient = [1, 1, 1]", "each number of b is used once", TRIED),
+    Answer("breaks", 'breaks = {"A": "holds", "B": "holds", "C": 0.0, "D": 1.0}', "zero has a sign", TRIED),
+    Answer("breaks", 'breaks = {"A": 0.0, "B": "holds", "C": 0.0, "D": 1.0}', "not ordinary", TRIED),
+    Answer("my_rules", 'my_rules = ["x + 0 -> x"]', "with the sign of zero", ZEROS),
+    Answer("my_rules", 'my_rules = ["-(x - y) -> y - x"]', "with the sign of zero", TRIED),
+    Answer("my_rules", 'my_rules = ["-(-x) -> x"]', "A sign can move out of a product", TRIED),
+    Answer("merge_same", "def merge_same(nodes):\n    return {n: n for n in nodes}", "nothing is merged", TRIED),
+    Answer("my_kernels", 'my_kernels = [["exp_1", "sum_1", "divide_1"]]', "known only after all of a", TRIED),
+    Answer("my_kernels", 'my_kernels = [["exp_1", "sum_1"], ["divide_1"]]', "What if both compute it?", TRIED),
+    Answer("why_not_fused", 'why_not_fused = {"A": "rows", "B": "rows", "C": "rows"}', "Are these counts", TRIED),
+    Answer("one_kernel", "import minigrad as mg\ndef one_kernel(x):\n    return mg.sin(x)[::-1] * x", "is free", TRIED),
+    Answer("row_loops", "import minigrad as mg\ndef row_loops(x, v):\n    return mg.exp(x) @ v", "still there", TRIED),
 ]

@@ -53,6 +53,12 @@ def _of_graph(name: str, graph: Graph) -> Stage:
     return Stage(name, count.launches, count.bytes, eager_peak(graph))
 
 
+def saved(stages: Sequence[Stage]) -> str:
+    """The launches and the bytes at first and at last, in words."""
+    first, last = stages[0], stages[-1]
+    return f"{first.launches} → {last.launches} launches, {bytes_text(first.bytes)} → {bytes_text(last.bytes)}"
+
+
 def table_of(stages: Sequence[Stage]) -> str:
     """The stages as a table."""
     rows = [(name, str(launches), bytes_text(moved), bytes_text(peak)) for name, launches, moved, peak in stages]

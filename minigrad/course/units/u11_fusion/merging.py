@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from .... import nn, optim
 from .... import random as seeds
 from ....compile.jitted import jit, trace
@@ -17,12 +19,11 @@ from ....data import digits
 from ....ops.creation import asarray, ones
 from ....ops.elementwise import exp, sqrt
 from ....ops.losses import cross_entropy
-from ....support.table import bytes_text
 from ....viz.flipbook import Flipbook
-from ....viz.lessons.savings import page_of, stages_of, table_of
+from ....viz.lessons.savings import page_of, saved, stages_of, table_of
 from ...compare import Difference
 from ...digits import Trained
-from ...feedback import Misused, Wrong, written
+from ...feedback import Misused, Wrong
 from ...session import SESSION
 from ...tasks import FunctionTask, Mistake
 from .about import UNIT
@@ -63,7 +64,7 @@ def as_pass(function: Callable[[Sequence[Node]], Merged]) -> Callable[[Graph, No
     def merge_same(graph: Graph, note: Note) -> Graph:
         chosen = function(graph.nodes)
         if not isinstance(chosen, dict):
-            raise Misused("merge_same", f"returned {written(chosen)}", FORM)
+            raise Misused("merge_same", f"returned a {type(chosen).__name__}", FORM)
         return merged(graph, chosen, note)
 
     return merge_same
@@ -169,12 +170,11 @@ def train() -> Flipbook:
     parts = [slice(i, i + BATCH) for i in range(0, len(labels) - BATCH + 1, BATCH)]
     batches = [(_flat(images[part]), asarray(labels[part].copy())) for part in parts]
     before = model.read(others)
-    losses = [float(step(*batch).item()) for _ in range(EPOCHS) for batch in batches]
-    trained = Trained(SESSION.author, None, losses, before, model.read(others))
+    with np.errstate(all="ignore"):  # with a wrong pass the numbers may overflow
+        losses = [float(step(*batch).item()) for _ in range(EPOCHS) for batch in batches]
+        trained = Trained(SESSION.author, None, losses, before, model.read(others))
     stages = stages_of(step.passes(*batches[0]), step.cost(*batches[0]))
-    first, last = stages[0], stages[-1]
-    title = f"{first.launches} → {last.launches} launches, {bytes_text(first.bytes)} → {bytes_text(last.bytes)}"
-    title += f"; {trained.right} of {trained.shown} digits read"
+    title = f"{saved(stages)}; {trained.right} of {trained.shown} digits read"
     says = f"{title}. Each bar is the step after a pass, node by node; the last one is fused."
     return Flipbook(title, [[page_of(stages, says), *trained.picture.pages[0]]], cover=0, unit="picture",
                     words=table_of(stages))
@@ -221,7 +221,7 @@ class MergeSame(FunctionTask):
 
     def _check_form(self, yours: Any, graph: Graph) -> None:
         if not isinstance(yours, dict):
-            raise Wrong(self.name, f"it returned {written(yours)}, not a dictionary", FORM)
+            raise Wrong(self.name, f"it returned a {type(yours).__name__}, not a dictionary", FORM)
         position = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
         for node in (*yours, *yours.values()):
             if node not in position:
