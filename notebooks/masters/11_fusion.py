@@ -45,7 +45,7 @@ course.check("breaks")
 # %% [markdown]
 # ## 2 · Rules for a gradient
 #
-# Nobody writes two minus signs in a row. Autodiff does: each gradient rule adds its own operations, without looking at the others.
+# A programmer does not write two minus signs in a row. Autodiff does: each gradient rule adds its own operations, without looking at the others.
 
 # %% name="task-my-rules"
 course.task("my_rules")
