@@ -366,11 +366,11 @@ def small_view() -> Sketch:
 def ladder() -> Sketch:
     """The traffic of a training step, with the passes of the student, and fused."""
     sketch = Sketch(800, 250)
-    rows = (("as recorded", 5.85, "value"), ("your rules", 5.43, "gradient"), ("your pass", 5.04, "gradient"),
+    rows = (("as recorded", 5.85, "value"), ("with your rules", 5.43, "gradient"), ("with your pass", 5.04, "gradient"),
             ("fused", 1.30, "leaf"))
     for i, (name, size, look) in enumerate(rows):
         y = 34 + 60 * i
-        sketch.label(180, y, name, anchor="end", bold=True)
-        bar = sketch.bar(200, y, 80 * size, look, height=36)
+        sketch.label(210, y, name, anchor="end", bold=True)
+        bar = sketch.bar(230, y, 76 * size, look, height=36)
         sketch.label(bar.right[0] + 12, y, f"{size:.2f} MB", anchor="start", bold=True)
     return sketch

@@ -97,15 +97,15 @@ for run in log.runs:
 
 cost = step.cost(images, labels)
 print()
-print("launches:       ", cost.eager.launches, "→", cost.after_passes.launches, "after the passes →", cost.program.launches, "fused")
-print("megabytes moved:", *[round(count.bytes / 1e6, 1) for count in (cost.eager, cost.after_passes, cost.program)], sep="  ")
-print("peak, megabytes:", round(cost.eager_peak / 1e6, 1), "node by node,", round(cost.memory.total / 1e6, 1), "fused")
+for name, count in {"as recorded": cost.eager, "after the passes": cost.after_passes, "fused": cost.program}.items():
+    print(f"{name:17} {count.launches:3} launches, {count.bytes / 1e6:4.1f} MB moved")
+print(f"peak of memory: {cost.eager_peak / 1e6:.1f} MB node by node, {cost.memory.total / 1e6:.1f} MB fused")
 
 # %% [markdown]
 # In a program that was written with care, algebra finds little. Fusion saves most. The passes still matter, because they prepare it.
 #
 # A smaller program, to look at: the gradient of `h / (1 + exp(-h))`, and an update. Move the slider below the picture from pass to pass. Boxes that will go
-# are marked, and new boxes too. At the right end are the kernels.
+# are marked, and new boxes too. At the right end of the slider are the kernels.
 
 # %% name="slider"
 def update(h):
@@ -153,7 +153,8 @@ graph = mg.trace(twice, mg.ones((256, 256)), mg.ones((256, 256)))
 for without in ["common"], []:
     cost = Cost(Program(graph, without=without, backend="numpy"))
     words = "computed twice" if without else "merged"
-    print(f"{words:15} {cost.program.bytes / 1e6:.2f} MB moved, {cost.program.flops:,} operations, {cost.memory.total / 1e3:.0f} kB allocated")
+    moved, peak = cost.program.bytes / 1e6, cost.memory.total / 1e3
+    print(f"{words:15} {moved:.2f} MB moved, {cost.program.flops:,} operations, {peak:.0f} kB in use")
 
 # %% [markdown]
 # Merging keeps a value for longer. It is the reverse of *checkpointing*, which computes a value again to save memory. In JAX, `checkpoint` has an option
@@ -185,8 +186,8 @@ for name, launches, read, written, operations, peak in cost.sums():
 # %% [markdown]
 # Fusion leaves the arithmetic as it is. It saves traffic, launches and room, and for most operations the traffic takes the time.
 #
-# In this view, drag an operation to another kernel, in the picture or on the board (*move*). The compiler's own rules answer. Drag `multiply_1` alone into a
-# new kernel. **Why is that refused: "circle", "rows" or "library"?**
+# In this view, press **next** to see the kernel. Now operations can be dragged: in the picture, or on the board (**more**, then *move operations*). The compiler's own rules
+# answer. Drag the product, `multiply_1`, alone into a new kernel. **Why is that refused: "circle", "rows" or "library"?**
 
 # %% name="board"
 mg.viz.fusion(lambda x: mg.tanh(x) * 2 + 1, mg.ones(1000))
@@ -223,7 +224,7 @@ for name, function in functions.items():
 # %% [markdown]
 # (A compiler for GPUs can give each column to other threads, and fuse that too.) So a program has **sub-graphs** that become kernels, with borders between
 # them. The reasons are few: a library computes one of the two (`matmul`), the reader needs other positions than those that were just computed, rows have
-# different lengths, a result is not complete yet. In the view, click a thick arrow between two kernels:
+# different lengths, a result is not complete yet. In the view, press **next** until you see the kernels, and click a thick arrow between two of them:
 
 # %% name="borders"
 def with_borders(x, w):
@@ -236,7 +237,7 @@ mg.viz.fusion(with_borders, mg.ones((64, 64)), mg.ones((64, 64)))
 # %% [markdown]
 # ## Softmax, from the graph to machine code
 #
-# Six operations, one kernel. Page through the graph, the kernels, the loops and the machine code of your own processor. The lines of `exp` are marked.
+# Six operations, one kernel. Page through the graph, the kernels, the loops and the machine code of your own processor. Lines with `exp` are marked.
 # **How many loops go over a row?**
 
 # %% name="descent"

@@ -50,8 +50,8 @@ class MyKernels(ValueTask):
         return (
             f"The program is `a = {self.function}(x)`, `y = a {self.sign} a.sum()`, for x of {SIDE} × {SIDE} numbers "
             f"({bytes_text(WHOLE)}). The compiler makes {own.launches} kernels, which move {bytes_text(own.bytes)}. "
-            f"**Find kernels that move at most {bytes_text(BUDGET)}.** In the picture each operation is a kernel. Drag "
-            "operations; with the Alt key (or c on the keyboard) an operation is copied, and both kernels compute it."
+            f"**Find kernels that move at most {bytes_text(BUDGET)}.** In the picture below, each operation is a kernel. "
+            "Press *next*, then *more* and *move operations*. Drag operations; with Shift, both kernels compute it."
         )
 
     def given(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class WhyNot(ValueTask):
             raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
         wrong = [letter for letter in self.reasons if answer[letter] != self.reasons[letter]]
         if not wrong:
-            return "in the fusion view, a click on an arrow between two kernels gives the reason."
+            return "a click on an arrow between two kernels, in the fusion view, gives the reason."
         said, problem = answer[wrong[0]], f"{len(wrong)} of 3 are not right, {wrong[0]} is one of them"
         raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {REASONS[said][1]}')
 
