@@ -148,7 +148,7 @@ def step(rows):
 
 
 rows = mg.zeros((64, 13), dtype=mg.int64)
-with course.compiler_pass("common", common):
+with course.compiler_pass("common", course.task("merge_same").as_pass(merge_same)):
     log, cost = step.passes(rows), step.cost(rows)
     print(table_of(stages_of(log, cost)))
 
