@@ -72,9 +72,9 @@ class Breaks(ValueTask):
         self.equations = dict(zip("ABCD", chosen))
 
     def text(self) -> str:
-        listed = "; ".join(f"{letter}: `{text}`" for letter, text in self.equations.items())
+        listed = "".join(f"\n- {letter}: `{text}`" for letter, text in self.equations.items())
         return (
-            f"A compiler may use an equation only if both sides have **the same bits for every float32**. {listed}. "
+            f"A compiler may use an equation only if both sides have **the same bits for every float32**.\n{listed}\n\n"
             f'Three of these break. **Find a number for each that breaks it; write "{HOLDS}" for the one that does '
             'not break.** `task.both("A", 2.5)` computes both sides of A for x = 2.5.'
         )
