@@ -71,7 +71,7 @@ course.check("my_rules")
 # ## 3 · A pass that merges
 #
 # `merge_same(nodes)` gets the nodes of a graph, each after its inputs. It returns a dictionary: **for each node the node that takes its place**, which is the node
-# itself, or an earlier node that computes the same. This is what a node is made of:
+# itself, or an earlier node that computes the same. Nodes look like this:
 
 # %% name="nodes"
 def example(x):
@@ -86,7 +86,8 @@ for node in mg.trace(example, mg.ones((2, 2))).nodes:
 # - `attrs` is a dictionary, which cannot be part of a key; `str(node.attrs)` can.
 # - Python says `0.0 == -0.0` and `2 == 2.0`; `repr` tells them apart: `[x if hasattr(x, "name") else repr(x) for x in node.inputs]`.
 # - A constant (`node.op is None`) has no inputs and no attrs, and its numbers cannot be seen here. It stays.
-# - Two twins whose inputs are twins are twins as well. `now.get(x, x)` is the node that takes the place of x.
+# - Two nodes whose inputs are twins may be twins as well. If `now` is your dictionary, `now.get(x, x)` is the node that takes the place of x, or x itself.
+# - If `first` is another dictionary, `first.setdefault(key, node)` returns what is stored for the key; if nothing is, it stores the node and returns it.
 
 # %% nbgrader={"grade": false, "grade_id": "merge_same", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def merge_same(nodes):
@@ -128,6 +129,9 @@ picture
 # minigrad alone (`picture = course.task("merge_same").train()` without the `with`): without your rules there is one operation more before fusion, and the last
 # row is the same. Fusion changed what an optimisation is worth.
 #
+# Break your pass on purpose: write `node.shape` in the place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
+# Look at the digits, and put your pass right.
+#
 # And a GPT? Here is a training step of the example `names_gpt`, two blocks with attention. What does your pass find in it?
 
 # %% name="gpt"
@@ -160,9 +164,6 @@ for fired in log.fired:
 # Each block makes the mask of its attention anew (`arange`, `less`, ...). In each of five layer norms, the gradient of a square d · d is g · d, twice: once for
 # each factor. The example does not contain these twins: they come from composed functions and from gradient rules. Mind the last column as well: the passes
 # look at launches and bytes, not at how long a value is kept, and the peak may rise.
-#
-# Break your pass on purpose: write `node.shape` in the place of the inputs in your key, and run both cells again. The step becomes cheaper still. Look at the
-# digits, and put it right.
 #
 # ## 5 · Kernels within a budget
 

@@ -50,7 +50,7 @@ class MyKernels(ValueTask):
         return (
             f"The program is `a = {self.function}(x)`, `y = a {self.sign} a.sum()`, for x of {SIDE} × {SIDE} numbers "
             f"({bytes_text(WHOLE)}). The compiler makes {own.launches} kernels, which move {bytes_text(own.bytes)}. "
-            f"**Find kernels that move at most {bytes_text(BUDGET)}.** In the picture below, each operation is a kernel. "
+            f"**Find kernels that move at most {bytes_text(BUDGET)}.** In the view below each operation is a kernel. "
             "Press *next*, then *more* and *move operations*. Drag operations; with Shift, both kernels compute it."
         )
 
