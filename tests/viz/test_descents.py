@@ -50,4 +50,4 @@ def test_the_bars_of_stages_are_to_scale():
     f = mg.jit(lambda x: mg.tanh(x * 1.0) + 2)
     stages = stages_of(f.passes(mg.ones(10)), f.cost(mg.ones(10)))
     svg = page_of(stages, "three stages").drawing.to_svg("three stages")
-    assert 'width="620"' in svg and 'width="206.7"' in svg  # 3 launches and 1 launch
+    assert 'width="460"' in svg and 'width="153.3"' in svg  # 3 launches and 1 launch

@@ -15,7 +15,7 @@ from ...support.table import as_table, bytes_text
 from ..drawing import Drawing
 from ..flipbook import Page
 
-WIDTH, LEFT, RIGHT, BAR = 900.0, 190.0, 90.0, 20.0
+WIDTH, LEFT, RIGHT, BAR = 660.0, 130.0, 70.0, 20.0
 LOOKS = {"yours": ("back", "back-fill"), "fused": ("good", "leaf-fill")}  # border and colour
 MEASURES = ("launches", "bytes moved", "peak of memory")
 
