@@ -45,6 +45,8 @@ SYNONYMS = (
     ("memory bandwidth", "bytes moved", "roofline"),
     ("compile", "jit", "graph mode", "deferred execution", "lazy"),
     ("operator fusion", "fusion", "fuse"),
+    ("common subexpression elimination", "cse", "merging"),
+    ("rewrite rule", "algebraic simplification", "peephole"),
     ("weight decay", "l2 regularization"),
     ("data loader", "dataloader", "batches", "minibatches"),
     ("random seed", "manual_seed", "reproducible"),

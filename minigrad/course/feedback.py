@@ -139,6 +139,7 @@ ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
     (TypeError, r"takes .* positional arguments? but", "it is called with the parameters of the stub: keep them"),
     (TypeError, r"'(int|float)' object is not callable", "to multiply, write the sign: g * (b + 1), not g(b + 1)"),
     (TypeError, r"between instances of '(Leaf|Node)", "nodes do not compare: key=lambda node: node.serial"),
+    (TypeError, r"unhashable type", "a list or a dictionary cannot be a key; tuple(...) or str(...) of it can"),
     (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient without contributions"),
     (AttributeError, r"'(Leaf|Node)' object", "that is a node, not a tensor: its gradient is gradients[node]"),
     (AttributeError, r"'(int|float)' object has no attribute '(shape|copy)'", A_NUMBER),

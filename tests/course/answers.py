@@ -28,6 +28,7 @@ BLOCKS = "import minigrad as mg\n\ndef run_blocks(blocks, x, plan):\n    "
 SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
 UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
+ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -100,4 +101,15 @@ ANSWERS = [
     Answer("baked_branch", "baked_branch = [8, 8, 8]", "the branch in the graph", TRIED),
     Answer("loop_difference", "loop_difference = (12.0, 12.0)", "The trace has no loop", UNROLLED),
     Answer("only_graph", 'only_graph = ("C", "multiply")', "a guard compares it", TRIED),
+    Answer("breaks", 'breaks = {"A": "holds", "B": "holds", "C": 0.0, "D": 1.0}', "zero has a sign", TRIED),
+    Answer("breaks", 'breaks = {"A": 0.0, "B": "holds", "C": 0.0, "D": 1.0}', "not ordinary", TRIED),
+    Answer("my_rules", 'my_rules = ["x + 0 -> x"]', "with the sign of zero", ZEROS),
+    Answer("my_rules", 'my_rules = ["-(x - y) -> y - x"]', "with the sign of zero", TRIED),
+    Answer("my_rules", 'my_rules = ["-(-x) -> x"]', "A sign can move out of a product", TRIED),
+    Answer("merge_same", "def merge_same(nodes):\n    return {n: n for n in nodes}", "nothing is merged", TRIED),
+    Answer("my_kernels", 'my_kernels = [["exp_1", "sum_1", "divide_1"]]', "known only after all of a", TRIED),
+    Answer("my_kernels", 'my_kernels = [["exp_1", "sum_1"], ["divide_1"]]', "What if both compute it?", TRIED),
+    Answer("why_not_fused", 'why_not_fused = {"A": "rows", "B": "rows", "C": "rows"}', "Are these counts", TRIED),
+    Answer("one_kernel", "import minigrad as mg\ndef one_kernel(x):\n    return mg.sin(x)[::-1] * x", "is free", TRIED),
+    Answer("row_loops", "import minigrad as mg\ndef row_loops(x, v):\n    return mg.exp(x) @ v", "still there", TRIED),
 ]

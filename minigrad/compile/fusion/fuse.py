@@ -93,7 +93,7 @@ class Fusing:
                     self.reasons[view.base, compute.node] = str(misfit)
                 depth += 1
         fit = self._put_off(compute, reads, here, fit, depth)
-        ready = [(view.base.name, g.depth + (g.library is not None)) for view, g in reads]
+        ready = [(v.base.name, g.depth + (g.library is not None)) for v, g in reads]
         late = dict.fromkeys(name for name, level in ready if level >= depth)
         named = f" ({', '.join(late)})" if late else ""
         why = f"another input{named} is ready only after level {depth - 1}"

@@ -203,16 +203,20 @@ class _Lowering:
                     self._reduce(node, accumulators, complete, after)
                 else:
                     name = self.parameter(node, "out").name
-                    stores.append(Store(name, self.writer.here(), self.inner.names[node]))
+                    value = self.inner.names[node]
+                    stores.append(Store(name, self.writer.here(), value))
             for node, scratch in self.scratch.items():
                 if self.passes[node] == k:
-                    stores.append(Store(scratch.name, self.writer.variable, self.inner.names[node]))
-            known = {key: name for key, name in self.inner.names.items() if isinstance(key, tuple)}  # loads
+                    value = self.inner.names[node]
+                    stores.append(Store(scratch.name, self.writer.variable, value))
+            names = self.inner.names.items()
+            known = {key: name for key, name in names if isinstance(key, tuple)}  # loads
         body += stores
         if not body and not accumulators:
             return
         low, high = self._range()
-        self.row.statements.append(For(variable, low, high, body, accumulators, self.loops.steps))
+        loop = For(variable, low, high, body, accumulators, self.loops.steps)
+        self.row.statements.append(loop)
         if k == 0 and self.last_pass > 0:
             self.row.statements += self._prefetches()
         for node, name in complete:

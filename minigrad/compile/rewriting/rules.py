@@ -18,6 +18,7 @@ from ..nodes.graph import Graph, node_like, remade
 from .equation import EVERY, Equation
 from .match import head
 
+NONE: frozenset[str] = frozenset()
 IN_A_ROW = 20  # the most rules that fire one after the other at a node; more would be rules that undo each other
 
 
@@ -129,7 +130,7 @@ class Rules:
         return found
 
 
-def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] = NONE) -> Graph:
     """The graph in which each node has been replaced as long as a rule fires."""
     readers = graph.uses()
     readers.update(graph.outputs)
