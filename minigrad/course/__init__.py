@@ -1,17 +1,28 @@
 """The functions that the notebooks of the course call: checks that explain, progress, the student's code in the engine.
 
+`begin` starts a unit, `check` checks an answer, `progress` and `report` show the results.  `swap` and the functions
+beside it put a student's function into the engine for a `with` block, `operator` adds a primitive with the student's
+kernels, and `train_digits` and `train_names` train networks with them.  `costs`, `Passes` and the functions beside them
+count and measure.  `unit.py` and `tasks.py` define units and tasks, `units/` declares them.
+"""
+
+from ..viz.lessons.costs import costs, sizes
 from .counting import Passes, kept_bytes, kept_over_time, most_bytes
 from .digits import Trained, train_digits
-from .letters import Learned, train_names
-from ..viz.lessons.costs import costs, sizes
+from .guarding import guard
 from .kernels import erf, exp, languages, log, sqrt, tanh, where
+from .letters import Learned, train_names
+from .one_run import by_example
 from .operators import operator
 from .session import begin, check, keep, progress, report, task
 from .swapping import backward, compiler_pass, dispatcher, emitter, forward_rule, node_order, rule, scheduler, swap
-from .walking import impatient, inputs_of, kept_bytes, made_from
-from .guarding import guard
-from .one_run import by_example
+from .walking import impatient, inputs_of, made_from
 
 __all__ = [
-    "Learned", "Passes", "Trained", "backward", "begin", "by_example", "check", "compiler_pass", "dispatcher", "emitter", "forward_rule", "guard", "impatient", "inputs_of", "keep", "kept_bytes", "kept_over_time", "made_from", "most_bytes", "node_order", "progress", "report", "rule", "scheduler", "swap", "task", "train_digits", "train_names",
+    "begin", "task", "check", "progress", "report", "keep",
+    "emitter", "node_order", "rule", "forward_rule", "dispatcher", "backward", "guard", "compiler_pass",
+    "scheduler", "swap", "operator", "erf", "exp", "log", "sqrt", "tanh", "where",
+    "Trained", "train_digits", "Learned", "train_names", "by_example",
+    "costs", "sizes", "languages", "Passes", "kept_bytes", "kept_over_time", "most_bytes",
+    "inputs_of", "made_from", "impatient",
 ]

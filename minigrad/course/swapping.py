@@ -23,14 +23,14 @@ from ..core.emit import EAGER, Eager, constant, recorded, several
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.override import OVERRIDABLE, overriding
-from ..core.primitive import OUT, P, Attrs, Plan, Primitive, Rule
+from ..core.primitive import OUT, Attrs, P, Plan, Primitive, Rule
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..devices.registry import DEVICES
+from ..ops.creation import zeros_like
 from ..ops.view import broadcast_to
 from ..support.errors import MinigradError
 from ..support.table import counted
 from .feedback import Misused, NotWritten, stopped, written
-from ..ops.creation import zeros_like
 from .session import SESSION
 from .walking import Gradients, Passes
 

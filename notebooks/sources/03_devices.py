@@ -72,10 +72,10 @@ print(len(computed), "operations:", dict(sorted(computed.items())))
 # x.to("cpu:1")
 # ```
 
-# %% name="moved" tags=["question"]
-moved = ...
+# %% name="device-of-x" tags=["question"]
+device_of_x = ...
 
-course.check("moved")
+course.check("device_of_x")
 
 # %% [markdown]
 # Another program. **What are `y[0]` and `z[0]` after these lines?** Two numbers, in brackets.

@@ -40,9 +40,9 @@ from minigrad.course.units.u09_eager_costs import registers
 # x has a million numbers of 4 bytes (float32), so x is 4 MB, and y is 4 MB. **How many MB do the five operations read and write?**
 
 # %% name="moved-by-gelu" tags=["question"]
-moved = ...
+gelu_bytes = ...
 
-course.check("moved")
+course.check("gelu_bytes")
 
 # %% [markdown]
 # Count them while they run. The button **time** shows the same kernels, measured on your machine: the thin bar below each is the time that the memory of your

@@ -135,9 +135,9 @@ def test_feedback_on_norms(body, words):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("moved = 8", "what one pass needs"),
-        ("moved = 40", "multiplies two arrays"),
-        ("moved = 44.0", "✓"),
+        ("gelu_bytes = 8", "what one pass needs"),
+        ("gelu_bytes = 40", "multiplies two arrays"),
+        ("gelu_bytes = 44.0", "✓"),
         ("one_in_memory = 8", "Put one of them into memory"),
         ("by_arithmetic = 'ERF '", "✓"),
         ("by_arithmetic = 'multiply'", "fetch its operands"),

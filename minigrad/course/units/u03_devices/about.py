@@ -31,7 +31,7 @@ UNIT = Unit(
         Misconception(
             "x.to(device) moves x.",
             "https://github.com/pytorch/pytorch/issues/14068, https://github.com/huggingface/accelerate/issues/2251",
-            "moved",
+            "device_of_x",
         ),
         Misconception(
             "The framework should copy between devices by itself, where an operation needs it.",
@@ -55,7 +55,7 @@ UNIT = Unit(
         Seed("002: essentially a copy of NumPy for each sort of hardware", "chip_kernels"),
         Seed("002: a copy of every function we want to support for each type of hardware", "new_chip"),
         Seed("002: arrays are located explicitly on one device", "stops"),
-        Seed("002: x.to moves them", "moved"),
+        Seed("002: x.to moves them", "device_of_x"),
         Seed("002: the library checks where the inputs are located; it calls that device's version", "dispatch"),
         Seed("002: if they are not all on the same device, it raises an exception", "mixed"),
         Seed("002: by default, one such function runs at a time", "overlapped"),

@@ -12,20 +12,11 @@ from .training import NEEDED
 
 
 class Guess(Prediction):
-    """A prediction whose right answer is the same for all: `answer`, and `why`."""
-
-    answer: Any
-    why: str
-
-    def right(self) -> Any:
-        return self.answer
-
-    def explained(self) -> str:
-        return self.why
+    """A prediction whose right answer is the same for all."""
 
     def read(self, answer: Any) -> Any:
         if isinstance(answer, str):
-            return answer.strip().upper() if len(self.answer) == 1 else answer.strip()
+            return answer.strip().upper() if len(self.right_value) == 1 else answer.strip()
         return list(answer) if isinstance(answer, tuple) else answer
 
 
@@ -36,7 +27,7 @@ class NewChip(Guess):
     name = "new_chip"
     outcome = "table"
     example = "100"
-    answer = len(NEEDED)
+    right_value = len(NEEDED)
     why = f"{', '.join(NEEDED)}. Gradient rules are written in operations, so they run on every device."
     otherwise = "how many different operations does a network with two layers need? And does a gradient need new ones?"
     mistakes = wrong_values(
@@ -53,10 +44,10 @@ class NewChip(Guess):
 class Moved(Guess):
     """After `x = mg.ones(3)` and `x.to("cpu:1")`: on which device is x?"""
 
-    name = "moved"
+    name = "device_of_x"
     outcome = "place"
     example = '"cuda"'
-    answer = "cpu"
+    right_value = "cpu"
     why = "x.to returned a copy on cpu:1, which the line did not keep. x stays where it is."
     otherwise = 'the name of a device in quotation marks, "cpu" or "cpu:1"'
     mistakes = wrong_values(
@@ -71,7 +62,7 @@ class Copied(Guess):
     name = "copied"
     outcome = "place"
     example = "[2, 3]"
-    answer = [1, 5]
+    right_value = [1, 5]
     why = "y is a copy on another device. z is x itself: x was on cpu already, and nothing had to be copied."
     otherwise = "two numbers in brackets: y[0] and z[0]"
     mistakes = wrong_values(
@@ -88,7 +79,7 @@ class Mixed(Guess):
     name = "mixed"
     outcome = "place"
     example = '"A"'
-    answer = "C"
+    right_value = "C"
     why = "b.sum() is one number, but it is still an array on cpu:1."
     otherwise = "one of the letters A, B, C and D, in quotation marks"
     mistakes = wrong_values(
@@ -105,7 +96,7 @@ class BackwardKernels(Guess):
     name = "backward_kernels"
     outcome = "table"
     example = '["add", "tanh"]'
-    answer = ["multiply", "subtract", "multiply"]
+    right_value = ["multiply", "subtract", "multiply"]
     why = "out * out, then 1 − …, then g · …. They come from the same table as in the forward pass."
     otherwise = "the names in quotation marks and in brackets: Python computes the innermost operation first"
     mistakes = wrong_values(
@@ -128,7 +119,7 @@ class ByWayOfChip(Guess):
     outcome = "cost"
     tolerance = 0.005
     example = "1.5"
-    answer = 3.01
+    right_value = 3.01
     why = "three copies and 0.01 ms: three times as long as on the CPU, with a chip a hundred times as fast."
     otherwise = "a and b go there, the chip adds, and the result comes back: add up the milliseconds"
     mistakes = wrong_values(
@@ -145,7 +136,7 @@ class Called(Guess):
     name = "called"
     outcome = "queue"
     example = "300"
-    answer = 50
+    right_value = 50
     why = "ten launches. The device still works, until 1,005 µs; reading a result waits for it."
     otherwise = "Python puts a kernel into the device's queue, and goes on with its next line. What does this take?"
     mistakes = wrong_values(

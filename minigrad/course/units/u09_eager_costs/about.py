@@ -25,7 +25,7 @@ UNIT = Unit(
             "Written as several operations, GELU took several times as long as one kernel: "
             "https://github.com/huggingface/transformers/pull/2988. The same for layer norm: "
             "https://github.com/huggingface/nanotron/issues/86",
-            "moved",
+            "gelu_bytes",
         ),
         Misconception(
             "An operation in place moves fewer bytes.",
@@ -44,7 +44,7 @@ UNIT = Unit(
         ),
     ),
     seeds=(
-        Seed("000: each operation is read from memory, computed, then sent to memory", "moved"),
+        Seed("000: each operation is read from memory, computed, then sent to memory", "gelu_bytes"),
         Seed("000: eager mode increases the memory bandwidth demands", "eager_bytes"),
         Seed("000: operator fusion: several functions in one pass", "gelu"),
         Seed("000: fusion improves operator dispatch", "small"),

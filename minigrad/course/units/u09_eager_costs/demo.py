@@ -18,7 +18,7 @@ PYTORCH = {
 class Moved(Prediction):
     """x is 4 MB, gelu(x) is 4 MB, five operations. How many MB does eager mode read and write?"""
 
-    name = "moved"
+    name = "gelu_bytes"
     outcome = "traffic"
     example = "10"
     otherwise = "five operations: each reads its inputs and writes its result. The last one reads two arrays"

@@ -19,10 +19,10 @@ from ....viz.curves import curves
 from ....viz.drawing import Drawing, time_text
 from ....viz.flipbook import Flipbook, Page
 from ....viz.lessons.costs import Pass, lanes, pairs, passes
+from ...counting import kept_bytes
 from ...operators import composed_again
 from ...session import SESSION
 from ...swapping import Swapped
-from ...walking import kept_bytes
 
 WIDE, HIDDEN, LAYERS, BATCH, SEED, STEPS, MEASURED = 660.0, 64, 2, 64, 0, 50, 8
 NUMBERS = 4 * HIDDEN * BATCH * names_gpt.LENGTH  # that gelu gets in one layer
