@@ -78,7 +78,7 @@ def of_minigrad() -> str:
 def main(arguments: list[str] | None = None) -> str:
     """Count, and print a line for each library."""
     opts = options(__doc__ or "", arguments)
-    lines = [of_minigrad()] + ([of_torch()] if opts.torch is not None else [])
+    lines = [of_minigrad()] + ([of_torch()] if opts.has("torch") else [])
     lines += ["smoke run: the figures mean nothing"] * opts.smoke
     print(text := "\n".join(lines))
     return text
