@@ -10,6 +10,7 @@ from functools import cached_property, wraps
 from typing import Any
 
 from ..support.errors import DeviceError
+from ..support.forking import new_lock
 from ..support.packages import how_to_install
 from ..support.table import counted
 from .cublas import Products
@@ -43,6 +44,7 @@ class CudaDevice(Device):
         _check_present(self)
         self.ndarray = self.cupy.ndarray
         self.gpu = self.cupy.cuda.Device(self.index)
+        self.queueing = new_lock()  # one thread at a time queues the steps of a program, or records them
         self.findings: dict[Any, None] = {}  # errors that programs may have found, not read yet
 
     def make_kernels(self) -> dict[str, Kernel]:

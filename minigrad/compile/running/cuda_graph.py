@@ -80,9 +80,11 @@ class Replay:
             for step in self.frame.steps:
                 step(starts)
         for place, copy in self.copies.items():
-            number, _, comes, goes = self.passing[place]
+            number, buffers, comes, goes = self.passing[place]
             if goes:
-                self.frame.library.copyto((arrays if comes else results)[number], copy)
+                there = (arrays if comes else results)[number]
+                self.frame.library.copyto(there, copy)
+                self._set_arrays(buffers, there)  # what is returned may be a view of them
         if self.refused and self.copies:
             self._drop_copies()
 
@@ -123,12 +125,14 @@ class Replay:
 
     def _use(self, copy: Any, passing: Passing, arrays: Sequence[Any]) -> None:
         """Make the steps work on a copy."""
-        frame = self.frame
         if passing.comes:
-            frame.library.copyto(copy, arrays[passing.number])
-        for number in passing.buffers:
-            if frame.arrays[number] is not None:
-                frame.arrays[number] = copy.reshape(-1)
+            self.frame.library.copyto(copy, arrays[passing.number])
+        self._set_arrays(passing.buffers, copy)
+
+    def _set_arrays(self, numbers: Sequence[int], array: Any) -> None:
+        for number in numbers:
+            if self.frame.arrays[number] is not None:
+                self.frame.arrays[number] = array.reshape(-1)
 
     # the recordings -------------------------------------------------------------------------------------------------
 

@@ -180,7 +180,7 @@ class CudaFrame(Frame):
     # a run ----------------------------------------------------------------------------------------------------------
 
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
-        with self.device.gpu:
+        with self.device.queueing, self.device.gpu:
             results = super().run(arrays, starts)
         if self.checks:
             self.device.found_later(self.findings)

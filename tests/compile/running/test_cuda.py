@@ -216,6 +216,15 @@ def test_results_alternate_between_two_places_if_nothing_else_holds_them(gpu):
     assert len(replay.recorded) == 2 and not replay.copies
 
 
+def test_results_of_another_shape_are_not_overwritten(gpu):
+    f = mg.jit(lambda x, w: mg.reshape(three_steps(x, w) * 2, (2, 8)))
+    (w,) = on("cuda", floats(4, 4, seed=1))
+    given = [on("cuda", floats(4, 4, seed=seed))[0] for seed in range(9)]
+    kept = [f(x, w) for x in given]
+    for x, result in zip(given, kept):
+        np.testing.assert_allclose(result.numpy_copy().reshape(4, 4), three_steps(x, w).numpy_copy() * 2, rtol=1e-5)
+
+
 HELD = {"tensor": lambda t: t, "view": lambda t: t.T, "part": lambda t: t[1:]}
 
 
