@@ -24,7 +24,7 @@ from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
-from ..support.errors import IndexingError, MinigradError
+from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
 from .functions.structure import KEPT, PROGRAMS
 from .nodes.graph import Graph
@@ -360,6 +360,13 @@ class graph:
         A value that was computed more than 1,000 operations ago is an input here.
         """
         recorder = self._recorder
+        for output in outputs:
+            if output.node not in recorder.values and output._data.__class__ is not Pending:
+                raise TraceError(
+                    f"recorded: the operations of a value of shape {output.shape} are not kept any more",
+                    expect="a value that is not computed yet, or that has a gradient",
+                    hint="call it inside the block, before the value is read; or give an input requires_grad=True",
+                )
         nodes = [recorder.values[o.node] if o.node in recorder.values else o._data.node for o in outputs]
         starts = [n for n in topological_order(nodes) if isinstance(n, Source) or n in recorder.cut]
         return Graph(starts, nodes)

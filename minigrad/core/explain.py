@@ -69,4 +69,4 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
         pass  # `infer` says no more than the array library
     given = described(op, inputs) or None
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
-    return kind(f"{op.name}: {error}", actual=given)
+    return kind(f"{op.name}: {str(error) or type(error).__name__}", actual=given)

@@ -106,7 +106,10 @@ def known_of(
     """The names of values in the user's code, and of leaves in a model or a dictionary; and the models."""
     leaves = tensors_of(nodes)
     models = [names] if isinstance(names, Module) else models_of(leaves.values(), nodes) if names is None else []
-    called = {id(tensor): name for name, tensor in names.items()} if isinstance(names, Mapping) else paths_in(models)
+    if names is None or isinstance(names, Module):
+        called = paths_in(models)
+    else:
+        called = {id(tensor): name for name, tensor in names.items()}
     known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
     return (names_in_code(nodes, known) if names is None else names_in_code(nodes) | known), models
 

@@ -413,3 +413,12 @@ def test_chain_of_many_operations_is_computed_and_freed():
         assert x.tolist() == [3000, 3000]
         del x
         gc.collect()
+
+
+def test_the_operations_of_a_value_that_is_computed_are_kept_for_gradients_only():
+    x = mg.ones(3)
+    with mg.graph() as g:
+        y = x * 2
+        assert [node.name for node in g.recorded(y).nodes] == ["multiply"]
+    with pytest.raises(mg.TraceError, match=r"the operations of a value of shape \(3,\) are not kept any more"):
+        g.recorded(y)

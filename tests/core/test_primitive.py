@@ -2,6 +2,7 @@
 
 import pytest
 
+import minigrad as mg
 from minigrad.compile.loops.operations import OPERATIONS
 from minigrad.compile.loops.scalar import steps_of
 from minigrad.core.expression import FUNCTIONS, OPERATORS
@@ -89,3 +90,14 @@ def test_expressions_can_use_every_operation_of_the_loop_language():
     operations.pop("select")  # it is written as x if condition else y
     assert {name: each.arity for name, each in operations.items() if each.syntax not in OPERATORS} == FUNCTIONS
     assert {each.syntax for each in operations.values()} >= set(OPERATORS)
+
+
+def test_an_error_without_words_is_named():
+    class Mute(Exception):
+        pass
+
+    def fails(x, y):
+        raise Mute
+
+    with mg.devices.register_kernel("atan2", "cpu", fails), pytest.raises(mg.ConversionError, match="atan2: Mute"):
+        mg.atan2(mg.ones(2), mg.ones(2))
