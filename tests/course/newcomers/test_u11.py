@@ -75,7 +75,7 @@ def test_each_equation_breaks_or_holds_as_it_is_declared():
     ('["sum(x, axis=a) -> x"]', "cannot be used"),
     ("[]", "these fired: none"),
     ('["-x * y -> -(x * y)"]', "still goes into a quotient (`divide`)"),
-    ('["-x / y -> -(x / y)"]', "(1 time)\n  Hint: with your rules, a minus sign still goes into a product"),
+    ('["-x / y -> -(x / y)"]', "(1 time)\n  Hint: with your rules, a sign still goes into a product"),
     ('["-x / y -> x / -y"]', "still goes into a quotient"),
     ('["-(x * y) -> -x * y", "-(x / y) -> -x / y"]', "✓"),
     ('["-x / y * z -> -(x / y * z)"]', "✓"),

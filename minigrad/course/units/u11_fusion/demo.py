@@ -43,7 +43,7 @@ class AfterPasses(Guess):
     otherwise = 'one of "half", "fewer" and "more"'
     also: ClassVar = {"about half": "half", "a few fewer": "fewer", "less": "fewer", "the same": "same"}
     wrong_values = (
-        ("half", "the step was written with care: there is little to simplify. And one pass adds operations on purpose"),
+        ("half", "the step was written with care: there is little to simplify. One pass adds operations on purpose"),
         ("fewer", "the algebra removes a few. But the last pass adds some: simple ones, which can be fused"),
         ("same", "not exactly: the algebra removes a few, and the last pass adds others"),
     )

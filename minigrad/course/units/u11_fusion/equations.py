@@ -115,8 +115,8 @@ FEW = [(2.0, -3.0), (-3.0, 0.1), (0.1, 1e30), (1e30, 2.0)]  # pairs of numbers t
 PROGRAMS = ["h / (1 + exp(-h))", "(1 - exp(-h)) / (1 + exp(-h))", "exp(-1 / (1 - h * h))", "log(h / (1 - h))"]
 SOLUTION = ["-x * y -> -(x * y)", "-x / y -> -(x / y)"]
 BLOCKED = {  # what to say where a minus sign is an input of such an operation
-    "multiply": "with your rules, a minus sign still goes into a product (`multiply`). How does it move out, -x * y -> ...?",
-    "divide": "with your rules, a minus sign still goes into a quotient (`divide`). How does it move out, -x / y -> ...?",
+    "multiply": "with your rules, a sign still goes into a product (`multiply`). How does it move out? -x * y -> ...",
+    "divide": "with your rules, a sign still goes into a quotient (`divide`). How does it move out? -x / y -> ...",
 }
 NEEDLESS = "a rule has to hold for every float, with the sign of zero. This one needs to go"
 

@@ -167,7 +167,7 @@ class WhyNot(ValueTask):
 # ---- the program, in another way -------------------------------------------------------------------------------------
 
 ROWS = 64
-NOTHING = "nothing", "None", "the function gives back only the value after `return`: to compute or to print it is not enough"
+NOTHING = "nothing", "None", "the function gives back only the value after `return`: to print it is not enough"
 
 
 def rewrites(*known: tuple[str, str, str]) -> tuple[Mistake, ...]:
