@@ -123,15 +123,15 @@ def twins() -> list[Sketch]:
 def _lives(peaks: tuple[str, str]) -> Sketch:
     """For each of two programs, how long exp(x) is in memory, while products are computed."""
     sketch = Sketch(800, 240)
-    rows = ((70, "computed twice", ((0, 1), (5, 1))), (180, "merged", ((0, 6),)))
+    rows = ((70, "computed twice", ((0, 1), (6, 1))), (180, "merged", ((0, 7),)))
     for (y, name, bars), peak in zip(rows, peaks):
         sketch.label(190, y, name, anchor="end", bold=True)
         for begin, length in bars:
-            sketch.bar(210 + 70 * begin, y - 22, 70 * length, "gradient", height=36)
-            sketch.label(210 + 70 * (begin + length / 2), y - 22, "exp(x)", size=SMALL, bold=True)
-        for step in range(1, 5):
-            sketch.bar(210 + 70 * step, y + 20, 70, "value", height=36)
-            sketch.label(245 + 70 * step, y + 20, "@ w", size=SMALL)
+            sketch.bar(205 + 62 * begin, y - 22, 62 * length, "gradient", height=36)
+            sketch.label(205 + 62 * (begin + length / 2), y - 22, "exp(x)", size=SMALL, bold=True)
+        for step in range(1, 6):
+            sketch.bar(205 + 62 * step, y + 20, 62, "value", height=36)
+            sketch.label(236 + 62 * step, y + 20, "@ w", size=SMALL)
         sketch.label(715, y, peak, size=LARGE, bold=True, fill="back")
     sketch.label(715, 18, "peak", size=SMALL, fill="quiet")
     return sketch

@@ -112,7 +112,7 @@ course.check("merge_same", hidden=True)
 #
 # A network for the digits, in which layer norm and SiLU are written out by hand. Inside of this `with`, your rules join the compiler's table, and your pass
 # takes the place of its `common`. The step is compiled once, then it trains the network. The first picture shows what the step takes after each pass; the
-# buttons above it lead to the digits.
+# buttons *before* and *after* above it show which digits the network reads.
 
 # %% name="training"
 simplify = course.task("my_rules").as_pass(my_rules)

@@ -105,7 +105,7 @@ ANSWERS = [
     Answer("breaks", 'breaks = {"A": 0.0, "B": "holds", "C": 0.0, "D": 1.0}', "not ordinary", TRIED),
     Answer("my_rules", 'my_rules = ["x + 0 -> x"]', "with the sign of zero", ZEROS),
     Answer("my_rules", 'my_rules = ["-(x - y) -> y - x"]', "with the sign of zero", TRIED),
-    Answer("my_rules", 'my_rules = ["-(-x) -> x"]', "A sign can move out of a product", TRIED),
+    Answer("my_rules", 'my_rules = ["-(-x) -> x"]', "still goes into a quotient", TRIED),
     Answer("merge_same", "def merge_same(nodes):\n    return {n: n for n in nodes}", "nothing is merged", TRIED),
     Answer("my_kernels", 'my_kernels = [["exp_1", "sum_1", "divide_1"]]', "known only after all of a", TRIED),
     Answer("my_kernels", 'my_kernels = [["exp_1", "sum_1"], ["divide_1"]]', "What if both compute it?", TRIED),

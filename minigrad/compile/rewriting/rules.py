@@ -7,6 +7,7 @@ its readers.  So one walk applies all rules, in time linear in the number of nod
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -132,8 +133,7 @@ class Rules:
 
 def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] = NONE) -> Graph:
     """The graph in which each node has been replaced as long as a rule fires."""
-    readers = graph.uses()
-    readers.update(graph.outputs)
+    readers = graph.uses() + Counter(graph.outputs)
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         now = remade(node, inputs)

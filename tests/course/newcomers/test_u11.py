@@ -28,6 +28,7 @@ INF = float("inf")
     ("B", "'HOLDS '", "✓"),
     ("D", "float('nan')", "✓"),
     ("D", "'inf'", "✓"),
+    ("D", "1e40", "✓"),  # too large for float32: inf, and no warning
     ("D", "'infinite'", 'infinity is float("inf")'),
     ("C", "mg.asarray(0.0)", "✓"),
     ("A", "[-0.0]", "neither a number nor"),
@@ -67,12 +68,17 @@ def test_each_equation_breaks_or_holds_as_it_is_declared():
     ('["-x * y -> -(x * y)"]', "these fired"),
     ('["-(-x) -> x"]', "these fired: none"),
     ('["-x * y - > -(x * y)"]', "cannot be used"),
-    ('["-x * y = -(x * y)"]', "cannot be used"),
+    ('["-x * y = -(x * y)"]', "'-x * y = -(x * y)' is not an equation"),
     ('["-x * y -> -(x * z)"]', "cannot be used"),
     ('["-x y -> -(x y)"]', "cannot be used"),
     ('["torch.exp(x) -> x"]', "cannot be used"),
     ('["sum(x, axis=a) -> x"]', "cannot be used"),
     ("[]", "these fired: none"),
+    ('["-x * y -> -(x * y)"]', "still goes into a quotient (`divide`)"),
+    ('["-x / y -> -(x / y)"]', "(1 time)\n  Hint: with your rules, a sign still goes into a product"),
+    ('["-x / y -> x / -y"]', "still goes into a quotient"),
+    ('["-(x * y) -> -x * y", "-(x / y) -> -x / y"]', "✓"),
+    ('["-x / y * z -> -(x / y * z)"]', "✓"),
     ("lambda node: node", "has another form"),
     ('["-x * y -> -(x * y)", "-x / y -> -(x / y)"]', "✓"),
     ('("x * -y -> -(x * y)", "-a / b -> -(a / b)")', "✓"),
@@ -130,6 +136,15 @@ MERGES = {
     "with constants": (keyed(f"node.name, {INPUTS}, str(node.attrs)", FIRST), "constants have no inputs"),
     "inputs as they were": (
         keyed(f"node.name, {INPUTS.replace('now.get(x, x)', 'x')}, str(node.attrs)"), "twins of twins"),
+    "numbers are equal, with constants": (
+        keyed("node.name, tuple([now.get(x, x) for x in node.inputs]), str(node.attrs)", FIRST), "Use repr"),
+    "names of the inputs": (
+        keyed("node.name, tuple([getattr(x, 'name', repr(x)) for x in node.inputs]), str(node.attrs)"),
+        "may both be called sum"),
+    "the inputs as text": (keyed("node.name, str(node.inputs), str(node.attrs)"), "Put the input itself into the key"),
+    "sorted texts": (
+        keyed("node.name, tuple(sorted(map(str, node.inputs))), str(node.attrs)"), "Put the input itself into the key"),
+    "name and attrs": (keyed("node.name, str(node.attrs)"), "the inputs are missing in the key"),
     "without end": ("while True: pass", "not done after"),
     "torch": ("return torch.fx.Graph(nodes)", "NameError"),
 }
@@ -154,7 +169,7 @@ def test_the_passes_compile_a_step_that_learns():
     assert first.calls and second.calls
     assert picture.title.startswith("82 → 13 launches, 5.85 MB → 1.3 MB; 3")
     assert "simplify, yours" in picture.words and "common, yours" in picture.words
-    assert [page.name for page in picture.pages[0]] == ["what it takes", "before and after", "before", "after"]
+    assert [page.name for page in picture.pages[0]] == ["what it takes", "before", "after"]
 
 
 def test_a_pass_that_merges_too_much_is_seen_in_training():
@@ -177,7 +192,7 @@ def test_a_pass_that_merges_too_much_is_seen_in_training():
     ('[["exp_1", "sum_1"], ["exp_1", "divide_1"]]', "✓"),
     ('[["exp_1", "sum_1"], ["exp_1", "sum_1, combined", "divide_1"]]', "✓"),
     ('(("exp_1", "sum_1"), ("divide_1", "exp_1"))', "✓"),
-    ('[["exp", "sum"], ["exp", "divide"]]', "the names are exp_1"),
+    ('[["exp", "sum"], ["exp", "divide"]]', "the names are exp_1, sum_1, divide_1"),
     ('[["exp_1", "sum_1"]]', "no kernel computes divide_1"),
     ('["exp_1", "sum_1", "divide_1"]', "has another form"),
     ('"exp_1 sum_1"', "has another form"),
@@ -195,7 +210,8 @@ def test_the_budget_cannot_be_met_without_computing_twice(student):
     assert sum(task.members[task.first] in kernel for kernel in own) == 1  # the compiler computes it once
 
 
-@pytest.mark.parametrize(("reason", "code"), [(reason, code) for reason, codes in PLACES.items() for code in codes])
+@pytest.mark.parametrize(("reason", "code"), [
+    (reason, code) for reason, codes in PLACES.items() for code, _ in codes])
 def test_the_compiler_gives_the_reasons_that_the_task_asks_for(reason, code):
     says = {"library": "is a library call", "elsewhere": "at other positions", "complete": "is ready only after level",
             "rows": "rows of"}
@@ -208,7 +224,7 @@ def test_the_compiler_gives_the_reasons_that_the_task_asks_for(reason, code):
 @pytest.mark.parametrize(("answer", "words"), [
     ('{"A": "library", "B": "rows", "C": "elsewhere"}', "✓"),
     ('{"A": " Library", "B": "ROWS", "C": "elsewhere"}', "✓"),
-    ('{"A": "library", "B": "complete", "C": "elsewhere"}', "1 of 3 are not right, B is one"),
+    ('{"A": "library", "B": "complete", "C": "elsewhere"}', "2 of 3 right; B is wrong"),
     ('{"A": "rows", "B": "rows", "C": "rows"}', "how many numbers does each reduction take together?"),
     ('{"A": "matmul", "B": "rows", "C": "elsewhere"}', "has another form"),
     ('{"A": ["library"], "B": "rows", "C": "elsewhere"}', "has another form"),
@@ -228,7 +244,11 @@ def test_feedback_on_reasons(answer, words):
     ("mg.sin(x)[::-1] * x", "it takes 2 launches. Not fused: sin_1 and multiply_1"),
     ("mg.jit(lambda x: mg.sin(x)[::-1] * x)(x)", "it takes 2 launches"),
     ("mg.sin(x) * x", "is wrong"),
-    ("mg.sin(x) * x[::-1]", "is wrong"),
+    ("mg.sin(x) * x[::-1]", "Which x has the view"),
+    ("mg.sin(x[::-1]) * x[::-1]", "both parts have the same view of x"),
+    ("mg.flip(mg.sin(x)) * x", "go along the first axis alone"),
+    ("(mg.sin(x) * x[::-1])[::-1]", "✓"),
+    ("print(mg.sin(x[::-1]) * x)", "the value after `return`"),
     ("x[::-1] * x", "the function itself is missing"),
     ("mg.sin(x)", "the views are missing"),
     ("mg.sin(x[::-1] * x)", "Take each view of x alone"),
@@ -242,14 +262,20 @@ def test_feedback_on_one_kernel(body, words):
 @pytest.mark.parametrize(("body", "words"), [
     ("(mg.exp(x) * v).sum(-1)", "✓"),
     ("mg.sum(mg.exp(x) * v, axis=1)", "✓"),
-    ("mg.exp(x) @ v", "the matrix product is still there"),
-    ("mg.matmul(mg.exp(x), v)", "the matrix product is still there"),
-    ("mg.einsum('ij,j->i', mg.exp(x), v)", "the matrix product is still there"),
+    ("mg.exp(x) @ v", "a library call is still there: the matrix product"),
+    ("mg.matmul(mg.exp(x), v)", "a library call is still there: the matrix product"),
+    ("mg.einsum('ij,j->i', mg.exp(x), v)", "a library call is still there: the matrix product"),
     ("(mg.exp(x) * v).sum(dim=1)", "TypeError"),
     ("(mg.exp(x) * v).sum(0)", "Number i is a sum over row i"),
     ("(mg.exp(x) * v).sum()", "adds each row"),
-    ("mg.exp(x * v).sum(-1)", "number i of x @ v is the sum"),
-    ("sum(mg.exp(x)[i] * v[i] for i in range(64))", "number i of x @ v is the sum"),
+    ("mg.exp(x * v).sum(-1)", "the function is applied to x alone"),
+    ("(mg.exp(x).T * v).sum(-1)", "rows and columns are exchanged"),
+    ("(mg.exp(x) * v[:, None]).sum(0)", "rows and columns are exchanged"),
+    ("(mg.exp(x) * v).mean(-1)", "a mean is the sum divided"),
+    ("mg.stack([(mg.exp(row) * v).sum() for row in x])", "or a join"),
+    ("print((mg.exp(x) * v).sum(-1))", "the value after `return`"),
+    ("sum(mg.exp(x)[i] * v[i] for i in range(64))", "rows and columns are exchanged"),
+    ("(mg.exp(x) * v).sum(-1) + 1", "number i of x @ v is the sum"),
 ])
 def test_feedback_on_row_loops(body, words):
     assert words in said_to(f"def row_loops(x, v):\n    return {body}", "row_loops")
@@ -261,6 +287,16 @@ def test_feedback_on_row_loops(body, words):
 @pytest.mark.parametrize(("answer", "words"), [
     ('which_zero = "x - 0.0"', "✓"),
     ('which_zero = "x − 0.0"', "✓"),
+    ('which_zero = "x-0.0"', "✓"),
+    ('which_zero = "x - 0"', "✓"),
+    ('after_passes = "the same"', "not exactly"),
+    ('after_passes = "a few fewer"', "the last pass adds some"),
+    ('merged_peak = "the same"', "kept until its last reader"),
+    ("fused_megabytes = 8_000_000", "right, but in bytes"),
+    ("fused_operations = 3e6", "how many million?"),
+    ("fused_operations = 6", "counts what is read and written"),
+    ('dragged_alone = "cycle"', "✓"),
+    ("by_columns = 257", "one kernel finds the largest numbers of all 256"),
     ('which_zero = "X + 0.0"', "What is -0.0 + 0.0"),
     ('which_zero = "both"', "try both with x = -0.0"),
     ('after_passes = "more"', "✓"),
@@ -272,7 +308,7 @@ def test_feedback_on_row_loops(body, words):
     ('merged_peak = "higher"', "✓"),
     ("fused_megabytes = 4", "The result is written too"),
     ("fused_megabytes = 8.0", "✓"),
-    ('fused_megabytes = "8 MB"', "noted"),
+    ('fused_megabytes = "8 MB"', "✓"),
     ("fused_operations = 1", "three operations for each number"),
     ("by_columns = 1", "And that of a column?"),
     ("by_columns = 2", "✓"),

@@ -11,7 +11,7 @@ UNIT = Unit(
     name="fusion",
     title="Optimising graphs, and fusion",
     question="A compiler may delete one of x + 0.0 and x − 0.0 from your graph. Which one, and why not the other?",
-    minutes=130,
+    minutes=150,
     outcomes={
         "rules": "say which rules of algebra hold for floating-point numbers, and break one that does not",
         "rewrite": "write rewrite rules, and run them in the pipeline of a compiler",

@@ -53,6 +53,7 @@ def sides(equation: str, values: Mapping[str, Any]) -> list[Any]:
         return [side.numpy() if hasattr(side, "numpy") else np.asarray(side, "f") for side in found]
 
 
+@np.errstate(all="ignore")
 def both_sides(equation: str, number: float) -> list[Any]:
     """The two sides for one number."""
     return [side.item() for side in sides(equation, {"x": asarray(np.float32(number))})]
@@ -113,6 +114,10 @@ class Breaks(ValueTask):
 FEW = [(2.0, -3.0), (-3.0, 0.1), (0.1, 1e30), (1e30, 2.0)]  # pairs of numbers that n and m take
 PROGRAMS = ["h / (1 + exp(-h))", "(1 - exp(-h)) / (1 + exp(-h))", "exp(-1 / (1 - h * h))", "log(h / (1 - h))"]
 SOLUTION = ["-x * y -> -(x * y)", "-x / y -> -(x / y)"]
+BLOCKED = {  # what to say where a minus sign is an input of such an operation
+    "multiply": "with your rules, a sign still goes into a product (`multiply`). How does it move out? -x * y -> ...",
+    "divide": "with your rules, a sign still goes into a quotient (`divide`). How does it move out? -x / y -> ...",
+}
 NEEDLESS = "a rule has to hold for every float, with the sign of zero. This one needs to go"
 
 
@@ -200,12 +205,14 @@ class MyRules(ValueTask):
             raise Wrong(self.name, "the rules never come to an end", hint)
         left, fired = operations(graph), log.counts()
         if left > self.budget:
-            said = "; ".join(f"{text} ({fired[text]} times)" for text in equations if fired[text])
+            said = "; ".join(f"{text} ({counted(fired[text], 'time')})" for text in equations if fired[text])
             what = f"{counted(left, 'operation')} are left, {self.budget} are possible"
+            readers = [node for node in graph.nodes if any(getattr(x, "name", "") == "negative" for x in node.inputs)]
+            blocked = (BLOCKED[node.name] for node in readers if equations and node.name in BLOCKED)
             raise Wrong(
                 self.name, f"{what}. Of yours, these fired: {said or 'none'}",
-                "look at your gradient: between two minus signs there are products and quotients. A sign can move out "
-                "of a product, -x * y -> ..., until it meets the other sign"
+                next(blocked, "look at your gradient: between two minus signs there are products and quotients. A sign "
+                     "can move out of a product, -x * y -> ..., until it meets the other sign")
             )
         run, draw = with_rules(equations), random.Random(0)
         for graph in [random_graph(draw) for _ in range(8)]:
@@ -222,7 +229,7 @@ class MyRules(ValueTask):
             try:
                 found = counterexample(Equation(text, "f"))
             except (SyntaxError, TypeError, NameError, AttributeError, MinigradError) as error:
-                why = str(error).partition("\n")[0]
+                why = str(error).partition("\n")[0].replace(" on 'f'", "")
                 raise Wrong(
                     self.name, f"{text!r} cannot be used: {why}",
                     "both sides as in Python, -> between them. Letters of the right side are on the left too"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,8 @@ class MyKernels(ValueTask):
         names = self.program.partition.graph.names()
         members = [member for kernel in members_of(self.program.partition) for member in kernel]
         self.members = {names[m.node] + COMBINED if isinstance(m, Finish) else names[m]: m for m in members}
-        self.first, self.total, *_ = self.members
+        self.names = [name for name in self.members if not name.endswith(COMBINED)]
+        self.first, self.total, *_ = self.names
 
     def text(self) -> str:
         own = Cost(self.program).program
@@ -92,8 +93,8 @@ class MyKernels(ValueTask):
         unknown = [name for name in named if name not in self.members]
         if unknown:
             what = f"{written(unknown[0])} is not an operation of this program"
-            raise Wrong(self.name, what, "the names are " + "; ".join(self.members))
-        missing = [name for name in self.members if name not in named and not name.endswith(COMBINED)]
+            raise Wrong(self.name, what, "the names are " + ", ".join(self.names))
+        missing = [name for name in self.names if name not in named]
         if missing:
             raise Wrong(self.name, f"no kernel computes {', '.join(missing)}", "each operation is in a kernel")
 
@@ -111,21 +112,21 @@ REASONS = {  # what it means, and what to look at if it is not the reason
              "how many numbers does each reduction take together? Are these counts different?"),
 }
 PLACES = {  # programs, and the two operations that are not fused
-    "library": {
-        "tanh(x) @ w": "tanh and the matrix product", "concat([x, x]) * 2": "the join and the product",
-        "exp(x @ w)": "the matrix product and exp",
-    },
-    "elsewhere": {
-        "exp(x) + exp(x).T": "exp and the sum", "tanh(x)[::-1] * x": "tanh and the product",
-        "sin(x)[1:] - sin(x)[:-1]": "sin and the difference",
-    },
-    "complete": {
-        "exp(x) / exp(x).sum()": "exp and the quotient", "tanh(x) - tanh(x).sum()": "tanh and the difference",
-    },
-    "rows": {
-        "exp(x).sum(-1), exp(x).reshape((512, 128)).sum(-1)": "the two sums",
-        "sin(x).max(-1), sin(x).reshape((512, 128)).max(-1)": "the two largest values",
-    },
+    "library": [
+        ("tanh(x) @ w", "tanh and the matrix product"), ("concat([x, x]) * 2", "the join and the product"),
+        ("exp(x @ w)", "the matrix product and exp"),
+    ],
+    "elsewhere": [
+        ("exp(x) + exp(x).T", "exp and the sum"), ("tanh(x)[::-1] * x", "tanh and the product"),
+        ("sin(x)[1:] - sin(x)[:-1]", "sin and the difference"),
+    ],
+    "complete": [
+        ("exp(x) / exp(x).sum()", "exp and the quotient"), ("tanh(x) - tanh(x).sum()", "tanh and the difference"),
+    ],
+    "rows": [
+        ("exp(x).sum(-1), exp(x).reshape((512, 128)).sum(-1)", "the two sums"),
+        ("sin(x).max(-1), sin(x).reshape((512, 128)).max(-1)", "the two largest values"),
+    ],
 }
 
 
@@ -139,7 +140,7 @@ class WhyNot(ValueTask):
 
     def vary(self, draw: random.Random) -> None:
         self.reasons = dict(zip("ABC", draw.sample(list(REASONS), 3)))
-        self.places = {letter: draw.choice(list(PLACES[reason].items())) for letter, reason in self.reasons.items()}
+        self.places = {letter: draw.choice(PLACES[reason]) for letter, reason in self.reasons.items()}
 
     def text(self) -> str:
         pairs = "".join(f"\n- **{letter}**: {what} in `{code}`" for letter, (code, what) in self.places.items())
@@ -159,22 +160,23 @@ class WhyNot(ValueTask):
         wrong = [letter for letter in self.reasons if answer[letter] != self.reasons[letter]]
         if not wrong:
             return "a click on an arrow between two kernels, in the fusion view, gives the reason."
-        said, problem = answer[wrong[0]], f"{len(wrong)} of 3 are not right, {wrong[0]} is one of them"
+        said, problem = answer[wrong[0]], f"{3 - len(wrong)} of 3 right; {wrong[0]} is wrong"
         raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {REASONS[said][1]}')
 
 
 # ---- the program, in another way -------------------------------------------------------------------------------------
 
 ROWS = 64
+NOTHING = "nothing", "None", "the function gives back only the value after `return`: to print it is not enough"
 
 
-def rewrites(known: Mapping[str, tuple[str, str]]) -> tuple[Mistake, ...]:
-    """Known wrong programs by their names: the text, and the hint.  A word in the text may be an attribute."""
+def rewrites(*known: tuple[str, str, str]) -> tuple[Mistake, ...]:
+    """Known wrong programs: the name, the text, and the hint.  The text may be the name of an attribute."""
 
     def program(text: str) -> Callable[..., Any]:
         return lambda self, *args: self.computed(getattr(self, text, text), *args)
 
-    return tuple([Mistake(name, hint, program(text), None) for name, (text, hint) in known.items()])
+    return tuple([Mistake(name, hint, program(text), None) for name, text, hint in known])
 
 
 class FusedTask(FunctionTask):
@@ -228,14 +230,19 @@ class FusedTask(FunctionTask):
             raise Wrong(self.name, what, self.still)
         return (
             f"1 launch instead of {before.launches}, {bytes_text(count.bytes)} instead of {bytes_text(before.bytes)}; "
-            f"{count.flops:,} operations instead of {before.flops:,}."
+            f"operations: {count.flops:,}, before: {before.flops:,}."
         )
 
 
 VIEWS = {  # a program -> one kernel for it, and what a wrong idea would compute
-    "f(x)[1:] - f(x)[:-1]": ("f(x[1:]) - f(x[:-1])", "f(x[1:] - x[:-1])", "x[1:] - x[:-1]"),
-    "f(x) + f(x).T": ("f(x) + f(x.T)", "f(x + x.T)", "x + x.T"),
-    "f(x)[::-1] * x": ("f(x[::-1]) * x", "f(x[::-1] * x)", "x[::-1] * x"),
+    "f(x)[1:] - f(x)[:-1]": (
+        "f(x[1:]) - f(x[:-1])", "f(x[1:] - x[:-1])", "x[1:] - x[:-1]", "f(x[:-1]) - f(x[1:])", "f(x[1:]) - f(x[1:])",
+        "f(x[:, 1:]) - f(x[:, :-1])"),
+    "f(x) + f(x).T": (
+        "f(x) + f(x.T)", "f(x + x.T)", "x + x.T", "x + f(x.T)", "f(x.T) + f(x.T)", "f(x) + f(x[::-1])"),
+    "f(x)[::-1] * x": (
+        "f(x[::-1]) * x", "f(x[::-1] * x)", "x[::-1] * x", "f(x) * x[::-1]", "f(x[::-1]) * x[::-1]",
+        "f(x[::-1, ::-1]) * x"),
 }
 
 
@@ -248,17 +255,23 @@ class OneKernel(FusedTask):
         "a view of x is free: the kernel reads x at other places. A view of a computed value has to wait until the "
         "value is in memory. So take the view first, and compute afterwards"
     )
-    mistakes = rewrites({
-        "inside": ("mixed", "the function of a sum is not the sum of the functions. Take each view of x alone, and "
+    mistakes = rewrites(
+        ("inside", "mixed", "the function of a sum is not the sum of the functions. Take each view of x alone, and "
                    "compute the function of each"),
-        "without_function": ("bare", "the function itself is missing: these are only the views"),
-        "without_views": ("f(x)", "the views are missing: which places of x belong together?"),
-    })
+        ("without_function", "bare", "the function itself is missing: these are only the views"),
+        ("without_views", "f(x)", "the views are missing: which places of x belong together?"),
+        ("elsewhere", "elsewhere", "the parts are right, but at other places: compare with the program. Which x has "
+                      "the view, and which x goes into the function?"),
+        ("equal_views", "equal", "both parts have the same view of x. In the program they differ"),
+        ("other_axis", "axis", "that is another view: [::-1] and [1:] go along the first axis alone, the rows, and .T "
+                       "makes columns of rows"),
+        NOTHING,
+    )
 
     def vary(self, draw: random.Random) -> None:
         super().vary(draw)
         self.refused = draw.choice(list(VIEWS))
-        self.better, self.mixed, self.bare = VIEWS[self.refused]
+        self.better, self.mixed, self.bare, self.elsewhere, self.equal, self.axis = VIEWS[self.refused]
 
     def text(self) -> str:
         return (
@@ -275,16 +288,24 @@ class RowLoops(FusedTask):
     name, minutes, refused, better = "row_loops", 6, "f(x) @ v", "(f(x) * v).sum(-1)"
     shapes: ClassVar = {"x": (ROWS, ROWS), "v": (ROWS,)}
     otherwise = "number i of x @ v is the sum of x[i, j] * v[j] over j. A product and a sum along the rows are loops"
-    still = "the matrix product is still there. Multiply place by place, `*`, and add along the rows, .sum(-1)"
-    mistakes = rewrites({
-        "columns": ("(f(x) * v).sum(0)", "that adds along the columns. Number i is a sum over row i: .sum(-1)"),
-        "everything": ("(f(x) * v).sum()", "that adds everything to one number: .sum(-1) adds each row"),
-        "without_sum": ("f(x) * v", "the products are right. Now add each row: .sum(-1)"),
-        "without_function": ("(x * v).sum(-1)", "the function is missing: it is applied to x first"),
-        "outside": ("f((x * v).sum(-1))", "the function is applied to x alone, before v comes in"),
-        "by_rows": ("(f(x) * v[:, None]).sum(-1)", "v[j] belongs to column j: x * v. v[:, None] multiplies the rows"),
-        "keeps": ("(f(x) * v).sum(-1, keepdims=True)", "the result has one number for each row: without keepdims"),
-    })
+    still = (
+        "a library call is still there: the matrix product (`@`, matmul, einsum), or a join. Multiply place by place, "
+        "`*`, and add along the rows, .sum(-1)"
+    )
+    mistakes = rewrites(
+        ("columns", "(f(x) * v).sum(0)", "that adds along the columns. Number i is a sum over row i: .sum(-1)"),
+        ("everything", "(f(x) * v).sum()", "that adds everything to one number: .sum(-1) adds each row"),
+        ("without_sum", "f(x) * v", "the products are right. Now add each row: .sum(-1)"),
+        ("without_function", "(x * v).sum(-1)", "the function is missing: it is applied to x first"),
+        ("outside", "f((x * v).sum(-1))", "the function is applied to x alone, before v comes in"),
+        ("by_rows", "(f(x) * v[:, None]).sum(-1)", "v[j] belongs to column j: x * v. v[:, None] multiplies the rows"),
+        ("turned", "(f(x).T * v).sum(-1)", "that is v @ f(x): rows and columns are exchanged. Number i belongs to row "
+                   "i of x: f(x) * v, and then along the row, .sum(-1)"),
+        ("inside", "f(x * v).sum(-1)", "the function is applied to x alone, before v comes in"),
+        ("mean", "(f(x) * v).mean(-1)", "a mean is the sum divided by the number of columns: .sum(-1)"),
+        NOTHING,
+        ("keeps", "(f(x) * v).sum(-1, keepdims=True)", "the result has one number for each row: without keepdims"),
+    )
 
     def text(self) -> str:
         return (

@@ -101,9 +101,10 @@ def known(hint: str, key: Key, **options: bool) -> Mistake:
 
 WRONG = {
     "nothing": known("nothing is merged: the entry of a node that was seen before is the first one", lambda n, i: n),
-    "without_inputs": known(
-        "the inputs are missing in the key: two sines of different values are not the same",
-        lambda node, inputs: (node.name, str(node.attrs), node.shape)),
+    "names_of_inputs": known(
+        "a name, or the text of a node, does not say which node it is: two different nodes may both be called sum. "
+        "Put the input itself into the key",
+        lambda node, inputs: (node.name, str([getattr(x, "name", x) for x in inputs]), str(node.attrs))),
     "without_attributes": known(
         "attrs are missing in the key: x.sum(0) and x.sum(1) have the same name and the same input",
         lambda node, inputs: (node.name, told_apart(inputs))),
@@ -125,6 +126,12 @@ WRONG = {
     "nodes_only": known(
         "the numbers among the inputs are missing in the key: x * 2 is not x * 3",
         lambda node, inputs: (node.name, tuple([x for x in inputs if isinstance(x, Node)]), str(node.attrs))),
+    "without_inputs": known(
+        "the inputs are missing in the key: two sines of different values are not the same",
+        lambda node, inputs: (node.name, str(node.attrs), node.shape)),
+    "name_and_attributes": known(
+        "the inputs are missing in the key: two operations of different values are not the same",
+        lambda node, inputs: (node.name, str(node.attrs))),
 }
 
 
@@ -176,7 +183,7 @@ def train() -> Flipbook:
     stages = stages_of(step.passes(*batches[0]), step.cost(*batches[0]))
     title = f"{saved(stages)}; {trained.right} of {trained.shown} digits read"
     says = f"{title}. Each bar is the step after a pass, node by node; the last one is fused."
-    return Flipbook(title, [[page_of(stages, says), *trained.picture.pages[0]]], cover=0, unit="picture",
+    return Flipbook(title, [[page_of(stages, says), *trained.picture.pages[0][1:]]], cover=0, unit="picture",
                     words=table_of(stages))
 
 
@@ -238,10 +245,12 @@ class MergeSame(FunctionTask):
             raise Wrong(self.name, "some nodes have no entry", FORM)
 
     def _hint(self, found: Any = ()) -> str | None:
-        """The hint of the mistake that merges in the same way in all graphs so far."""
-        for each in self.mistakes:
-            if all(self.wrong(each)(nodes) == yours for nodes, yours in self.answers.items()):
-                return each.hint
+        """The hint of the mistake that merges in the same way in all graphs so far, or in the graph that failed."""
+        failed = found[0][0][0] if found else [*self.answers][-1]
+        for graphs in self.answers, [failed]:
+            for each in self.mistakes:
+                if all(self.wrong(each)(nodes) == self.answers[nodes] for nodes in graphs):
+                    return each.hint
         return self.otherwise
 
     def _call(self, args: tuple[Any, ...]) -> str:
