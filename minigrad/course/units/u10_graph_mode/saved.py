@@ -28,7 +28,7 @@ from ...swapping import Swapped
 
 STEPS, BATCH = 60, 256
 WARM_UP, RATE, LATER, LATE = 1, 0.5, 0.1, 45  # steps of rate 0; the rate then; the rate from step `LATE` on
-COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 15.0, 8, 50.0, 8  # of the walls of digits
+COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 13.0, 7, 50.0, 7  # of the walls of digits
 HALF, BETWEEN, CHART, FEW = COLUMNS * TILE, 40.0, 190.0, 6
 
 
