@@ -146,8 +146,8 @@ def _read(drawing: Drawing, x: float, y: float, name: str, each: Run) -> None:
     images, labels = digits()[1].arrays
     pictures = pictures_of(images.reshape(-1, 8, 8), len(labels))
     wrong = labels != each.read
-    drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are read correctly")
-    drawing.text(x + HALF, y, "framed: read wrongly" if wrong.any() else "", fill="quiet", anchor="end")
+    drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are right")
+    drawing.text(x + HALF, y, "framed: wrong" if wrong.any() else "", fill="quiet", anchor="end")
     y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, TILE) + 10
     at = np.flatnonzero(wrong)[:SHOWN]
     y += gallery(drawing, x, y, pictures[at], [f"{labels[i]} as {each.read[i]}" for i in at], ROW, SIDE)
