@@ -73,7 +73,8 @@ rates[1] = 0.1
 print("the dictionary:", values)
 print("a copy of it:  ", shallow)
 print("a deep copy:   ", deep)
-print("1 == 1.0:", 1 == 1.0, "   type(1) is type(1.0):", type(1) is type(1.0))
+one, number = 1, 1.0
+print("equal:", one == number, "  of one type:", type(one) is type(number))
 
 # %% [markdown]
 # `holds` has no parameters: it uses the names of the function around it. For equal values of the same types the trace is still right. But a graph for the
