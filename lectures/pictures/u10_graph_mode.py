@@ -286,7 +286,7 @@ def guards() -> Sketch:
     sketch.arrow(question, python, "no", colour="back")
     sketch.arrow(python, trace)
     sketch.arrow(trace, program)
-    sketch.label(300, 20, "rate was 0.0 and is 0.5", bold=True, fill="back")
+    sketch.label(140, 135, "rate was 0.0 and is 0.5", bold=True, fill="back")
     return sketch
 
 
@@ -405,7 +405,7 @@ def small_ways() -> Sketch:
     """A script reads, a trace runs."""
     sketch = Sketch(240, 200)
     sketch.box(120, 48, "script: if", "now", width=190)
-    sketch.box(120, 150, "trace: —", "wrong", width=190)
+    sketch.box(120, 150, "trace: no if", "wrong", width=190)
     return sketch
 
 

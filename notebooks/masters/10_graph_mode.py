@@ -60,22 +60,25 @@ course.check("baked_branch")
 # `guard` notes what is in it, and returns a function `holds`. Before each later run the engine calls `holds()`: **True if everything is as it was
 # when the trace was made, False if anything has changed.** After False the function is traced anew, with a new guard.
 #
-# `values` is *alive*: it always holds what the names stand for now, in the same dictionary. Two more things to know:
+# `values` is *alive*: when a name gets another value, the entry in this dictionary changes too. So `guard` has to note a copy. This cell makes
+# two kinds of copies and then changes an entry of the list. Its last line compares two numbers of different types:
 
 # %% name="alive"
 import copy
 
 rates = [0.0, 0.5]
 values = {"rates": rates}
+shallow, deep = dict(values), copy.deepcopy(values)
 rates[1] = 0.1
-print("the list in it changes too:", values)
-print("a deep copy does not:", copy.deepcopy(values))
+print("the dictionary:", values)
+print("a copy of it:  ", shallow)
+print("a deep copy:   ", deep)
 one, number = 1, 1.0
-print("equal:", one == number, "of one type:", type(one) is type(number))
+print("equal:", one == number, "  of one type:", type(one) is type(number))
 
 # %% [markdown]
-# `holds` has no parameters: it uses the names of the function around it. Equal values are the same, but a graph for the integer 1 differs from a graph for the number
-# 1.0, and from a graph for True.
+# `holds` has no parameters: it uses the names of the function around it. For equal values of the same types the trace is still right. But a graph for the
+# integer 1 differs from a graph for the number 1.0, and from a graph for True.
 
 # %% nbgrader={"grade": false, "grade_id": "guard", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def guard(values):
@@ -98,7 +101,7 @@ course.check("guard")
 # ## 4 · Your guard in the engine
 #
 # A network that reads digits. Its step reads the global name `rate`: 0 in step 1, for a warm-up, then 0.5, and 0.1 from step 45 on. `step` runs three times through the same training:
-# in eager mode, jitted with a guard that always says True, and jitted with **your** guard, which stands in the place of all of minigrad's guards.
+# in eager mode, jitted with a guard that always says True, and jitted with **your** guard, which replaces all of minigrad's guards.
 
 # %% name="network"
 task = course.task("guard")
@@ -127,13 +130,14 @@ print(picture)
 picture
 
 # %% [markdown]
-# Each dashed line is a trace, with its reason. Without a guard, the network learns with the rate 0, which is in its graph. Break your guard on purpose, run its cell and
-# the last cell again, and put it right: `noted = values`, or `return False` in `holds`. Which break costs time, and which the training?
+# Each dashed line is a trace, with its reason. Without a guard, the network learns with the rate 0, which is in its graph. Now break your guard on purpose in two ways:
+# once with `noted = values`, once with `return False` in `holds`. Each time, run the guard's cell and the cell above again. Which break costs time, and which the
+# training? Then put the guard right.
 #
 # ## 5 · A loop, by script and by trace
 #
 # Write `grow(x)`: double x while it is less than 10.0, and return it. In the check `mg.script` reads your source, so write it with a `while` on the tensor itself.
-# (No `.item()`, no `float(x)`: these ask for a value while there is none.)
+# (No `.item()`, no `float(x)`: these need a value while there is none.)
 
 # %% nbgrader={"grade": false, "grade_id": "grow", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def grow(x):
@@ -166,7 +170,7 @@ try:
     print(by_example(grow, mg.asarray(3.0)).graph)
     print(mg.jit(mg.script(grow)).graph(mg.asarray(3.0)))
 except Exception as error:
-    print("write grow first:", error)
+    print("write grow first:", repr(error))
 
 # %% name="task-why-loop"
 course.task("why_loop")
@@ -195,7 +199,7 @@ x = mg.asarray([0.5, 1.0])
 A = mg.jit(task.f("A"), check=True)
 print(A(x))
 task.change("A")
-# now call A again
+# now print A(x) again; then do the same with B, C and D
 
 # %% nbgrader={"grade": false, "grade_id": "only_graph", "locked": false, "schema_version": 3, "solution": true, "task": false}
 only_graph = (..., ...)  # the letter and the name of the node, both in quotation marks

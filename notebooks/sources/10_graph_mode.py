@@ -24,7 +24,7 @@ from minigrad import course
 from minigrad.course import by_example
 
 # %% [markdown]
-# ## A learning rate of nothing
+# ## A learning rate of zero
 #
 # One step of gradient descent on w²/2, whose gradient is w. Many trainings begin with a **warm-up**: in the first step the rate is 0, and then it is larger.
 #
@@ -42,7 +42,7 @@ rate = 0.5
 frozen_step
 
 # %% [markdown]
-# Now rate is 0.5, and w is 8. In eager mode, three steps would make 4, 2 and 1 of it. **What is w after `w = frozen_step(w)`, three times?**
+# Now rate is 0.5, and w is 8. In eager mode, three steps would give 4, 2 and 1. **What is w after `w = frozen_step(w)`, three times?**
 
 # %% name="frozen-rate" tags=["question"]
 frozen_rate = ...
@@ -69,7 +69,7 @@ print(frozen_step.graph)
 # - **eager**: manifest the node, *and compute its value* at once;
 # - **graph**: just manifest the node. Something has to be called later to compute it.
 #
-# In `with mg.graph():` minigrad does the second. To read a value (`item()`, `tolist()`, an `if`) is to compute it.
+# In `with mg.graph():` minigrad does the second. Reading a value (by `item()`, `tolist()`, an `if`) computes it.
 
 # %% name="manifest"
 x = mg.ones(3)
@@ -127,7 +127,7 @@ first_number = ...
 course.check("first_number")
 
 # %% [markdown]
-# Until then there is no value to look at: that is the price of the two phases. What they buy: the product with 1.0 is gone, and one kernel does what took five. Eager
+# Until then there is no value to look at: that is the price of the two phases. What they buy: the product with 1.0 is gone, and one kernel does the work of five. Eager
 # mode is to graph mode as an **interpreted** language is to a **compiled** one.
 #
 # ## The second call
@@ -178,8 +178,8 @@ print(jitted_step.traces)
 
 # %% [markdown]
 # The right answer. minigrad keeps **guards** with each trace: conditions under which it may be used again. Before each run it compares `rate` with the
-# number in the graph. `torch.compile` does this too; `jax.jit`, and `tf.function` for Python's globals, do not: their manuals ask you for functions without
-# such names.
+# number in the graph. `torch.compile` does this too; `jax.jit`, and `tf.function` for Python's globals, do not: their manuals advise against such
+# names.
 #
 # ## One function, three ways
 #
@@ -217,7 +217,7 @@ traced.graph
 # changed global name.)
 #
 # A **script** reads the source of the function instead of running it: `mg.script`, and `torch.jit.script`. An **annotation** such as `@mg.jit` traces too, but
-# with placeholders, which have no values. **What does each of the three give for `short`: script, trace by example, annotation? Write `"right"`, `"wrong"` or
+# with placeholders, which have no values. **What does each of the three give for `short`, in the order script, trace by example, annotation? Write `"right"`, `"wrong"` or
 # `"error"` for each.**
 
 # %% name="three-ways" tags=["question"]
@@ -293,7 +293,7 @@ except mg.IndexingError as error:
     print(error.__notes__[0].partition(" at ")[0], "by the line", error.__notes__[0].partition("  ")[2])
 
 # %% [markdown]
-# **Node values.** Every node has a name in the printed graph, and a value that can be asked for:
+# **Node values.** Every node has a name in the printed graph, and its value can be computed:
 
 # %% name="values"
 values = scripted.values(long)
@@ -362,7 +362,7 @@ except mg.CheckError as error:
     print(str(error).partition("Got: ")[2].partition(", made at")[0], "is the first node that differs")
 
 # %% [markdown]
-# ## Who does what
+# ## Which framework does what
 #
 # | | how a program runs | a graph is made by |
 # |---|---|---|

@@ -50,6 +50,10 @@ GUARDS = {
     "only names": ("noted = list(values)\n    return lambda: list(values) == noted", "or the names?"),
     "takes a name away": ("noted = dict(values)\n    return lambda: all(values[n] == noted[n] for n in noted)",
                           "copy.deepcopy"),
+    "values without names": (
+        "noted = sorted(map(repr, values.values()))\n"
+        "    return lambda: sorted(map(repr, values.values())) == noted", "have changed places"),
+    "a method": (f"{DEEP}return values.__eq__", "define it with `def holds():`"),
     "not written": ("pass", "not written yet"),
 }
 
@@ -74,6 +78,9 @@ LOOPS = {
     "counts": (
         "n = 0\n    while x < 10.0:\n        x = x * 2\n        n += 1\n    return n", "The last line returns x"),
     "too early": ("while x < 5:\n        x = x * 2\n    return x", "one turn too early"),
+    "doubles first": ("x = x * 2\n    while x < 10.0:\n        x = x * 2\n    return x", "compare first"),
+    "prints": ("while x < 10.0:\n        x = x * 2\n    print(x)", "The last line returns x"),
+    "by a logarithm of tensors": ("return x * 2 ** mg.ceil(mg.log2(10 / x))", "its graph has no loop"),
     "returns in the loop": ("while x < 10.0:\n        x = x * 2\n        return x", "inside of the loop"),
 }
 
@@ -84,24 +91,40 @@ def test_feedback_on_loops(which):
     assert words in said_to(f"def grow(x):\n    {body}", "grow")
 
 
+@pytest.mark.parametrize("decorators", ["@mg.script", "@mg.jit\n@mg.script"])
+def test_a_loop_with_a_decorator_is_refused_with_a_hint(decorators):
+    loop = "def grow(x):\n    while x < 10.0:\n        x = x * 2\n    return x"
+    assert "without a decorator" in said_to(f"{decorators}\n{loop}", "grow")
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         ("frozen_rate = 1", "that is eager mode"),
         ("frozen_rate = 8.0", "✓"),
         ("frozen_rate = '8'", "without the quotation marks"),
+        ("frozen_rate = 'error'", "the graph runs"),
         ("frozen_rate = 7.5", "What did it multiply by?"),
         ("printed_order = ['computed', 'recorded', 'read']", "that is eager mode"),
         ("printed_order = 'recorded, computed, read'", "✓"),
-        ("printed_order = ['recorded', 'read']", "needed for the first time"),
+        ("printed_order = ['recorded', 'read']", "with the recorded print in it"),
+        ("printed_order = ['computed', 'read']", "`recorded` appears"),
+        ("printed_order = ['recorded', 'computed', '6.0', 'read']", "prints nothing"),
+        ("printed_order = ['computed', 'computed']", "needed for the first time"),
         ("first_number = 5", "Has it a value?"),
+        ("first_number = 9", "the second call"),
+        ("python_runs = [1, 3]", "How many lines"),
         ("python_runs = 4", "that is eager mode"),
         ("python_runs = 3", "Do other numbers need another graph?"),
         ("small_gradient = [0.4, 0.3]", "The graph has no `if`"),
         ("small_gradient = [0.6, 0.8]", "the example's result"),
+        ("small_gradient = 1.0", "two numbers"),
+        ("small_gradient = 'error'", "there is no error"),
         ("small_gradient = mg.asarray([0.8, 0.6])", "✓"),
         ("three_ways = 'right wrong error'", "✓"),
         ("three_ways = ['right', 'wrong', 'wrong']", "placeholders that have no values"),
+        ("three_ways = ['wrong', 'right', 'error']", "Here the script is the first"),
+        ("three_ways = ['right', 'right', 'error']", "What did it compute"),
         ("three_ways = {'script': 'right'}", "one word for each"),
         ("divisions = [4, 1]", "✓"),
         ("divisions = (4, 4)", "the body in it once"),
@@ -112,12 +135,20 @@ def test_feedback_on_loops(which):
         ("second_call = {1, 2}", "in brackets"),
         ("second_call = 4", "a list of numbers"),
         ("second_call = [1]", "only the first?"),
+        ("second_call = [1, 2, 6, 7, 8]", "calls 2 and 8: the same shape"),
+        ("second_call = [1, 2, 3, 6, 7]", "calls 2 and 3: the same shape"),
+        ("second_call = [1, 2, 7]", "look at call 6"),
+        ("second_call = [2, 6, 7]", "look at call 1"),
+        ("second_call = [1, 2, 6]", "a guard compares it"),
+        ("second_call = [1, 2, 6, 7, 7]", "Go call by call"),
+        ("baked_branch = [float('nan'), 9, 9]", "the function and the graph both compute"),
         ("baked_branch = [9, 0, 0]", "✓"),
         ("baked_branch = [8, 8, 8]", "the branch in the graph"),
         ("baked_branch = 9", "three numbers"),
         ("baked_branch = 'x > 8'", "three numbers"),
         ("loop_difference = 12.0", "two numbers"),
         ("loop_difference = (12.0, 12.0)", "The trace has no loop"),
+        ("loop_difference = (6, 3)", "The script stops too early"),
         ("why_loop = 'a'", "✓"),
         ("why_loop = 'because'", 'one of "A"'),
         ("only_graph = ('b', 'subtract_1')", "✓"),

@@ -9,7 +9,7 @@ UNIT = Unit(
     name="graph_mode",
     title="Graph mode: manifest now, compute later",
     question="The learning rate is 0 in step 1 and 0.5 afterwards. Step 1 is traced. What does the network learn?",
-    minutes=110,
+    minutes=115,
     outcomes={
         "phases": "say what happens in each of the two phases of graph mode, and in which order",
         "calls": "predict which calls of a compiled function run its Python code",

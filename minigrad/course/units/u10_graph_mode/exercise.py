@@ -90,8 +90,22 @@ class SecondCall(ValueTask):
         kinds = [kind(call) for call in self.calls]
         return [i + 1 for i, each in enumerate(kinds) if each not in kinds[:i]]
 
-    def explained(self) -> str:
-        return "a new shape, a new Python number or a new global makes a new trace. Old traces are kept."
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        given = answer if isinstance(answer, list | tuple) else self.right()
+        wrong = [i for i in range(1, len(self.calls) + 1) if (i in given) != (i in self.right())]
+        self.otherwise = self._about(wrong[0]) if wrong else type(self).otherwise
+        return super().check(answer, rounds)
+
+    def _about(self, number: int) -> str:
+        """A hint for a call that an answer gets wrong."""
+        kinds = [call.kind for call in self.calls]
+        before = kinds.index(kinds[number - 1]) + 1
+        return (
+            f"look at calls {before} and {number}: the same shape, `n` and `offset`. The trace of call {before} is kept"
+            if before < number else f"look at call {number}: has a call before it this shape, `n` and `offset`?"
+        )
+
+    why = "a new shape, a new Python number or a new global makes a new trace. Old traces are kept."
 
     @mistake("that is eager mode: a call that finds a fitting trace runs the program, without Python")
     def all_of_them(self) -> list[int]:
@@ -100,10 +114,6 @@ class SecondCall(ValueTask):
     @mistake("the calls are counted from 1")
     def from_zero(self) -> list[int]:
         return [number - 1 for number in self.right()]
-
-    @mistake("call 1 has no trace that it could use: Python runs")
-    def without_the_first(self) -> list[int]:
-        return self.right()[1:]
 
     @mistake("only the first? The loops of a program are made for one shape, and a Python number is in the graph")
     def first_only(self) -> list[int]:
@@ -175,10 +185,11 @@ class BakedBranch(ValueTask):
             raise Wrong(self.name, f"your answer {written(answer)} has another form", f"three numbers: {self.example}")
         x = np.asarray(numbers, np.float32)
         wanted, found = self.both(x)
-        if wanted != found:
+        if str(wanted) != str(found):  # nan is not equal to itself, and is the same text
             return f"f computes {written(wanted)}, and the graph {written(found)}."
         size = float(getattr(x, self.measure)())
-        hint = f"the {self.measure} is {size:g}: that is the branch in the graph. The limit is {self.limit:g}"
+        order = "greater than" if size > self.limit else "not greater than"
+        hint = f"the {self.measure} is {size:g}, {order} {self.limit:g}: that is the branch in the graph"
         if (size > self.limit) != self.up:
             hint = "it takes the other branch, but the two results are equal by chance: take other numbers"
         raise Wrong(self.name, f"for {written(x)} the function and the graph both compute {written(found)}", hint)
@@ -227,13 +238,19 @@ class Grow(FunctionTask):
         if len(compiled.traces) > 1:
             problem = f"right, but it was traced {len(compiled.traces)} times for 5 numbers"
             raise Wrong(self.name, problem, "a loop over a tensor needs one trace only: where is a Python number?")
+        if "while_loop" not in str(compiled.graph(x)):
+            raise Wrong(
+                self.name, "right for these numbers, but its graph has no loop",
+                "write the doubling as a loop, `while x < 10.0:`. The next tasks look at this loop in the graph")
         return "one trace, for every x: the loop is a node of the graph."
 
     def _scripted(self, function: Callable[..., Any]) -> Jitted:
         try:
             return Jitted(script(function))
         except ScriptError as error:
-            raise Wrong(self.name, str(error).partition("\n")[0], "def grow(x): ... in a cell") from None
+            raise Wrong(
+                self.name, str(error).partition("\n")[0],
+                "write `def grow(x):` in a cell, without a decorator: the check makes a script of it") from None
 
     def solution(self) -> Any:
         return grown
@@ -256,6 +273,10 @@ class Grow(FunctionTask):
     @mistake("that returns x unchanged: does the loop assign x? x * 2 alone changes nothing")
     def unchanged(self, x: Any) -> Any:
         return x
+
+    @mistake("compare first: a number that is 10 or more is not doubled at all")
+    def doubles_first(self, x: Any) -> Any:
+        return grown(x * 2)
 
     @mistake("`return` is inside of the loop, so the loop ends in its first turn")
     def returns_inside(self, x: Any) -> Any:
@@ -312,6 +333,10 @@ class LoopDifference(ValueTask):
     def one_turn_more(self) -> list[float]:
         return [self.right()[0], self.last * 2 ** (self.turns + 1)]
 
+    @mistake("the trace is right. The script stops too early: it goes on while x is less than 10")
+    def script_too_early(self) -> list[float]:
+        return [self.right()[0] / 2, self.right()[1]]
+
 
 @UNIT.task
 class WhyLoop(Choice):
@@ -337,5 +362,4 @@ class WhyLoop(Choice):
         "D": "it is the number of turns that the example needed: with another example, another number",
     }
 
-    def explained(self) -> str:
-        return "a tracer sees operations. `while` is not an operation, but a word of Python."
+    why = "a tracer sees operations. `while` is not an operation, but a word of Python."

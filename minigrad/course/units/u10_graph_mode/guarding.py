@@ -21,9 +21,11 @@ ALL = "one of the values has changed, another has not: all have to be equal. Is 
 SAME_LIST = "the copy of the dictionary holds the same list, and the list has changed: copy.deepcopy copies both"
 TYPES = "1 == 1.0 == True in Python, but these are three types, and their graphs differ: compare the types too"
 GONE = "a name that is gone is a change too: compare the names, not only the values that are left"
+SWAPPED = "two values have changed places: compare each value with the one that was noted for the same name"
 NEW = "a new name is a change too: the function may read it now. Compare the names on both sides"
 ERRORS = {  # a part of an error -> the hint
     "KeyError": "other functions read other names, and a name may be gone: go over the names, with values.get(name)",
+    "expected 1 argument": "holds() has no parameters, and compares by itself: define it with `def holds():`",
     "required positional argument": "holds() has no parameters: it uses the names of the function around it",
     "unhashable": "a list has no hash. Compare the values themselves, or texts of them: repr(...)",
 }
@@ -57,6 +59,7 @@ STORIES = (
     Story({"rate": 0.5, "beta": 0.9}, (
         Change("values['rate'] = 1 / 2", IDENTITY), Change("values['beta'] = 0.99", ALL),
         Change("values['beta'] = 0.9", ONCE), Change("values['rate'] = 0.1", ALL))),
+    Story({"rate": 0.5, "beta": 0.9}, (Change("values.update(rate=0.9, beta=0.5)", SWAPPED),)),
     Story({"rates": [0.0, 0.5]}, (Change("values['rates'][1] = 0.1", SAME_LIST),)),
     Story({"rates": [0.0, 0.5]}, (Change("values['rates'] = [0.0, 0.5]", IDENTITY),)),
     Story({"scale": 1}, (Change("values['scale'] = 1.0", TYPES), Change("values['scale'] = True", TYPES))),
@@ -93,8 +96,7 @@ class Guard(FunctionTask):
     def _function(self, holds: Any) -> Callable[[], Any]:
         if callable(holds):
             return holds  # type: ignore[no-any-return]
-        kind = "None" if holds is None else written(holds)
-        raise Wrong(self.name, f"guard(values) returned {kind}, not a function", FORM)
+        raise Wrong(self.name, f"guard(values) returned {written(holds)}, not a function", FORM)
 
     def _compare(self, story: Story, heard: list[Any]) -> None:
         """Compare what a guard says with what it should say."""

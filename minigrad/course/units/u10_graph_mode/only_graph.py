@@ -84,8 +84,7 @@ class OnlyGraph(ValueTask):
     def right(self) -> tuple[str, str]:
         return self.letter, self.node
 
-    def explained(self) -> str:
-        return "no guard looks at environment variables, files or clocks. Read them outside, and pass an argument."
+    why = "no guard looks at environment variables, files or clocks. Read them outside, and pass an argument."
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         parts = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (answer, None)
@@ -98,6 +97,9 @@ class OnlyGraph(ValueTask):
             hint = f"it reads {read}: a guard compares it, and {letter} is traced again. What has no guard?"
             raise Wrong(self.name, f"{letter} is right in graph mode too", hint)
         if node.lower().partition("_")[0] != self.node:
-            hint = "mg.jit(f, check=True) raises a CheckError after the change. It names the first node that differs"
+            hint = (
+                "mg.jit(f, check=True) raises a CheckError after the change. It names the first node that differs: an "
+                "operation on tensors that reads the changed number"
+            )
             raise Wrong(self.name, f"{letter} is the one, but {node} is not the first node that differs", hint)
-        return self.explained()
+        return self.why

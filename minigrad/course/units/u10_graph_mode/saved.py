@@ -28,7 +28,7 @@ from ...swapping import Swapped
 
 STEPS, BATCH = 60, 256
 WARM_UP, RATE, LATER, LATE = 1, 0.5, 0.1, 45  # steps of rate 0; the rate then; the rate from step `LATE` on
-COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 15.0, 8, 50.0, 8  # of the walls of digits
+COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 13.0, 7, 50.0, 7  # of the walls of digits
 HALF, BETWEEN, CHART, FEW = COLUMNS * TILE, 40.0, 190.0, 6
 
 
@@ -146,8 +146,8 @@ def _read(drawing: Drawing, x: float, y: float, name: str, each: Run) -> None:
     images, labels = digits()[1].arrays
     pictures = pictures_of(images.reshape(-1, 8, 8), len(labels))
     wrong = labels != each.read
-    drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are read correctly")
-    drawing.text(x + HALF, y, "framed: read wrongly" if wrong.any() else "", fill="quiet", anchor="end")
+    drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are right")
+    drawing.text(x + HALF, y, "framed: wrong" if wrong.any() else "", fill="quiet", anchor="end")
     y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, TILE) + 10
     at = np.flatnonzero(wrong)[:SHOWN]
     y += gallery(drawing, x, y, pictures[at], [f"{labels[i]} as {each.read[i]}" for i in at], ROW, SIDE)
