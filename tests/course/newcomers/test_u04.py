@@ -251,6 +251,8 @@ def test_every_student_has_a_wrong_arrow_and_the_arrows_differ():
     variants = [UNIT.tasks["moved"](str(i)) for i in range(100)]
     assert all(abs(task._result(task.broken)) < 1000 for task in variants)
     assert len({(*task.right(), task.begins) for task in variants}) > 8
+    boards = [task.given()["board"].pages[0][0].drawing for task in variants[:10]]
+    assert max(board.width for board in boards) < 670  # all boxes fit beside the text, in a notebook
 
 
 def test_all_right_orders_are_accepted():
