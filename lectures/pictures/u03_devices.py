@@ -352,7 +352,7 @@ def your_chip() -> Sketch:
     draw_digits(sketch, 16, 72, (2, 2), side=5, apart=(46, 46))
     sketch.rect(190, 16, 480, 196, "leaf-fill", "good", thick=2, round=10)
     sketch.label(206, 40, "your chip", anchor="start", bold=True, fill="good")
-    for i in range(8):
+    for i in range(7):
         sketch.box(262 + i % 4 * 114, 92 + i // 4 * 64, "?", "leaf", width=106)
     sketch.arrow((112, 116), (186, 116), colour="back")
     sketch.arrow((674, 116), sketch.box(758, 116, "7", width=54, size=LARGE), colour="back")

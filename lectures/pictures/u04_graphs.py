@@ -329,12 +329,12 @@ def branches() -> Sketch:
 # ---- orders ----------------------------------------------------------------------------------------------------------
 
 BOARD = {
-    "x": Spot(60, 125, "x", "leaf"), "a": Spot(220, 60, "a"), "b": Spot(220, 190, "b"), "c": Spot(420, 60, "c"),
-    "d": Spot(420, 190, "d"), "y": Spot(620, 125, "y"),
+    "x": Spot(60, 125, "x", "leaf"), "a": Spot(220, 60, "a"), "d": Spot(220, 190, "d"), "c": Spot(420, 60, "c"),
+    "b": Spot(420, 190, "b"), "y": Spot(620, 125, "y"),
 }
 BOARD_EDGES: tuple[Edge, ...] = (
-    ("x", "a", 0), ("x", "b", 0), ("a", "c", 0), ("b", "c", 0), ("b", "d", 0), ("x", "d", 44), ("c", "y", 0),
-    ("d", "y", 0),
+    ("x", "a", 0), ("x", "d", 0), ("a", "c", 0), ("d", "c", 0), ("d", "b", 0), ("x", "b", 44), ("c", "y", 0),
+    ("b", "y", 0),
 )
 
 
@@ -347,7 +347,7 @@ def board() -> Sketch:
 
 def ordered() -> list[Sketch]:
     """One order: each box is computed after its inputs."""
-    order = ("b", "d", "a", "c", "y")
+    order = ("d", "b", "a", "c", "y")
     stages = []
     for count in range(1, 6):
         sketch = Sketch(700, 270)
@@ -363,8 +363,8 @@ def ordered() -> list[Sketch]:
 def too_early() -> Sketch:
     """A box is computed before one of its inputs."""
     sketch = Sketch(700, 270)
-    spots = {**BOARD, "b": BOARD["b"]._replace(look="empty"), "c": BOARD["c"]._replace(look="wrong"),
-             "d": BOARD["d"]._replace(look="plain"), "y": BOARD["y"]._replace(look="plain")}
+    spots = {**BOARD, "d": BOARD["d"]._replace(look="empty"), "c": BOARD["c"]._replace(look="wrong"),
+             "b": BOARD["b"]._replace(look="plain"), "y": BOARD["y"]._replace(look="plain")}
     boxes = _graph(sketch, spots, BOARD_EDGES)
     sketch.number(boxes["a"].x + 30, boxes["a"].y - 30, "1", "now")
     sketch.number(boxes["c"].x + 30, boxes["c"].y - 30, "2", "bad")

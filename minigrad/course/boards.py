@@ -77,7 +77,7 @@ class Board:
         self.names = reached(graph, result)
         self.arrows = arrows_of(graph, result)
         at = {name: i for i, name in enumerate(self.names)}
-        wide = [max(text_width(expression(graph[name]) if name in graph else name, SMALL), 40) + 44 for name in at]
+        wide = [max(text_width(expression(graph[name]) if name in graph else name, SMALL), 40) + 24 for name in at]
         edges = [(at[each.source], at[each.target]) for each in self.arrows]
         layout = arrange([(width, HIGH) for width in wide], edges, [()] * len(at), "right", APART, 26)
         self.places = dict(zip(self.names, layout.boxes))

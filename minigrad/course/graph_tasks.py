@@ -122,7 +122,7 @@ class OrderTask(ValueTask):
         return list(self.graph())
 
     def read(self, answer: Any) -> list[str]:
-        names = answer.split(",") if isinstance(answer, str) else answer
+        names = answer.replace(",", " ").split() if isinstance(answer, str) else answer
         if isinstance(names, set):
             raise Wrong(self.name, "braces, { }, keep no order", f"in brackets: {self.example}")
         if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):

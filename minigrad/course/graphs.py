@@ -172,7 +172,10 @@ def _check_input(name: str, each: Any, known: set[str]) -> None:
             raise Unreadable(f"{name}: there is no node {each}", hint) from None
         raise Unreadable(f"{name}: {each!r} is a text", "numbers without quotation marks")
     if not isinstance(each, str | int | float):
-        raise Unreadable(f"{name}: {written(each)} is not a name or a number", "names in quotation marks")
+        wrong = "a node is one operation: give the inner operation an entry, and use the name of this entry here"
+        inner = isinstance(each, tuple | list) and any(isinstance(part, str) for part in each)
+        hint = wrong if inner else "names in quotation marks"
+        raise Unreadable(f"{name}: {written(each)} is not a name or a number", hint)
 
 
 def disorder(names: Sequence[str], graph: Graph) -> str | None:

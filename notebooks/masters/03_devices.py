@@ -168,6 +168,19 @@ course.check("chip_kernels")
 
 # %% [markdown]
 # ## 5 · The meter
+#
+# The next function makes a function and returns it, as `doubled` does here. `*values` are all inputs, however many there are, and `**attrs` are attributes such as `axis`. With the same stars,
+# both are handed on to the kernel:
+
+# %% name="doubled"
+def doubled(kernel):
+    def run(*values, **attrs):
+        return 2 * kernel(*values, **attrs)
+
+    return run
+
+
+doubled(np.add)(1, 2), doubled(np.sum)([1, 2], axis=0)
 
 # %% name="task-metered"
 course.task("metered")

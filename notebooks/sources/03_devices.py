@@ -64,8 +64,8 @@ print(len(computed), "operations:", dict(sorted(computed.items())))
 #
 # ## An array is on one device
 #
-# Every laptop has a second device to practise with: `"cpu:1"` is the CPU once more, with arrays that do not mix with those of `"cpu"`. `x.to(device)` takes
-# an array there. **After these two lines, on which device is x?** Write its name in quotation marks.
+# Every laptop has a second device to practise with: `"cpu:1"` is the CPU once more, with arrays that do not mix with those of `"cpu"`. `x.to(device)` is
+# the way to another device. **After these two lines, on which device is x?** Write its name in quotation marks.
 #
 # ```python
 # x = mg.ones(3)

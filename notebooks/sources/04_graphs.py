@@ -236,7 +236,7 @@ course.task("graphs").runs(f, range(-5, 6))
 course.task("an_order").board
 
 # %% [markdown]
-# **Write an order in which no box turns red**: all five names.
+# **Write an order in which no box turns red**: all five names. (The names are labels, and the alphabet is not an order of computing.)
 
 # %% name="an-order" tags=["question"]
 an_order = ...

@@ -244,10 +244,10 @@ def _working(run: Run, device: str) -> Drawing:
     for i, (name, count) in enumerate(calls.most_common()):
         y = 38 + i * ROW
         drawing.text(DEVICE + 12, y + 14, name, size=12.5, bold=True)
-        for k in range(min(count, 11)):
-            drawing.rect(DEVICE + 84 + k * 14, y + 3, 10, 13, "there", "none", round=2)
+        for k in range(min(count, 9)):
+            drawing.rect(DEVICE + 84 + k * 11, y + 3, 8, 13, "there", "none", round=2)
         label = f"{_named(as_device(device).kernels[name])}, {count} ×"
-        drawing.text(WIDE - 14, y + 14, label, size=12, anchor="end", room=120)
+        drawing.text(WIDE - 14, y + 14, label, size=12, anchor="end", room=140)
     _times(drawing, high + 20, run)
     return drawing
 

@@ -5,8 +5,9 @@ import pytest
 import minigrad as mg
 from minigrad.core.primitive import P
 from minigrad.course.unit import units
+from minigrad.devices.cuda_kernels import CudaKernels
 from minigrad.viz.lessons.watching import watching
-from tests.course.running import said_to
+from tests.course.running import ROOT, said_to
 
 UNIT = units()["03_devices"]
 D = "d = {x.device for x in inputs if isinstance(x, mg.Tensor)}\n    "
@@ -57,6 +58,20 @@ DISPATCHERS = {
     "compares two": (
         "d = [x.device for x in inputs if hasattr(x, 'device')]\n    if d[0] != d[1]:\n        raise ValueError(d)\n"
         "    return table[d[0]][op]", "len(set(devices))"),
+    "text and a device": (
+        "d = [x.device for x in inputs if hasattr(x, 'device')]\n    if len(set(d)) > 1:\n"
+        "        raise OSError(d[0] + ' and ' + d[1])\n    return table[d[0]][op]", "a device is not a text"),
+    "a device and text": (
+        "d = [x.device for x in inputs if hasattr(x, 'device')]\n    if len(set(d)) > 1:\n"
+        "        raise OSError('on ' + d[0])\n    return table[d[0]][op]", "a device is not a text"),
+    "joins devices": (
+        D + "if len(d) > 1:\n        raise OSError(' and '.join(d))\n    return table[d.pop()][op]", "is not a text"),
+    "raises a text": (
+        D + "if len(d) > 1:\n        raise f'{d}'\n    return table[d.pop()][op]", "is not an exception"),
+    "forgets the f": (
+        D + "if len(d) > 1:\n        raise OSError('on {d}')\n    return table[d.pop()][op]",
+        'f"... {x.device}"'),
+    "an assert": (D + "assert len(d) == 1, f'{d}'\n    return table[d.pop()][op]", "✓"),
     "a name that is missing": ("return tabel[inputs[0].device][op]", "spelled in the same way"),
 }
 
@@ -79,6 +94,7 @@ COARSE = {
     "of the result": ("return np.round(x @ y * S) / S", "you round the result"),
     "place by place": ("return np.round(x * S) / S * (np.round(y * S) / S)", "The matrix product is x @ y"),
     "printed": ("print(np.round(x * S) / S @ (np.round(y * S) / S))", "is there a `return`"),
+    "with the steps of the example": ("return np.round(x * 10) / 10 @ (np.round(y * 10) / 10)", "of your chip"),
     "Python's round": ("return round(x * S) / S @ (round(y * S) / S)", "one for arrays: np.round"),
 }
 
@@ -116,6 +132,12 @@ TABLES = {
     "matmul by star": (RIGHT.replace("np.matmul", "np.multiply"), "matmul is the matrix product"),
     "add by at": (RIGHT.replace("np.add", "np.matmul"), "place by place"),
     "another operation": (RIGHT.replace("np.subtract", "np.add"), "compare it with the kernel of the CPU"),
+    "an operation of its own": (
+        RIGHT.replace("np.add", "lambda x, y: x + 2 * y"), "compare it with the kernel of the CPU"),
+    "Python's sum inside": (RIGHT.replace(SUM, "lambda x, axis, keepdims, dtype: sum(x)"), "adds the rows, always"),
+    "attributes in a wrong order": (
+        RIGHT.replace(SUM, "lambda x, axis, keepdims, dtype: np.sum(x, axis, dtype, keepdims)"),
+        "hand the attributes on by name"),
     "in double": (RIGHT.replace("np.tanh", "lambda x: np.tanh(x.astype(float))"), "keeps the type"),
 }
 
@@ -131,7 +153,7 @@ METERS = {
         "def run(*values, **attrs):\n        out = kernel(*values, **attrs)\n        size = sum(v.nbytes for v in "
         "[*values, out] if hasattr(v, 'nbytes'))\n        bill[op] += L + size / V\n        return out\n    return run",
         "✓"),
-    "runs at once": ("bill[op] += L\n    return kernel", "inside of run"),
+    "runs at once": ("bill[op] += L\n    return kernel", "inside of the function that you return"),
     "calls the kernel at once": ("out = kernel()\n    bill[op] += L\n    return out", "def run(*values, **attrs)"),
     "without stars": ("def run(*values, **attrs):\n        return kernel(values, attrs)\n    return run",
                       "kernel(*values, **attrs)"),
@@ -150,6 +172,20 @@ METERS = {
         "sum(v.nbytes for v in [*values, out]) / V\n        return out\n    return run", "has no bytes"),
     "the launch only": ("def run(*values, **attrs):\n        bill[op] += L\n        return kernel(*values, **attrs)\n"
                         "    return run", "counts the launch only"),
+    "rounds down": (
+        "def run(*values, **attrs):\n        out = kernel(*values, **attrs)\n        bill[op] += L + "
+        "sum(v.nbytes for v in [*values, out] if hasattr(v, 'nbytes')) // V\n        return out\n    return run",
+        "divide by `/`"),
+    "a launch for each array": (
+        "def run(*values, **attrs):\n        out = kernel(*values, **attrs)\n        for v in [*values, out]:\n"
+        "            if hasattr(v, 'nbytes'):\n                bill[op] += L + v.nbytes / V\n"
+        "        return out\n    return run", "a call costs it once"),
+    "calls its own function": (
+        "def run(*values, **attrs):\n        out = kernel(*values, **attrs)\n        bill[op] += L\n"
+        "        return out\n    return run()", "without brackets"),
+    "another bill": (
+        "def run(*values, **attrs):\n        bill = L\n        return kernel(*values, **attrs)\n    return run",
+        "bill[op] += the cost"),
     "the plain kernel": ("return kernel", "bill[op] += the cost"),
 }
 
@@ -190,7 +226,22 @@ def test_feedback_on_meters(which):
         ("stops = (99, 1)", "there is no line 99"),
         ("stops = (1, 0)", "it makes an array, on cpu"),
         ("additions = 1", "three copies and its own time"),
-        ("additions = 9.18", "From which whole k"),
+        ("additions = 9.18", "k is a whole number"),
+        ("additions = 9.2", "k is a whole number"),
+        ("additions = 50", "From which whole k"),
+        ('by_way_of_chip = "3.01 ms"', "a number alone"),
+        ("by_way_of_chip = 2", "needed on the CPU"),
+        ('called = "50 µs"', "a number alone"),
+        ("called = 0", "each launch takes Python"),
+        ('new_chip = "seven"', "a number alone"),
+        ('mixed = "A, C"', "exactly one of the four"),
+        ('backward_kernels = ["*", "-", "*"]', "✓"),
+        ('backward_kernels = "multiply, subtract, multiply"', "✓"),
+        ('backward_kernels = ["mul", "minus", "mul"]', "✓"),
+        ('backward_kernels = ["subtract", "multiply", "multiply"]', "the innermost"),
+        ('backward_kernels = ["square", "subtract", "multiply"]', "written as a product"),
+        ('backward_kernels = ["matmul"]', "the innermost"),
+        ("backward_kernels = 3", "in brackets"),
         ("additions = 10", "✓"),
     ],
 )
@@ -231,6 +282,9 @@ def test_the_numbers_in_the_texts_are_those_of_the_library():
     assert f"{operations} operations and {rules} gradient rules" in UNIT.question
     wrong = UNIT.tasks["new_chip"]()
     assert {operations, rules, operations + rules} <= {wrong.wrong(known) for known in wrong.mistakes}
+    own = sum(name in {op.name for op in P} for name in vars(CudaKernels))
+    page = (ROOT / "lectures" / "03_devices.md").read_text(encoding="utf-8")
+    assert f"the CPU has all {operations}, the GPU replaces {own} of them" in page
 
 
 def chip(kernels):

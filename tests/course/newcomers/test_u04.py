@@ -48,6 +48,8 @@ GRAPHS = {
     "all products turned": (
         '{"a": ("multiply", "x", "w"), "b": ("add", "a", "x"), "c": ("multiply", "b", "w"), "d": ("add", "c", "x"), '
         '"y": ("subtract", "d", 4)}', "the inputs are swapped"),
+    "one in another": (
+        '{"y": ("subtract", ("add", ("multiply", "w", "x"), "x"), 4)}', "give the inner operation an entry"),
     "an operation that is not there": (f'{{{A1}, {H1}, {A2}, {H2}, "y": ("minus one", "d")}}', "is not an operation"),
 }
 
@@ -86,6 +88,16 @@ EMITS = {
     "computes with nodes": ("return op.compute([getattr(x, 'node', x) for x in inputs]), []", "compute got a node"),
     "numbers of tensors": ("return op.compute([float(x) for x in inputs]), []", "an array of any size"),
     "by item": ("return op.compute([x.item() for x in inputs]), []", "an array of any size"),
+    "only floats are numbers": (
+        "return op.compute([x if type(x) is float else x.data for x in inputs]), "
+        "[x if type(x) is float else x.node for x in inputs]", "has no data"),
+    "two inputs": ("a, b = inputs\n    return op.compute([getattr(a, 'data', a), getattr(b, 'data', b)]), "
+                   "[getattr(a, 'node', a), getattr(b, 'node', b)]", "one input, two or more"),
+    "a new tensor, said in words": (
+        "return mg.asarray(op.compute([getattr(x, 'data', x) for x in inputs])), "
+        "[getattr(x, 'node', x) for x in inputs]", "Got: a new tensor"),
+    "values, said in words": (
+        "return [getattr(x, 'data', x) for x in inputs], [getattr(x, 'node', x) for x in inputs]", "Got: a list, [2.0"),
     "as PyTorch": ("return op.compute([x.grad_fn for x in inputs]), inputs", "x.data"),
 }
 
@@ -192,14 +204,25 @@ def test_feedback_on_equal_graphs(which):
         ("graphs = 2", "✓"),
         ("graphs = 3", "0 is not greater than 0"),
         ("kept_nodes = 3", "names h, loss and total move on"),
+        ("graphs = 5", "leave equal graphs"),
+        ("graphs = 6", "the other six"),
+        ("arrows = 1", "two operations run"),
         ("kept_nodes = 300", "✓"),
-        ('an_order = ["b", "d", "a", "c", "y"]', "✓"),
-        ('an_order = "a, b, c, d, y"', "✓"),
-        ('an_order = ["a", "c", "b", "d", "y"]', "which of them has no value yet"),
+        ("kept_nodes = 299", "the first round has three"),
+        ("kept_nodes = 301", "is a number"),
+        ("kept_nodes = 201", "one sum"),
+        ('same = ["A", "B", "E"]', "'A' is not one of them"),
+        ('same = "BE"', "'BE' is not one of them"),
+        ('an_order = ["d", "b", "a", "c", "y"]', "✓"),
+        ('an_order = "a, d, c, b, y"', "✓"),
+        ('an_order = "a d c b y"', "✓"),
+        ('an_order = ["a", "b", "c", "d", "y"]', "that is the alphabet"),
+        ('an_order = ["a", "c", "d", "b", "y"]', "which of them has no value yet"),
         ('an_order = ["x", "a", "b", "c", "d", "y"]', "x is given"),
         ('an_order = ["a", "b", "c", "y"]', "d is not in the list"),
+        ('an_order = ["a", "d", "c", "b"]', "y is not in the list"),
         ('an_order = {"a", "b", "c", "d", "y"}', "keep no order"),
-        ('an_order = ["y", "d", "c", "b", "a"]', "the other way round"),
+        ('an_order = ["y", "b", "c", "d", "a"]', "the other way round"),
         ("an_order = [1, 2]", "is not a list of names"),
         ('moved = ("d", 0, "a")', "✓"),
         ('moved = ["d", 0, "a"]', "✓"),
@@ -228,6 +251,8 @@ def test_every_student_has_a_wrong_arrow_and_the_arrows_differ():
     variants = [UNIT.tasks["moved"](str(i)) for i in range(100)]
     assert all(abs(task._result(task.broken)) < 1000 for task in variants)
     assert len({(*task.right(), task.begins) for task in variants}) > 8
+    boards = [task.given()["board"].pages[0][0].drawing for task in variants[:10]]
+    assert max(board.width for board in boards) < 670  # all boxes fit beside the text, in a notebook
 
 
 def test_all_right_orders_are_accepted():

@@ -10,7 +10,7 @@ UNIT = Unit(
     title="Devices and dispatch: one NumPy per device",
     question="This library has 71 operations and 64 gradient rules. A new chip arrives. "
     "How many functions must you write before a network learns on it?",
-    minutes=100,
+    minutes=120,
     outcomes={
         "table": "count the functions that a kind of hardware needs, and say which of them gradients need",
         "place": "say on which device each array is, what x.to copies, and which line stops",

@@ -31,6 +31,7 @@ STOPS = {  # a part of an error in a student's kernel -> the hint
     "integer": BY_NAME, "data type": BY_NAME, "bool": BY_NAME,
     "'tuple' object": BY_NAME,
     "core dimension": "`@` is the matrix product. add, subtract, multiply and divide work place by place",
+    "ArrayType": BY_NAME,
     "broadcast": "matmul is the matrix product: x @ y. `*` works place by place",
 }
 
@@ -84,6 +85,8 @@ class ChipKernels(ValueTask):
          "the axis is gone. keepdims says whether it stays, with size 1: hand it on too"),
         ("sum", lambda x, axis, keepdims, dtype: x.sum(axis, keepdims=True),
          "keepdims comes with each call, and is not always True: hand it on, keepdims=keepdims"),
+        ("sum", lambda x, axis, keepdims, dtype: sum(x),
+         "Python's sum adds the rows, always. np.sum and x.sum have axis and keepdims"),
     )
 
     def given(self) -> dict[str, Any]:
@@ -157,8 +160,9 @@ def check_array(task: str, result: Any, kernel: str) -> None:
 # ---- the meter -------------------------------------------------------------------------------------------------------
 
 ALL = "a kernel has any number of inputs, and attributes: def run(*values, **attrs), and kernel(*values, **attrs)"
+EARLY = "the kernel runs too early: def run(*values, **attrs): ... inside of metered; return run, without brackets"
 METERS = {  # a part of an error in a student's meter -> the hint
-    "positional argument": ALL, "unexpected keyword": ALL, "'dict'": ALL, "'tuple'": ALL,
+    "but 0 were given": EARLY, "positional argument": ALL, "unexpected keyword": ALL, "'dict'": ALL, "'tuple'": ALL,
     "'bill'": "one entry of the bill grows: bill[op] += ...",
     "no attribute 'nbytes'": "a Python number has no bytes: count a value only if isinstance(value, np.ndarray)",
 }
@@ -218,6 +222,10 @@ class Metered(FunctionTask):
         (charging(lambda t, values, result: (t.launch + nbytes(*values, result)) / t.speed),
          "the launch is not divided by the speed, only the bytes are: mind the brackets"),
         (charging(lambda t, values, result: 1), "that counts the calls. A call costs its launch and its bytes"),
+        (charging(lambda t, values, result: t.launch + nbytes(*values, result) // t.speed),
+         "`//` rounds down: divide by `/`"),
+        (charging(lambda t, values, out: sum(t.launch + nbytes(x) / t.speed for x in (*values, out) if nbytes(x))),
+         "the launch is added for each array: a call costs it once. Add up the bytes first, in a loop of their own"),
     )
 
     def vary(self, draw: random.Random) -> None:
@@ -237,6 +245,7 @@ class Metered(FunctionTask):
         x, y = f32([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), f32(1.0, 0.5, 2.0)
         yield "add", np.add, [((x, x), {})]
         yield "add", np.add, [((x, y), {}), ((y, y), {})]
+        yield "add", np.add, [((np.ones((6, 8), "f"),) * 2, {})]
         yield "multiply", np.multiply, [((x, 0.5), {}), ((2.0, y), {})]
         yield "sum", CPU.own_kernels["sum"], [((x,), {"axis": (1,), "keepdims": True, "dtype": None})]
 
@@ -254,14 +263,16 @@ class Metered(FunctionTask):
                 hint = "write def run(*values, **attrs): ... inside of metered, and at its end: return run"
                 raise Wrong(self.name, f"it returned {written(run)}, not a function", hint)
             if bill:
-                raise Wrong(self.name, "it has added to the bill before the kernel ran", "add to it inside of run")
+                raise Wrong(self.name, "it has added to the bill before the kernel ran",
+                            "add to the bill inside of the function that you return: def run(*values, **attrs)")
             return (*[run(*values, **attrs) for values, attrs in calls], dict(bill))
         except (TypeError, AttributeError, UnboundLocalError) as error:
             raise hinted(self.name, error, METERS, self._call((op, kernel, calls))) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:
-            raise Wrong(self.name, "it returned None, not a function", "at the end of metered: return run")
+            raise Wrong(self.name, "it returned None, not a function",
+                        "the inner function is missing: at the end of metered, return run")
         *results, bill = yours
         *expected, right = self.right(*args)
         for one, other in zip(results, expected):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ....viz.lessons.queues import COPY, LAUNCH, batches, ended, queue, scheduled
+from ...feedback import Misused, written
+from ...graphs import OPERATIONS
 from ...tasks import Prediction, Question
 from .about import UNIT
 from .known import programs, wrong_values
@@ -15,9 +17,13 @@ class Guess(Prediction):
     """A prediction whose right answer is the same for all."""
 
     def read(self, answer: Any) -> Any:
-        if isinstance(answer, str):
-            return answer.strip().upper() if len(self.right_value) == 1 else answer.strip()
-        return list(answer) if isinstance(answer, tuple) else answer
+        if isinstance(self.right_value, str):
+            return str(answer).strip().upper() if len(self.right_value) == 1 else str(answer).strip()
+        if isinstance(answer, str) and not isinstance(self.right_value, list):
+            raise Misused(self.name, f"your answer {written(answer)} is a text", f"a number alone, like {self.example}")
+        given = answer.split(",") if isinstance(answer, str) else answer
+        return given if not isinstance(given, list | tuple) else [
+            OPERATIONS.get(each.strip(), each.strip()) if isinstance(each, str) else each for each in given]
 
 
 @UNIT.task
@@ -81,7 +87,7 @@ class Mixed(Guess):
     example = '"A"'
     right_value = "C"
     why = "b.sum() is one number, but it is still an array on cpu:1."
-    otherwise = "one of the letters A, B, C and D, in quotation marks"
+    otherwise = "exactly one of the four stops: write one letter, A, B, C or D, in quotation marks"
     mistakes = wrong_values(
         ("A", "1 is a Python number. It lives on no device, and goes to the kernel with the array"),
         ("B", 'b.to("cpu") is a copy on cpu, so both inputs are there'),
@@ -108,6 +114,8 @@ class BackwardKernels(Guess):
         (["multiply", "subtract"], "one is missing: g · … is a product too"),
         (["tanh", "multiply", "subtract", "multiply"],
          "out comes from the forward pass, where it was kept: tanh does not run again"),
+        (["subtract", "multiply", "multiply"], "1.0 − … needs out * out: the innermost operation runs first"),
+        (["square", "subtract", "multiply"], "out * out is written as a product, so `multiply` runs"),
     )
 
 
@@ -126,6 +134,7 @@ class ByWayOfChip(Guess):
         (0.01, "that is the addition alone. The chip cannot read the CPU's memory: what has to be copied?"),
         (1.01, "that is one copy. a and b are two arrays, and the result has to come back"),
         (2.01, "two copies: is that a and b? The result has to come back too"),
+        (2, "a and b go there, and the chip adds. But the result is needed on the CPU"),
     )
 
 
@@ -144,7 +153,8 @@ class Called(Guess):
         (1050, "that is launch and kernel, ten times. Python does not wait for a kernel"),
         (1005, "that is when the device is done. Python's own ten lines are done long before"),
         (5, "that is one launch. Python launches ten"),
-        (150, "Python waits for no kernel, not even for the last one"),
+        (150, "Python does not wait for a kernel, not even for the last one"),
+        (0, "Python does not wait for the kernels. But each launch takes Python 5 µs"),
     )
 
 

@@ -108,12 +108,15 @@ NAMES = (CPU, "cpu:1", "cpu:2")
 REFUSED, RETURNED, NOTHING = "an exception", "an exception that was returned", "None"
 ACCIDENTS = (NameError, TypeError, AttributeError, IndexError, KeyError)
 TWO_KEYS = "the table has two keys, one after the other: table[device][op]"
+NO_TEXT = "a device is not a text: str(device), or an f-string, f\"{one} and {other}\""
 SLIPS = {  # a part of an error in the student's dispatcher -> the hint
     "has no attribute 'device'": "a Python number has no device: look at tensors only, isinstance(x, mg.Tensor)",
     "list index": "there may be one tensor, two or three: len(set(devices)) counts the devices",
     "unhashable": "that is a collection of devices, not a device: take the one device out of it",
     "not subscriptable": TWO_KEYS, "indices must be": TWO_KEYS,
     "'tanh'": TWO_KEYS, "'add'": TWO_KEYS,
+    'not "Device"': NO_TEXT, "'Device' and 'str'": NO_TEXT, "expected str instance": NO_TEXT,
+    "derive from BaseException": "a text is not an exception: raise ValueError(\"...\"), with your text in it",
 }
 Names = Sequence[str | None]  # the device of each input; None for a Python number
 
@@ -231,7 +234,8 @@ class Dispatch(FunctionTask):
         names = devices(places(args[1]))
         if mixed(names) and not all(name in message for name in names):
             said = f"the message of your exception is {message!r}\n  in {self._call(args)}"
-            raise Wrong(self.name, said, "put the devices into its text, so that a reader finds the wrong line")
+            hint = 'put the devices into its text, f"... {x.device}", so that a reader finds the wrong line'
+            raise Wrong(self.name, said, hint)
 
     def _call(self, args: tuple[Any, ...]) -> str:
         shown = [f"x on {each.device}" if isinstance(each, Tensor) else written(each) for each in args[1]]
@@ -297,6 +301,8 @@ class CoarseMatmul(FunctionTask):
          "that always rounds down: np.round goes to the nearest step"),
         (lambda self, x, y: coarse(x, 100) @ coarse(y, 100),
          "np.round(x, n) keeps n decimals, in steps of 1/10, 1/100 …: multiply by the steps first"),
+        (lambda self, x, y: coarse(x, 10) @ coarse(y, 10),
+         "the example has steps of 1/10. The steps of your chip are in the text of the task"),
     )
 
     def vary(self, draw: random.Random) -> None:
@@ -375,7 +381,8 @@ class Additions(ValueTask):
         (lambda self: self.after(3) + 1,
          "one too many: the chip is quicker before that. Put the k before it into both formulas"),
         (lambda self: 1, "for one addition, the chip takes three copies and its own time: use these"),
-        (lambda self: 3 * self.copy / (self.cpu - self.chip), "there both take the same time. k is a whole number"),
+        *[(lambda self, digits=digits: round(3 * self.copy / (self.cpu - self.chip), digits),
+           "there both take the same time. k is a whole number: the first one after it") for digits in (1, 2, 3, 9)],
     )
 
     def vary(self, draw: random.Random) -> None:

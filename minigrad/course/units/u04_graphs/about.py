@@ -10,7 +10,7 @@ UNIT = Unit(
     name="graphs",
     title="Computational graphs: what a program leaves",
     question="A program has a function, a loop and an if. Which of the three are in its graph?",
-    minutes=100,
+    minutes=120,
     outcomes={
         "express": "write the graph of a program: its nodes, its edges, and what does not become a node",
         "equal": "decide whether two programs have the same graph, and write a function that decides it",

@@ -23,8 +23,9 @@ class Choice(Prediction):
         chosen = answer.replace(" and ", ",").split(",") if isinstance(answer, str) else answer
         if not isinstance(chosen, list | tuple | set) or not all(isinstance(each, str) for each in chosen):
             raise Misused(self.name, f"your answer {written(answer)} is not a list of texts", f"like {self.example}")
-        found = {each.strip(" .").lower() for each in chosen} - {"none", "nothing", ""}
-        strange = sorted(found - {each.lower() for each in self.among})
+        names = [each.strip(" .") for each in chosen]
+        found = {each.lower() for each in names} - {"none", "nothing", ""}
+        strange = [each for each in names if each.lower() in found - {known.lower() for known in self.among}]
         if strange:
             hint = f"some of {', '.join(self.among)}; [] for none"
             raise Misused(self.name, f"{strange[0]!r} is not one of them", hint)
@@ -142,7 +143,7 @@ class Arrows(Prediction):
     def back_to_itself(self) -> int:
         return 6
 
-    @mistake("that is the number of values. Each operation has two inputs, an arrow for each")
+    @mistake("two operations run, y * y and y + y. Each has two inputs, an arrow for each")
     def one(self) -> int:
         return 1
 
@@ -236,9 +237,13 @@ class Graphs(Prediction):
     def zero_apart(self) -> int:
         return 3
 
-    @mistake("that is how often each way is taken. How many ways are there?")
-    def of_one_way(self) -> int:
+    @mistake("five runs go through the `if`, but they leave equal graphs. How many ways are there?")
+    def positive_runs(self) -> int:
         return 5
+
+    @mistake("the five runs with x > 0 leave equal graphs. And the other six?")
+    def other_runs(self) -> int:
+        return 6
 
 
 @UNIT.task
@@ -276,6 +281,18 @@ class KeptNodes(Prediction):
     def with_leaves(self) -> int:
         return 302
 
+    @mistake("the 0.0 at the start is a number, and no operation made it")
+    def with_the_start(self) -> int:
+        return 301
+
+    @mistake("0.0 + loss is an operation too, so the first round has three like all the others")
+    def without_the_first_sum(self) -> int:
+        return 299
+
+    @mistake("each round has one product w * x, one product h * h, and one sum")
+    def one_sum(self) -> int:
+        return 201
+
 
 @UNIT.task
 class AnOrder(OrderTask):
@@ -290,8 +307,8 @@ class AnOrder(OrderTask):
     otherwise = "a box turns red where one of its inputs has no value yet. Which boxes have all inputs at the start?"
     values: ClassVar[dict[str, float]] = {"x": 4.0}
     GRAPH: ClassVar[Graph] = {
-        "a": ("multiply", "x", 2), "b": ("add", "x", 3), "c": ("multiply", "a", "b"), "d": ("subtract", "b", "x"),
-        "y": ("multiply", "c", "d"),
+        "a": ("multiply", "x", 2), "d": ("add", "x", 3), "c": ("multiply", "a", "d"), "b": ("subtract", "d", "x"),
+        "y": ("multiply", "c", "b"),
     }
 
     def graph(self) -> Graph:
@@ -301,6 +318,10 @@ class AnOrder(OrderTask):
         right = sum(disorder(names, self.GRAPH) is None for names in permutations(self.GRAPH))
         return f"{right} orders of the five boxes are right, and 120 − {right} are not."
 
-    @mistake("c needs a and b. Which of them has no value yet when you click c?")
+    @mistake("c needs a and d. Which of them has no value yet when you click c?")
     def path_first(self) -> list[str]:
-        return ["a", "c", "b", "d", "y"]
+        return ["a", "c", "d", "b", "y"]
+
+    @mistake("that is the alphabet. Names are labels: which boxes do the arrows to b come from?")
+    def alphabet(self) -> list[str]:
+        return ["a", "b", "c", "d", "y"]

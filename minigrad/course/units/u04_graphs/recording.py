@@ -36,9 +36,11 @@ FURTHER = "compare the names of the two nodes, then go on with their inputs, pai
 EQUAL = "these are equal. Two runs make different nodes, in another order perhaps: compare names and inputs"
 NEITHER = "a number has no data and no node: x.data if isinstance(x, mg.Tensor) else x"
 ARRAY = "the value of a tensor x is x.data, an array of any size"
+ANY_NUMBER = "an operation has one input, two or more: go through the list `inputs` in a loop"
 COMPUTE = "op.compute(values) computes the operation: it takes one list of values"
 ADVICE = {  # a part of an error -> the hint
     "'float' object has no attribute": NEITHER, "'int' object has no attribute": NEITHER,
+    "values to unpack": ANY_NUMBER,
     "Operation.compute() takes": COMPUTE, "'Operation' object": COMPUTE, "'Operation' has no": COMPUTE,
     "item() needs": ARRAY, "float() needs": ARRAY,
     "'Tensor' object has no attribute": "a tensor x has a value, x.data, and a node, x.node",
@@ -60,7 +62,7 @@ class Emit(FunctionTask):
         a, b = leaf(2.0, 3.0), leaf(5.0, 7.0)
         for name, *inputs in (
             ("multiply", a, b), ("multiply", 2.0, a), ("multiply", a, a), ("subtract", a * b, 1.0), ("tanh", b),
-            ("subtract", b, a * b),
+            ("subtract", b, a * b), ("add", 3, a),
         ):
             yield Operation(P[name], len(inputs), {}, a.device), inputs
 
@@ -69,7 +71,7 @@ class Emit(FunctionTask):
             return super().check(_in_words(answer), rounds)
         except Misused as error:
             raise Wrong(self.name, error.message, error.hint) from None
-        except (AttributeError, TypeError, ConversionError) as error:
+        except (AttributeError, TypeError, ValueError, ConversionError) as error:
             hint = next((words for part, words in ADVICE.items() if part in str(error)), None)
             if hint is None:
                 raise
@@ -86,7 +88,7 @@ class Emit(FunctionTask):
         known = super()._hint(found)
         if known != self.otherwise:
             return known
-        if any("the value is wrong" in words and "the tensor" in words for _, _, words in found):
+        if any("the value is wrong" in words and "tensor" in words for _, _, words in found):
             return "op.compute returns the value, and the engine makes a tensor of it: return the value itself"
         if any(isinstance(yours, tuple) and isinstance(yours[0], list) for _, yours, _ in found):
             return COMPUTE
@@ -104,6 +106,9 @@ class Emit(FunctionTask):
             return difference(yours, (value, edges))
         if not isinstance(yours[1], list):
             return f"the second result, {written(yours[1])}, is not a list of edges"
+        if yours[1] == edges and isinstance(yours[0], str | list):
+            got = yours[0] if isinstance(yours[0], str) else f"a list, {', '.join(map(str, yours[0]))}"
+            return Difference("the value is wrong", written(value), got)
         if yours[1] == edges:
             return difference(yours[0], value, "the value")
         return Difference("the edges are wrong", ", ".join(edges), ", ".join(map(str, yours[1])) or "no edge")
@@ -181,7 +186,7 @@ def _in_words(function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(found, list | tuple | set | dict):
                 return list(map(word, found))
             if isinstance(found, Tensor):
-                return f"the tensor {called.get(found.node, '')}"
+                return f"the tensor {called[found.node]}" if found.node in called else "a new tensor"
             if isinstance(found, Node):
                 return f"the node of {called.get(found, found.name)}"
             return found if isinstance(found, str) or found is None else written(found)
