@@ -318,7 +318,7 @@ class _Pages:
         for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
             node, users = tape.made[key], self.users[key]
             shape = "several" if isinstance(node.dtype, tuple) else "×".join(map(str, node.shape)) or "scalar"
-            rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule")])
+            rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule") if users else "again"])
         return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
 
     def _drawn(self, moment: Moment) -> Drawing:
