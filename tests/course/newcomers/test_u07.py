@@ -205,7 +205,7 @@ BY_HAND = {
         ("task.da * task.db + task.factor * task.da", "not multiplied with each other"),
         ("task.right() + task.da * task.db", "over a whole second"),
         ("task.right() - 2 * task.a * task.db", "count with a plus"),
-        ("task.right() - task.factor * (task.da - task.a)", "The value of a does not count"),
+        ("task.right() - task.factor * (task.da - task.a)", "The value of a does not count|factor"),
     ),
     "fewest_passes": (
         ("[task.weights, 1, task.few, 1]", "A has a single output|forward mode for all"),
