@@ -210,7 +210,7 @@ def triangle() -> Sketch:
             sketch.label(x, 178, f"h{'₀₁₂₃₄₅'[one]}", bold=True)
         sketch.box(x, 216, f"h{'₀₁₂₃₄₅'[two]}", "gradient", width=100, height=34)
         sketch.label(x, 262, name, size=SMALL, bold=True)
-    sketch.label(440, 96, "what is kept, over the backward pass: →", size=SMALL, fill="quiet")
+    sketch.label(440, 96, "over the backward pass: →", size=SMALL, fill="quiet")
     for y, name, fill in ((140, "data", "quiet"), (178, "input that waits", "good"), (216, "in use", "back")):
         sketch.label(180, y, name, anchor="end", size=SMALL, fill=fill, bold=True)
     return sketch
