@@ -194,22 +194,25 @@ def in_parts_counted() -> Sketch:
 
 
 def triangle() -> Sketch:
-    """Ten layers in parts of 4, 3, 2 and 1: at every time four arrays are kept."""
+    """Six layers in parts of 3, 2 and 1: at every time two arrays are kept, and the data."""
     sketch = Sketch(800, 280)
-    for i in range(10):
-        sketch.box(46 + 78 * i, 34, str(i + 1), "plain", width=56)
-        if i in (4, 7, 9):
-            sketch.path([(7 + 78 * i, 6), (7 + 78 * i, 66)], "now", thick=4)
-    for step, size in enumerate((1, 2, 3, 4)):
-        x = 190 + 150 * step
-        for level in range(4):
-            look = "gradient" if level < size else "leaf"
-            sketch.rect(x - 44, 218 - 32 * level, 88, 28, "back-fill" if look == "gradient" else "leaf-fill",
-                        "back" if look == "gradient" else "good", thick=1.6, round=2)
-        sketch.label(x, 264, f"part of {size}", size=SMALL, bold=True)
-    sketch.label(400, 92, "over the backward pass: →", size=SMALL, fill="quiet")
-    sketch.label(124, 232, "inside", anchor="end", size=SMALL, fill="back", bold=True)
-    sketch.label(124, 136, "inputs", anchor="end", size=SMALL, fill="good", bold=True)
+    for i in range(6):
+        sketch.box(125 + 110 * i, 34, f"layer {i + 1}", "plain", width=92)
+        if i in (3, 5):
+            sketch.path([(70 + 110 * i, 6), (70 + 110 * i, 66)], "now", thick=4)
+    steps = (("layer 6", 3, 5, 1), ("layers 4, 5", 3, 4, 2), ("layers 1, 2, 3", 1, 2, 2))
+    for step, (name, one, two, inside) in enumerate(steps):
+        x = 250 + 190 * step
+        sketch.box(x, 140, "x", "plain", width=100, height=34)
+        sketch.box(x, 178, "" if inside == 1 else f"h{'₀₁₂₃₄₅'[one]}", "gradient", width=100, height=34)
+        if inside == 1:  # the input of a part that is still to come
+            sketch.rect(x - 50, 161, 100, 34, "leaf-fill", "good", thick=2, round=7)
+            sketch.label(x, 178, f"h{'₀₁₂₃₄₅'[one]}", bold=True)
+        sketch.box(x, 216, f"h{'₀₁₂₃₄₅'[two]}", "gradient", width=100, height=34)
+        sketch.label(x, 262, name, size=SMALL, bold=True)
+    sketch.label(440, 96, "over the backward pass: →", size=SMALL, fill="quiet")
+    for y, name, fill in ((140, "data", "quiet"), (178, "input that waits", "good"), (216, "in use", "back")):
+        sketch.label(180, y, name, anchor="end", size=SMALL, fill=fill, bold=True)
     return sketch
 
 

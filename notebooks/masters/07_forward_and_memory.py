@@ -159,7 +159,8 @@ course.check("kept_list")
 course.task("chain_plan")
 
 # %% [markdown]
-# A click on a seam cuts it. The layers between two cuts are one checkpoint, and the layers behind the last cut have none. Below is what is kept over time.
+# Click a dotted line between two layers to cut there. The layers between two cuts are one checkpoint, and the layers behind the last cut have none. The curve below shows
+# what is kept over time, and the table shows your plan as a list.
 
 # %% name="chain-picture"
 course.task("chain_plan").picture()

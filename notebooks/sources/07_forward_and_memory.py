@@ -148,7 +148,7 @@ spot_passes = ...
 course.check("spot_passes")
 
 # %% [markdown]
-# In the view, the right picture is the tangent of the left one: 576 derivatives from one pass. Turn the angle.
+# In the view, the right picture is the tangent of the left one: 576 derivatives from one pass. Where it is blue, a number grows; where it is orange, it shrinks. Turn the angle.
 
 # %% name="spot"
 row = mg.linspace(-1.5, 1.5, 24)
@@ -189,8 +189,8 @@ print("h * h    ", course.kept_bytes(y) / 1000)
 # %% [markdown]
 # ## Compute it twice
 #
-# The second way to keep less: throw numbers away, and compute them again when the backward pass needs them. `mg.checkpoint(f)` is f, and keeps only the
-# **inputs** of f for the backward pass. This part is then computed a second time.
+# The second way to keep less: throw numbers away, and compute them again when the backward pass needs them. `mg.checkpoint(f)` returns the same function,
+# but of its numbers only the **inputs** of f are kept. When the backward pass comes to f, it computes f a second time.
 #
 # The whole chain of 100 tanh goes into **one** checkpoint. **What is the most that is kept at once, in kB,** from the forward pass to the end of the backward pass?
 
@@ -213,7 +213,7 @@ print("kB after the forward pass, and at most:")
 print(course.kept_bytes(everything) / 1000, course.most_bytes(everything) / 1000)
 
 # %% [markdown]
-# Nothing was saved: the backward pass computes the whole chain again, at once. ([Issues](https://github.com/pytorch/pytorch/issues/78731) on this are filed as bugs.)
+# Nothing was saved: the backward pass computes the whole chain again, at once. (PyTorch users [have reported this](https://github.com/pytorch/pytorch/issues/78731), too.)
 # Now in 10 parts of 10: nine parts are checkpoints, the last one is not, because the backward pass begins with it. **How many of the 100 arrays are kept at most?** About
 # right is enough.
 
@@ -229,8 +229,8 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
     print(f"{parts:5}", "▪" * most, most)
 
 # %% [markdown]
-# With few parts, a part is large; with many parts, their inputs add up. The best is near the root of 100, and each operation is computed at most twice. This is a
-# [paper of 2016](https://arxiv.org/abs/1604.06174).
+# With few parts, a part is large; with many parts, their inputs add up. The best is near the square root of 100, and each operation is computed at most twice. This idea is
+# from a [paper of 2016](https://arxiv.org/abs/1604.06174).
 #
 # ## The GPT again
 #
@@ -241,7 +241,8 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 mg.viz.tape(model.loss, rows)
 
 # %% [markdown]
-# **How many checkpoints keep less than 4 MB at most, and compute as little as possible again?** Move the slider, and read the table.
+# Move the slider, and read the table: `at most` is the most that is kept at any time, `again` is the share of the forward pass that is computed a second time. **With how many
+# checkpoints is `at most` below 4 MB, and `again` as small as possible?**
 
 # %% name="slider" tags=["question"]
 slider = ...
@@ -249,8 +250,8 @@ slider = ...
 course.check("slider")
 
 # %% [markdown]
-# One worry is left. Dropout multiplies by random numbers. When a checkpoint computes them again, does it draw other ones? **How many of the 2,112 numbers of these
-# gradients change** when the block with dropout goes into a checkpoint?
+# One worry is left. Dropout multiplies by random numbers. When a checkpoint computes a block again, does dropout draw other ones? The block in the next cell has two layers
+# with dropout between them, and 2,112 gradients. **How many of the gradients change** when the block goes into a checkpoint?
 
 # %% name="with-dropout" tags=["question"]
 with_dropout = ...

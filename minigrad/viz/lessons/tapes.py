@@ -28,7 +28,7 @@ from ..naming import call_of, layer_name
 from ..phases import layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
-WIDTH, BARS, CHART = 860.0, 150.0, 150.0
+WIDTH, BARS, CHART = 600.0, 110.0, 120.0
 KEPT = [("there", "there", "kept now"), ("back", "back", "computed again"), ("quiet", "", "without checkpoints")]
 
 
@@ -318,7 +318,7 @@ class _Pages:
         for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
             node, users = tape.made[key], self.users[key]
             shape = "several" if isinstance(node.dtype, tuple) else "×".join(map(str, node.shape)) or "scalar"
-            rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule")])
+            rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule") if users else "again"])
         return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
 
     def _drawn(self, moment: Moment) -> Drawing:
@@ -337,7 +337,7 @@ class _Pages:
             drawing.rect(x, base - held, inner, held, "there", "there", round=2)
             if second:
                 drawing.rect(x, base - held, inner, second, "back", "back", round=2)
-            if now[i] and wide > 56:
+            if now[i] and wide > 46:
                 drawing.text(x + inner / 2, base - held - 4, bytes_text(now[i]), anchor="middle", bold=True)
             colour, thick = ("now", 2.6) if i == moment.unit else ("line", 1.0)
             drawing.rect(x, base + 3, inner, 20, "tint", colour, thick=thick, round=2, about=unit.name)

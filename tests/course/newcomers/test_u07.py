@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from minigrad import course
@@ -29,6 +30,11 @@ RULES = {
     "only a moves": ("return da * b", "b moves too"),
     "no sign": ("return da(b) + a(db)", "to multiply, write the sign"),
     "numbers into jvp": ("return mg.jvp(lambda a, b: a * b, (a, b), (da, db))[1]", "mg.asarray(3.0)"),
+    "only b moves": ("return a * db", "a moves too"),
+    "the end of a step": ("return (a + da) * (b + db)", "after a whole step"),
+    "a matrix product": ("return da @ b + a @ db", "number by number"),
+    "arrays only": ("return (da * b + a * db).item()", "plain numbers"),
+    "by the library": ("return mg.jvp(lambda a, b: a * b, (a, b), (da, db))[1]", "no mg.jvp is needed"),
     "text": ("return str(da * b + a * db)", "let a alone move"),
 }
 
@@ -72,6 +78,14 @@ COLUMNS = {
         f"{JVP}\n    return mg.stack(found, axis=1)", "keeps the 1",
     ),
     "nothing": (LOOP.format(JVP, "None"), "returned None"),
+    "v is x itself": (LOOP.replace("mg.zeros(x.size)", "x").format(JVP, "mg.stack(found, axis=1)"), "has changed x"),
+    "one place": (LOOP.replace("v[j]", "v[1]").format(JVP, "mg.stack(found, axis=1)"), "at place j"),
+    "numbers as places": (
+        LOOP.replace("range(x.size)", "x").format(JVP, "mg.stack(found, axis=1)"), "not a number of x"),
+    "returns a matrix at once": (
+        LOOP.format(f"{JVP}; return mg.stack(found, axis=1)", "found"), "inside of the loop"),
+    "as in NumPy": (LOOP.format(JVP, "mg.concatenate(found)"), "side by side"),
+    "the library, with x": ("return mg.jacobian(f, x)", "write it yourself"),
 }
 
 
@@ -122,6 +136,8 @@ RUNS = {
                                     "gives the size itself"),
     "without return": (PARTS.format(PART, REST).replace("return in_a", "in_a"), "only the value after `return`"),
     "without gradients": ("with mg.no_grad():\n        return in_a_row(blocks)(x)", "not what is kept"),
+    "detached": (PARTS.format(f"{PART}.detach()", REST), "leave out .detach()"),
+    "returns at once": (PARTS.format(PART, REST).replace("    return", "        return"), "inside of the loop"),
 }
 
 
@@ -148,7 +164,20 @@ def test_feedback_on_blocks_run_by_a_plan(which):
         ("one_checkpoint = 0", "all at once"),
         ("ten_checkpoints = 20", "✓"),
         ("ten_checkpoints = 10", "its inside is there too"),
+        ("speed = 25", "a whole second later"),
+        ("speed = 5", "that is where x is"),
+        ("weight_passes = 4820", "counts once"),
+        ("spot_passes = 24, 24", "a side of the picture"),
+        ("spot_passes = 24, 1", "the other way round"),
+        ("one_checkpoint = 404", "is data, which exists anyway"),
+        ("one_checkpoint = 396", "all 100 results"),
+        ("ten_checkpoints = 11", "still wait"),
+        ("ten_checkpoints = 50", "that is 2 parts"),
+        ("ten_checkpoints = 90", "not computed again at the same time"),
+        ("ten_checkpoints = 100", "not computed again at the same time"),
         ("slider = 4", "Do fewer checkpoints"),
+        ("slider = 7", "Do fewer checkpoints"),
+        ("slider = 0", "12.3 MB are kept"),
         ("with_dropout = 2112", "which numbers"),
         ("kept_list = [0, 0, 0, 0, 0]", "5 numbers"),
         ("fewest_passes = [1, 1, 1]", "3 numbers"),
@@ -166,6 +195,51 @@ def test_feedback_on_blocks_run_by_a_plan(which):
 )
 def test_questions_and_plans(answer, words):
     assert words in said_to(answer, answer.partition(" ")[0])
+
+
+BY_HAND = {
+    "direction": (
+        ("task.factor * task.da", "the second use of a alone"),
+        ("task.da * task.b", "one of three parts"),
+        ("task.a * task.db", "one of three parts"),
+        ("task.da * task.db + task.factor * task.da", "not multiplied with each other"),
+        ("task.right() + task.da * task.db", "over a whole second"),
+        ("task.right() - 2 * task.a * task.db", "count with a plus"),
+        ("task.right() - task.factor * (task.da - task.a)", "The value of a does not count|factor"),
+    ),
+    "fewest_passes": (
+        ("[task.weights, 1, task.few, 1]", "A has a single output|forward mode for all"),
+        ("[1, task.side, task.few, 1]", "B has a single input"),
+        ("[1, 1, task.few, task.many]", "D needs one direction"),
+        ("[1, 1, task.many, task.many]", "D: only one direction"),
+    ),
+    "kept_list": (
+        ("[0, task.full, 0, task.full, 0, 0]", "not its output r"),
+        ("[0, task.full, 0, 0, task.full, 0]", "relu keeps something too"),
+        ("np.cumsum(task.right()).tolist()", "the total after each line"),
+        ("[0, task.full, 0, task.mask // 8, task.full, 0]", "not a bit"),
+        ("[20 * task.rows, *task.right()[1:]]", "x is data"),
+        ("[20 * task.columns, *task.right()[1:]]", "W is a parameter"),
+        ("[*task.right()[:5], task.full]", "reads no array"),
+        ("[*task.right()[:5], 4]", "Which rule reads s"),
+        ("[task.full] * 3 + task.right()[3:]", "no rule reads p or q"),
+        ("[task.full, 0, *task.right()[2:]]", "reads its output h, not its input p"),
+    ),
+}
+
+
+@pytest.mark.parametrize("student", ["", "Ada", "Grace", "李", "Alan"])
+@pytest.mark.parametrize("name", BY_HAND)
+def test_numbers_by_hand(name, student):
+    task = units()["07_forward_and_memory"].tasks[name](student)
+    for formula, words in BY_HAND[name]:
+        with pytest.raises(course.feedback.Wrong, match=words):
+            task.check(eval(formula, {"task": task, "np": np}))
+
+
+def test_training_waits_for_a_plan():
+    with pytest.raises(course.feedback.NotWritten, match="not answered yet"):
+        units()["07_forward_and_memory"].tasks["gpt_plan"]("").train(planned, ...)
 
 
 @pytest.mark.parametrize("student", ["", "Ada", "Grace", "李", "Alan"])

@@ -9,7 +9,7 @@ UNIT = Unit(
     name="forward_and_memory",
     title="Forward mode, and memory: compute it twice",
     question="A GPT has 0.2 MB of weights. How many MB does one step of its training keep for the backward pass?",
-    minutes=110,
+    minutes=115,
     outcomes={
         "tangent": "push a tangent through a program, and write the forward-mode rule of an operation",
         "passes": "count the passes of forward and of reverse mode for a Jacobian, and choose the cheaper mode",

@@ -7,6 +7,7 @@ from typing import Any
 from ....viz.lessons.tangents import moving
 from ...tasks import Prediction, Question
 from .about import UNIT
+from .wrong import by_formula
 
 
 @UNIT.task
@@ -42,6 +43,8 @@ class Speed(Prediction):
         (9, "that is the value of x · x. How fast does it change?"),
         (2, "the speed goes through the slope: x · x moves 6 times as fast as x"),
         (16, "a whole second later x is 5, and x · x has grown by 16. The question is how fast it moves now"),
+        (25, "a whole second later x is 5, and x · x is 25. The question is how fast it moves now"),
+        (5, "that is where x is a whole second later. How fast does x · x move now, at x = 3?"),
     )
 
 
@@ -73,9 +76,10 @@ class WeightPasses(Prediction):
     right_value = 2410
     why = "one for each weight. Reverse mode needs one pass for all: so networks are trained backward."
     otherwise = "one pass moves the weights in one direction. The gradient has 2,410 numbers: one for each weight"
-    wrong_values = (
-        (1, "that is reverse mode. One pass of forward mode moves the weights in one direction, and gives one number"),
-        (2411, "finite differences need one more run, to compare with. Forward mode does not"),
+    mistakes = by_formula(
+        ("1", "that is reverse mode. A pass of forward mode moves the weights in one direction, and gives one number"),
+        ("2411", "finite differences need one more run, to compare with. Forward mode does not"),
+        ("4820", "a pass computes the values and the tangents together: it counts once for each weight"),
     )
 
 
@@ -94,8 +98,10 @@ class SpotPasses(Prediction):
         "all_like_the_first": "right for forward mode. Reverse mode fixes one output: there are 24 · 24 of them",
         "all_like_the_last": "right for reverse mode. Forward mode moves the one input, and sees all outputs move",
     }
-    wrong_values = (
-        ((1, 24), "24 is one side of the picture. It has 24 · 24 numbers"),
+    mistakes = by_formula(
+        ("1 24", "24 is one side of the picture. It has 24 · 24 numbers"),
+        ("24 24", "24 is a side of the picture. Count its numbers, which are outputs. How many inputs are there?"),
+        ("24 1", "the other way round; and 24 is one side of the picture: it has 24 · 24 numbers, the outputs"),
     )
 
     def given(self) -> dict[str, Any]:
@@ -133,6 +139,8 @@ class OneCheckpoint(Prediction):
         (0, "that is true after the forward pass. Then the backward pass computes the whole chain again, all at once"),
         (4, "4 kB is one array. The backward pass computes the whole chain again, and keeps all of it"),
         (800, "a result that is computed a second time is kept once: the first one was not kept"),
+        (404, "nearly: the input of this checkpoint is data, which exists anyway, and is not counted"),
+        (396, "nearly: the rule of tanh reads its output, so all 100 results are computed again and kept"),
         (200, "the backward pass needs the chain from its end, and computes all of it again: nothing is saved"),
     )
 
@@ -151,7 +159,10 @@ class TenCheckpoints(Prediction):
     wrong_values = (
         (10, "that is the inputs of the parts. When a part is computed again, its inside is there too"),
         (9, "that is the inputs of the parts. When a part is computed again, its inside is there too"),
-        (100, "all parts are never computed again at the same time: each is freed before the next one comes"),
+        (11, "the inside of one part, and its input. But the inputs of the parts before it still wait, too"),
+        (50, "that is 2 parts. With 10 parts: the inputs that wait, and the inside of one part at a time"),
+        (90, "the nine checkpoints are not computed again at the same time: each is freed before the next one"),
+        (100, "the ten parts are not computed again at the same time: each is freed before the next one"),
         (110, "one part at a time is computed again: each is freed before the next one comes"),
     )
 
@@ -166,10 +177,13 @@ class Slider(Question):
     right_value = 3
     why = "3.59 MB at most, and 74 % of the forward pass runs a second time."
     otherwise = "move the slider, and read the columns of the table beside it: at most, and again"
-    wrong_values = (
-        (4, "it is below 4 MB, but 98 % is computed again. Do fewer checkpoints do it?"),
-        (2, "after the forward pass less than 4 MB are kept. But at most? Read the second column"),
-        (1, "one checkpoint keeps 6.37 MB at most"),
+    mistakes = by_formula(
+        ("4", "it is below 4 MB, but 98 % is computed again. Do fewer checkpoints do it?"),
+        ("2", "after the forward pass less than 4 MB are kept. But at most? Read the second column"),
+        ("1", "one checkpoint keeps 6.37 MB at most"),
+        ("0", "without a checkpoint 12.3 MB are kept"),
+        *[(more, "it is below 4 MB, but nearly everything is computed again. Do fewer checkpoints do it?")
+          for more in "56789"],
     )
 
 

@@ -20,6 +20,7 @@ from ...counting import Passes
 from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
+from .wrong import by_formula
 
 
 @UNIT.task
@@ -31,6 +32,11 @@ class MulJvp(FunctionTask):
     minutes = 8
     outcome = "tangent"
     otherwise = "let a alone move, and see how fast a * b moves; then b alone; then add the two"
+    advice = {
+        "no tensor among the primals": "no mg.jvp is needed here: the rule is made of a, b, da and db, with * and +",
+        "for @": "* multiplies numbers, and arrays number by number: the rule is about a * b",
+        "object has no attribute": "a, b, da and db may be plain numbers: use * and + only",
+    }
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield 3.0, -2.0, 5.0, 7.0
@@ -54,6 +60,14 @@ class MulJvp(FunctionTask):
     @mistake("b moves too: add a · db")
     def first_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * b
+
+    @mistake("a moves too: add da · b")
+    def second_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
+        return a * db
+
+    @mistake("that is where the product is after a whole step. A tangent is the speed at the start")
+    def step_end(self, a: Any, b: Any, da: Any, db: Any) -> Any:
+        return (a + da) * (b + db)
 
     @mistake("swapped: when a moves by da, a * b moves by da · b, because b is the other factor")
     def swapped(self, a: Any, b: Any, da: Any, db: Any) -> Any:
@@ -94,6 +108,23 @@ class Direction(ValueTask):
     example = "5"
     otherwise = "first the product a * b: da · b + a · db. Then add what the other a contributes"
     hints = {"without_sign": "mind the sign: b is negative, and so is its product with da"}
+    mistakes = by_formula(
+        ("da*b+a*db", "that is the product alone. a is used a second time: add what that use contributes"),
+        ("factor*da", "that is the second use of a alone: add how fast the product a * b moves"),
+        ("da*b+factor*da", "b moves too: its part of the product is a · db"),
+        ("a*db+factor*da", "in the product a moves too: its part there is da · b"),
+        ("da*b", "that is one of three parts: b moves too, and a is used a second time"),
+        ("a*db", "that is one of three parts: a moves too, and is used a second time"),
+        ("a*b+factor*a", "that is the value of y. How fast does it move?"),
+        ("a*da+b*db+factor*da", "in the product each tangent goes with the *other* factor: da · b + a · db"),
+        ("da*db+factor*da", "in a product the speeds are not multiplied with each other: da · b + a · db"),
+        ("da*b+-1*a*db+factor*da", "both parts of the product count with a plus: da · b + a · db"),
+        ("da*b+a*db+da*db+factor*da",
+         "that is the change over a whole second, with da · db in it. How fast does y move at the start?"),
+        ("da*b+a*db+factor", "the second use of a moves at da, not at 1"),
+        ("da*b+a*db+factor*a", "the second use of a moves at da. The value of a does not count there"),
+        ("b+factor", "that is the gradient of y with respect to a. It does not contain the speeds"),
+    )
 
     def vary(self, draw: random.Random) -> None:
         self.a, self.da, self.db = draw.sample([3, 4, 5, 7], 3)
@@ -112,34 +143,6 @@ class Direction(ValueTask):
         moved = self.da * self.b + self.a * self.db
         return f"{moved} from the product, {self.factor * self.da} from {self.factor} * a. Nothing was kept."
 
-    @mistake("that is the product alone. a is used a second time: add what that use contributes")
-    def product_only(self) -> int:
-        return self.da * self.b + self.a * self.db
-
-    @mistake("b moves too: its part of the product is a · db")
-    def without_db(self) -> int:
-        return self.da * self.b + self.factor * self.da
-
-    @mistake("in the product a moves too: its part there is da · b")
-    def without_da(self) -> int:
-        return self.a * self.db + self.factor * self.da
-
-    @mistake("that is the value of y. How fast does it move?")
-    def value(self) -> int:
-        return self.a * self.b + self.factor * self.a
-
-    @mistake("in the product each tangent goes with the *other* factor: da · b + a · db")
-    def swapped(self) -> int:
-        return self.da * self.a + self.b * self.db + self.factor * self.da
-
-    @mistake("the second use of a moves at da, not at 1")
-    def factor_alone(self) -> int:
-        return self.da * self.b + self.a * self.db + self.factor
-
-    @mistake("that is the gradient of y with respect to a. It does not contain the speeds")
-    def gradient(self) -> int:
-        return self.b + self.factor
-
 
 @UNIT.task
 class Columns(FunctionTask):
@@ -155,6 +158,10 @@ class Columns(FunctionTask):
         "tuple is not": "mg.jvp returns two things, the value and its tangent: take [1]",
         "list is not": "found.append(...) puts a tangent into a list, as it is",
         "structure and shapes": "v has as many numbers as x: x.size, which differs from call to call",
+        "out of range": "v is 1 at place j, `for j in range(x.size)`: x.size differs from call to call",
+        "index is of integers": "j is a place, not a number of x: `for j in range(x.size)`",
+        "no 'concatenate'": "mg.stack(found, axis=1) puts them side by side",
+        "jacobian": "write it yourself: a loop over the numbers of x, with one mg.jvp in it",
         "inhomogeneous": "return a matrix: the tangents of mg.jvp, side by side",
     }
 
@@ -167,8 +174,12 @@ class Columns(FunctionTask):
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         def measured(f: Any, x: Tensor) -> Any:
+            before = x.tolist()
             with Passes(f) as passes:
                 found = _rows(answer(passes, x))
+            if x.tolist() != before:
+                hint = "`v = x` is another name for the same tensor: begin with v = mg.zeros(x.size)"
+                raise Wrong(self.name, "your function has changed x", hint)
             self._by_forward_mode(passes, x, found, self.right(f, x))
             return found
 
@@ -225,6 +236,10 @@ class Columns(FunctionTask):
     def first_only(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x)[:, 0]
 
+    @mistake("that is a matrix of the first column alone. Is `return` inside of the loop?")
+    def one_column(self, f: Any, x: Tensor) -> Any:
+        return self.right(f, x)[:, :1]
+
     @mistake("that is the last column alone: put all of them into a list")
     def last_only(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x)[:, -1]
@@ -255,25 +270,41 @@ class FewestPasses(ValueTask):
     example = "[1, 2, 3, 4]"
     otherwise = "forward mode takes a pass for each input, reverse mode one for each output. Take the smaller number"
     hints = {"turned": "in the order A, B, C, D", "without_the_last": "D is missing: four numbers"}
+    mistakes = by_formula(
+        ("1 outputs_of_b outputs_of_c 1",
+         "that is reverse mode for all. Where there are fewer inputs than outputs, forward mode is cheaper"),
+        ("weights 1 inputs_of_c 1",
+         "that is forward mode for all. Where there are fewer outputs than inputs, reverse mode is cheaper"),
+        ("weights outputs_of_b many 1", "that is the dearer mode for each: take the smaller of the two numbers"),
+        ("weights outputs_of_b few*many 1",
+         "a pass computes a whole row or a whole column, not one entry: do not multiply inputs by outputs"),
+        ("weights 1 few 1", "B, C and D are right. A has a single output: reverse mode needs one pass"),
+        ("1 outputs_of_b few 1", "A, C and D are right. B has a single input, the angle: forward mode needs one pass"),
+        ("1 side few 1", "A, C and D are right. B has a single input, the angle: forward mode needs one pass"),
+        ("1 1 many 1", "A, B and D are right. In C you took the larger number of passes"),
+        ("1 1 1 1", "A, B and D are right. In C, each of the inputs (or outputs) takes its own pass"),
+        ("1 1 few few",
+         "A, B and C are right. D needs one direction, not the whole matrix: how many passes is that?"),
+        ("1 1 few many",
+         "A, B and C are right. D needs one direction, not the whole matrix: how many passes is that?"),
+        ("1 1 many many", "A and B are right. C: take the smaller number of passes. D: only one direction"),
+    )
 
     def vary(self, draw: random.Random) -> None:
         self.weights, self.side = draw.choice([5130, 2410, 8970]), draw.choice([16, 32, 48])
         self.few, self.many = draw.choice([3, 4, 6]), draw.choice([200, 500, 800])
         self.wide = draw.random() < 0.5  # whether C has more outputs than inputs
+        self.inputs_of_c, self.outputs_of_c = (self.few, self.many)[:: 1 if self.wide else -1]
+        self.outputs_of_b = self.side**2
 
     def text(self) -> str:
-        into, out = (self.few, self.many) if self.wide else (self.many, self.few)
         return (
             f"A: {self.weights:,} weights → one loss. B: one angle → a picture of {self.side} × {self.side} numbers. "
-            f"C: {into} numbers → {out} numbers. D: the same as C, but only the product of its Jacobian with one "
-            "direction v, which says how all outputs move when the inputs move along v. **How many passes does each "
-            "take, if you choose the better mode?** Four numbers, in brackets."
+            f"C: {self.inputs_of_c} numbers → {self.outputs_of_c} numbers. For A, B and C, you want **the whole "
+            "Jacobian**. D is the function of C, but you want only how all outputs move when the inputs move in "
+            "**one** direction v. **How many passes does each take, if you choose the better mode?** Four numbers, in "
+            "brackets."
         )
-
-    def sizes(self) -> tuple[list[int], list[int]]:
-        """The numbers of inputs and of outputs of A, B and C."""
-        into, out = (self.few, self.many) if self.wide else (self.many, self.few)
-        return [self.weights, 1, into], [1, self.side**2, out]
 
     def right(self) -> list[int]:
         return [1, 1, self.few, 1]
@@ -281,31 +312,3 @@ class FewestPasses(ValueTask):
     def explained(self) -> str:
         mode = "forward" if self.wide else "reverse"
         return f"A: reverse mode. B: forward mode. C: {mode} mode. D: one jvp, whatever the sizes."
-
-    @mistake("that is reverse mode for all. Where there are fewer inputs than outputs, forward mode is cheaper")
-    def reverse_only(self) -> list[int]:
-        return [*self.sizes()[1], 1]
-
-    @mistake("that is forward mode for all. Where there are fewer outputs than inputs, reverse mode is cheaper")
-    def forward_only(self) -> list[int]:
-        return [*self.sizes()[0], 1]
-
-    @mistake("that is the dearer mode for each: take the smaller of the two numbers")
-    def dearer(self) -> list[int]:
-        return [max(pair) for pair in zip(*self.sizes())] + [1]
-
-    @mistake("A, B and C are right. D asks for one direction, not for the whole matrix: how many passes is that?")
-    def d_like_c(self) -> list[int]:
-        return [1, 1, self.few, self.few]
-
-    @mistake("A, B and D are right. In C, each of the inputs (or outputs) takes its own pass")
-    def one_for_all(self) -> list[int]:
-        return [1, 1, 1, 1]
-
-    @mistake("a pass computes a whole row or a whole column, not one entry: do not multiply inputs by outputs")
-    def entries(self) -> list[int]:
-        return [a * b for a, b in zip(*self.sizes())] + [1]
-
-    @mistake("A, B and D are right. In C you took the larger number of passes")
-    def c_dearer(self) -> list[int]:
-        return [1, 1, self.many, 1]

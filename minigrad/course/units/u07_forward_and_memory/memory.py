@@ -19,6 +19,7 @@ from ...counting import kept_bytes, most_bytes
 from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
+from .wrong import by_formula
 
 FIRST = {"tanh": tanh, "sigmoid": sigmoid, "exp": exp}  # their rules read the output
 MIDDLE: dict[str, Callable[[Any], Any]] = {"3 * h": lambda h: 3 * h, "h + 1": lambda h: h + 1, "-h": lambda h: -h}
@@ -39,8 +40,42 @@ class KeptList(ValueTask):
         "without_the_last": "six numbers: the sum at the end is an operation too",
     }
 
+    mistakes = by_formula(
+        ("full full full full full 4",
+         "that is every result. A rule keeps only what it reads: a sum, for example, passes g on unchanged"),
+        ("full full full mask full 0",
+         "no rule reads p or q: the second line's rule reads its output h, and the third line's rule no array"),
+        ("0 full full full+mask 2*full+mask 2*full+mask", "that is the total after each line. How much does each add?"),
+        ("20*rows+20*columns full 0 mask full 0",
+         "only the first line is wrong: its rule reads x and W, which exist anyway, as data and parameter"),
+        ("20*rows full 0 mask full 0", "only the first line is wrong: x is data, and exists anyway"),
+        ("20*columns full 0 mask full 0", "only the first line is wrong: W is a parameter, and exists anyway"),
+        ("0 2*full 0 mask full 0", "only the second line is wrong: its rule reads its output alone, not its input"),
+        ("full 0 0 mask full 0", "the rule of the second line reads its output h, not its input p"),
+        ("0 full full mask full 0",
+         "only the third line is wrong: its rule needs no array. What does g have to be multiplied by?"),
+        ("0 full 0 full full 0", "only relu is wrong: its rule reads where q > 0, one byte for each number"),
+        ("0 full 0 full 0 0",
+         "relu's rule reads where q > 0, one byte for each number, not its output r. So r is new for the product"),
+        ("0 full 0 0 full 0", "relu keeps something too: its rule reads where q > 0, one byte for each number"),
+        ("0 full 0 full 2*full 0",
+         "relu reads where q > 0, one byte for each number. And the product reads h too, which is kept already"),
+        ("0 full 0 mask 2*full 0",
+         "only the product is wrong: its rules read r and h, and h is kept already. An array is kept once"),
+        ("0 0 0 mask 2*full 0", "h is kept earlier: the rule of the second line reads h, its output"),
+        ("0 full 0 mask 0 0",
+         "the product keeps something new: its rule reads r too, and relu has kept only where q > 0"),
+        ("0 full 0 mask full full", "only the last line is wrong: a sum passes g on unchanged, and reads no array"),
+        ("0 full 0 mask full 4",
+         "only the last line is wrong: a result is kept if a rule reads it. Which rule reads s?"),
+        ("0 mask 0 mask mask 0", "that counts numbers. A float has 4 bytes, and a truth value 1"),
+        ("0 full 0 bits full 0", "True or False takes a whole byte here, not a bit"),
+    )
+
     def vary(self, draw: random.Random) -> None:
         self.rows, self.columns = draw.choice([10, 20, 50]), draw.choice([8, 16])
+        self.mask = self.rows * self.columns  # the bytes of an array of truth values, and of one of floats
+        self.full, self.bits = 4 * self.mask, self.mask // 8
         self.first, self.middle = draw.choice(list(FIRST)), draw.choice(list(MIDDLE))
 
     def text(self) -> str:
@@ -50,11 +85,6 @@ class KeptList(ValueTask):
             f"p = x @ W\nh = mg.{self.first}(p)\nq = {self.middle}\nr = mg.relu(q)\ny = r * h\ns = y.sum()\n```\n\n"
             "**How many bytes does each line add to what is kept for the backward pass?** Six numbers, in brackets."
         )
-
-    @property
-    def full(self) -> int:
-        """The bytes of an array of floats."""
-        return 4 * self.rows * self.columns
 
     def lines(self) -> Iterator[Tensor]:
         """The results of the lines of the program."""
@@ -73,42 +103,6 @@ class KeptList(ValueTask):
             f"{bytes_text(sum(self.right()))} together. The product reads r and h: h was kept by {self.first} already, "
             "so only r is new."
         )
-
-    @mistake("that is every result. A rule keeps only what it reads: a sum, for example, passes g on unchanged")
-    def every_result(self) -> list[int]:
-        return [self.full] * 5 + [4]
-
-    @mistake("only the product is wrong: its rules read r and h, and h is kept already. An array is kept once")
-    def shared_twice(self) -> list[int]:
-        return [0, self.full, 0, self.full // 4, 2 * self.full, 0]
-
-    @mistake("only relu is wrong: its rule reads where q > 0, one byte for each number")
-    def floats_for_relu(self) -> list[int]:
-        return [0, self.full, 0, self.full, self.full, 0]
-
-    @mistake("relu reads where q > 0, one byte for each number. And the product reads h too, which is kept already")
-    def floats_for_relu_and_shared(self) -> list[int]:
-        return [0, self.full, 0, self.full, 2 * self.full, 0]
-
-    @mistake("only the third line is wrong: its rule needs no array. What does g have to be multiplied by?")
-    def middle_too(self) -> list[int]:
-        return [0, self.full, self.full, self.full // 4, self.full, 0]
-
-    @mistake("only the first line is wrong: its rule reads x and W, which exist anyway, as data and parameter")
-    def data_counted(self) -> list[int]:
-        return [20 * (self.rows + self.columns), self.full, 0, self.full // 4, self.full, 0]
-
-    @mistake("only the second line is wrong: its rule reads its output alone, not its input")
-    def input_too(self) -> list[int]:
-        return [0, 2 * self.full, 0, self.full // 4, self.full, 0]
-
-    @mistake("that counts numbers. A float has 4 bytes, and a truth value 1")
-    def numbers(self) -> list[float]:
-        return [0, self.full / 4, 0, self.full / 4, self.full / 4, 0]
-
-    @mistake("the product keeps something new: its rule reads r too, and relu has kept only where q > 0")
-    def nothing_for_the_product(self) -> list[int]:
-        return [0, self.full, 0, self.full // 4, 0, 0]
 
 
 # ---- checkpoints by a plan -------------------------------------------------------------------------------------------
@@ -264,6 +258,14 @@ class RunBlocks(FunctionTask):
     @mistake("the blocks of the plan run a second time after the loop: the rest begins at blocks[at:]")
     def all_again(self, blocks: Any, x: Any, plan: Any) -> Any:
         return in_a_row(blocks)(planned(blocks[: sum(plan)], x, plan))
+
+    @mistake("no gradient comes back through the parts: leave out .detach() and mg.no_grad()")
+    def detached(self, blocks: Any, x: Any, plan: Any) -> Any:
+        return in_a_row(blocks)(x.detach() if plan else x)
+
+    @mistake("only the first size of the plan is used. Is `return` inside of the loop?")
+    def first_size(self, blocks: Any, x: Any, plan: Any) -> Any:
+        return planned(blocks, x, plan[:1]) if plan else None
 
     @mistake("every part gets the first x: put the result of a part into x, x = mg.checkpoint(...)(x)")
     def first_x(self, blocks: Any, x: Any, plan: Any) -> Any:

@@ -17,6 +17,7 @@ from ....viz.flipbook import Flipbook
 from ....viz.lessons.seams import Row, seams
 from ....viz.lessons.tapes import Unit, read_tape
 from ...budgets import Limit, PlanTask
+from ...feedback import NotWritten
 from .about import UNIT
 from .training import both_trained, row_of
 
@@ -131,6 +132,8 @@ class GptPlan(CheckpointPlan):
 
     def train(self, run: Callable[..., Any], plan: Any) -> Flipbook:
         """The GPT, trained without checkpoints and with a plan, its blocks run by `run(blocks, x, plan)`."""
+        if plan is ...:
+            raise NotWritten(self.name, "not answered yet", "answer the question above first, and run its cell")
         return both_trained(self.count, self.budget, run, self.sizes(plan))
 
     def text(self) -> str:
