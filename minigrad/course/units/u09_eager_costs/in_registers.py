@@ -42,7 +42,7 @@ def _registers(setting: Sequence[int]) -> Page:
     moved = traffic(setting)
     drawing = Drawing(WIDE, 282)
     drawing.heading(0, 12, "memory")
-    drawing.heading(0, 222, "processor")
+    drawing.heading(0, 132, "processor")
     at = [74.0 + 86 * i for i in range(len(OPERATIONS))]
     starts = [0, *[i + 1 for i, stays in enumerate(setting) if not stays]]
     for start, end in zip(starts, [*[start - 1 for start in starts[1:]], len(at) - 1]):
