@@ -102,7 +102,8 @@ class Value:
         return self._apply("le", other, self)
 
     def __bool__(self) -> bool:
-        hint = "`if`, `max` and `and` decide once, when it is recorded. where(a > 0, b, c) decides at every place"
+        hint = ("`if`, `max` and `and` decide once, when it is recorded. where(a > 0, b, c) of minigrad.course decides "
+                "at every place")
         raise Misused("if", "a value in a register is not known yet", hint)
 
     def __float__(self) -> float:

@@ -70,7 +70,7 @@ class ByArithmetic(Question):
     example = '"add"'
     otherwise = "press the button time. Which bar is much longer than the thin bar below it? Its name is on its left"
     right_value = "erf"
-    why = "erf takes some thirty operations for each number: here arithmetic decides. The others wait for memory."
+    why = "erf is some thirty steps of arithmetic for each number: here these decide. The others wait for memory."
     wrong_values = (
         ("multiply", "a multiplication takes less time than to fetch its operands. Look for a bar that is much longer"),
         ("add", "an addition takes less time than to fetch its operands. Look for a bar that is much longer"),
@@ -89,7 +89,7 @@ class InPlace(Prediction):
     example = "10"
     otherwise = "each number comes from memory, is multiplied, and goes back to memory"
     right_value = 8
-    why = "4 read and 4 written, as without `=`. In place saves memory (no new array), but no pass."
+    why = "4 read and 4 written, as with `x * 2`. No new array is needed, but each number still comes and goes."
     wrong_values = (
         (0, "x is in memory. The processor has to read it, and to write it back"),
         (4, "each number is read, and written back to the same place: that is 4 + 4"),

@@ -99,8 +99,9 @@ class SoftmaxBytes(Megabytes):
     def text(self) -> str:
         return (
             f"x is a table of {self.rows:,} rows and {self.columns:,} columns, 4 bytes a number. A softmax like "
-            "yours runs five operations in eager mode: `largest = x.max(...)`, `shifted = x - largest`, `powers = mg.exp(shifted)`, "
-            "`total = powers.sum(...)`, `powers / total`. **How many MB do they read and write?** `largest` and "
+            "yours runs five operations in eager mode: `largest = x.max(...)`, `shifted = x - largest`, "
+            "`powers = mg.exp(shifted)`, `total = powers.sum(...)`, `powers / total`. (mg.softmax runs a sixth one, "
+            "because it divides 1 by the total, and multiplies.) **How many MB do they read and write?** `largest` and "
             "`total` have one number for each row: so few that you can leave them out."
         )
 
