@@ -95,6 +95,7 @@ class ComposedTask(FunctionTask):
 
     composite: ClassVar[str]
     advice: ClassVar[dict[str, str]] = ADVICE | {
+        "float() needs": "exp, sqrt, ... of minigrad.course work on one number. For tables: mg.exp, mg.sqrt, ...",
         "do not broadcast": "a sum over an axis drops the axis. keepdims=True keeps it: (2, 3) and (2, 1) fit",
         "do not fit into shape": "a sum over an axis drops the axis. keepdims=True keeps it: (2, 3) and (2, 1) fit",
         "'dim'": "minigrad has NumPy's names: axis=-1, and keepdims=True",

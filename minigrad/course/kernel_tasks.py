@@ -16,6 +16,7 @@ from .tasks import ROUNDS, FunctionTask, Mistake, common
 
 ADVICE = {  # a part of an error -> the hint
     "not callable": "to multiply, write the sign: a * (1 + b), not a(1 + b)",
+    "for ^": "a power is written with two stars: a ** 2. Or multiply: a * a",
     "ufunc": "NumPy works on whole arrays. erf, exp, tanh, sqrt of minigrad.course, without np., work on one number",
     "'Value'": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad.course, without mg., work on one number",
     "a tensor": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad.course, without mg., work on one number",
@@ -88,15 +89,15 @@ class BackwardTask(KernelTask):
     names, moves = ("g", "x", "dx"), 12
     minutes = 12
     mistakes = common(
-        without_g=("g is missing: that is the slope, and y changes g times as fast as the output",
-                   lambda self, g, a: self.slope(a)),
+        without_g=("g is missing: that is the slope. dx[i] = g[i] * slope", lambda self, g, a: self.slope(a)),
         times_value=("that is g times the output. How fast does the output *change* with x?",
                      lambda self, g, a: g * self.value(a)),
         only_value=("that is the output itself. How fast does it *change* with x, and what about g?",
                     lambda self, g, a: self.value(a)),
+        exchanged=("g and x are exchanged. The parameters are (i, g, x, dx), in this order; the slope is taken at x",
+                   lambda self, g, a: a * self.slope(g)),
         g_unchanged=("that passes g on unchanged: multiply g by the slope at x", lambda self, g, a: g),
-        g_added=("added, but g must be multiplied by the slope: y changes g times as fast as the output",
-                 lambda self, g, a: g + self.slope(a)),
+        g_added=("you added g. Multiply: dx[i] = g[i] * slope", lambda self, g, a: g + self.slope(a)),
     )
 
     def value(self, a: Any) -> Any:

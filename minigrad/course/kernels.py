@@ -102,7 +102,8 @@ class Value:
         return self._apply("le", other, self)
 
     def __bool__(self) -> bool:
-        hint = "`if`, `max` and `and` decide once, when it is recorded. where(a > 0, b, c) decides at every place"
+        hint = ("`if`, `max` and `and` decide once, when it is recorded. where(a > 0, b, c) of minigrad.course decides "
+                "at every place")
         raise Misused("if", "a value in a register is not known yet", hint)
 
     def __float__(self) -> float:
@@ -163,8 +164,8 @@ class Recorder:
         return self.loaded[name]
 
     def let(self, op: str, args: Sequence[Any], dtype: Any) -> Value:
-        given = tuple([self._operand(each) for each in args])
-        return self._named(f"r{sum(isinstance(each, Let) for each in self.body)}", op, given, dtype)
+        given = [args[0].name if op == "select" else self._operand(args[0]), *map(self._operand, args[1:])]
+        return self._named(f"r{sum(isinstance(each, Let) for each in self.body)}", op, tuple(given), dtype)
 
     def _named(self, name: str, op: str, args: tuple[Any, ...], dtype: Any) -> Value:
         self.body.append(Let(name, op, args, dtype))
@@ -172,7 +173,8 @@ class Recorder:
 
     def _operand(self, value: Any) -> Any:
         if isinstance(value, Value):
-            return value.name
+            number = where(value, 1.0, 0.0) if value.dtype == BOOL else value  # a condition in arithmetic: g * (a > 0)
+            return number.name
         if isinstance(value, Memory):
             value._refuse()
         if isinstance(value, bool | int | float | np.number):

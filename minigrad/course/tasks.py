@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from string import ascii_letters
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -385,6 +386,9 @@ def other_form(answer: Any, right: Any) -> str | None:
     if isinstance(right, str | dict | bool) or (several and all(isinstance(each, str) for each in right)):
         return None
     if isinstance(answer, str):
+        alone = answer.strip().rstrip(ascii_letters + " ")
+        if _is_number(alone) and isinstance(right, int | float):
+            return "without the quotation marks" if _is_number(answer) else f"the number alone: {alone}"
         return "without the quotation marks" if _is_number(answer) else None
     if isinstance(answer, list | tuple) and any(isinstance(each, str) and _is_number(each) for each in answer):
         return "the numbers without quotation marks"

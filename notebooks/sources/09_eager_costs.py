@@ -54,7 +54,7 @@ x = mg.ones(1_000_000)
 costs(mg.gelu, x)
 
 # %% [markdown]
-# **Which kernel is far from the speed of memory?** Its name, in quotation marks.
+# **Which kernel is far from the speed of memory?** Write the name at the left of its bar, in quotation marks.
 
 # %% name="far-from-memory" tags=["question"]
 by_arithmetic = ...
@@ -62,9 +62,9 @@ by_arithmetic = ...
 course.check("by_arithmetic")
 
 # %% [markdown]
-# The others spend their time on waiting for numbers: a multiplication takes a processor far less time than to fetch what is multiplied. The table below the
-# measured bars says how many operations your processor can do while one byte arrives. This comparison is called a **roofline**: an operation is *bound* by
-# dispatch, by memory, or by arithmetic.
+# The others spend their time on waiting for numbers: a multiplication takes a processor far less time than to fetch what is multiplied. The table beside the
+# measured bars says how many operations your processor can do while one byte arrives: often 3 to 20. (These limits are measured once. If the machine was busy
+# then, they are too small: restart the kernel.) This comparison is called a **roofline**: an operation is *bound* by dispatch, by memory, or by arithmetic.
 #
 # ## In memory, or in a register
 #
@@ -75,7 +75,7 @@ course.check("by_arithmetic")
 registers()
 
 # %% [markdown]
-# **One of the four values has to be in memory. How many MB are moved at least?**
+# **If one of the four values has to be in memory, whichever it is, how many MB are moved?**
 
 # %% name="least-with-one" tags=["question"]
 one_in_memory = ...
@@ -102,7 +102,7 @@ def double(x):
 costs(double, mg.ones(1_000_000))
 
 # %% [markdown]
-# In place saves memory, but not the way to it. (The authors of PyTorch's compiler once
+# In place saves the memory of a new array, but not the way from memory and back. (The authors of PyTorch's compiler once
 # [counted such bytes once](https://github.com/pytorch/pytorch/pull/97057) instead of twice.)
 #
 # ## Dispatch
@@ -128,12 +128,13 @@ sizes(lambda x: x + 1)
 #
 # ## And the size
 #
-# Values that go to memory may also have to stay there: the backward pass needs some of them. A fused gelu would have to keep x, and nothing else:
+# Values that go to memory may also have to stay there, because the backward pass needs them. Of the five operations of gelu, erf keeps its input a, and the last
+# product keeps its inputs x and d. A fused gelu keeps x alone. (Below, x is computed, as in a network. Data and parameters do not count: they are kept anyway.)
 
 # %% name="kept-by-gelu"
-x = mg.ones(1_000_000, requires_grad=True)
+x = mg.ones(1_000_000, requires_grad=True) + 1
 print("MB of x, and MB that gelu keeps for its backward pass:")
-print(x.nbytes / 1e6, course.kept_bytes(mg.gelu(x)) / 1e6)
+print(round(x.nbytes / 1e6), round(course.kept_bytes(mg.gelu(x)) / 1e6))
 
 # %% [markdown]
 # So fusing improves three things: dispatch, memory **bandwidth** (bytes moved), and memory **size** (bytes kept).

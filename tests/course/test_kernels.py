@@ -37,9 +37,13 @@ def one(formula):
         (lambda a: where(a <= -0.5, 1, where(2 >= a, 2, 3)), lambda x: np.where(x <= -0.5, 1, np.where(x <= 2, 2, 3))),
         (lambda a: where(a < 0, -a, a) + where(True, 1, 2), lambda x: np.abs(x) + 1),
         (lambda a: 7, lambda x: np.full_like(x, 7)),
+        (lambda a: a * (a > 0) + (a < 1), lambda x: x * (x > 0) + (x < 1)),  # a condition counts as 1 or 0
+        (lambda a: a > 0, lambda x: x > 0),
+        (lambda a: where(a > 0, a > 1, 5), lambda x: np.where(x > 0, x > 1, 5)),
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.filterwarnings("error:NumPy runs")  # machine code runs it, not NumPy
 def test_a_kernel_computes_what_numpy_does(formula, right, dtype):
     found = Program(one(formula))(X.astype(dtype))
     assert found.dtype == dtype and np.allclose(found, right(X.astype(dtype)), rtol=1e-6)

@@ -9,7 +9,7 @@ UNIT = Unit(
     name="eager_costs",
     title="What eager costs: reads, computes, writes",
     question="gelu reads 4 MB and returns 4 MB. How many MB does eager mode move?",
-    minutes=110,
+    minutes=140,
     outcomes={
         "traffic": "count the bytes that a program reads and writes in eager mode, before it runs",
         "bound": "say whether dispatch, memory or arithmetic decides how long an operation takes",

@@ -13,6 +13,11 @@ from ...tasks import ValueTask, common, digest, mistake
 from .about import UNIT
 
 ROOT_2, ROOT_PI = 2**0.5, np.pi**0.5
+SIGMOID = {
+    "name 'b'": "write the number that your task has for b",
+    "igmoid'": "there is no sigmoid of one number: write it out, 1 / (1 + exp(-z))",
+    "σ": "Python has no σ: write it out, 1 / (1 + exp(-z))",
+}
 
 
 class Megabytes(ValueTask):
@@ -122,6 +127,10 @@ class Gelu(KernelTask):
     def half_of_erf(self, a: Any) -> Any:
         return a * (1 + erf(a / ROOT_2) / 2)
 
+    @mistake("0.707 is √½, rounded, as it is printed in the lecture. Divide by sqrt(2): then all digits are right")
+    def rounded(self, a: Any) -> Any:
+        return a * (1 + erf(a * 0.707)) / 2
+
     @mistake("1 plus erf, not minus: for large x, gelu(x) is nearly x")
     def minus(self, a: Any) -> Any:
         return a * (1 - erf(a / ROOT_2)) / 2
@@ -144,7 +153,6 @@ class GeluBackward(BackwardTask):
     points = 0
     minutes = 15
     otherwise = "two parts: Φ, and x times the slope of Φ. With z = x/√2, this slope is 1/2 · 2/√π · exp(−z²) · 1/√2"
-    hints = {"without_g": "g is missing: that is the slope. dx[i] = g[i] * slope"}
 
     def value(self, a: Any) -> Any:
         return a * (1 + erf(a / ROOT_2)) / 2
@@ -172,7 +180,7 @@ class GeluBackward(BackwardTask):
     def without_constant(self, g: Any, a: Any) -> Any:
         return g * ((1 + erf(a / ROOT_2)) / 2 + a * exp(-a * a / 2))
 
-    @mistake("nearly: erf(x / √2) has inside the slope 1/√2, which is a factor too (the chain rule)")
+    @mistake("nearly: erf(x / √2): the chain rule multiplies by the slope of x / √2, which is 1/√2")
     def without_inner(self, g: Any, a: Any) -> Any:
         return g * ((1 + erf(a / ROOT_2)) / 2 + a * exp(-a * a / 2) / ROOT_PI)
 
@@ -187,6 +195,18 @@ class GeluBackward(BackwardTask):
     @mistake("exp(−x²/2) needs its minus. Is the minus inside of the square? -a * a / 2 is right, (-a)**2 / 2 is not")
     def exponent_positive(self, g: Any, a: Any) -> Any:
         return g * ((1 + erf(a / ROOT_2)) / 2 + a * exp(a * a / 2) / (ROOT_2 * ROOT_PI))
+
+    @mistake("plus between the two parts, not minus: a product has the slope u' · v + u · v'")
+    def minus(self, g: Any, a: Any) -> Any:
+        return g * ((1 + erf(a / ROOT_2)) / 2 - self.second(a))
+
+    @mistake("3.14 is rounded: pi, from the first cell, has all digits")
+    def rounded(self, g: Any, a: Any) -> Any:
+        return g * ((1 + erf(a / ROOT_2)) / 2 + self.second(a) * (np.pi / 3.14) ** 0.5)
+
+    @mistake("that is the slope of Φ alone. gelu is x times Φ: Φ + x times the slope of Φ")
+    def slope_of_phi(self, g: Any, a: Any) -> Any:
+        return g * exp(-a * a / 2) / (ROOT_2 * ROOT_PI)
 
     @mistake("g belongs to both parts: g[i] * (Φ + x · slope), with brackets")
     def g_for_first(self, g: Any, a: Any) -> Any:
@@ -249,6 +269,11 @@ class Swish:
         """The sigmoid of b · x."""
         return 1 / (1 + exp(-(self.b if b is None else b) * a))
 
+    def slope_of_sigmoid(self, a: Any) -> Any:
+        """The slope of the sigmoid of b · x, at x."""
+        s = self.sigmoid(a)
+        return self.b * s * (1 - s)
+
 
 @UNIT.task
 class SwishKernel(Swish, KernelTask):
@@ -259,6 +284,7 @@ class SwishKernel(Swish, KernelTask):
     points = 1
     minutes = 5
     otherwise = "a = x[i], then out[i] = a / (1 + exp(-b * a)), with the b of your task"
+    advice = SIGMOID
 
     def text(self) -> str:
         return (
@@ -281,6 +307,10 @@ class SwishKernel(Swish, KernelTask):
     def without_x(self, a: Any) -> Any:
         return self.sigmoid(a)
 
+    @mistake("x is divided by (1 + exp(−b · x)), not multiplied. Or are brackets missing, as in 1 / (1 + ...)?")
+    def upside_down(self, a: Any) -> Any:
+        return a / self.sigmoid(a)
+
     @mistake("b is inside of the sigmoid only: x · σ(b · x)")
     def b_outside(self, a: Any) -> Any:
         return self.b * a * self.sigmoid(a)
@@ -294,6 +324,7 @@ class SwishBackward(Swish, BackwardTask):
     outcome = "fuse"
     points = 2
     otherwise = "s = 1 / (1 + exp(-b * a)); the slope is s + a · b · s · (1 − s). Then times g[i]"
+    advice = SIGMOID
 
     def text(self) -> str:
         return (
@@ -305,13 +336,11 @@ class SwishBackward(Swish, BackwardTask):
         return a * self.sigmoid(a)
 
     def slope(self, a: Any) -> Any:
-        s = self.sigmoid(a)
-        return s + a * self.b * s * (1 - s)
+        return self.sigmoid(a) + a * self.slope_of_sigmoid(a)
 
-    @mistake("b is missing as a factor of the second part: σ(b · x) has inside the slope b (the chain rule)")
+    @mistake("b is missing in the second part: by the chain rule, the slope of σ(b · x) is b · σ · (1 − σ)")
     def without_inner(self, g: Any, a: Any) -> Any:
-        s = self.sigmoid(a)
-        return g * (s + a * s * (1 - s))
+        return g * (self.sigmoid(a) + a * self.slope_of_sigmoid(a) / self.b)
 
     @mistake("one part is missing. swish is x times σ, and σ depends on x too: add x · b · σ · (1 − σ)")
     def first_part(self, g: Any, a: Any) -> Any:
@@ -319,13 +348,15 @@ class SwishBackward(Swish, BackwardTask):
 
     @mistake("one part is missing. swish is x times σ, and x has the slope 1: add σ")
     def second_part(self, g: Any, a: Any) -> Any:
-        s = self.sigmoid(a)
-        return g * a * self.b * s * (1 - s)
+        return g * a * self.slope_of_sigmoid(a)
 
     @mistake("in the second part, the factor x is missing: x · b · σ · (1 − σ)")
     def without_x(self, g: Any, a: Any) -> Any:
-        s = self.sigmoid(a)
-        return g * (s + self.b * s * (1 - s))
+        return g * (self.sigmoid(a) + self.slope_of_sigmoid(a))
+
+    @mistake("that is the slope of σ alone. swish is x times σ: σ + x · b · σ · (1 − σ)")
+    def without_product(self, g: Any, a: Any) -> Any:
+        return g * self.slope_of_sigmoid(a)
 
     @mistake("that is the gradient for b = 1: your task has a b of its own")
     def of_silu(self, g: Any, a: Any) -> Any:
@@ -334,8 +365,7 @@ class SwishBackward(Swish, BackwardTask):
 
     @mistake("g belongs to both parts: g[i] * (σ + ...), with brackets")
     def g_for_first(self, g: Any, a: Any) -> Any:
-        s = self.sigmoid(a)
-        return g * s + a * self.b * s * (1 - s)
+        return g * self.sigmoid(a) + a * self.slope_of_sigmoid(a)
 
 
 @UNIT.task

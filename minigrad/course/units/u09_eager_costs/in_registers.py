@@ -42,7 +42,7 @@ def _registers(setting: Sequence[int]) -> Page:
     moved = traffic(setting)
     drawing = Drawing(WIDE, 282)
     drawing.heading(0, 12, "memory")
-    drawing.heading(0, 222, "processor")
+    drawing.heading(0, 246, "read and written; a frame is a kernel")
     at = [74.0 + 86 * i for i in range(len(OPERATIONS))]
     starts = [0, *[i + 1 for i, stays in enumerate(setting) if not stays]]
     for start, end in zip(starts, [*[start - 1 for start in starts[1:]], len(at) - 1]):
@@ -67,12 +67,12 @@ def _registers(setting: Sequence[int]) -> Page:
             _value(drawing, middle, name, "there-fill", go=f"{i}:1", about=f"keep {name} in a register")
             drawing.path([(at[i] + 12, 144), (middle - 9, 54)], "back", thick=3, arrow=True)
             drawing.path([(middle + 9, 52), (at[i + 1] - 12, 144)], "there", thick=3, arrow=True)
-    x, unit = 0.0, (WIDE - 156) / 44
+    x, unit = 0.0, (WIDE - 172) / 44
     for part in moved:
-        drawing.rect(x, 252, part * unit - 2, 24, "good", "good", round=2, about=f"{part} MB")
-        drawing.text(x + part * unit / 2 - 1, 269, str(part), anchor="middle", fill="paper", bold=True, size=13)
+        drawing.rect(x, 256, part * unit - 2, 24, "good", "good", round=2, about=f"{part} MB")
+        drawing.text(x + part * unit / 2 - 1, 273, str(part), anchor="middle", fill="paper", bold=True, size=13)
         x += part * unit
-    drawing.text(x + 8, 269, f"{sum(moved)} MB in {counted(len(moved), 'kernel')}", bold=True, size=15)
+    drawing.text(x + 8, 273, f"{sum(moved)} MB in {counted(len(moved), 'kernel')}", bold=True, size=15)
     listed = " + ".join(map(str, moved))
     total = f" = {sum(moved)}" if len(moved) > 1 else ""
     return Page(drawing, f"A million numbers: {listed}{total} MB are read and written.")

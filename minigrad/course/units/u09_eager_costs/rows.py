@@ -14,6 +14,8 @@ from ...tasks import mistake
 from .about import UNIT
 from .exercise import Megabytes
 
+EPSILON = "write the number that your task has for ε"
+
 
 def over(x: Any, function: Any, axis: Any = -1) -> Any:
     """A reduction over an axis, which is kept."""
@@ -96,9 +98,10 @@ class SoftmaxBytes(Megabytes):
 
     def text(self) -> str:
         return (
-            f"x is a table of {self.rows:,} rows and {self.columns:,} columns, 4 bytes a number. softmax runs five "
-            "operations in eager mode: `largest = x.max(...)`, `shifted = x - largest`, `powers = mg.exp(shifted)`, "
-            "`total = powers.sum(...)`, `powers / total`. **How many MB do they read and write?** `largest` and "
+            f"x is a table of {self.rows:,} rows and {self.columns:,} columns, 4 bytes a number. A softmax like "
+            "yours runs five operations in eager mode: `largest = x.max(...)`, `shifted = x - largest`, "
+            "`powers = mg.exp(shifted)`, `total = powers.sum(...)`, `powers / total`. (mg.softmax runs a sixth one, "
+            "because it divides 1 by the total, and multiplies.) **How many MB do they read and write?** `largest` and "
             "`total` have one number for each row: so few that you can leave them out."
         )
 
@@ -123,6 +126,7 @@ class Norm(ComposedTask):
     composite = "layer_norm"
     outcome = "compose"
     minutes = 10
+    advice = ComposedTask.advice | {"name 'ε'": EPSILON, "name 'eps": EPSILON}
     otherwise = "x − mean of the row; the mean of its squares; divide by sqrt(that + ε); times weight, plus bias"
 
     def vary(self, draw: random.Random) -> None:
@@ -190,6 +194,14 @@ class Norm(ComposedTask):
     @mistake("first times weight, then plus bias: the bias is not multiplied")
     def bias_multiplied(self, x: Any, weight: Any, bias: Any) -> Any:
         return (self.computed(x, 1.0, 0.0) + bias) * weight
+
+    @mistake("each row has its own variance: the mean of the squares needs axis=-1, keepdims=True")
+    def variance_of_all(self, x: Any, weight: Any, bias: Any) -> Any:
+        return (x - over(x, np.mean)) / np.sqrt(over(x, np.var).mean() + self.epsilon) * weight + bias
+
+    @mistake("the variance is the mean of (x − mean)², not of x²")
+    def squares_of_x(self, x: Any, weight: Any, bias: Any) -> Any:
+        return (x - over(x, np.mean)) / np.sqrt(over(x * x, np.mean) + self.epsilon) * weight + bias
 
     @mistake("the mean is not subtracted: x − mean above the line too")
     def not_centred(self, x: Any, weight: Any, bias: Any) -> Any:
