@@ -15,10 +15,10 @@ from ....ops.elementwise import tanh
 from ....support.errors import ConversionError
 from ...compare import Difference, difference
 from ...feedback import Misused, Wrong, place, written
+from ...interpreting import Operation
 from ...limits import TimeIsUp
 from ...orders import NodeOrder
 from ...programs import doubled, leaf
-from ...swapping import Operation
 from ...tasks import ROUNDS, FunctionTask, mistake
 from .about import UNIT
 
