@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...predicting import Choice, Printed, known_answers
+from ...predicting import Choice, Printed
 from ...tasks import Prediction, Question
 from .about import UNIT
 
@@ -17,12 +17,12 @@ class FrozenRate(Prediction):
     outcome = "baked"
     example = "2.0"
     otherwise = "the trace was made by one run, when rate was 0.0. What did it multiply by?"
-    mistakes = known_answers(
-        eager=(1, "that is eager mode: three times the half. The trace was made while rate was 0.0, and reads no name"),
-        one_step=(4, "that would be one step of 0.5. Which rate is in the graph?"),
-        two_steps=(2,
-                   "that would be two steps of 0.5: is only the first call frozen? The graph is the same in all calls"),
-        zero=(0, "w − 0.0 · w is w, not 0"),
+    wrong_values = (
+        (1, "that is eager mode: three times the half. The trace was made while rate was 0.0, and reads no name"),
+        (4, "that would be one step of 0.5. Which rate is in the graph?"),
+        (2,
+         "that would be two steps of 0.5: is only the first call frozen? The graph is the same in all calls"),
+        (0, "w − 0.0 · w is w, not 0"),
     )
 
     def right(self) -> float:
@@ -55,12 +55,12 @@ with mg.graph():
     y.sum().item()
     print("read")
 """
-    mistakes = known_answers(
-        eager=(["computed", "recorded", "read"],
-               "that is eager mode, where each line runs at once. In graph mode, mg.print is recorded, as y is"),
-        at_the_end=(["recorded", "read", "computed"],
-                    "nothing waits for the end of the block here: item() needs a number, so the graph is computed "
-                    "there"),
+    wrong_values = (
+        (["computed", "recorded", "read"],
+         "that is eager mode, where each line runs at once. In graph mode, mg.print is recorded, as y is"),
+        (["recorded", "read", "computed"],
+         "nothing waits for the end of the block here: item() needs a number, so the graph is computed "
+         "there"),
     )
 
     def explained(self) -> str:
@@ -75,11 +75,11 @@ class FirstNumber(Question):
     outcome = "phases"
     example = "3"
     otherwise = "press → and watch the right column: until when does each line say `no value yet`?"
-    mistakes = known_answers(
-        first=(1, "at step 1, eager mode has a number. Look at the right column"),
-        recorded=(5, "at step 5 the last operation is recorded. Has it a value?"),
-        passes=(6, "at step 6 the passes change the graph. Nothing is computed yet"),
-        fused=(7, "at step 7 the kernel is made. It waits"),
+    wrong_values = (
+        (1, "at step 1, eager mode has a number. Look at the right column"),
+        (5, "at step 5 the last operation is recorded. Has it a value?"),
+        (6, "at step 6 the passes change the graph. Nothing is computed yet"),
+        (7, "at step 7 the kernel is made. It waits"),
     )
 
     def right(self) -> int:
@@ -97,11 +97,11 @@ class PythonRuns(Prediction):
     outcome = "calls"
     example = "3"
     otherwise = "Python runs when a new trace is made. Which calls need a new graph?"
-    mistakes = known_answers(
-        each_call=(4, "that is eager mode. A later call of the same shape runs the program, which has no print in it"),
-        once=(1, "call 3 has another shape. The loops of the program are made for three numbers"),
-        three=(3, "Python runs for a new shape, in call 3. Do other numbers need another graph? And is call 4 new?"),
-        never=(0, "Python has to run at least once: where else would the graph come from?"),
+    wrong_values = (
+        (4, "that is eager mode. A later call of the same shape runs the program, which has no print in it"),
+        (1, "call 3 has another shape. The loops of the program are made for three numbers"),
+        (3, "Python runs for a new shape, in call 3. Do other numbers need another graph? And is call 4 new?"),
+        (0, "Python has to run at least once: where else would the graph come from?"),
     )
 
     def right(self) -> int:
@@ -119,14 +119,14 @@ class SmallGradient(Prediction):
     outcome = "baked"
     example = "[1.0, 2.0]"
     otherwise = "the example had length 5, so the branch ran: g · (limit / length). What is the length of [0.4, 0.3]?"
-    mistakes = known_answers(
-        eager=([0.4, 0.3],
-               "that is what the function does: 0.5 is below the limit. The graph has no `if`: the example's branch "
-               "is in it"),
-        old_length=([0.08, 0.06],
-                    "the length is computed anew, by operations in the graph: it is 0.5 now. Only the decision is old"),
-        old_result=([0.6, 0.8], "that is the example's result. The graph holds operations, which run with new numbers"),
-        halved=([0.2, 0.15], "half as long? The length is 0.5, and limit / length is 2"),
+    wrong_values = (
+        ([0.4, 0.3],
+         "that is what the function does: 0.5 is below the limit. The graph has no `if`: the example's branch "
+         "is in it"),
+        ([0.08, 0.06],
+         "the length is computed anew, by operations in the graph: it is 0.5 now. Only the decision is old"),
+        ([0.6, 0.8], "that is the example's result. The graph holds operations, which run with new numbers"),
+        ([0.2, 0.15], "half as long? The length is 0.5, and limit / length is 2"),
     )
 
     def right(self) -> list[float]:
@@ -149,14 +149,14 @@ class ThreeWays(Prediction):
         "all_like_the_first": "the script keeps both branches. The two others have no branch in their graph",
         "all_like_the_last": "only one of them stops. It traces without values, so it cannot decide the `if`",
     }
-    mistakes = known_answers(
-        silent=(["right", "wrong", "wrong"],
-                "the annotation traces too, with placeholders that have no values: `if` on one of them is an error"),
-        jit_is_right=(["right", "wrong", "right"],
-                      "@mg.jit does not read the source: it traces, and its placeholders have no values for the `if`"),
-        both_stop=(["right", "error", "error"],
-                   "the trace by example has values, those of the example. So `if` works, and takes one branch for "
-                   "ever"),
+    wrong_values = (
+        (["right", "wrong", "wrong"],
+         "the annotation traces too, with placeholders that have no values: `if` on one of them is an error"),
+        (["right", "wrong", "right"],
+         "@mg.jit does not read the source: it traces, and its placeholders have no values for the `if`"),
+        (["right", "error", "error"],
+         "the trace by example has values, those of the example. So `if` works, and takes one branch for "
+         "ever"),
     )
 
     def read(self, answer: Any) -> Any:
@@ -183,9 +183,9 @@ class Divisions(Prediction):
         "all_like_the_first": "the script has a loop node, with the body in it once",
         "all_like_the_last": "the trace has no loop: it holds each division that the example ran",
     }
-    mistakes = known_answers(
-        one_less=((3, 1), "12 → 6 → 3 → 1.5 is not the end: 1.5 is still greater than 1"),
-        no_body=((4, 0), "a loop node has a body, which is a graph too: the division is in it"),
+    wrong_values = (
+        ((3, 1), "12 → 6 → 3 → 1.5 is not the end: 1.5 is still greater than 1"),
+        ((4, 0), "a loop node has a body, which is a graph too: the division is in it"),
     )
 
     def right(self) -> tuple[int, int]:
@@ -201,7 +201,7 @@ class NanMaker(Choice, Prediction):
 
     name = "nan_maker"
     outcome = "debug"
-    answer = "multiply"
+    right_value = "multiply"
     options: ClassVar[dict[str, str]] = {
         "log": "log(0) is −infinity, which is not a nan. What is 0 times −infinity?",
         "multiply": "",
