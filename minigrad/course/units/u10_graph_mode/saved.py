@@ -18,9 +18,9 @@ from ....ops.creation import asarray
 from ....support.table import counted
 from ....viz.charts import Chart, mark
 from ....viz.curves import curves
-from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
-from ....viz.images import gallery, pictures_of, wall
+from ....viz.images import pictures_of
+from ....viz.lessons.readings import BETWEEN, HALF, half_by_half
 from ...digits import HIDDEN, SEED
 from ...guarding import guard
 from ...session import SESSION
@@ -28,8 +28,7 @@ from ...swapping import Swapped
 
 STEPS, BATCH = 60, 256
 WARM_UP, RATE, LATER, LATE = 1, 0.5, 0.1, 45  # steps of rate 0; the rate then; the rate from step `LATE` on
-COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 15.0, 8, 50.0, 8  # of the walls of digits
-HALF, BETWEEN, CHART, FEW = COLUMNS * TILE, 40.0, 190.0, 6
+SHOWN, CHART, FEW = 8, 190.0, 6  # wrong readings, the height of the curves, and the most traces that are named
 
 
 def network() -> nn.Module:
@@ -135,20 +134,7 @@ def _drawn(saved: Saved) -> Chart:
         x, y = chart.at(number, saved.eager.losses[-1])[0], CHART - 60 - (18 * i if few else 0)
         drawing.path([(x, 20), (x, CHART + 74)], "now", dashes="3 3", thick=1.2)
         drawing.point(x, y, "update", str(i), f"trace {i + 1}: {why}" if few else "", f"trace in step {number}: {why}")
-    top = CHART + 130
-    for i, (name, each) in enumerate((("Without a guard", saved.blind), ("With your guard", saved.guarded))):
-        _read(drawing, i * (HALF + BETWEEN), top, name, each)
-    return drawing
-
-
-def _read(drawing: Drawing, x: float, y: float, name: str, each: Run) -> None:
-    """A wall of all digits of the test set, and the first that are read wrongly."""
     images, labels = digits()[1].arrays
-    pictures = pictures_of(images.reshape(-1, 8, 8), len(labels))
-    wrong = labels != each.read
-    drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are read correctly")
-    drawing.text(x + HALF, y, "framed: read wrongly" if wrong.any() else "", fill="quiet", anchor="end")
-    y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, TILE) + 10
-    at = np.flatnonzero(wrong)[:SHOWN]
-    y += gallery(drawing, x, y, pictures[at], [f"{labels[i]} as {each.read[i]}" for i in at], ROW, SIDE)
-    drawing.height = max(drawing.height, y + 12)
+    halves = [("Without a guard", labels, saved.blind.read), ("With your guard", labels, saved.guarded.read)]
+    half_by_half(drawing, CHART + 130, pictures_of(images.reshape(-1, 8, 8), len(labels)), halves, SHOWN)
+    return drawing
