@@ -11,6 +11,7 @@ import io
 from typing import Any, ClassVar
 
 from .feedback import Misused, Wrong, written
+from .source_code import run_code
 from .tasks import ROUNDS, Prediction, ValueTask
 
 
@@ -65,7 +66,7 @@ class Printed(ValueTask):
     def right(self) -> list[str]:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(self.program, f"<{self.name}>", "exec"), {"__name__": "program"})
+            run_code(self.program, {"__name__": "program"})
         return printed.getvalue().splitlines()
 
     def read(self, answer: Any) -> Any:

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .... import nn, random
+from .... import nn
 from ....compile.jitted import Jitted, RetraceWarning
-from ....core.mode import no_grad
 from ....data import digits
 from ....ops.creation import asarray
 from ....support.table import counted
@@ -21,7 +20,7 @@ from ....viz.curves import curves
 from ....viz.flipbook import Flipbook, Page
 from ....viz.images import pictures_of
 from ....viz.lessons.readings import BETWEEN, HALF, half_by_half
-from ...digits import HIDDEN, SEED
+from ...digits import read_by, tanh_network
 from ...guarding import guard
 from ...session import SESSION
 from ...swapping import Swapped
@@ -29,12 +28,6 @@ from ...swapping import Swapped
 STEPS, BATCH = 60, 256
 WARM_UP, RATE, LATER, LATE = 1, 0.5, 0.1, 45  # steps of rate 0; the rate then; the rate from step `LATE` on
 SHOWN, CHART, FEW = 8, 190.0, 6  # wrong readings, the height of the curves, and the most traces that are named
-
-
-def network() -> nn.Module:
-    """The network, with the same first weights each time."""
-    random.seed(SEED)
-    return nn.Sequential(nn.Linear(64, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 10))
 
 
 def rate_of(step: int) -> float:
@@ -56,8 +49,8 @@ class Run:
 
 def run(step: Callable[..., Any], model: nn.Module, set_rate: Callable[[float], Any]) -> Run:
     """Train: call `step(images, labels)` for each batch, after `set_rate(rate)`."""
-    (images, labels), test = digits()[0].arrays, digits()[1]
-    model.load_state_dict(network().state_dict())
+    images, labels = digits()[0].arrays
+    model.load_state_dict(tanh_network().state_dict())
     losses: list[float] = []
     traced: list[tuple[int, str]] = []
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -70,9 +63,7 @@ def run(step: Callable[..., Any], model: nn.Module, set_rate: Callable[[float], 
             losses.append(float(loss.item()))
             why = list(getattr(step, "traces", ()))[len(traced) :]
             traced += [(number, reason) for reason in why]
-        with no_grad():
-            read = model(asarray(test.arrays[0]).reshape(len(test), 64)).argmax(1).numpy()
-    return Run(losses, traced, read)
+        return Run(losses, traced, read_by(model))
 
 
 def train(
