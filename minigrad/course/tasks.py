@@ -62,10 +62,9 @@ class Task:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for number, (program, hint) in enumerate(vars(cls).get("wrong_programs", ())):
-            name = f"{cls.__name__}_{number}"
-            setattr(cls, name, Mistake(name, hint, program, None))
         own = [value for value in vars(cls).values() if isinstance(value, Mistake)]
+        for number, (program, hint) in enumerate(vars(cls).get("wrong_programs", ()), 1):
+            own.append(Mistake(f"wrong_program_{number}", hint, program, None))
         inherited = [known for known in cls.mistakes if known.name not in vars(cls)]
         cls.mistakes = (*own, *[known._replace(hint=cls.hints.get(known.name, known.hint)) for known in inherited])
         for unknown in cls.hints.keys() - {known.name for known in inherited}:
@@ -283,8 +282,9 @@ class ValueTask(Task):
     wrong_values: ClassVar[Sequence[tuple[Any, str]]] = ()
 
     def __init_subclass__(cls) -> None:
-        values = [(lambda task, value=value: value, hint) for value, hint in vars(cls).get("wrong_values", ())]
-        cls.wrong_programs = (*vars(cls).get("wrong_programs", ()), *values)
+        for number, (value, hint) in enumerate(vars(cls).get("wrong_values", ()), 1):
+            name = f"wrong_value_{number}"
+            setattr(cls, name, Mistake(name, hint, lambda task, value=value: value, None))
         super().__init_subclass__()
 
     def read(self, answer: Any) -> Any:

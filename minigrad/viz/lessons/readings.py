@@ -81,18 +81,19 @@ def _drawn(losses: Points, pictures: Any, halves: list[tuple[str, Any, Any]]) ->
 
 
 def half_by_half(
-    drawing: Drawing, top: float, pictures: Any, halves: Sequence[tuple[str, Any, Any]], shown: int = SHOWN
+    drawing: Drawing, top: float, pictures: Any, halves: Sequence[tuple[str, Any, Any]],
+    tile: float = TILE, row: int = ROW, shown: int = SHOWN,
 ) -> None:
     """For each half all pictures, and below them the first that are read wrongly.  A half: a name, labels, readings."""
     for i, (name, labels, read) in enumerate(halves):
-        x, y = i * (HALF + BETWEEN), top
+        x, y = i * (COLUMNS * tile + BETWEEN), top
         wrong = labels != read
-        drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are read correctly")
-        drawing.text(x + HALF, y, "framed: read wrongly" if wrong.any() else "", fill="quiet", anchor="end")
-        y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, TILE) + 10
+        drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are right")
+        drawing.text(x + COLUMNS * tile, y, "framed: wrong" if wrong.any() else "", fill="quiet", anchor="end")
+        y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, tile) + 10
         at = np.flatnonzero(wrong)[:shown]
         captions = [f"{labels[i]} as {read[i]}" for i in at]
-        y += gallery(drawing, x, y, pictures[at], captions, ROW, SIDE)
+        y += gallery(drawing, x, y, pictures[at], captions, row, SIDE)
         more = int(wrong.sum()) - len(at)
         if more > 0:
             drawing.text(x, y + 8, f"and {more} more", fill="quiet")

@@ -23,13 +23,10 @@ class FrozenRate(Prediction):
         (2,
          "that would be two steps of 0.5: is only the first call frozen? The graph is the same in all calls"),
         (0, "w − 0.0 · w is w, not 0"),
+        ("error", "there is no error: the graph runs. That is what makes this fault hard to find"),
     )
-
-    def right(self) -> float:
-        return 8
-
-    def explained(self) -> str:
-        return "the graph holds the number 0.0, not the name `rate`. w − 0.0 · w is w, for ever."
+    right_value = 8
+    why = "the graph holds the number 0.0, not the name `rate`. w − 0.0 · w is w, for ever."
 
 
 @UNIT.task
@@ -61,10 +58,14 @@ with mg.graph():
         (["recorded", "read", "computed"],
          "nothing waits for the end of the block here: item() needs a number, so the graph is computed "
          "there"),
+        (["recorded", "read"],
+         "item() needs a number, so the graph is computed there, with the recorded print in it"),
+        (["computed", "read"],
+         "Python's own print runs when Python reaches its line, in graph mode too: `recorded` appears"),
+        (["recorded", "computed", "6.0", "read"],
+         "item() returns the number, and prints nothing. Which lines print?"),
     )
-
-    def explained(self) -> str:
-        return "`mg.print` is an operation: it is recorded like the product, and `item()` needs a value: now all run."
+    why = "`mg.print` is an operation: it is recorded like the product, and `item()` needs a value: now all run."
 
 
 @UNIT.task
@@ -80,13 +81,10 @@ class FirstNumber(Question):
         (5, "at step 5 the last operation is recorded. Has it a value?"),
         (6, "at step 6 the passes change the graph. Nothing is computed yet"),
         (7, "at step 7 the kernel is made. It waits"),
+        (9, "step 9 is the second call. The first call had a number before"),
     )
-
-    def right(self) -> int:
-        return 8
-
-    def explained(self) -> str:
-        return "five steps record, two optimise, and step 8 computes: all in one kernel."
+    right_value = 8
+    why = "five steps record, two optimise, and step 8 computes: all in one kernel."
 
 
 @UNIT.task
@@ -102,13 +100,10 @@ class PythonRuns(Prediction):
         (1, "call 3 has another shape. The loops of the program are made for three numbers"),
         (3, "Python runs for a new shape, in call 3. Do other numbers need another graph? And is call 4 new?"),
         (0, "Python has to run at least once: where else would the graph come from?"),
+        ([1, 3], "these are the calls in which Python runs. How many lines is that?"),
     )
-
-    def right(self) -> int:
-        return 2
-
-    def explained(self) -> str:
-        return "call 1, and call 3, which has another shape. Call 4 finds the first trace again."
+    right_value = 2
+    why = "call 1, and call 3, which has another shape. Call 4 finds the first trace again."
 
 
 @UNIT.task
@@ -127,13 +122,11 @@ class SmallGradient(Prediction):
          "the length is computed anew, by operations in the graph: it is 0.5 now. Only the decision is old"),
         ([0.6, 0.8], "that is the example's result. The graph holds operations, which run with new numbers"),
         ([0.2, 0.15], "half as long? The length is 0.5, and limit / length is 2"),
+        (1, "that is the length of the result. The function returns two numbers"),
+        ("error", "there is no error: the graph has no `if` that could need a value. Which operations run?"),
     )
-
-    def right(self) -> list[float]:
-        return [0.8, 0.6]
-
-    def explained(self) -> str:
-        return "the graph always divides by the length: a short gradient becomes longer. Nothing warns you."
+    right_value = [0.8, 0.6]
+    why = "the graph always divides by the length: a short gradient becomes longer. No error is raised."
 
 
 @UNIT.task
@@ -142,7 +135,7 @@ class ThreeWays(Prediction):
 
     name = "three_ways"
     outcome = "ways"
-    example = '["wrong", "right", "error"]'
+    example = '["error", "right", "wrong"]'
     otherwise = "one word for each of script, trace and annotation: a script reads the code, a trace runs it"
     hints: ClassVar[dict[str, str]] = {
         "turned": "the other way round: first the script, and the annotation last",
@@ -157,17 +150,18 @@ class ThreeWays(Prediction):
         (["right", "error", "error"],
          "the trace by example has values, those of the example. So `if` works, and takes one branch for "
          "ever"),
+        (["wrong", "right", "error"],
+         "is that the order trace, script, annotation, as on the page? Here the script is the first"),
+        (["right", "right", "error"],
+         "the trace has only the branch of the example `long`. What did it compute for `short`?"),
     )
 
     def read(self, answer: Any) -> Any:
         several = answer.replace(",", " ").split() if isinstance(answer, str) else answer
         return [str(each).strip().lower() for each in several] if isinstance(several, list | tuple) else answer
 
-    def right(self) -> list[str]:
-        return ["right", "wrong", "error"]
-
-    def explained(self) -> str:
-        return "an error is the better failure: it names the line. The trace by example is wrong in silence."
+    right_value = ["right", "wrong", "error"]
+    why = "an error is the better failure: it names the line. The trace by example is wrong in silence."
 
 
 @UNIT.task
@@ -187,12 +181,8 @@ class Divisions(Prediction):
         ((3, 1), "12 → 6 → 3 → 1.5 is not the end: 1.5 is still greater than 1"),
         ((4, 0), "a loop node has a body, which is a graph too: the division is in it"),
     )
-
-    def right(self) -> tuple[int, int]:
-        return 4, 1
-
-    def explained(self) -> str:
-        return "the trace is a list of four divisions, for ever four. The script is a `while_loop` with a body."
+    right_value = 4, 1
+    why = "the trace is a list of four divisions, for ever four. The script is a `while_loop` with a body."
 
 
 @UNIT.task
@@ -207,6 +197,4 @@ class NanMaker(Choice, Prediction):
         "multiply": "",
         "sum": "a sum passes a nan on. It came from an operation before",
     }
-
-    def explained(self) -> str:
-        return "log(0) is −infinity, and 0 · −infinity is not a number. The tool names the line of the product."
+    why = "log(0) is −infinity, and 0 · −infinity is not a number. The tool names the line of the product."

@@ -19,7 +19,7 @@ from ....viz.charts import Chart, mark
 from ....viz.curves import curves
 from ....viz.flipbook import Flipbook, Page
 from ....viz.images import pictures_of
-from ....viz.lessons.readings import BETWEEN, HALF, half_by_half
+from ....viz.lessons.readings import BETWEEN, COLUMNS, half_by_half
 from ...digits import read_by, tanh_network
 from ...guarding import guard
 from ...session import SESSION
@@ -27,7 +27,7 @@ from ...swapping import Swapped
 
 STEPS, BATCH = 60, 256
 WARM_UP, RATE, LATER, LATE = 1, 0.5, 0.1, 45  # steps of rate 0; the rate then; the rate from step `LATE` on
-SHOWN, CHART, FEW = 8, 190.0, 6  # wrong readings, the height of the curves, and the most traces that are named
+TILE, SHOWN, CHART, FEW = 13.0, 7, 190.0, 6  # of walls, wrong readings, curves; the most traces that are named
 
 
 def rate_of(step: int) -> float:
@@ -112,7 +112,7 @@ class Saved:
 
 
 def _drawn(saved: Saved) -> Chart:
-    drawing = Chart(2 * HALF + BETWEEN, 0)
+    drawing = Chart(2 * COLUMNS * TILE + BETWEEN, 0)
     wide = drawing.width - 120  # the names of the curves are on the right
     steps = range(1, STEPS + 1)
     losses = {name: [(float(i), value) for i, value in zip(steps, each.losses)] for name, each in (
@@ -127,5 +127,5 @@ def _drawn(saved: Saved) -> Chart:
         drawing.point(x, y, "update", str(i), f"trace {i + 1}: {why}" if few else "", f"trace in step {number}: {why}")
     images, labels = digits()[1].arrays
     halves = [("Without a guard", labels, saved.blind.read), ("With your guard", labels, saved.guarded.read)]
-    half_by_half(drawing, CHART + 130, pictures_of(images.reshape(-1, 8, 8), len(labels)), halves, SHOWN)
+    half_by_half(drawing, CHART + 130, pictures_of(images.reshape(-1, 8, 8), len(labels)), halves, TILE, SHOWN, SHOWN)
     return drawing
