@@ -82,7 +82,7 @@ class Mixed(Guess):
     example = '"A"'
     right_value = "C"
     why = "b.sum() is one number, but it is still an array on cpu:1."
-    otherwise = "one of the letters A, B, C and D, in quotation marks"
+    otherwise = "exactly one of the four stops: write one letter, A, B, C or D, in quotation marks"
     wrong_values = (
         ("A", "1 is a Python number. It lives on no device, and goes to the kernel with the array"),
         ("B", 'b.to("cpu") is a copy on cpu, so both inputs are there'),
