@@ -6,17 +6,23 @@ kernels, and `train_digits` and `train_names` train networks with them.  `costs`
 count and measure.  `unit.py` and `tasks.py` define units and tasks, `units/` declares them.
 """
 
-from ..viz.lessons.costs import costs, sizes
-from .counting import Passes, kept_bytes, kept_over_time, most_bytes
-from .digits import Trained, train_digits
-from .guarding import guard
-from .kernels import erf, exp, languages, log, sqrt, tanh, where
-from .letters import Learned, train_names
-from .one_run import by_example
-from .operators import operator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .session import begin, check, keep, progress, report, task
-from .swapping import backward, compiler_pass, dispatcher, emitter, forward_rule, node_order, rule, scheduler, swap
-from .walking import impatient, inputs_of, made_from
+
+if TYPE_CHECKING:
+    from ..viz.lessons.costs import costs, sizes
+    from .counting import Passes, kept_bytes, kept_over_time, most_bytes
+    from .digits import Trained, train_digits
+    from .guarding import guard
+    from .interpreting import dispatcher, emitter
+    from .kernels import erf, exp, languages, log, sqrt, tanh, where
+    from .letters import Learned, train_names
+    from .one_run import by_example
+    from .operators import operator
+    from .swapping import backward, compiler_pass, forward_rule, node_order, rule, scheduler, swap
+    from .walking import impatient, inputs_of, made_from
 
 __all__ = [
     "begin", "task", "check", "progress", "report", "keep",
@@ -26,3 +32,25 @@ __all__ = [
     "costs", "sizes", "languages", "Passes", "kept_bytes", "kept_over_time", "most_bytes",
     "inputs_of", "made_from", "impatient",
 ]
+
+# A module is imported when one of its names is first used, so that a notebook does not wait for views and the compiler.
+_MODULES = {
+    ".interpreting": ("emitter", "dispatcher"), ".guarding": ("guard",), ".operators": ("operator",),
+    ".swapping": ("node_order", "rule", "forward_rule", "backward", "compiler_pass", "scheduler", "swap"),
+    ".kernels": ("erf", "exp", "log", "sqrt", "tanh", "where", "languages"), ".one_run": ("by_example",),
+    ".digits": ("Trained", "train_digits"), ".letters": ("Learned", "train_names"),
+    ".counting": ("Passes", "kept_bytes", "kept_over_time", "most_bytes"), "..viz.lessons.costs": ("costs", "sizes"),
+    ".walking": ("inputs_of", "made_from", "impatient"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = next((each for each, names in _MODULES.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"minigrad.course has no {name!r}")
+    globals()[name] = found = getattr(import_module(module, __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from inspect import unwrap
 from typing import Any, ClassVar
 
@@ -17,9 +16,8 @@ from ..core.override import overriding
 from ..core.tensor import Tensor
 from ..ops.composite import COMPOSED
 from ..ops.creation import asarray
-from ..support.errors import ConversionError, ShapeError
 from .compare import Difference, difference, plain
-from .feedback import Wrong, place, written
+from .feedback import Wrong, written
 from .tasks import ROUNDS, FunctionTask, GradientTask, Mistake
 
 FITTING = {  # the common mistakes that a rule of arrays can make too
@@ -40,31 +38,12 @@ ADVICE = {  # a part of an error of minigrad -> the hint
 }
 
 
-@contextmanager
-def advised(task: str, advice: dict[str, str] = ADVICE) -> Iterator[None]:
-    """Give the hint for an error of minigrad: `advice` has a part of the error's first line, and the hint.
-
-    >>> with advised("add_grad"):
-    ...     mg.ones(2).sum(dim=0)
-    Traceback (most recent call last):
-    minigrad.course.feedback.Wrong: ✗ add_grad: stopped with ...
-      Hint: minigrad has NumPy's names: g.sum(0) or g.sum(axis=0), and keepdims=True
-    """
-    try:
-        yield
-    except (ShapeError, ConversionError, TypeError, AttributeError) as error:
-        first = str(error).partition("\n")[0]
-        hint = next((words for part, words in advice.items() if part in first), None)
-        if hint is None:
-            raise
-        raise Wrong(task, "\n".join([f"stopped with {first}", *place(error)]), hint) from None
-
-
 class ArrayRule(GradientTask):
     """A gradient rule of arrays.  A rule of one input may return its gradient with or without a comma."""
 
     mistakes = tuple([known for known in GradientTask.mistakes if known.name in FITTING])
     source = "by finite differences"  # of the right gradients
+    advice = ADVICE
 
     def drawn(self, draw: random.Random, *shapes: tuple[int, ...]) -> tuple[Any, ...]:
         """Arguments of the rule for inputs of these shapes."""
@@ -73,8 +52,7 @@ class ArrayRule(GradientTask):
         return array(draw, out.shape), out, *inputs
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        with advised(self.name):
-            return super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
+        return super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
 
     def wrong(self, known: Mistake) -> Any:
         return in_brackets(super().wrong(known)) if len(self.inputs()) == 1 else super().wrong(known)
@@ -114,8 +92,7 @@ class ComposedTask(FunctionTask):
             with np.errstate(all="ignore"), composite, switch(interpreter=Eager()):
                 return answer(*given)
 
-        with advised(self.name, self.advice):
-            return super().check(careful, rounds)
+        return super().check(careful, rounds)
 
     def wrong(self, known: Mistake) -> Any:
         return np.errstate(all="ignore")(super().wrong(known))  # some overflow on purpose

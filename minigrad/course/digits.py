@@ -76,6 +76,12 @@ class Gate(nn.Module):
         return x * sigmoid(x)
 
 
+def tanh_network() -> nn.Module:
+    """Two layers with tanh between them, always with the same first weights."""
+    random.seed(SEED)
+    return nn.Sequential(nn.Linear(64, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 10))
+
+
 def train_digits(swapped: Swapped | None = None, epochs: int = 5) -> Trained:
     """Train a small network on the digits; a notebook shows the loss, and the digits that it reads wrongly."""
     def network() -> nn.Module:
@@ -89,12 +95,12 @@ def trained(
     batch: int, swapped: Swapped | None = None,
 ) -> Trained:
     """Train the network that `network()` makes; `loss_of(outputs, labels)` is the loss of a batch."""
-    train, test = digits()
+    train, _ = digits()
     images, labels = _tensors(train)
     random.seed(SEED)
     model = network()
     optimizer = optim.SGD(model.parameters(), lr=rate)
-    before, losses = _read(model, test), []
+    before, losses = read_by(model), []
     with np.errstate(all="ignore"):  # with a wrong rule the numbers may overflow
         for _ in range(epochs):
             for start in range(0, len(train), batch):
@@ -104,13 +110,13 @@ def trained(
                 loss.backward()
                 optimizer.step()
                 losses.append(float(loss.item()))
-    return Trained(SESSION.author, swapped, losses, before, _read(model, test))
+    return Trained(SESSION.author, swapped, losses, before, read_by(model))
 
 
-def _read(model: nn.Module, test: TensorDataset) -> Any:
+def read_by(model: nn.Module) -> Any:
     """The digit that a model reads in each picture of the test set."""
     with no_grad(), np.errstate(all="ignore"):
-        return model(_tensors(test)[0]).argmax(1).numpy()
+        return model(_tensors(digits()[1])[0]).argmax(1).numpy()
 
 
 def _tensors(digits: TensorDataset) -> tuple[Tensor, Tensor]:

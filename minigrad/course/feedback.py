@@ -72,8 +72,8 @@ class Misused(Feedback):
     kind = "misused"
 
 
-def stopped(task: str, error: BaseException, call: str = "", known: Mapping[str, str] = {}) -> Stopped:
-    """The feedback on an exception in the student's code: the error, the line, and a hint.
+def stopped(task: str, error: BaseException, known: Mapping[str, str] = {}, call: str = "") -> Stopped:
+    """The feedback on an exception in the student's code: the error, the call, the line, and a hint.
 
     `known` has the task's own hints, each for a part of an error's message.
     """
@@ -81,9 +81,11 @@ def stopped(task: str, error: BaseException, call: str = "", known: Mapping[str,
     first, *rest = str(error.msg if isinstance(error, SyntaxError) else error).splitlines() or [""]
     if isinstance(error, MinigradError):  # its last line repeats the place
         rest = [line for line in rest if not line.startswith("  Line:")]
-    what = f"{call} stopped with {kind}: {first}" if call else f"stopped with {kind}: {first}"
     own = next((hint for part, hint in known.items() if part in str(error)), None)
-    return Stopped(task, "\n".join([what, *rest, *place(error)]), own or advice(error))
+    if own is not None:  # instead of the library's
+        rest = [line for line in rest if not line.startswith("  Hint:")]
+    lines = [f"stopped with {kind}: {first}", *rest, *([f"  in {call}"] if call else []), *place(error)]
+    return Stopped(task, "\n".join(lines), own or advice(error))
 
 
 def place(error: BaseException) -> list[str]:

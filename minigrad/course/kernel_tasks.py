@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import advised
 from .compare import numerical
 from .feedback import Misused, Wrong, place
 from .kernels import Place, Program
@@ -33,6 +32,7 @@ class KernelTask(FunctionTask):
     names: tuple[str, ...] = ("x", "out")  # of its arrays
     moves = 8  # bytes for each place, at best
     minutes = 8
+    advice = ADVICE
 
     def formula(self, *values: Any) -> Any:
         """What the kernel writes, for the numbers that it reads at one place."""
@@ -59,8 +59,7 @@ class KernelTask(FunctionTask):
     def _recorded(self, answer: Callable[..., Any]) -> Program:
         program = Program(answer, self.names)
         try:
-            with advised(self.name, ADVICE):
-                program.recorded()
+            program.recorded()
         except Misused as error:
             raise Wrong(self.name, "\n".join([error.message, *place(error)]), error.hint) from None
         return program

@@ -1,4 +1,4 @@
-"""More kinds of answers: one of some options, and what a program prints; and wrong answers that are constants.
+"""More kinds of answers: one of some options, and what a program prints.
 
 Each is a form of `ValueTask`.  It is a prediction, which is noted right or wrong, if the task is a `Prediction` too:
 `class Maker(Choice, Prediction)`.
@@ -11,34 +11,17 @@ import io
 from typing import Any, ClassVar
 
 from .feedback import Misused, Wrong, written
-from .tasks import ROUNDS, Mistake, Prediction, ValueTask
-
-
-def known_answers(**answers: tuple[Any, str]) -> tuple[Mistake, ...]:
-    """The known mistakes of a task whose wrong answers are constants: for each, by its name, the answer and a hint.
-
-    The common mistakes of `ValueTask` come after them.
-
-    >>> class Half(Prediction):
-    ...     name, mistakes = "half", known_answers(twice=(2, "that is twice as much"))
-    ...     def right(self):
-    ...         return 0.5
-    >>> Half().check(2)
-    Traceback (most recent call last):
-    minigrad.course.feedback.Wrong: ✗ half: your answer 2 is not right
-      Hint: that is twice as much
-    """
-    own = [Mistake(name, hint, _returns(answer), None) for name, (answer, hint) in answers.items()]
-    return (*own, *[known for known in ValueTask.mistakes if known.name not in answers])
+from .source_code import run_code
+from .tasks import ROUNDS, Prediction, ValueTask
 
 
 class Choice(ValueTask):
-    """One of some options.  `options` has the hint for each, and `answer` is the right option.
+    """One of some options.  `options` has the hint for each, and `right_value` is the right one.
 
     Case and spaces do not count.  Any other answer is refused with a list of the options.
 
     >>> class Maker(Choice):
-    ...     name, answer = "maker", "multiply"
+    ...     name, right_value = "maker", "multiply"
     ...     options = {"log": "that is an infinity", "multiply": ""}
     >>> Maker().check(" Multiply ")
     >>> Maker().check("log")
@@ -48,16 +31,12 @@ class Choice(ValueTask):
     """
 
     options: ClassVar[dict[str, str]]
-    answer: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
         if hasattr(cls, "options"):
-            wrong = {each: (each, hint) for each, hint in cls.options.items() if each != cls.answer}
-            cls.mistakes, cls.example = known_answers(**wrong), f'"{next(iter(wrong))}"'
+            cls.wrong_values = [each for each in cls.options.items() if each[0] != cls.right_value]
+            cls.example = f'"{cls.wrong_values[0][0]}"'
         super().__init_subclass__()
-
-    def right(self) -> str:
-        return self.answer
 
     def read(self, answer: Any) -> Any:
         given = " ".join(str(answer).split()).lower()
@@ -87,7 +66,7 @@ class Printed(ValueTask):
     def right(self) -> list[str]:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(self.program, f"<{self.name}>", "exec"), {"__name__": "program"})
+            run_code(self.program, {"__name__": "program"})
         return printed.getvalue().splitlines()
 
     def read(self, answer: Any) -> Any:
@@ -98,7 +77,3 @@ class Printed(ValueTask):
             return answer
         known = {line.lower(): line for line in self.right()}
         return [known.get(str(line).strip().lower(), line) for line in lines]
-
-
-def _returns(value: Any) -> Any:
-    return lambda task: value

@@ -219,7 +219,7 @@ def _run(which: Task, given: Any, rounds: int) -> Box:
         hint = "does each turn of the loop come closer to its end? (The button ■ above stops a cell)"
         raise Stopped(which.name, where, hint) from None
     except Exception as error:
-        raise stopped(which.name, error, known=which.advice) from None
+        raise stopped(which.name, error, which.advice) from None
     points = f", {counted(which.points, 'point')}" if which.points else ""
     return Box("right", which.name, f"right{points}" + (f"\n  {said}" if said else ""))
 

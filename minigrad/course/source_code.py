@@ -33,17 +33,17 @@ class Program:
     def fresh(self) -> Callable[..., Any]:
         """The function, with the first values of all names."""
         self.names: dict[str, Any] = {"__name__": "__main__", "mg": Library}
-        _run(self.code, self.names)
+        run_code(self.code, self.names)
         self.function: Callable[..., Any] = list(self.names.values())[-1]
         return self.function
 
     def run(self) -> None:
         """Run the line that changes a name."""
-        _run(self.change, self.names)
+        run_code(self.change, self.names)
 
 
-def _run(code: str, names: dict[str, Any]) -> None:
-    """Run code, whose lines messages can show, as those of a notebook's cell."""
+def run_code(code: str, names: dict[str, Any]) -> None:
+    """Run code with these names.  Messages can show its lines, like those of a notebook's cell."""
     file = f"<ipython-course-{next(NUMBERS)}>"
     linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     exec(compile(code, file, "exec"), names)

@@ -2,8 +2,9 @@
 
 A class is a task, and an instance of it is one student's variant: `vary` draws the student's own numbers, so a copied
 answer is the answer to another question.  A known wrong answer is a program (`@mistake`), and its hint is given where
-the student's results are the same.  The kinds of tasks derive the common wrong answers from the right one (swapped,
-without g, summed, only the first); `hints` replaces the words of these where a task can say more.
+the student's results are the same.  Short ones are pairs in `wrong_programs`, and constants in `wrong_values`.  The
+kinds of tasks derive the common wrong answers from the right one (swapped, without g, summed, only the first); `hints`
+replaces the words of these where a task can say more.
 """
 
 from __future__ import annotations
@@ -57,11 +58,14 @@ class Task:
     otherwise: str | None = None  # the hint where no known mistake was made
     hints: ClassVar[dict[str, str]] = {}  # better words for common mistakes, by their names
     advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
+    wrong_programs: ClassVar[Sequence[tuple[Callable[..., Any], str]]] = ()  # more known mistakes, with their hints
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # those of the class itself first
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         own = [value for value in vars(cls).values() if isinstance(value, Mistake)]
+        for number, (program, hint) in enumerate(vars(cls).get("wrong_programs", ()), 1):
+            own.append(Mistake(f"wrong_program_{number}", hint, program, None))
         inherited = [known for known in cls.mistakes if known.name not in vars(cls)]
         cls.mistakes = (*own, *[known._replace(hint=cls.hints.get(known.name, known.hint)) for known in inherited])
         for unknown in cls.hints.keys() - {known.name for known in inherited}:
@@ -279,7 +283,7 @@ class ValueTask(Task):
     wrong_values: ClassVar[Sequence[tuple[Any, str]]] = ()
 
     def __init_subclass__(cls) -> None:
-        for number, (value, hint) in enumerate(vars(cls).get("wrong_values", ())):
+        for number, (value, hint) in enumerate(vars(cls).get("wrong_values", ()), 1):
             name = f"wrong_value_{number}"
             setattr(cls, name, Mistake(name, hint, lambda task, value=value: value, None))
         super().__init_subclass__()

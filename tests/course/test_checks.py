@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,10 +12,11 @@ import time
 import numpy as np
 import pytest
 
+import minigrad as mg
 from minigrad import course
 from minigrad.course import limits, session
 from minigrad.course.compare import difference
-from minigrad.course.feedback import NotWritten, Stopped, Wrong
+from minigrad.course.feedback import NotWritten, Stopped, Wrong, stopped
 from minigrad.course.limits import TimeIsUp, at_most
 from minigrad.course.results import FILE, Progress, report_page
 from minigrad.course.session import SESSION
@@ -162,6 +164,15 @@ def test_check_explains_a_wrong_number_of_parameters(notebook):
 def test_an_error_of_minigrads_own_keeps_its_way_out(notebook):
     said = says(notebook, "import minigrad as mg", "def mul_grad(g, out, a, b): return mg.ones(2) + mg.ones(3), 0")
     assert "stopped with ShapeError: add: shapes (2,) and (3,)" in said and "line 1 of the cell" in said
+
+
+def test_a_task_s_own_hint_stands_in_the_place_of_the_library_s():
+    with pytest.raises(mg.ShapeError) as raised:
+        mg.ones(2) + mg.ones(3)
+    assert "Hint:" in str(raised.value)
+    said = str(stopped("x", raised.value, {"do not broadcast": "sum first"}, "x([1, 2])"))
+    assert "stopped with ShapeError" in said and "\n  in x([1, 2])" in said
+    assert re.findall("Hint: (.*)", said) == ["sum first"]
 
 
 def test_check_stops_a_loop_without_end(notebook, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 import minigrad as mg
 from minigrad.course import by_example
 from minigrad.course.feedback import Misused, Wrong
-from minigrad.course.predicting import Choice, Printed, known_answers
+from minigrad.course.predicting import Choice, Printed
 from minigrad.course.source_code import Program
 from minigrad.course.tasks import Prediction, ValueTask
 
@@ -13,7 +13,7 @@ from minigrad.course.tasks import Prediction, ValueTask
 class Maker(Choice):
     """Which?"""
 
-    name, answer = "maker", "multiply"
+    name, right_value = "maker", "multiply"
     options = {"log": "an infinity", "multiply": "", "sum": "it passes it on"}
 
 
@@ -45,7 +45,7 @@ class Lines(Printed):
     """What is printed?"""
 
     name, program = "lines", "for word in 'one', 'Two':\n    print(word)"
-    mistakes = known_answers(three=(["one", "Two", "three"], "there is no third"))
+    wrong_values = ((["one", "Two", "three"], "there is no third"),)
 
 
 @pytest.mark.parametrize("answer", [["one", "Two"], ("ONE", " two "), "one\ntwo", "one, two"])
@@ -55,14 +55,14 @@ def test_printed_lines_are_accepted_in_several_forms(answer):
 
 @pytest.mark.parametrize(
     ("answer", "hint"), [(["one", "Two", "three"], "there is no third"), (["Two", "one"], "the other way round")])
-def test_known_answers_come_before_the_common_mistakes(answer, hint):
+def test_wrong_values_come_before_the_common_mistakes(answer, hint):
     with pytest.raises(Wrong) as refused:
         Lines().check(answer)
     assert refused.value.hint == hint
 
 
-def test_known_answers_keep_the_common_mistakes_of_values():
-    assert Lines.mistakes[0].name == "three"
+def test_wrong_values_keep_the_common_mistakes_of_values():
+    assert Lines.mistakes[0].hint == "there is no third"
     assert {known.name for known in ValueTask.mistakes} < {known.name for known in Lines.mistakes}
 
 

@@ -234,6 +234,16 @@ def test_importing_minigrad_loads_no_heavy_package():
     assert not set(NEVER_AT_IMPORT) & {name.split(".")[0] for name in modules}
 
 
+def test_the_course_loads_views_and_the_compiler_when_they_are_first_used():
+    code = """
+import sys, minigrad.course as course
+early = [name for name in sys.modules if name.startswith(("minigrad.viz.lessons", "minigrad.compile"))]
+print(early, all(name in dir(course) and getattr(course, name) for name in course.__all__))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[] True\n"
+
+
 # Files that lectures show: the largest number of lines (None: no limit).  They have at most 88 columns.
 PAGES = {"core/emit.py": 200, "core/quick.py": None, "core/state.py": None}
 

@@ -6,12 +6,9 @@ Bytes are counted, so they are the same everywhere; times are on a page of their
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
-from time import perf_counter
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ...compile.look.roofline import Machine, machine
 from ...core.tensor import Tensor
@@ -19,7 +16,7 @@ from ...ops.creation import ones
 from ...support.table import bytes_text, counted
 from ..drawing import Drawing, time_text
 from ..flipbook import Block, Flipbook, Page
-from .watching import Call, watching
+from .watching import seconds_of, watching
 
 WIDE, ROW, LEFT = 660.0, 26.0, 84.0
 SIZES = [10**power for power in range(8)]
@@ -47,33 +44,13 @@ def passes(function: Callable[..., Any], *args: Any) -> list[Pass]:
     """
     with watching(frames=False) as calls:
         function(*args)
-    found = []
-    for call in calls:
-        if call.op.kind != "view" or _is_copy(call):
-            given = {id(array): int(array.nbytes) for array in _arrays(call.values)}
-            written = {id(array): int(array.nbytes) for array in _arrays(call.result)}
-            found.append(Pass(call.op.name, sum(given.values()), sum(written.values()), call.end - call.begin))
-    return found
+    return [Pass(each.op.name, each.read, each.written, each.end - each.begin) for each in calls if each.moves]
 
 
 def quickest(function: Callable[..., Any], *args: Any, runs: int = 5) -> list[Pass]:
     """The same, each kernel with its shortest time of several runs."""
     several = [passes(function, *args) for _ in range(runs)]
     return [same[0]._replace(seconds=min(each.seconds for each in same)) for same in zip(*several)]
-
-
-def _is_copy(call: Call) -> bool:
-    """Whether a view had to copy: a reshape of a transposed array, for example."""
-    arrays = (call.result, *call.values)
-    return all(isinstance(each, np.ndarray) for each in arrays) and not np.may_share_memory(*arrays)
-
-
-def _arrays(value: Any) -> Iterator[Any]:
-    if getattr(value, "shape", ()):
-        yield value
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _arrays(each)
 
 
 # ---- counted and measured --------------------------------------------------------------------------------------------
@@ -90,7 +67,7 @@ def costs(function: Callable[..., Any], *args: Any, runs: int = 7) -> Flipbook:
     multiply: reads 8 kB, writes 4 kB
     """
     found = quickest(function, *args, runs=runs)
-    whole = min([_seconds(function, args) for _ in range(runs)])
+    whole = min([seconds_of(function, *args) for _ in range(runs)])
     read, written = sum(each.read for each in found), sum(each.written for each in found)
     title = f"{counted(len(found), 'kernel')}: {_bytes(read)} read, {_bytes(written)} written"
     says = f"{counted(len(found), 'kernel')}: {_bytes(read + written)} through memory."
@@ -101,12 +78,6 @@ def costs(function: Callable[..., Any], *args: Any, runs: int = 7) -> Flipbook:
 
 def _bytes(size: float) -> str:
     return bytes_text(size) if size < 1e7 else f"{size / 1e6:.1f}".removesuffix(".0") + " MB"
-
-
-def _seconds(function: Callable[..., Any], args: Sequence[Any]) -> float:
-    begin = perf_counter()
-    function(*args)
-    return perf_counter() - begin
 
 
 def _bytes_drawn(found: Sequence[Pass]) -> Drawing:
@@ -194,7 +165,7 @@ def _repeated(function: Callable[[Tensor], Any], x: Tensor, runs: int) -> float:
             function(x)
 
     several()
-    return min([_seconds(several, ()) / count for _ in range(runs)])
+    return min([seconds_of(several) / count for _ in range(runs)])
 
 
 def _chart(title: str, curves: dict[str, Any], text: Callable[[float], str]) -> Drawing:

@@ -92,9 +92,8 @@ def computes(call: Call) -> bool:
 def time_of(call: Call, speed: Speed) -> float:
     """The time of a kernel.  It moves bytes and computes at the same time; the slower of the two counts."""
     result = getattr(call.result, "size", 0)
-    moved = sum(getattr(value, "nbytes", 0) for value in (*call.values, call.result))
     computed = 2 * result * call.values[0].shape[-1] if call.op.name == "matmul" else result
-    return float(max(moved / speed.moved, computed / speed.computed))
+    return float(max((call.read + call.written) / speed.moved, computed / speed.computed))
 
 
 def works_of(calls: Sequence[Call], device: str) -> list[Work]:

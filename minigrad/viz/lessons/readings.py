@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,17 +76,25 @@ def _drawn(losses: Points, pictures: Any, halves: list[tuple[str, Any, Any]]) ->
     """The curve, and below it for each half all pictures, and then some of the wrong readings."""
     drawing = Drawing(len(halves) * (HALF + BETWEEN) - BETWEEN, 0)
     curves(drawing, (0, 0, drawing.width, CHART), {"loss": losses}, "loss of each batch")
+    half_by_half(drawing, CHART + 24, pictures, halves)
+    return drawing
+
+
+def half_by_half(
+    drawing: Drawing, top: float, pictures: Any, halves: Sequence[tuple[str, Any, Any]],
+    tile: float = TILE, row: int = ROW, shown: int = SHOWN,
+) -> None:
+    """For each half all pictures, and below them the first that are read wrongly.  A half: a name, labels, readings."""
     for i, (name, labels, read) in enumerate(halves):
-        x, y = i * (HALF + BETWEEN), CHART + 24
+        x, y = i * (COLUMNS * tile + BETWEEN), top
         wrong = labels != read
-        drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are read correctly")
-        drawing.text(x + HALF, y, "framed: read wrongly" if wrong.any() else "", fill="quiet", anchor="end")
-        y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, TILE) + 10
-        at = np.flatnonzero(wrong)[:SHOWN]
+        drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are right")
+        drawing.text(x + COLUMNS * tile, y, "framed: wrong" if wrong.any() else "", fill="quiet", anchor="end")
+        y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, tile) + 10
+        at = np.flatnonzero(wrong)[:shown]
         captions = [f"{labels[i]} as {read[i]}" for i in at]
-        y += gallery(drawing, x, y, pictures[at], captions, ROW, SIDE)
+        y += gallery(drawing, x, y, pictures[at], captions, row, SIDE)
         more = int(wrong.sum()) - len(at)
         if more > 0:
             drawing.text(x, y + 8, f"and {more} more", fill="quiet")
         drawing.height = max(drawing.height, y + 12)
-    return drawing

@@ -6,8 +6,7 @@ notebook compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from time import perf_counter
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...compile.jitted import Jitted, JittedMethod, jit
@@ -22,8 +21,9 @@ from ..compiled import Shown, programs_of
 from ..drawing import Drawing, time_text
 from ..exhibit import check_function
 from ..flipbook import Flipbook, Knob, Page
+from .costs import passes
 from .timelines import _not_jitted
-from .watching import watching
+from .watching import seconds_of
 
 WIDTH, ROW, BLOCK, LEFT, RIGHT = 900.0, 30.0, 22.0, 76.0, 96.0
 WAYS = ("eager", "graph", "fused")
@@ -65,8 +65,8 @@ def compare(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: A
     calls: list[Callable[[], object]] = [
         lambda: plain(*args, **kwargs), _node_by_node(shown), lambda: [each.run() for each in shown],
     ]
-    launches = [_launches(calls[0]), _launches(calls[1]), _kernels(shown)]
-    times = [_timed(call) for _ in range(runs) for call in calls]  # in turns, because the machine may be busy
+    launches = [*[[(each.name, each.bytes) for each in passes(call)] for call in calls[:2]], _kernels(shown)]
+    times = [seconds_of(call) for _ in range(runs) for call in calls]  # in turns, because the machine may be busy
     return compare_of([Way(each, min(times[i::3])) for i, each in enumerate(launches)])
 
 
@@ -81,29 +81,6 @@ def compare_of(ways: Sequence[Way]) -> Flipbook:
     pages = [[Page(_drawn(ways, i), _said(ways, i), (("", _table(ways, i)),))] for i in range(3)]
     words = "\n".join(f"{name}: {counted(count, 'launch', 'launches')}" for name, count in zip(WAYS, counts))
     return Flipbook(title, pages, (Knob("way", WAYS, 0),), words=words)
-
-
-def _launches(call: Callable[[], object]) -> list[tuple[str, int]]:
-    """The kernels that a call runs, each with the bytes of the arrays that it was given and of its result."""
-    with watching(frames=False) as calls:
-        call()
-    kernels = [each for each in calls if each.op.kind != "view"]
-    sizes = [{id(array): int(array.nbytes) for array in _arrays((k.values, k.result))} for k in kernels]
-    return [(each.op.name, sum(size.values())) for each, size in zip(kernels, sizes)]
-
-
-def _timed(call: Callable[[], object]) -> float:
-    begin = perf_counter()
-    call()
-    return perf_counter() - begin
-
-
-def _arrays(value: Any) -> Iterator[Any]:
-    if hasattr(value, "nbytes"):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from _arrays(each)
 
 
 def _node_by_node(shown: Sequence[Shown]) -> Callable[[], object]:

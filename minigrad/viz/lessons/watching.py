@@ -16,6 +16,8 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
+import numpy as np
+
 from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
 from ...core.mode import current_mode
 from ...core.primitive import P, Primitive
@@ -49,6 +51,43 @@ class Call:
     def registered(self) -> bool:
         """Whether the kernel was registered by `register_kernel`."""
         return any(registration.put_in(self.kernel) for registration in REGISTRATIONS)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it reads and writes memory.  A view does only if it has to copy: a transposed array, for example."""
+        if self.op.kind != "view":
+            return True
+        arrays = (self.result, *self.values)
+        return all(isinstance(each, np.ndarray) for each in arrays) and not np.may_share_memory(*arrays)
+
+    @property
+    def read(self) -> int:
+        """The bytes of the arrays that it was given.  An array that is given twice counts once, a number not at all."""
+        return _bytes_of(self.values)
+
+    @property
+    def written(self) -> int:
+        """The bytes of the arrays that it returned."""
+        return _bytes_of(self.result)
+
+
+def _bytes_of(values: Any) -> int:
+    return sum({id(array): int(array.nbytes) for array in _arrays(values)}.values())
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    if getattr(value, "shape", ()):
+        yield value
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _arrays(each)
+
+
+def seconds_of(function: Callable[..., Any], *args: Any) -> float:
+    """The time of one call."""
+    begin = perf_counter()
+    function(*args)
+    return perf_counter() - begin
 
 
 def calls_of(view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str) -> list[Call]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ....core.primitive import P
 from ....devices.registry import CPU
 from ...compare import Difference, difference, same
-from ...feedback import Misused, Wrong, written
+from ...feedback import Misused, Wrong, stopped, written
 from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
-from .known import hinted, programs, wrong_values
 from .training import NEEDED, at_work, train
 
 Kernel = Callable[..., Any]
@@ -57,9 +56,9 @@ def moves() -> dict[str, Kernel]:
     return {op.name: CPU.own_kernels[op.name] for op in P if op.kind == "view" or op.name in ("full", "to_device")}
 
 
-def kernels(*wrong: tuple[str, Kernel, str]) -> tuple[Mistake, ...]:
+def kernels(*wrong: tuple[str, Kernel, str]) -> list[tuple[dict[str, Kernel], str]]:
     """Known wrong kernels: the name of the operation, the kernel, and a hint."""
-    return wrong_values(*[({op: kernel}, hint) for op, kernel, hint in wrong])
+    return [({op: kernel}, hint) for op, kernel, hint in wrong]
 
 
 class ChipKernels(ValueTask):
@@ -69,8 +68,10 @@ class ChipKernels(ValueTask):
     points = 0
     minutes = 15
     outcome = "device"
+    advice = STOPS
     otherwise = 'compare it with the kernel of the CPU, mg.as_device("cpu").kernels[name], on a small array'
-    mistakes = kernels(
+    mistakes: ClassVar[tuple[Mistake, ...]] = ()  # none of those of values
+    wrong_values = kernels(
         ("matmul", lambda x, y: x * y.T,
          "that multiplies place by place. matmul is the matrix product, x @ y or np.matmul"),
         ("matmul", lambda x, y: y @ x, "the two factors are swapped: x @ y, not y @ x"),
@@ -128,7 +129,7 @@ class ChipKernels(ValueTask):
         try:
             yours = kernel(*given, **attrs)
         except (TypeError, ValueError) as error:
-            raise hinted(self.name, error, STOPS, f"{name}({call})") from None
+            raise stopped(self.name, error, self.advice, f"{name}({call})") from None
         if not all(same(value, before) for value, before in zip(given, values)):
             hint = "tensors of the program use these arrays: compute a new array, x + y and not x += y"
             raise Wrong(self.name, f"{name} has changed its input", hint)
@@ -201,8 +202,9 @@ class Metered(FunctionTask):
     points = 2
     minutes = 12
     outcome = "cost"
+    advice = METERS
     otherwise = "inside of run: result = kernel(*values, **attrs), then bill[op] += the cost, then return result"
-    mistakes = programs(
+    wrong_programs = (
         (charging(lambda t, values, result: nbytes(*values, result) / t.speed),
          "the launch is missing: each call costs it, however small its arrays are"),
         (charging(lambda t, values, result: t.launch),
@@ -267,7 +269,7 @@ class Metered(FunctionTask):
                             "add to the bill inside of the function that you return: def run(*values, **attrs)")
             return (*[run(*values, **attrs) for values, attrs in calls], dict(bill))
         except (TypeError, AttributeError, UnboundLocalError) as error:
-            raise hinted(self.name, error, METERS, self._call((op, kernel, calls))) from None
+            raise stopped(self.name, error, self.advice, self._call((op, kernel, calls))) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:

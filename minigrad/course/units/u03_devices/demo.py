@@ -9,12 +9,13 @@ from ...feedback import Misused, written
 from ...graphs import OPERATIONS
 from ...tasks import Prediction, Question
 from .about import UNIT
-from .known import programs, wrong_values
 from .training import NEEDED
 
 
 class Guess(Prediction):
     """A prediction whose right answer is the same for all."""
+
+    mistakes = ()
 
     def read(self, answer: Any) -> Any:
         if isinstance(self.right_value, str):
@@ -36,7 +37,7 @@ class NewChip(Guess):
     right_value = len(NEEDED)
     why = f"{', '.join(NEEDED)}. Gradient rules are written in operations, so they run on every device."
     otherwise = "how many different operations does a network with two layers need? And does a gradient need new ones?"
-    mistakes = wrong_values(
+    wrong_values = (
         (71, "those are all operations. This network uses only a few of them, in its training too"),
         (64, "no gradient rule is written again: a rule consists of operations, and these run on every device"),
         (135, "all operations and all rules: the network needs few operations, and rules run on every device"),
@@ -56,7 +57,7 @@ class Moved(Guess):
     right_value = "cpu"
     why = "x.to returned a copy on cpu:1, which the line did not keep. x stays where it is."
     otherwise = 'the name of a device in quotation marks, "cpu" or "cpu:1"'
-    mistakes = wrong_values(
+    wrong_values = (
         ("cpu:1", "x.to returns a copy there. The line does not keep the copy, and x itself stays where it is"),
     )
 
@@ -71,7 +72,7 @@ class Copied(Guess):
     right_value = [1, 5]
     why = "y is a copy on another device. z is x itself: x was on cpu already, and nothing had to be copied."
     otherwise = "two numbers in brackets: y[0] and z[0]"
-    mistakes = wrong_values(
+    wrong_values = (
         ([5, 5], "y has its own memory, on another device: x[0] = 5 does not reach it"),
         ([1, 1], 'right for y. x is on cpu already, so x.to("cpu") copies nothing and returns x itself'),
         ([5, 1], "the other way round: y is the copy, on another device, and z is x itself"),
@@ -88,7 +89,7 @@ class Mixed(Guess):
     right_value = "C"
     why = "b.sum() is one number, but it is still an array on cpu:1."
     otherwise = "exactly one of the four stops: write one letter, A, B, C or D, in quotation marks"
-    mistakes = wrong_values(
+    wrong_values = (
         ("A", "1 is a Python number. It lives on no device, and goes to the kernel with the array"),
         ("B", 'b.to("cpu") is a copy on cpu, so both inputs are there'),
         ("D", "both inputs are on cpu:1, and cpu:1 has a kernel for `multiply`"),
@@ -105,7 +106,7 @@ class BackwardKernels(Guess):
     right_value = ["multiply", "subtract", "multiply"]
     why = "out * out, then 1 − …, then g · …. They come from the same table as in the forward pass."
     otherwise = "the names in quotation marks and in brackets: Python computes the innermost operation first"
-    mistakes = wrong_values(
+    wrong_values = (
         (["tanh_grad"], "no kernel belongs to a gradient alone: the rule has three operations, each with a kernel"),
         (["tanh"], "out is kept from the forward pass, so tanh does not run again. What does the rule compute?"),
         (["subtract", "multiply"], "the product out * out is an operation too"),
@@ -130,7 +131,7 @@ class ByWayOfChip(Guess):
     right_value = 3.01
     why = "three copies and 0.01 ms: three times as long as on the CPU, with a chip a hundred times as fast."
     otherwise = "a and b go there, the chip adds, and the result comes back: add up the milliseconds"
-    mistakes = wrong_values(
+    wrong_values = (
         (0.01, "that is the addition alone. The chip cannot read the CPU's memory: what has to be copied?"),
         (1.01, "that is one copy. a and b are two arrays, and the result has to come back"),
         (2.01, "two copies: is that a and b? The result has to come back too"),
@@ -148,7 +149,7 @@ class Called(Guess):
     right_value = 50
     why = "ten launches. The device still works, until 1,005 µs; reading a result waits for it."
     otherwise = "Python puts a kernel into the device's queue, and goes on with its next line. What does this take?"
-    mistakes = wrong_values(
+    wrong_values = (
         (1000, "that is the kernels alone. Python does not wait for them: it launches the next one"),
         (1050, "that is launch and kernel, ten times. Python does not wait for a kernel"),
         (1005, "that is when the device is done. Python's own ten lines are done long before"),
@@ -167,7 +168,7 @@ class Overlapped(Question):
     tolerance = 0.01
     example = "1000"
     otherwise = "set `streams` to 3 and `kernel` to 100 µs; the sentence below the picture has the number"
-    mistakes = programs(
+    wrong_programs = (
         (lambda self: self.done(1), "that is with one stream, where each waits for the one before it"),
         (lambda self: self.done(2), "that is with two streams, where the third batch waits for the first"),
         (lambda self: 2 * COPY + 100 + LAUNCH, "that is one batch alone: the other two are still on their way"),

@@ -13,11 +13,10 @@ from ....core.tensor import Tensor
 from ....devices.registry import as_device
 from ....ops.creation import ones
 from ...compare import Difference, difference
-from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
+from ...feedback import Wrong, stopped, written
+from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .chips import ChipKernels, Metered, check_array, f32
-from .known import hinted, programs
 from .training import readings
 
 
@@ -155,10 +154,10 @@ def mixed(names: Names) -> bool:
     return len(set(devices(names))) > 1
 
 
-def choosing(*wrong: tuple[Callable[[Names], str], str]) -> tuple[Mistake, ...]:
+def choosing(*wrong: tuple[Callable[[Names], str], str]) -> list[tuple[Callable[..., Any], str]]:
     """Wrong dispatchers: for each a function from the inputs' devices to a device or an outcome, and a hint."""
-    return programs(*[(lambda task, op, inputs, table, choose=choose: entry(table, choose(places(inputs)), op), hint)
-                      for choose, hint in wrong])
+    return [(lambda task, op, inputs, table, choose=choose: entry(table, choose(places(inputs)), op), hint)
+            for choose, hint in wrong]
 
 
 def entry(table: Any, device: str, op: str) -> str:
@@ -174,8 +173,9 @@ class Dispatch(FunctionTask):
     points = 0
     minutes = 15
     outcome = "dispatch"
+    advice = SLIPS
     otherwise = "collect the devices of all tensors in inputs; one device: return table[device][op]; more: raise"
-    mistakes = choosing(
+    wrong_programs = choosing(
         (lambda d: REFUSED if any(mixed(pair) for pair in pairwise(d)) else devices(d)[0],
          "you compare neighbours, and a number may stand between two tensors: compare all tensors"),
         (lambda d: REFUSED if mixed((devices(d)[0], devices(d)[-1])) else devices(d)[0],
@@ -222,7 +222,7 @@ class Dispatch(FunctionTask):
             raise
         except Exception as error:
             if isinstance(error, ACCIDENTS) and not (isinstance(error, KeyError) and self.right(*args) == REFUSED):
-                raise hinted(self.name, error, SLIPS, self._call(args)) from None
+                raise stopped(self.name, error, self.advice, self._call(args)) from None
             self._message(str(error), args)
             return REFUSED
         if isinstance(found, BaseException) or (isinstance(found, type) and issubclass(found, BaseException)):
@@ -275,8 +275,9 @@ class CoarseMatmul(FunctionTask):
     points = 2
     minutes = 10
     outcome = "kernel"
+    advice = KERNELS
     otherwise = "round both inputs first, np.round(x * steps) / steps, and multiply the rounded ones by @"
-    mistakes = programs(
+    wrong_programs = (
         (lambda self, x, y: x @ y,
          "that is the exact product (np.round(x, n) keeps n decimals). Round both inputs to steps first"),
         (lambda self, x, y: coarse(x, self.steps) * coarse(y, self.steps),
@@ -334,7 +335,7 @@ class CoarseMatmul(FunctionTask):
             try:
                 found = answer(*given)
             except (TypeError, ValueError) as error:
-                raise hinted(self.name, error, KERNELS, self._call((x, y))) from None
+                raise stopped(self.name, error, self.advice, self._call((x, y))) from None
             if not all(np.array_equal(one, other) for one, other in zip(given, (x, y))):
                 hint = "these may be the weights of a network: make new arrays, x = np.round(...), and no x *= ..."
                 raise Wrong(self.name, "it has changed its inputs", hint)
@@ -369,7 +370,7 @@ class Additions(ValueTask):
     outcome = "cost"
     example = "20"
     otherwise = "for k additions: k · (CPU) against 3 copies + k · (chip). From which whole k on is the second smaller?"
-    mistakes = programs(
+    wrong_programs = (
         (lambda self: self.after(2),
          "that is with two copies. a and b go to the chip, and the last out comes back: three"),
         (lambda self: self.after(1),

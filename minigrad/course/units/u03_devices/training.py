@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .... import nn, optim, random
+from .... import nn, optim
 from ....core.mode import no_grad, switch
 from ....core.tensor import Tensor
 from ....data import TensorDataset, digits
@@ -16,7 +16,7 @@ from ....ops.creation import asarray
 from ....viz.flipbook import Flipbook
 from ....viz.lessons import queues
 from ....viz.lessons.readings import side_by_side
-from ...digits import HIDDEN, SEED, Trained
+from ...digits import Trained, tanh_network
 from ...session import SESSION
 
 NEEDED = ("matmul", "add", "tanh", "subtract", "multiply", "sum", "divide")
@@ -25,10 +25,9 @@ SIZES = (16, 64, 256, 1437)  # of batches, in the picture of one step
 
 
 def network() -> nn.Module:
-    """Two layers, always with the same weights, on the CPU."""
+    """The network, on the CPU."""
     with switch(device=CPU):
-        random.seed(SEED)
-        return nn.Sequential(nn.Linear(64, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 10))
+        return tanh_network()
 
 
 def images_and_targets(part: TensorDataset) -> tuple[Tensor, Tensor]:

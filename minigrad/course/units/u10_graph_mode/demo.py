@@ -191,7 +191,7 @@ class NanMaker(Choice, Prediction):
 
     name = "nan_maker"
     outcome = "debug"
-    answer = "multiply"
+    right_value = "multiply"
     options: ClassVar[dict[str, str]] = {
         "log": "log(0) is −infinity, which is not a nan. What is 0 times −infinity?",
         "multiply": "",

@@ -354,7 +354,7 @@ class WhyLoop(Choice):
     points = 0
     minutes = 2
     outcome = "ways"
-    answer = "A"
+    right_value = "A"
     options: ClassVar[dict[str, str]] = {
         "A": "",
         "B": "the passes change nothing that is computed. Look at the graph before the passes: has it a loop?",

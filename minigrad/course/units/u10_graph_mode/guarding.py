@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from ...digits import tanh_network
 from ...feedback import Wrong, place, written
 from ...tasks import ROUNDS, FunctionTask, mistake
-from .saved import network, train
+from .saved import train
 
 Values = dict[str, Any]
 FORM = "define a function inside that compares, and return it without brackets: return holds"
@@ -77,7 +78,7 @@ class Guard(FunctionTask):
     outcome = "guard"
 
     def given(self) -> dict[str, Any]:
-        return {"network": network, "train": train}
+        return {"network": tanh_network, "train": train}
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield from [(story,) for story in STORIES]

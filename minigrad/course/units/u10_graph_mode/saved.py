@@ -10,32 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from .... import nn, random
+from .... import nn
 from ....compile.jitted import Jitted, RetraceWarning
-from ....core.mode import no_grad
 from ....data import digits
 from ....ops.creation import asarray
 from ....support.table import counted
 from ....viz.charts import Chart, mark
 from ....viz.curves import curves
-from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
-from ....viz.images import gallery, pictures_of, wall
-from ...digits import HIDDEN, SEED
+from ....viz.images import pictures_of
+from ....viz.lessons.readings import BETWEEN, COLUMNS, half_by_half
+from ...digits import read_by, tanh_network
 from ...guarding import guard
 from ...session import SESSION
 from ...swapping import Swapped
 
 STEPS, BATCH = 60, 256
 WARM_UP, RATE, LATER, LATE = 1, 0.5, 0.1, 45  # steps of rate 0; the rate then; the rate from step `LATE` on
-COLUMNS, TILE, ROW, SIDE, SHOWN = 30, 13.0, 7, 50.0, 7  # of the walls of digits
-HALF, BETWEEN, CHART, FEW = COLUMNS * TILE, 40.0, 190.0, 6
-
-
-def network() -> nn.Module:
-    """The network, with the same first weights each time."""
-    random.seed(SEED)
-    return nn.Sequential(nn.Linear(64, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 10))
+TILE, SHOWN, CHART, FEW = 13.0, 7, 190.0, 6  # of walls, wrong readings, curves; the most traces that are named
 
 
 def rate_of(step: int) -> float:
@@ -57,8 +49,8 @@ class Run:
 
 def run(step: Callable[..., Any], model: nn.Module, set_rate: Callable[[float], Any]) -> Run:
     """Train: call `step(images, labels)` for each batch, after `set_rate(rate)`."""
-    (images, labels), test = digits()[0].arrays, digits()[1]
-    model.load_state_dict(network().state_dict())
+    images, labels = digits()[0].arrays
+    model.load_state_dict(tanh_network().state_dict())
     losses: list[float] = []
     traced: list[tuple[int, str]] = []
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -71,9 +63,7 @@ def run(step: Callable[..., Any], model: nn.Module, set_rate: Callable[[float], 
             losses.append(float(loss.item()))
             why = list(getattr(step, "traces", ()))[len(traced) :]
             traced += [(number, reason) for reason in why]
-        with no_grad():
-            read = model(asarray(test.arrays[0]).reshape(len(test), 64)).argmax(1).numpy()
-    return Run(losses, traced, read)
+        return Run(losses, traced, read_by(model))
 
 
 def train(
@@ -122,7 +112,7 @@ class Saved:
 
 
 def _drawn(saved: Saved) -> Chart:
-    drawing = Chart(2 * HALF + BETWEEN, 0)
+    drawing = Chart(2 * COLUMNS * TILE + BETWEEN, 0)
     wide = drawing.width - 120  # the names of the curves are on the right
     steps = range(1, STEPS + 1)
     losses = {name: [(float(i), value) for i, value in zip(steps, each.losses)] for name, each in (
@@ -135,20 +125,7 @@ def _drawn(saved: Saved) -> Chart:
         x, y = chart.at(number, saved.eager.losses[-1])[0], CHART - 60 - (18 * i if few else 0)
         drawing.path([(x, 20), (x, CHART + 74)], "now", dashes="3 3", thick=1.2)
         drawing.point(x, y, "update", str(i), f"trace {i + 1}: {why}" if few else "", f"trace in step {number}: {why}")
-    top = CHART + 130
-    for i, (name, each) in enumerate((("Without a guard", saved.blind), ("With your guard", saved.guarded))):
-        _read(drawing, i * (HALF + BETWEEN), top, name, each)
-    return drawing
-
-
-def _read(drawing: Drawing, x: float, y: float, name: str, each: Run) -> None:
-    """A wall of all digits of the test set, and the first that are read wrongly."""
     images, labels = digits()[1].arrays
-    pictures = pictures_of(images.reshape(-1, 8, 8), len(labels))
-    wrong = labels != each.read
-    drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are right")
-    drawing.text(x + HALF, y, "framed: wrong" if wrong.any() else "", fill="quiet", anchor="end")
-    y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, TILE) + 10
-    at = np.flatnonzero(wrong)[:SHOWN]
-    y += gallery(drawing, x, y, pictures[at], [f"{labels[i]} as {each.read[i]}" for i in at], ROW, SIDE)
-    drawing.height = max(drawing.height, y + 12)
+    halves = [("Without a guard", labels, saved.blind.read), ("With your guard", labels, saved.guarded.read)]
+    half_by_half(drawing, CHART + 130, pictures_of(images.reshape(-1, 8, 8), len(labels)), halves, TILE, SHOWN, SHOWN)
+    return drawing
