@@ -67,7 +67,7 @@ course.task("direction")
 # %% nbgrader={"grade": false, "grade_id": "direction", "locked": false, "schema_version": 3, "solution": true, "task": false}
 direction = ...
 ### BEGIN SOLUTION
-direction = 113
+direction = 279
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-direction", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}

@@ -229,7 +229,7 @@ def test_feedback_on_meters(which):
         ("additions = 9.18", "k is a whole number"),
         ("additions = 9.2", "k is a whole number"),
         ("additions = 50", "From which whole k"),
-        ('by_way_of_chip = "3.01 ms"', "a number alone"),
+        ('by_way_of_chip = "3.01 ms"', "the number alone: 3.01"),
         ("by_way_of_chip = 2", "needed on the CPU"),
         ('called = "50 µs"', "a number alone"),
         ("called = 0", "each launch takes Python"),

@@ -127,8 +127,8 @@ class Direction(ValueTask):
     )
 
     def vary(self, draw: random.Random) -> None:
-        self.a, self.da, self.db = draw.sample([3, 4, 5, 7], 3)
-        self.b, self.factor = -draw.choice([2, 6]), draw.choice([11, 19, 31])
+        self.a, self.da, self.db = draw.sample([3, 5, 7, 11], 3)  # with these, all known mistakes differ
+        self.b, self.factor = -draw.choice([2, 4]), draw.choice([29, 34, 38])
 
     def text(self) -> str:
         return (
