@@ -21,6 +21,7 @@ WITHOUT_ENGINE = {
     "argsort": ("onnxruntime",),  # nans in another order
     "overlap_add": ("onnxruntime",),  # no float16
 }
+WITHOUT_NANS = {"argmax", "argmin"}  # onnxruntime finds a nan before version 1.32, and passes over it since
 MOST = 4  # samples of a primitive: some of those in the registry's own tests, with the same shapes and special values
 
 CHOSEN = [
@@ -39,11 +40,17 @@ def applied(sample):
     return function
 
 
+def left_out(sample):
+    """The engines that may give something else for a sample."""
+    nans = sample.op in WITHOUT_NANS and any(np.isnan(x).any() for x in sample.inputs)
+    return ("onnxruntime",) if nans else WITHOUT_ENGINE.get(sample.op, ())
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("sample", CHOSEN, ids=str)
 def test_primitive_gives_the_same_in_all_engines(sample, tmp_path):
     inputs = [mg.asarray(x) for x in sample.inputs if isinstance(x, np.ndarray)]
-    check(tmp_path / "f.onnx", applied(sample), inputs, without=WITHOUT_ENGINE.get(sample.op, ()), batch_axes=None)
+    check(tmp_path / "f.onnx", applied(sample), inputs, without=left_out(sample), batch_axes=None)
 
 
 def test_primitives_have_a_counterpart_or_are_listed_as_unsupported():
