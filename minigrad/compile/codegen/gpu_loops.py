@@ -30,7 +30,9 @@ def _gathered(kernel: Kernel) -> Kernel | None:
     if kernel.parallel != "chunks" or len(kernel.body) != 1 or not isinstance(chunk, For):
         return None
     *fills, loop = chunk.body
-    if not isinstance(loop, For) or not all(isinstance(s, (Let, Store, Accumulate)) for s in loop.body):
+    if not isinstance(loop, For) or loop.accumulators:
+        return None
+    if not all(isinstance(s, (Let, Store, Accumulate)) for s in loop.body):
         return None
     adds = {s.buffer: s for s in loop.body if isinstance(s, Accumulate)}
     dtypes = {parameter.name: parameter.dtype for parameter in kernel.parameters}

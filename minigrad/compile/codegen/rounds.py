@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from .native import compile_text
-
 FIELDS = 10
 SOURCE = """
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -130,4 +128,6 @@ end:
 @cache
 def rounds_function() -> Callable[[int], object]:
     """The function, of the address of its table."""
+    from .native import compile_text  # brings LLVM, which a machine may not have
+
     return compile_text(SOURCE)

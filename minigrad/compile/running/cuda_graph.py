@@ -66,14 +66,12 @@ class Replay:
 
     def run(self, arrays: Sequence[Any], results: Sequence[Any], starts: Any) -> None:
         """Run the steps, by a recording if there is one."""
-        where = tuple(self.where)
-        recorded = self.recorded.get(where)
-        if recorded is None and not self.refused:
-            where = self._noted(where)
+        recorded = self.recorded.get(tuple(self.where))
+        again = recorded is None and not self.refused and self._noted()
         for place, copy in self.copies.items():
             self._use(copy, self.passing[place], arrays)
-        if recorded is None and where in self.seen:
-            recorded = self._record(where, starts)
+        if again:
+            recorded = self._record(starts)
         if recorded is not None:
             self._launch(recorded)
         else:
@@ -90,22 +88,25 @@ class Replay:
 
     # values that move -----------------------------------------------------------------------------------------------
 
-    def _noted(self, where: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Note new addresses.  Values that have been at many get memory in the frame, and the addresses change."""
+    def _noted(self) -> bool:
+        """Note where everything is; return whether it was there in an earlier run.
+
+        Values that have been at many places get memory in the frame.
+        """
+        where = tuple(self.where)
         for places, address in zip(self.places, where):
             places.add(address)
         few = PLACES if len(self.recorded) < MOST else 1
         moving = [place for place, places in enumerate(self.places) if len(places) > few and place not in self.copies]
-        for place in moving:
-            self._give_place(place)
         if moving:
+            for place in moving:
+                self._give_place(place)
             self.recorded.clear()
             self.seen.clear()
             where = tuple(self.where)
-        elif where not in self.seen:
-            self.seen.add(where)
-            return ()  # recorded when everything is there again
-        return where
+        again = where in self.seen
+        self.seen.add(where)
+        return again
 
     def _give_place(self, place: int) -> None:
         frame, numbers = self.frame, self.passing[place].buffers
@@ -136,7 +137,7 @@ class Replay:
 
     # the recordings -------------------------------------------------------------------------------------------------
 
-    def _record(self, where: tuple[Any, ...], starts: Any) -> Recorded | None:
+    def _record(self, starts: Any) -> Recorded | None:
         """Record the steps; None if that is not possible."""
         frame, cuda = self.frame, self.frame.library.cuda
         pool, stream = cuda.MemoryPool(), cuda.Stream(non_blocking=True)
@@ -153,7 +154,7 @@ class Replay:
             return None
         returned = {read.buffer for read in frame.plan.outputs}
         made = {number: frame.arrays[number] for number in returned if frame.buffers[number].kind == LIBRARY}
-        recorded = self.recorded[where] = Recorded(graph, pool, made)
+        recorded = self.recorded[tuple(self.where)] = Recorded(graph, pool, made)
         return recorded
 
     def _launch(self, recorded: Recorded) -> None:

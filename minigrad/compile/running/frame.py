@@ -167,8 +167,7 @@ class Frame:
 
     def _product(self, call: Call) -> Callable[[Starts], object]:
         xp, shape = self.library, self.buffers[call.out].shape
-        left, right = [self._reader(read) for read in call.reads]
-        out = self._reader(Read(call.out, 0, shape, row_major(shape)))
+        left, right, out = self._operands(call)
         x, y = [read.shape for read in call.reads]
         if len(y) == 2 and len(x) == 2:
             return lambda starts: xp.dot(left(), right(), out())
@@ -180,6 +179,11 @@ class Frame:
 
             return tall
         return lambda starts: xp.matmul(left(), right(), out=out())
+
+    def _operands(self, call: Call) -> list[Callable[[], Any]]:
+        """Functions that return the factors of a product, and the memory for it."""
+        shape = self.buffers[call.out].shape
+        return [self._reader(read) for read in (*call.reads, Read(call.out, 0, shape, row_major(shape)))]
 
     def _reader(self, read: Read) -> Callable[[], Any]:
         """A function that returns an operand of a library as an array, which is made once if its memory is fixed."""

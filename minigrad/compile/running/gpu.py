@@ -22,7 +22,6 @@ from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
 from ..fusion.loop_shape import Chunking
 from ..nodes.interpret import Starts
-from ..nodes.view import row_major
 from .cuda_graph import FEWEST, REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table, out_of_bounds
@@ -123,9 +122,7 @@ class CudaFrame(Frame):
         products = self.device.products
         if products is None:
             return super()._product(call)
-        left, right = [self._reader(read) for read in call.reads]
-        shape = self.buffers[call.out].shape
-        out = self._reader(Read(call.out, 0, shape, row_major(shape)))
+        left, right, out = self._operands(call)
         return lambda starts: products.product(left(), right(), out())
 
     def _library(self, call: Call) -> Run:
