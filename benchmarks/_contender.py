@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -173,23 +173,34 @@ def _serve(pipe: Any, name: str, cases: Callable[..., list[Case]], opts: Options
             pipe.send(answer)
 
 
-def _settings(opts: Options) -> dict[str, str]:
-    """The environment variables of a contender: the libraries read them only once, when they are imported."""
+RESTRICTIONS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES")
+
+
+def _settings(opts: Options) -> dict[str, str | None]:
+    """The environment variables of a contender: the libraries read them only once, when they are imported.
+
+    Variables that keep a library from the processor's widest instructions are unset.
+    """
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")  # the last is read by jax
-    settings = dict.fromkeys(threads, str(opts.threads)) | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    settings = dict.fromkeys(RESTRICTIONS) | dict.fromkeys(threads, str(opts.threads))
+    settings["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     return settings | ({"JAX_PLATFORMS": "cpu"} if opts.device == "cpu" else {})
 
 
 @contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for processes that start in this block."""
+def _environment(settings: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables for processes that start in this block; None unsets one."""
     before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
+    _set(settings)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        _set(before)
+
+
+def _set(settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
