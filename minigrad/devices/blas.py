@@ -22,7 +22,7 @@ NAMES = [
     ("scipy_{}64_", 64), ("{}64_", 64), ("{}$NEWLAPACK$ILP64", 64), ("{}$NEWLAPACK", 32), ("scipy_{}", 32), ("{}", 32),
 ]
 PRODUCTS = {f"{letter}{name}": f"cblas_{letter}{name}" for letter in "sd" for name in ("gemm", "gemv")}
-GET, SET = "openblas_get_num_threads", "openblas_set_num_threads"
+GET, SET, KERNELS = "openblas_get_num_threads", "openblas_set_num_threads", "openblas_get_corename"
 # Whether products run with a lower number of threads, and the number before.  -1: the number is being changed; above 0:
 # so many products run.  Machine code of all threads changes it (`compile/codegen/products.py`).
 LOWERED = (ctypes.c_longlong * 2)()
@@ -31,13 +31,15 @@ LOWERED = (ctypes.c_longlong * 2)()
 class Blas(NamedTuple):
     """The addresses of the functions by their short names (sgemm, dgemm, sgemv, dgemv), and the bits of their integers.
 
-    `get` and `set` are the functions for OpenBLAS's number of threads, 0 in other libraries.
+    `get` and `set` are the functions for OpenBLAS's number of threads, and `kernels` names the processors that its
+    kernels are for; 0 and "" in other libraries.
     """
 
     functions: dict[str, int]
     bits: int
     get: int = 0
     set: int = 0
+    kernels: str = ""
 
 
 @cache
@@ -54,8 +56,9 @@ def blas() -> Blas | None:
         for pattern, bits in NAMES:
             functions = {name: _address(library, pattern.format(full)) for name, full in PRODUCTS.items()}
             if all(functions.values()):
-                threads = [_address(library, pattern.format(name)) for name in (GET, SET)]
-                return Blas(functions, bits, *(threads if all(threads) else (0, 0)))
+                get, set_, name = [_address(library, pattern.format(each)) for each in (GET, SET, KERNELS)]
+                kernels = ctypes.CFUNCTYPE(ctypes.c_char_p)(name)().decode() if name else ""
+                return Blas(functions, bits, get if set_ else 0, set_ if get else 0, kernels)
     return None
 
 

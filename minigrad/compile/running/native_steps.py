@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from ctypes import addressof
 from typing import Any, NamedTuple
 
-from ...devices.blas import LOWERED, blas
+from ...devices.blas import LOWERED, Blas, blas
 from ..codegen.products import FIELDS as PRODUCT_FIELDS
-from ..codegen.products import STACK, product_function, threads_functions
+from ..codegen.products import STACK, THREADS, product_function, threads_functions
 from ..codegen.rounds import FIELDS, rounds_function
-from .products import Matrix, Product
+from .products import SMALL_KERNELS, Matrix, Product
 
 Entry = tuple[int, int, int]  # of a list of steps or of moves: see `codegen.rounds`
 
@@ -56,6 +56,17 @@ def multiplied(product: Product, write: Callable[[Matrix, Any, int], None]) -> N
     """A product, on one thread of OpenBLAS.  `write(matrix, table, index)` writes the address of an operand."""
     library = blas()
     assert library is not None
+    blocks = product.blocks() if library.kernels in SMALL_KERNELS else [product]
+    steps = [_called(block, library, write) for block in blocks]
+    if library.set:
+        threads = (ctypes.c_void_p * len(THREADS))(addressof(LOWERED), library.get, library.set)
+        lower, restore = [NativeStep(each, addressof(threads), threads) for each in threads_functions()]
+        steps = [lower, *steps, restore]
+    return in_one_call(steps)
+
+
+def _called(product: Product, library: Blas, write: Callable[[Matrix, Any, int], None]) -> NativeStep:
+    """The calls of a function of BLAS for a stack."""
     operands, fields = product.fields()
     offsets = product.offsets()
     table = (ctypes.c_void_p * len(PRODUCT_FIELDS[product.function[1:]]))()
@@ -64,9 +75,4 @@ def multiplied(product: Product, write: Callable[[Matrix, Any, int], None]) -> N
         table[index] = number
     for index, matrix in enumerate(operands):
         write(matrix, table, index)
-    step = NativeStep(product_function(product.function, library.bits), addressof(table), (table, offsets))
-    if not library.set:
-        return step
-    threads = (ctypes.c_void_p * 4)(addressof(LOWERED), library.get, library.set)
-    lower, restore = [NativeStep(each, addressof(threads), threads) for each in threads_functions()]
-    return in_one_call([lower, step, restore])
+    return NativeStep(product_function(product.function, library.bits), addressof(table), (table, offsets))

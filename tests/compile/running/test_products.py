@@ -122,6 +122,24 @@ def test_a_product_of_pieces_is_not_shared_where_the_library_has_other_threads(m
     assert native_steps_of(f, x) == {"matmul_1"}
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "shapes", [((8, 9), (333, 9)), ((3, 33, 5), (3, 67, 5)), ((64, 4), (33, 4)), ((5, 9000), (45, 9000))]
+)
+def test_blocks_make_up_the_product(shapes, dtype, monkeypatch):
+    """OpenBLAS has kernels for small products, and a large one is divided into these."""
+    monkeypatch.setattr(native_steps, "blas", lambda: blas()._replace(kernels="SkylakeX"))
+    x, y = [mg.asarray(numbers(*shape), dtype=dtype) for shape in shapes]
+    f = mg.jit(lambda x, y: x @ y.mT)
+    wanted = np.matmul(x.numpy().astype("float64"), np.swapaxes(y.numpy(), -1, -2).astype("float64"))
+    np.testing.assert_allclose(f(x, y).numpy_copy(), wanted, rtol=1e-6 if dtype == "float32" else 1e-13, atol=1e-4)
+    program = f.program(x, y)
+    (product,) = program.target.products(program.plan, None).values()
+    blocks = product.blocks()
+    assert len(blocks[0].stack) > len(product.stack)
+    assert sum(each.m * each.n * len(each.stack) for each in blocks) == wanted.size
+
+
 def test_operands_without_a_layout_for_blas_are_refused():
     for function, *shapes, direct in LAYOUTS.values():
         plan = mg.jit(function).program(*[mg.ones(shape) for shape in shapes]).plan
