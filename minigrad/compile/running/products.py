@@ -14,7 +14,7 @@ from ...core.dtypes import float32
 from ...devices.blas import blas
 from ..codegen.products import PLAIN, TURNED
 from ..nodes.view import row_major
-from .backends import chosen_backend
+from .backends import chosen
 from .plan import Buffer, Call, Plan, Read
 
 # The kernels of OpenBLAS for small products (AVX-512), and up to which sizes it uses them: elements of the result and
@@ -115,7 +115,7 @@ class Product:
 
 def products_of(plan: Plan, backend: str | None = None) -> dict[int, Product]:
     """The products among the steps of a plan that machine code can compute, by the number of the step."""
-    if blas() is None or chosen_backend(backend) != "llvm":
+    if blas() is None or chosen(backend) != "llvm":
         return {}
     calls = [(number, step) for number, step in enumerate(plan.steps) if isinstance(step, Call) and step.fills]
     made = {number: product_of(call, plan.buffers) for number, call in calls}
