@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import _recurrent
 import numpy as np
 import training
 from _harness import BEST, Case, Options, Work, measure, options, report
@@ -186,7 +187,7 @@ def cases(opts: Options) -> list[Case]:
              pause=0.15, calls=3)
         for task in training.tasks(opts.smoke)
     ]
-    return [*function_cases(opts), update, *steps]
+    return [*function_cases(opts), update, *steps, *_recurrent.cases(opts)]
 
 
 def main(arguments: list[str] | None = None) -> str:

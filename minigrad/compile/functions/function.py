@@ -81,6 +81,9 @@ class Function:
         except IndexError:
             condition: Any = None if test is None else test.program
             loop = NativeLoop(self.program, condition, *key[1:])  # type: ignore[arg-type]
+        if not loop.is_native:
+            self.loops[key] = None
+            return None
         try:
             return loop.run(fixed, carry, stacks, rounds, reverse)
         finally:

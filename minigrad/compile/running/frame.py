@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from ctypes import addressof, c_char
 from functools import partial
 from math import prod
@@ -24,9 +24,12 @@ from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
+from .native_steps import NativeStep, can_share_products, in_one_call, multiplied
 from .order import work_of
-from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read
+from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read, Step
+from .products import Matrix, Product
 
+UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
 STEP = 16  # elements: pieces begin where vectors do
 POOLED = 1 << 16  # bytes: larger results come from a pool
@@ -35,15 +38,18 @@ Table = Any  # of addresses
 
 
 class Layout:
-    """What all frames of a plan bind before the steps, and return after them."""
+    """What all frames of a plan bind before the steps, and return after them.
 
-    def __init__(self, plan: Plan) -> None:
+    Like kernels, the steps in `products` only need the addresses of their operands, and no arrays.
+    """
+
+    def __init__(self, plan: Plan, products: Collection[int] = ()) -> None:
         self.plan = plan
         outputs = [each for each in enumerate(plan.outputs) if self._is_finished_later(*each)]
         self.finishing = [(number, read, plan.is_copied(number)) for number, read in outputs]
         arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are used as arrays
-        for step in plan.steps:
-            if not isinstance(step, Launch):
+        for number, step in enumerate(plan.steps):
+            if not isinstance(step, Launch) and number not in products:
                 arrays.update([number for numbers in plan.uses(step) for number in numbers])
         numbered = [*enumerate(plan.buffers)]
         self.results = [
@@ -96,16 +102,46 @@ class Frame:
             if buffer.kind == SLOT:
                 self.arrays[number] = self.memory[buffer.number][: buffer.nbytes].view(buffer.dtype)
         self.finishing = [(number, self._reader(read), copied) for number, read, copied in layout.finishing]
-        runs = [self._run_of(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
+        made = [self._made(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
+        self.native = {number: step for number, step in enumerate(made) if isinstance(step, NativeStep)}
+        runs = [self._as_run(step) if isinstance(step, NativeStep) else step for step in made]
         self.calls = [[Named(self.plan.steps[i].name, runs[i]) for i in turn] for turn in self.plan.turns]
-        self.steps = as_steps(self.calls)
+        self.steps = self._joined()
 
-    def _run_of(self, step: Launch | Call | Check, function: Any) -> Run:
+    def _made(self, step: Launch | Call | Check, made: Any) -> Run | NativeStep:
+        """A step, from its function or its product."""
         if isinstance(step, Launch):
-            return self._launch(step, function)
+            return self._launch(step, made)
         if isinstance(step, Check):
             return self._check(step)
+        if made is not None:
+            return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)
+
+    def _joined(self) -> list[Run]:
+        """The functions of a run.  Neighbours in machine code are one call, up to so much work that Python can raise
+        an interrupt now and then.
+        """
+        found: list[Run | list[NativeStep]] = []
+        work = 0.0
+        for turn, calls in zip(self.plan.turns, self.calls):
+            step = self.native.get(turn[0]) if len(turn) == 1 else None
+            if step is None:
+                found += as_steps([calls])
+                continue
+            last = found[-1] if found else None
+            if isinstance(last, list) and work < UNINTERRUPTED:
+                last.append(step)
+            else:
+                found.append([step])
+                work = 0.0
+            work += work_of(self.plan.steps[turn[0]])
+        return [self._as_run(in_one_call(each)) if isinstance(each, list) else each for each in found]
+
+    def _as_run(self, step: NativeStep) -> Run:
+        function, table = step.function, step.table
+        self.keep.append(step)
+        return lambda starts: function(table)
 
     def _check(self, check: Check) -> Run:
         """Refuse positions out of bounds, as array libraries do."""
@@ -120,16 +156,16 @@ class Frame:
 
     # kernels --------------------------------------------------------------------------------------------------------
 
-    def _launch(self, launch: Launch, function: Any) -> Run:
-        tables, run = self._tables(launch, function)
+    def _launch(self, launch: Launch, function: Any) -> Run | NativeStep:
+        tables, made = self._tables(launch, function)
         for table in tables:
             for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
                 if number is not None:
                     table[i] = self._address(number, offset, table, i)
             self.keep.append(table)
-        return run
+        return made
 
-    def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run]:
+    def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run | NativeStep]:
         """The arguments of a kernel, one table for each piece of its work, and the step that runs it on them.
 
         The tables have only the addresses of scratch memory so far.
@@ -146,7 +182,8 @@ class Frame:
         addresses = [ctypes.addressof(table) for table in tables]
         if len(addresses) == 1:
             only = addresses[0]
-            return tables, lambda starts: function(only)
+            native = hasattr(function, "engine")  # in machine code
+            return tables, NativeStep(function, only) if native else lambda starts: function(only)
         return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
 
     def _kept(self, size: int) -> int:
@@ -164,6 +201,18 @@ class Frame:
         return None
 
     # libraries ------------------------------------------------------------------------------------------------------
+
+    def _multiplied(self, call: Call, product: Product) -> Run | NativeStep:
+        """A product in machine code, in pieces if threads share it."""
+        count = PIECES * THREADS.count if is_shared(call) and can_share_products() else 1
+        pieces = [multiplied(piece, self._write_operand) for piece in product.pieces(count, STEP)]
+        if len(pieces) == 1:
+            return pieces[0]
+        runs = [self._as_run(piece) for piece in pieces]
+        return lambda starts: in_blocks(lambda first, _: runs[first](starts), len(runs), 1)
+
+    def _write_operand(self, matrix: Matrix, table: Table, index: int) -> None:
+        table[index] = self._address(matrix.buffer, matrix.offset, table, index)
 
     def _product(self, call: Call) -> Callable[[Starts], object]:
         xp, shape = self.library, self.buffers[call.out].shape
@@ -311,9 +360,13 @@ def _number(value: Any) -> Any:
 
 def pieces_of(launch: Launch) -> list[tuple[int, int]]:
     """The ranges of a kernel's units for threads to share; a single range if the work is too small."""
-    kernel = launch.kernel
-    shared = work_of(launch) >= WORTH_SHARING and THREADS.count > 1
-    return _pieces(kernel.units, PIECES * THREADS.count if shared else 1, STEP if kernel.parallel == "elements" else 1)
+    kernel, count = launch.kernel, PIECES * THREADS.count if is_shared(launch) else 1
+    return _pieces(kernel.units, count, STEP if kernel.parallel == "elements" else 1)
+
+
+def is_shared(step: Step) -> bool:
+    """Whether threads share the work of a step."""
+    return work_of(step) >= WORTH_SHARING and THREADS.count > 1
 
 
 def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:

@@ -99,9 +99,10 @@ class Executable(Titled):
 
     def load(self, plan: Plan, backend: str | None = None) -> None:
         """Get ready to run a plan."""
-        self.plan, self.layout = plan, Layout(plan)
         launches = {number: step for number, step in enumerate(plan.steps) if isinstance(step, Launch)}
-        self.functions = self.target.compiled(launches, backend)
+        products = self.target.products(plan, backend)
+        self.plan, self.layout = plan, Layout(plan, products)
+        self.functions = self.target.compiled(launches, backend) | products
         outputs = [plan.buffers[read.buffer] for read in plan.outputs]
         self.stored_in = {i: buffer.number for i, buffer in enumerate(outputs) if buffer.kind == IN_PLACE}
         self._idle: list[Frame] = []

@@ -11,7 +11,8 @@ from ...core.node import Node
 from ..fusion.loop_shape import Chunking
 from .backends import compiled
 from .frame import Frame, Layout
-from .plan import Launch
+from .plan import Launch, Plan
+from .products import products_of
 
 
 @dataclass(frozen=True)
@@ -20,15 +21,17 @@ class Target:
 
     `chunking` divides reductions whose partial results are combined.  `compiled` makes a function for each launch, by
     the number of its step.  `frame` makes a frame.  Only with `threads` may the steps of a level run at the same time.
+    `products` finds the matrix products that run in machine code, by the number of the step.
     """
 
     chunking: Chunking
     compiled: Callable[[Mapping[int, Launch], str | None], dict[int, Any]]
     frame: Callable[[Layout, dict[int, Any]], Frame]
     threads: bool
+    products: Callable[[Plan, str | None], dict[int, Any]] = lambda plan, backend: {}
 
 
-HOST = Target(Chunking(), compiled, Frame, threads=True)
+HOST = Target(Chunking(), compiled, Frame, threads=True, products=products_of)
 _MAKERS: dict[str, Callable[[Any], Target]] = {}  # kind of device -> function that makes its target
 
 
