@@ -20,12 +20,14 @@ import numpy as np
 from ...core.emit import EAGER
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
+from ..codegen.sharing import share_function
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read
+from .workers import WORKERS
 
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
 STEP = 16  # elements: pieces begin where vectors do
@@ -88,6 +90,7 @@ class Frame:
         self.layout, self.plan, self.buffers = layout, layout.plan, layout.plan.buffers
         self.memory = [self.new_memory(size) for size in self.plan.slots]
         self.keep: list[Any] = []  # memory that only addresses refer to
+        self.shares = False  # whether workers share some of its kernels
         self.arrays: list[Any] = [None] * len(self.buffers)  # the values as arrays of one dimension
         # Where the address of each buffer is written: a table, an index, and an offset in bytes to add.
         self.slots: list[list[tuple[Table, int, int]]] = [[] for _ in self.buffers]
@@ -143,11 +146,19 @@ class Frame:
                     table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
             table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
             tables.append(table)
-        addresses = [ctypes.addressof(table) for table in tables]
+        run, given = self._entry(launch, function, [ctypes.addressof(table) for table in tables])
+        return tables, lambda starts: run(given)
+
+    def _entry(self, launch: Launch, function: Any, addresses: list[int]) -> tuple[Any, int]:
+        """The function that runs a kernel on its tables, and the address that it takes."""
         if len(addresses) == 1:
-            only = addresses[0]
-            return tables, lambda starts: function(only)
-        return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+            return function, addresses[0]
+        if not hasattr(function, "engine"):
+            return lambda _: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1), 0
+        job = WORKERS.job(function, addresses)
+        self.keep.append(job)
+        self.shares = True
+        return share_function(), ctypes.addressof(job)
 
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
@@ -244,6 +255,8 @@ class Frame:
 
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for results that are stored in an input."""
+        if self.shares:
+            WORKERS.ready()
         try:
             arrays = self._bind_inputs(arrays)
             results = self._bind_results()

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..codegen.rounds import FIELDS, rounds_function
-from .frame import Frame, Table, address, pieces_of
+from .frame import Frame, Table, address
 from .plan import INPUT, RESULT, SLOT, Launch
 from .program import PlainProgram, Program
 from .targets import HOST
+from .workers import WORKERS
 
 FEWEST = 4  # rounds that are worth it
 PATIENCE = 0.05  # seconds between two looks for an interrupt
@@ -34,7 +35,7 @@ def runs_in_rounds(program: AnyProgram) -> bool:
         return False
     plan = program.plan
     native = all(
-        isinstance(step, Launch) and hasattr(program.functions[number], "engine") and len(pieces_of(step)) == 1
+        isinstance(step, Launch) and hasattr(program.functions[number], "engine")
         for number, step in enumerate(plan.steps)
     )
     kinds = {plan.buffers[read.buffer].kind for read in plan.outputs}
@@ -67,11 +68,10 @@ class Part(Frame):
             elif buffer.number != number:
                 self.copy(self.outputs[number], self.outputs[buffer.number], buffer.nbytes)
 
-    def _launch(self, launch: Launch, function: Any) -> Any:
-        run = super()._launch(launch, function)
-        code = ctypes.cast(function, ctypes.c_void_p).value or 0
-        self.made[id(launch)] = code, ctypes.addressof(self.keep[-1]), 0
-        return run
+    def _entry(self, launch: Launch, function: Any, addresses: list[int]) -> tuple[Any, int]:
+        run, given = super()._entry(launch, function, addresses)
+        self.made[id(launch)] = ctypes.cast(run, ctypes.c_void_p).value or 0, given, 0
+        return run, given
 
     def copy(self, target: Places, source: Places | int, size: int, first: bool = False) -> None:
         """Add a step that copies so many bytes; `source` is an address, or where an address is stored."""
@@ -141,7 +141,8 @@ class NativeLoop:
     def _run(self, rounds: int) -> int:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
-        done, most = 0, 1000
+        done, most = 0, 8
+        WORKERS.ready()
         while done < rounds:
             table[0], table[1] = done, min(most, rounds - done)
             begun = perf_counter()
