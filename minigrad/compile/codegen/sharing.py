@@ -13,7 +13,7 @@ A job is a table, whose address the first function takes.  All workers of a proc
         5 workers that are at work here                    5 lock, 6 unlock, 7 wait, 8 wake all: the system's functions
 
 A caller never waits for a worker that has not begun.  If another job is on offer, or there is no pool, the caller
-computes all pieces alone.  A thread that has nothing to do looks for work a few microseconds longer, and then sleeps.
+computes all pieces alone.  A thread that has nothing to do looks for work one microsecond longer, and then sleeps.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ done:
   ret void
 }
 """
-LOOKS = 4000  # loads of a word before a thread sleeps: a few microseconds
+LOOKS = 1000  # loads of a word before a thread sleeps: about a microsecond
 
 
 @cache
