@@ -155,8 +155,9 @@ class CWords:
 
     def starts(self, loop: For) -> list[str]:
         """The declarations of a loop's accumulators and running totals."""
-        self.kinds |= {a.name: a.dtype for a in (*loop.accumulators, *loop.totals)}
-        return [self.declared(a) for a in (*loop.accumulators, *loop.totals)]
+        totals: list[Accumulator | Running] = [*loop.accumulators, *loop.totals]
+        self.kinds |= {total.name: total.dtype for total in totals}
+        return [self.declared(total) for total in totals]
 
     def declared(self, a: Accumulator | Running) -> str:
         """The declaration of an accumulator or of a running total, with its first value."""

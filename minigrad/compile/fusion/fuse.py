@@ -165,7 +165,7 @@ class Fusing:
             theirs = level_of(g.elements, elements, row if g.row is None else None)
             if g.elements != elements and not theirs:
                 raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
-        runs = {each.run for each in (compute, *groups) if each.run > 1}
+        runs = {run for run in (compute.run, *[g.run for g in groups]) if run > 1}
         if len(runs) > 1 or (runs and (level == ACROSS_ROWS or any(g.partials for g in groups))):
             raise Misfit("running totals along the rows need a kernel without other reductions across rows")
         if sum([g.size for g in groups]) >= MOST_NODES:
