@@ -13,7 +13,20 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import ATOM, INDEXING, fold
-from ..loops.ir import FLOAT, Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Store, Walk, statements
+from ..loops.ir import (
+    FLOAT,
+    Accumulate,
+    Accumulator,
+    For,
+    Index,
+    Kernel,
+    Let,
+    Prefetch,
+    Running,
+    Store,
+    Walk,
+    statements,
+)
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 from ..loops.scalar import identity
@@ -56,6 +69,7 @@ class CWords:
     inline = "static inline "
     byte, integer = "uint8_t", "int64_t"
     types = TYPES
+    kinds: dict[str, Any]  # the dtypes of values and memory
     writes_functions = True  # functions of float32 are written out, because compilers then vectorise them
 
     def __init__(self) -> None:
@@ -139,8 +153,14 @@ class CWords:
             text += "f"
         return f"{text}({', '.join(operands)})"
 
-    def declared(self, a: Accumulator) -> str:
-        """The declaration of an accumulator, with its first value."""
+    def starts(self, loop: For) -> list[str]:
+        """The declarations of a loop's accumulators and running totals."""
+        totals: list[Accumulator | Running] = [*loop.accumulators, *loop.totals]
+        self.kinds |= {total.name: total.dtype for total in totals}
+        return [self.declared(total) for total in totals]
+
+    def declared(self, a: Accumulator | Running) -> str:
+        """The declaration of an accumulator or of a running total, with its first value."""
         return f"{self.type(a.dtype)} {a.name} = {self.value(identity(a.op, a.dtype), a.dtype)};"
 
     def update(self, place: str, op: str, value: Any, dtype: Any) -> str:
@@ -213,16 +233,14 @@ class CPrinter(CWords, Walk):
         at, dtype = self.place(update.buffer, update.index), self.kinds[update.buffer]
         return [self.update(at, update.op, update.value, dtype)]
 
+    def running(self, running: Running) -> list[str]:
+        return [self.update(running.name, running.op, running.value, running.dtype)]
+
     def prefetch(self, prefetch: Prefetch) -> list[str]:
         return [f"__builtin_prefetch(&{self.place(prefetch.buffer, prefetch.index)});"]
 
     def loop(self, loop: For) -> list[str]:
         return [*self.starts(loop), self.head(loop), *indented(self.body(loop)), "}"]
-
-    def starts(self, loop: For) -> list[str]:
-        """The declarations of a loop's accumulators."""
-        self.kinds |= {a.name: a.dtype for a in loop.accumulators}
-        return [self.declared(a) for a in loop.accumulators]
 
     def head(self, loop: For) -> str:
         """The first line of a loop."""

@@ -15,7 +15,7 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import INDEXING, fold
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Store, Walk
+from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Running, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
@@ -140,6 +140,13 @@ class _Printer(Walk):
         before = self.read(update.buffer, pointer)
         self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
 
+    def running(self, running: Running) -> None:
+        """The next total; `loop` puts the total before the first round, and of the round before, into a register."""
+        before, dtype = self.names[running.name], running.dtype
+        given = [before, self.value(running.value, dtype)]
+        register = self.define(running.name, dtype)
+        self.operation(REDUCTIONS[running.op], dtype, dtype, given, register)
+
     def taken(self, before: str, op: str, value: Any, dtype: Any) -> str:
         """One step of a reduction, whose steps may be regrouped."""
         return self.operation(REDUCTIONS[op], dtype, dtype, [before, self.value(value, dtype)], flags=REGROUP)
@@ -189,6 +196,8 @@ class _Printer(Walk):
         for accumulator in loop.accumulators:
             self.names[accumulator.name] = f"%{accumulator.name}.{number}"
             self.types[accumulator.name] = accumulator.dtype
+        earlier = [self.fresh() for _ in loop.totals]
+        self.names |= {total.name: register for total, register in zip(loop.totals, earlier)}
         self.emit(f"br label %.head.{number}")
         self.begin(f".head.{number}")
         place = len(self.lines)
@@ -203,6 +212,9 @@ class _Printer(Walk):
         for accumulator, value in zip(loop.accumulators, taken):
             start = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype)
             heads.append((self.names[accumulator.name], TYPES[accumulator.dtype], start, value))
+        for total, register in zip(loop.totals, earlier):
+            start = constant(identity(total.op, total.dtype), total.dtype)
+            heads.append((register, TYPES[total.dtype], start, self.names[total.name]))
         self.lines[place:place] = [
             f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
             for register, kind, start, value in heads

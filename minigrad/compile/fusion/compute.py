@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...core.node import Node
-from ..loops.operations import REDUCTIONS
+from ..loops.operations import REDUCTIONS, SCANS
 from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
 from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole
@@ -23,6 +23,7 @@ from .spans import spans
 if TYPE_CHECKING:
     from .group import Group
 
+SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
 LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
 
@@ -76,6 +77,7 @@ class Compute:
     reduces = False  # whether the value is complete only after its loop
     repeatable = True  # whether several kernels may compute it
     row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
+    run = 1  # so many rows belong together, and follow one another
     operations = 0  # arithmetic operations per element
     cost = 0.25  # of an element, as bytes of memory traffic that take the same time
     elsewhere = "it is read at other positions than it is computed at"  # the reason if `needs` returns None
@@ -192,6 +194,33 @@ class Reduction(Compute):
         return super().walks(group) + ([self.target.dims] if self.node in group.partials else [])
 
 
+class Scan(Compute):
+    """Running totals along a dimension: of the rounds of a row, or of a run of rows, whose totals are kept in a row."""
+
+    repeatable, operations, cost = False, 1, 8.0
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        if node.name not in SCANS or node.dtype.kind == "b":
+            return False
+        rounds, *inner = node.shape[node.attrs["axis"] :]
+        return rounds > 1 and (prod(inner) == 1 or prod(inner) >= SHORTEST_ROW)
+
+    @cached_property
+    def row(self) -> int:  # type: ignore[override]
+        axis = self.node.attrs["axis"]
+        columns = prod(self.shape[axis + 1 :])
+        return columns if columns > 1 else self.shape[axis]  # type: ignore[no-any-return]
+
+    @cached_property
+    def run(self) -> int:  # type: ignore[override]
+        axis = self.node.attrs["axis"]
+        return self.shape[axis] if prod(self.shape[axis + 1 :]) > 1 else 1  # type: ignore[no-any-return]
+
+    def level_in(self, elements: int, row: int | None) -> Level | None:
+        return PER_ELEMENT if self.size == elements else None
+
+
 class Copy(Compute):
     """Copies elements in order: a reshape that is not a view, or a reduction of single elements."""
 
@@ -272,11 +301,12 @@ class UserKernel(Library):
 
 
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Copy, Place, *CALLS]
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, *CALLS]
 
 
-def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
+def computes_of(graph: Graph, without: tuple[type[Compute], ...] = ()) -> tuple[dict[Node, Compute], Views]:
     """How each node is computed, by the first kind that takes it, and each node as a view of memory."""
+    kinds = [kind for kind in KINDS if kind not in without]
     views = views_of(graph)
     computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)
@@ -284,7 +314,7 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_filled(node):
             continue
-        for kind in CALLS if _is_empty(node) else KINDS:  # the last kind takes every node
+        for kind in CALLS if _is_empty(node) else kinds:  # the last kind takes every node
             if kind.takes(node, views):
                 break
         compute = computes[node] = kind(node, views, position)

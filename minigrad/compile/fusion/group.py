@@ -32,6 +32,7 @@ class Group:
     elements: int = 1
     row: int | None = None
     library: Library | None = None
+    run: int = 1  # so many rows follow one another, because totals run over them
 
     def __post_init__(self) -> None:
         self.levels: dict[Node, Level] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .ir import BOOL, DOUBLE, FLOAT, HALF, INT, For, Kernel, Let, Operand, Statement, Walk
+from .ir import BOOL, DOUBLE, FLOAT, HALF, INT, For, Kernel, Let, Operand, Running, Statement, Walk
 from .operations import OPERATIONS, operand_dtypes
 from .writer import Writer
 
@@ -28,6 +28,10 @@ class _Legaliser(Walk):
         for accumulator in loop.accumulators:
             self.types[accumulator.name] = accumulator.dtype
         return [replace(loop, body=self.block(loop.body))]
+
+    def running(self, running: Running) -> list[Statement]:
+        self.types[running.name] = running.dtype
+        return [running]
 
     def let(self, let: Let) -> list[Let]:
         """The statements that replace one statement."""

@@ -132,6 +132,7 @@ TABLE = (
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in TABLE}
 # The operation of each reduction.
 REDUCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+SCANS = {"cumulative_sum": "sum", "cumulative_prod": "prod"}  # the reduction of each running total
 
 
 def operand_dtypes(let: Let, dtype_of: Callable[[str], Any]) -> list[Any]:

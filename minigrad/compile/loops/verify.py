@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ...core import dtypes
 from ...support.errors import CompileError
 from .index import fold
-from .ir import METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, Walk
+from .ir import METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Running, Statement, Store, Walk
 from .operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
@@ -90,6 +90,14 @@ class _Verifier(Walk):
     def accumulate(self, update: Accumulate) -> None:
         self.store(update)
         _check_reduction(update.op, self.buffers[update.buffer].dtype)
+
+    def running(self, running: Running) -> None:
+        if not self.scope.depth or running.dtype not in TYPES:
+            raise wrong(f"the running total {running.name}")
+        _check_reduction(running.op, running.dtype)
+        self._operand(running.value, running.dtype)
+        self.scope.define(running.name)
+        self.scope.values[running.name] = running.dtype
 
     def prefetch(self, prefetch: Prefetch) -> None:
         size = self._buffer(prefetch.buffer).dtype.itemsize

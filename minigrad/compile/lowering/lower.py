@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..loops.index import plus, round_of, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
+from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
 from .values import ValueWriter
 
@@ -74,6 +75,7 @@ class _Lowering:
         self.tail: list[Statement] = []  # of a row, after all of its loops
         self.writer = ValueWriter(self)
         self.scratch: dict[Node, Parameter] = {}
+        self.totals: dict[Node, Parameter] = {}  # the rows of running totals
         self.reread: set[Node] = set()  # outputs that a later pass loads
         self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.computes[n].position)
         self.passes = self._passes()
@@ -90,8 +92,19 @@ class _Lowering:
                 passes[node] = 0
                 continue
             inputs = [passes[base] for base in compute.bases if base in self.group.levels]
-            passes[node] = max(inputs, default=0) + self.reduces_row(node)
+            passes[node] = max(inputs, default=0) + (self.reduces_row(node) or self._follows(node))
         return passes
+
+    def _follows(self, node: Node) -> bool:
+        """Whether a node needs a pass after its inputs: processors compute dear operations many elements at a time,
+        but running totals one after the other."""
+        if self.group.run > 1:
+            return False
+        compute = self.computes[node]
+        inputs = [self.computes[base] for base in self._inputs(node)]
+        if isinstance(compute, Scan):
+            return any(each.cost >= DEAR for each in inputs)
+        return compute.cost >= DEAR and any(isinstance(each, Scan) for each in inputs)
 
     def reduces_row(self, node: Node) -> bool:
         """Whether a node is a reduction that is complete at the end of its row."""
@@ -171,7 +184,8 @@ class _Lowering:
         self._row_values(*range(self.last_pass + 1, len(self.wanted) + 1))
         self._store_row_values()
         body = self._body()
-        parameters = [*self.parameters.items(), *((Argument(None, "scratch"), p) for p in self.scratch.values())]
+        own = [*self.scratch.values(), *self.totals.values()]
+        parameters = [*self.parameters.items(), *[(Argument(None, "scratch"), p) for p in own]]
         loops = self.loops
         parallel = "chunks" if loops.chunks else "elements" if loops.flat else "rows"
         kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
@@ -292,6 +306,9 @@ class _Lowering:
             start = identity(node.name, accumulated_in(node))
             place = plus(times("c", node.size), f"z{number}")
             work.append(For(f"z{number}", 0, node.size, [Store(self.partial(node), place, start)]))
+        for number, (node, totals) in enumerate(self.totals.items()):
+            start = identity(SCANS[node.name], totals.dtype)
+            work.append(For(f"t{number}", 0, totals.size, [Store(totals.name, f"t{number}", start)]))
         work += row if loops.flat else [For("p", *self._chunk_range(loops.rows), row)]
         return [*self.top.statements, For("c", "lo", "hi", work)]
 
@@ -306,6 +323,13 @@ class _Lowering:
         elif node in self.group.inplace.values() and found.role != role:
             found.role = "inout"
         return found
+
+    def running(self, node: Node) -> str:
+        """The name of the row of running totals."""
+        if node not in self.totals:
+            name = f"t{len(self.totals)}_row"
+            self.totals[node] = Parameter(name, accumulated_in(node), self.loops.columns, "scratch")
+        return self.totals[node].name
 
     def number(self, node: Node, offset: int) -> tuple[str, int]:
         """The buffer and the position of a single element of a node, the same for the whole kernel."""

@@ -11,7 +11,7 @@ from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
+from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Running, Store
 from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_filled, whole
 from .write import WRITERS
@@ -44,6 +44,13 @@ class ValueWriter:
         """A new value in a block."""
         name = self.new_name()
         block.statements.append(Let(name, op, args, dtype))
+        self.level_of[name] = block.level
+        return name
+
+    def running(self, block: Block, op: str, value: Operand, dtype: Any) -> str:
+        """A new running total in a block."""
+        name = self.new_name()
+        block.statements.append(Running(name, op, value, dtype))
         self.level_of[name] = block.level
         return name
 

@@ -10,11 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Copy, Elementwise, Filled, Level, Place, Reduction
+from ..fusion.compute import (
+    ONCE,
+    PER_ELEMENT,
+    PER_ROW,
+    Compute,
+    Copy,
+    Elementwise,
+    Filled,
+    Level,
+    Place,
+    Reduction,
+    Scan,
+)
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
-from ..loops.ir import Index, Operand
-from ..loops.operations import OPERATIONS
+from ..loops.ir import Index, Operand, Store
+from ..loops.operations import OPERATIONS, REDUCTIONS, SCANS
 from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, typed
 from ..nodes.view import View, whole
 
@@ -27,6 +39,20 @@ def reduction(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The element that is read, in the dtype of the accumulator."""
     value = writer.read(compute.reads[0], compute)
     return writer.cast(value, compute.node.inputs[0].dtype, accumulated_in(compute.node), block)
+
+
+def scan(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
+    """The running total with the element that is read, in the dtype of the result."""
+    node, value = compute.node, reduction(writer, compute, block)
+    op, dtype = SCANS[node.name], accumulated_in(node)
+    if compute.run == 1:
+        total = writer.running(block, op, value, dtype)
+    else:
+        place = writer.lowering.running(node), writer.variable
+        before = writer.let(block, "load", place, dtype)
+        total = writer.let(block, REDUCTIONS[op], (before, value), dtype)
+        block.statements.append(Store(*place, total))
+    return writer.cast(total, dtype, node.dtype, block)
 
 
 def copy(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
@@ -145,5 +171,5 @@ def _digit(count: Index, inner: int, size: int, total: int) -> Index:
 
 
 WRITERS: dict[type[Compute], Callable[[ValueWriter, Compute, Block], Operand]] = {
-    Elementwise: elementwise, Reduction: reduction, Copy: copy, Place: place, Filled: filled,
+    Elementwise: elementwise, Reduction: reduction, Scan: scan, Copy: copy, Place: place, Filled: filled,
 }

@@ -20,14 +20,16 @@ import numpy as np
 from ...core.emit import EAGER
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
+from ..codegen.sharing import share_function
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
-from .native_steps import NativeStep, can_share_products, in_one_call, multiplied
+from .native_steps import NativeStep, as_list, can_share_products, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product
+from .workers import WORKERS
 
 UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
@@ -94,6 +96,7 @@ class Frame:
         self.layout, self.plan, self.buffers = layout, layout.plan, layout.plan.buffers
         self.memory = [self.new_memory(size) for size in self.plan.slots]
         self.keep: list[Any] = []  # memory that only addresses refer to
+        self.shares = False  # whether workers share some of its kernels
         self.arrays: list[Any] = [None] * len(self.buffers)  # the values as arrays of one dimension
         # Where the address of each buffer is written: a table, an index, and an offset in bytes to add.
         self.slots: list[list[tuple[Table, int, int]]] = [[] for _ in self.buffers]
@@ -180,11 +183,17 @@ class Frame:
             table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
             tables.append(table)
         addresses = [ctypes.addressof(table) for table in tables]
-        if len(addresses) == 1:
-            only = addresses[0]
-            native = hasattr(function, "engine")  # in machine code
-            return tables, NativeStep(function, only) if native else lambda starts: function(only)
+        if hasattr(function, "engine"):  # in machine code
+            return tables, self._shared(function, addresses)
         return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+
+    def _shared(self, function: Any, addresses: Sequence[int], keep: Any = None) -> NativeStep:
+        """A step of machine code that is called with each of these addresses; workers share the calls."""
+        if len(addresses) == 1:
+            return NativeStep(function, addresses[0], keep)
+        job = WORKERS.job(function, addresses)
+        self.shares = True
+        return NativeStep(share_function(), ctypes.addressof(job), (job, keep))
 
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
@@ -202,14 +211,14 @@ class Frame:
 
     # libraries ------------------------------------------------------------------------------------------------------
 
-    def _multiplied(self, call: Call, product: Product) -> Run | NativeStep:
+    def _multiplied(self, call: Call, product: Product) -> NativeStep:
         """A product in machine code, in pieces if threads share it."""
         count = PIECES * THREADS.count if is_shared(call) and can_share_products() else 1
         pieces = [multiplied(piece, self._write_operand) for piece in product.pieces(count, STEP)]
         if len(pieces) == 1:
             return pieces[0]
-        runs = [self._as_run(piece) for piece in pieces]
-        return lambda starts: in_blocks(lambda first, _: runs[first](starts), len(runs), 1)
+        lists = [as_list([piece]) for piece in pieces]
+        return self._shared(lists[0].function, [each.table for each in lists], lists)
 
     def _write_operand(self, matrix: Matrix, table: Table, index: int) -> None:
         table[index] = self._address(matrix.buffer, matrix.offset, table, index)
@@ -293,6 +302,8 @@ class Frame:
 
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for results that are stored in an input."""
+        if self.shares:
+            WORKERS.ready()
         try:
             arrays = self._bind_inputs(arrays)
             results = self._bind_results()

@@ -39,8 +39,11 @@ def listed(entries: Sequence[Entry]) -> Any:
 
 def in_one_call(steps: Sequence[NativeStep]) -> NativeStep:
     """A step that runs other steps, one after the other."""
-    if len(steps) == 1:
-        return steps[0]
+    return steps[0] if len(steps) == 1 else as_list(steps)
+
+
+def as_list(steps: Sequence[NativeStep]) -> NativeStep:
+    """A list of steps as one step; the function of all lists is the same."""
     rows, table = listed([step.entry for step in steps]), (ctypes.c_longlong * FIELDS)()
     table[1], table[6], table[7] = 1, addressof(rows), len(steps)
     return NativeStep(rounds_function(), addressof(table), (rows, table, steps))

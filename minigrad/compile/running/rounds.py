@@ -21,6 +21,7 @@ from .order import work_of
 from .plan import INPUT, RESULT, SLOT
 from .program import PlainProgram, Program
 from .targets import HOST
+from .workers import WORKERS
 
 FEWEST = 4  # rounds that are worth it
 PATIENCE = 0.05  # seconds between two looks for an interrupt
@@ -135,6 +136,7 @@ class NativeLoop:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
         done, most = 0, max(1, int(UNINTERRUPTED / max(self.work, 1.0)))
+        WORKERS.ready()
         while done < rounds:
             table[0], table[1] = done, min(most, rounds - done)
             begun = perf_counter()

@@ -193,6 +193,10 @@ class Checked(Walk):
         memory, at = self.place(update.buffer, update.index)
         memory[at] = reducer(update.op)(memory[at], np.asarray(self.operand(update.value), memory.dtype))
 
+    def running(self, running):
+        value = np.asarray(self.operand(running.value), running.dtype)
+        self.scope[running.name] = reducer(running.op)(self.scope[running.name], value)[()]
+
     def prefetch(self, prefetch):
         assert LEAST <= self.index(prefetch.index) * self.buffers[prefetch.buffer].itemsize <= MOST
 
@@ -200,9 +204,11 @@ class Checked(Walk):
         totals = {a.name: np.asarray(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators}
         outside = self.scope
         number, high = self.index(loop.low), self.index(loop.high)
+        running = {s.name: np.asarray(identity(s.op, s.dtype), s.dtype)[()] for s in loop.totals}
         while number < high:
-            self.scope = outside | {loop.variable: number}
+            self.scope = outside | running | {loop.variable: number}
             self.block(loop.body)
+            running = {name: self.scope[name] for name in running}
             for a in loop.accumulators:
                 totals[a.name] = reducer(a.op)(totals[a.name], np.asarray(self.operand(a.value), a.dtype))
             number += 1
