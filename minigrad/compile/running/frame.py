@@ -326,7 +326,9 @@ class Frame:
             result = results[number] = take(shape, dtype)
             if as_array:
                 self.arrays[buffer] = result.reshape(-1)
-            self._write_address(buffer, addressof(c_char.from_buffer(result)))
+            where = addressof(c_char.from_buffer(result))
+            for table, index, further in self.slots[buffer]:
+                table[index] = where + further
         return results
 
     def _bind_inputs(self, arrays: Sequence[Any]) -> Sequence[Any]:

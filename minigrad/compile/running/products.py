@@ -12,7 +12,8 @@ import numpy as np
 
 from ...core.dtypes import float32
 from ...devices.blas import blas
-from ..codegen.products import PLAIN, TURNED
+from ...support.errors import CompileError
+from ..codegen.products import PLAIN, TURNED, product_function
 from ..nodes.view import row_major
 from .backends import chosen
 from .plan import Buffer, Call, Plan, Read
@@ -115,11 +116,18 @@ class Product:
 
 def products_of(plan: Plan, backend: str | None = None) -> dict[int, Product]:
     """The products among the steps of a plan that machine code can compute, by the number of the step."""
-    if blas() is None or chosen(backend) != "llvm":
+    library = blas()
+    if library is None or chosen(backend) != "llvm":
         return {}
     calls = [(number, step) for number, step in enumerate(plan.steps) if isinstance(step, Call) and step.fills]
     made = {number: product_of(call, plan.buffers) for number, call in calls}
-    return {number: product for number, product in made.items() if product is not None}
+    found = {number: product for number, product in made.items() if product is not None}
+    try:
+        for product in found.values():
+            product_function(product.function, library.bits)
+    except CompileError:  # LLVM is missing: a warning says so if there are kernels
+        return {}
+    return found
 
 
 def product_of(call: Call, buffers: Sequence[Buffer]) -> Product | None:

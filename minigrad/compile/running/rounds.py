@@ -24,6 +24,7 @@ from .targets import HOST
 from .workers import WORKERS
 
 FEWEST = 4  # rounds that are worth it
+MOST_AT_FIRST = 1000  # rounds in one call, until a call was timed
 PATIENCE = 0.05  # seconds between two looks for an interrupt
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes
@@ -135,7 +136,7 @@ class NativeLoop:
     def _run(self, rounds: int) -> int:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
-        done, most = 0, max(1, int(UNINTERRUPTED / max(self.work, 1.0)))
+        done, most = 0, max(1, int(UNINTERRUPTED / max(self.work, UNINTERRUPTED / MOST_AT_FIRST)))
         WORKERS.ready()
         while done < rounds:
             table[0], table[1] = done, min(most, rounds - done)

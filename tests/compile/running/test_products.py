@@ -15,6 +15,7 @@ from minigrad.compile.running.products import product_of
 from minigrad.devices import blas as blas_module
 from minigrad.devices.blas import LOWERED, blas
 from minigrad.devices.threads import THREADS
+from minigrad.support.errors import CompileError
 
 pytestmark = pytest.mark.skipif(blas() is None, reason="NumPy's BLAS is not found here")
 
@@ -83,10 +84,16 @@ def test_products_of_other_dtypes_go_through_numpy():
         assert f(x).tolist() == (x @ x.T).tolist() and not native_steps_of(f, x)
 
 
-@pytest.mark.parametrize("reason", ["NumPy's kernels", "BLAS is not found"])
+def no_compiler(*_):
+    raise CompileError("llvmlite could not be loaded")
+
+
+@pytest.mark.parametrize("reason", ["NumPy's kernels", "BLAS is not found", "LLVM is missing"])
 def test_products_through_numpy(reason, monkeypatch):
     if reason == "NumPy's kernels":
         monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
+    elif reason == "LLVM is missing":
+        monkeypatch.setattr(products, "product_function", no_compiler)
     else:
         monkeypatch.setattr(products, "blas", lambda: None)
     f, x = mg.jit(lambda x: mg.tanh(x @ x.T)), mg.asarray(numbers(3, 4))

@@ -124,8 +124,9 @@ def test_other_loops_run_in_python(runs, reason, monkeypatch):
     assert not runs
 
 
-def test_an_endless_loop_can_be_interrupted():
-    f = mg.jit(lambda x: mg.while_loop(lambda s: s.sum() < 1e9, lambda s: s * 0.5, x))
+@pytest.mark.parametrize("body", [lambda s: s * 0.5, lambda s: mg.tanh(s @ s.T @ s)], ids=["kernels", "products"])
+def test_an_endless_loop_can_be_interrupted(body):
+    f = mg.jit(lambda x: mg.while_loop(lambda s: s.sum() < 1e9, body, x))
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         pytest.skip("there are no timers here")
 
