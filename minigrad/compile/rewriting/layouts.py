@@ -21,9 +21,19 @@ REDUCTIONS = (P.sum, P.prod, P.max, P.min)
 
 def layouts(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """Computes on permuted tensors in the order of memory."""
+    return _rearranged(graph, note, {*graph.outputs, *[check.node for check in graph.checks]})
+
+
+def result_layouts(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Gives results the layout of permuted inputs, as eager mode does."""
+    return _rearranged(graph, note, {check.node for check in graph.checks})
+
+
+def _rearranged(graph: Graph, note: Note, fixed: set[Node]) -> Graph:
+    """The graph with arithmetic in the order of memory; the nodes in `fixed` stay in row-major order."""
     if not any(node.op is P.permute_dims for node in graph.nodes):
         return graph
-    orders = _kept(graph, _wishes(graph))
+    orders = _kept(graph, _wishes(graph), fixed)
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         if node in orders:
@@ -69,14 +79,13 @@ def _order_of(x: Node, wishes: dict[Node, Order]) -> Order:
     return tuple([inner[a] for a in x.attrs["axes"]])
 
 
-def _kept(graph: Graph, wishes: dict[Node, Order]) -> dict[Node, Order]:
+def _kept(graph: Graph, wishes: dict[Node, Order], fixed: set[Node]) -> dict[Node, Order]:
     """The wishes of nodes that only reductions, permutations, and arithmetic with the same wish read."""
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for x in node.inputs:
             if isinstance(x, Node):
                 readers.setdefault(x, []).append(node)
-    fixed = {*graph.outputs, *[check.node for check in graph.checks]}
 
     def profits(node: Node, order: Order) -> bool:
         if node in fixed:

@@ -42,6 +42,7 @@ PASSES: list[Pass] = [
     Pass("dead", dead.dead, dead.rule),
     Pass("pick_rows", pick_rows.pick_rows, last=True),
     Pass("layouts", layouts.layouts, last=True),
+    Pass("result_layouts", layouts.result_layouts, last=True),
 ]
 OURS = tuple(each.name for each in PASSES if not each.last)  # patterns of user kernels go through these passes only
 

@@ -183,6 +183,12 @@ class Plan:
         """Whether a view is all of its buffer, in the order in memory."""
         return in_order(self.buffers[read.buffer].size, read.offset, read.shape, read.strides)
 
+    def is_permuted(self, read: Read) -> bool:
+        """Whether a view is all of its buffer, in any order of the dimensions."""
+        dims = sorted(zip(read.shape, read.strides), key=lambda dim: -dim[1])
+        shape, strides = tuple([size for size, _ in dims]), tuple([stride for _, stride in dims])
+        return in_order(self.buffers[read.buffer].size, read.offset, shape, strides)
+
     def __repr__(self) -> str:
         kernels = sum(isinstance(step, Launch) for step in self.steps)
         return f"<Plan of {len(self.steps)} steps, {kernels} of them kernels, arena {bytes_text(sum(self.slots))}>"
@@ -269,7 +275,7 @@ def _places(plan: Plan) -> list[tuple[str, int]]:
     made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
     results: dict[int, int] = {}
     for number, read in enumerate(plan.outputs):
-        if plan.is_whole(read):
+        if plan.is_permuted(read):
             results.setdefault(read.buffer, number)
     kinds = [LIBRARY if i in made else RESULT if i in results else SLOT for i in range(len(plan.buffers))]
     return [(b.kind or kind, results.get(i, -1)) for i, (b, kind) in enumerate(zip(plan.buffers, kinds))]

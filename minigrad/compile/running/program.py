@@ -51,17 +51,20 @@ def compile(
     donate: Mapping[int, int] | None = None,
     without: Iterable[str] = (),
     turns: Turns = one_by_one,
+    any_layout: bool = False,
 ) -> Compiled:
     """Simplify a graph, divide it among kernels and library calls, lower the kernels to
     loops, and plan the run.
 
     `donate` names outputs, by number, that may be stored where an input is.  `without`
-    names passes to leave out, and `turns` says which steps run at the same time.
+    names passes to leave out, and `turns` says which steps run at the same time.  Results
+    are in row-major order unless `any_layout`.
 
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
-    optimised, log = optimise(graph, without)
+    left_out = {without} if isinstance(without, str) else {*without}
+    optimised, log = optimise(graph, left_out if any_layout else {*left_out, "result_layouts"})
     partition = fuse(optimised, target.chunking)
     partition, _ = partition.donated(in_place(donate or {}, partition))
     lowered = {group: lower(partition, group) for group in partition.kernels}
@@ -192,12 +195,12 @@ class Program(Executable):
 
     def __init__(
         self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
-        backend: str | None = None, executor: str | None = None, target: Target = HOST,
+        backend: str | None = None, executor: str | None = None, target: Target = HOST, any_layout: bool = False,
     ) -> None:
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
         super().__init__(whole, constants, target, executor)
-        self._keep(compile(whole, target, donate, without, self.turns), backend)
+        self._keep(compile(whole, target, donate, without, self.turns, any_layout), backend)
 
     def _keep(self, made: Compiled, backend: str | None) -> None:
         self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered
