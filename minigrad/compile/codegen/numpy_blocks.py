@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...devices.special import cast
-from ..loops.index import computed, fold
+from ..loops.index import computed, fold, leaves
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store, Walk, statements
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
@@ -185,6 +185,8 @@ class _Run(Walk):
     def spaced(self, leaf: int | str) -> Spaced | None:
         """A number or a variable as start + step · round along each axis."""
         found = self.scope[leaf] if leaf.__class__ is str else leaf
+        if isinstance(found, np.ndarray):
+            return None
         if found.__class__ is not Rounds:
             return int(found), 0, 0
         return found.start, 1 - found.axis, found.axis
@@ -277,11 +279,13 @@ def _last_uses(body: list[Statement], accumulators: list[Accumulator]) -> list[l
 
 
 def _read(statement: Statement) -> Iterator[Any]:
-    """The operands that a statement reads: names and numbers."""
+    """The operands that a statement reads, names and numbers, also those in indices."""
     for s in statements([statement]):
         if isinstance(s, For):
             yield from (a.value for a in s.accumulators)
         elif isinstance(s, Let):
-            yield from s.args
+            for operand in s.args:
+                yield from leaves(operand)
         elif not isinstance(s, Prefetch):
             yield s.value
+            yield from leaves(s.index)

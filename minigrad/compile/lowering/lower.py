@@ -241,18 +241,18 @@ class _Lowering:
         value = self.writer.value(node, self.inner)
         if node not in self.group.partials:
             name = self.writer.new_name()
-            accumulators.append(Accumulator(name, node.name, value, dtype))
+            accumulators.append(Accumulator(name, compute.reduction, value, dtype))
             complete.append((node, name))
             return
         buffer = self.partial(node)
-        index, level = self.writer.index(compute.target, compute.size)
+        index, level = self.writer.target(compute)
         index = plus(times("c", node.size), index)
         if level == PER_ELEMENT:
-            self.inner.statements.append(Accumulate(node.name, buffer, index, value))
+            self.inner.statements.append(Accumulate(compute.reduction, buffer, index, value))
             return
         name = self.writer.new_name()
-        accumulators.append(Accumulator(name, node.name, value, dtype))
-        after.append(Accumulate(node.name, buffer, index, name))
+        accumulators.append(Accumulator(name, compute.reduction, value, dtype))
+        after.append(Accumulate(compute.reduction, buffer, index, name))
 
     def _store_row_values(self) -> None:
         """Write the stores and reductions that run once per row, after its loops, and once per kernel."""
@@ -266,8 +266,8 @@ class _Lowering:
             compute = self.computes[node]
             if compute.size != self.loops.elements:
                 value = self.writer.value(node, self.row)
-                index = plus(times("c", node.size), self.writer.index(compute.target, compute.size)[0])
-                self.tail.append(Accumulate(node.name, self.partial(node), index, value))
+                index = plus(times("c", node.size), self.writer.target(compute)[0])
+                self.tail.append(Accumulate(compute.reduction, self.partial(node), index, value))
 
     def _prefetches(self) -> list[Statement]:
         """Prefetches of the next row, while this row is in the cache."""
@@ -289,7 +289,7 @@ class _Lowering:
             return [*self.top.statements, For("p", "lo", "hi", row)]
         work: list[Statement] = []
         for number, node in enumerate(self.group.partials):
-            start = identity(node.name, accumulated_in(node))
+            start = identity(self.computes[node].reduction, accumulated_in(node))
             place = plus(times("c", node.size), f"z{number}")
             work.append(For(f"z{number}", 0, node.size, [Store(self.partial(node), place, start)]))
         work += row if loops.flat else [For("p", *self._chunk_range(loops.rows), row)]
@@ -333,7 +333,7 @@ class _Lowering:
 
     def _bytes_read(self) -> int:
         read = [self.computes[node] for node in self.order if node not in self.group.finishes]
-        views = [v for r in read for v in r.views if v.base in r.bases and v.base not in self.group.levels]
+        views = [v for r in read for v in r.touched if v.base in r.bases and v.base not in self.group.levels]
         return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
     def _bytes_written(self) -> int:

@@ -111,10 +111,15 @@ class Frame:
         """Refuse positions out of bounds, as array libraries do."""
         size, read = check.size, self._reader(check.read)
 
+        unsigned = f"u{self.buffers[check.read.buffer].dtype.itemsize}"  # negative positions are large there
+
         def look(starts: Starts) -> None:
             positions = read()
-            if positions.size and (positions.min() < -size or positions.max() >= size):
-                raise out_of_bounds(positions[(positions < -size) | (positions >= size)].flat[0], check)
+            if not positions.size or positions.view(unsigned).max() < size:
+                return
+            outside = positions[(positions < -size) | (positions >= size)]
+            if outside.size:
+                raise out_of_bounds(outside[0], check)
 
         return look
 
@@ -299,8 +304,8 @@ class Frame:
 def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
     """The error for an index that is not a position, with the line that uses it."""
     size = check.size
-    expect = f"integers from {-size} to {size - 1}"
-    error = IndexingError(f"index {index} is out of bounds in a dimension of {size}", expect=expect, hint=hint)
+    what = f"index {index} is out of range for dimension {check.axis} of size {size}"
+    error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
     return located(error, check.op, check.where)
 
 
