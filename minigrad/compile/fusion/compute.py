@@ -77,6 +77,7 @@ class Compute:
     aligned = True  # whether inputs are read in the shape of the loops
     reduces = False  # whether the value is complete only after its loop
     reduction = ""  # the name of this reduction, in `REDUCTIONS`
+    start: View | None = None  # what a reduction across rows starts with, if that is not the same number everywhere
     repeatable = True  # whether several kernels may compute it
     row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
     operations = 0  # arithmetic operations per element
@@ -307,9 +308,9 @@ class Gather(Compute):
 
 
 class Scatter(Gather):
-    """Adds values to zeros at positions from memory: a sum across rows whose place in the result is read.
+    """Adds values to an array at positions from memory: a sum across rows whose place in the result is read.
 
-    A GPU has a library for it, which adds in any order.
+    The array comes from memory or is zero.  A GPU has a library for it, which adds in any order.
     """
 
     reduces, repeatable, operations, cost = True, False, 1, 1.0
@@ -320,11 +321,17 @@ class Scatter(Gather):
         if node.name != "scatter_add" or node.dtype.kind == "b" or not node.device.is_standard:
             return False
         base = views[node.inputs[0]].base
-        return is_filled(base) and base.attrs.get("value") == 0
+        return base.attrs.get("value") == 0 if is_filled(base) else base.size > 1 and node.dtype.itemsize > 2
 
     def looped(self) -> tuple[int, ...]:
         base, _, *indices = self.node.inputs
         return (*np.broadcast_shapes(*[index.shape for index in indices]), *base.shape[len(indices) :])
+
+    @property
+    def start(self) -> View | None:
+        """The array that it adds to, if that is not zero."""
+        base: View = self.reads[0]
+        return None if is_filled(base.base) else base
 
     @property
     def target(self) -> View:

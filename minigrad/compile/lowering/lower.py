@@ -18,8 +18,22 @@ from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..loops.index import plus, round_of, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
+from ..loops.index import plus, position, round_of, times
+from ..loops.ir import (
+    BOOL,
+    LONG,
+    Accumulate,
+    Accumulator,
+    For,
+    Index,
+    Kernel,
+    Let,
+    Operand,
+    Parameter,
+    Prefetch,
+    Statement,
+    Store,
+)
 from ..loops.scalar import accumulated_in, identity
 from .values import ValueWriter
 
@@ -289,11 +303,29 @@ class _Lowering:
             return [*self.top.statements, For("p", "lo", "hi", row)]
         work: list[Statement] = []
         for number, node in enumerate(self.group.partials):
-            start = identity(self.computes[node].reduction, accumulated_in(node))
             place = plus(times("c", node.size), f"z{number}")
-            work.append(For(f"z{number}", 0, node.size, [Store(self.partial(node), place, start)]))
+            lets, start = self._start(node, f"z{number}")
+            work.append(For(f"z{number}", 0, node.size, [*lets, Store(self.partial(node), place, start)]))
         work += row if loops.flat else [For("p", *self._chunk_range(loops.rows), row)]
         return [*self.top.statements, For("c", "lo", "hi", work)]
+
+    def _start(self, node: Node, variable: str) -> tuple[list[Let], Operand]:
+        """The number that element `variable` of a reduction across rows starts with in a chunk, and how to compute it.
+
+        Only the first chunk starts with the elements of an array.
+        """
+        compute, dtype = self.computes[node], accumulated_in(node)
+        none, base = identity(compute.reduction, dtype), compute.start
+        if base is None:
+            return [], none
+        name = self.parameter(base.base, "in").name
+        load = Let(f"{variable}_x", "load", (name, position(base.dims, variable, base.offset)), dtype)
+        if self.loops.chunks == 1:
+            return [load], load.name
+        number = Let(f"{variable}_c", "index", ("c",), LONG)
+        first = Let(f"{variable}_first", "eq", (number.name, 0), BOOL)
+        start = Let(f"{variable}_start", "select", (first.name, load.name, none), dtype)
+        return [load, number, first, start], start.name
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
