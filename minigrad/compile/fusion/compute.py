@@ -328,7 +328,7 @@ class Scatter(Gather):
         return (*np.broadcast_shapes(*[index.shape for index in indices]), *base.shape[len(indices) :])
 
     @property
-    def start(self) -> View | None:
+    def start(self) -> View | None:  # type: ignore[override]
         """The array that it adds to, if that is not zero."""
         base: View = self.reads[0]
         return None if is_filled(base.base) else base

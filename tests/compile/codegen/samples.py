@@ -364,7 +364,8 @@ def row_sums_into_memory(rows=20, columns=9, chunk=8):
 LOOPS = {
     "long_float_chain": long_float_chain, "places": places, "in_place": in_place, "swapped": swapped,
     "numbers_only": numbers_only, "divided_by_numbers": divided_by_numbers,
-    "from_positions": from_positions, "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
+    "from_positions": from_positions,
+    "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),
     "total": total, "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
