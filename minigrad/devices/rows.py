@@ -64,16 +64,17 @@ def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
     out = base.copy(order="C")
     shape = np.broadcast_shapes(*[index.shape for index in indices]) + base.shape[len(indices) :]
     many = math.prod(shape)
-    add = row_adder() if many >= WORTH_COMPILING and base.dtype.kind in "iuf" and base.dtype.itemsize > 2 else None
-    if add is None and (np.size(value) < WORTH_FLATTENING or (len(indices) == 1 and base.ndim == 1)):
+    worth = many >= WORTH_COMPILING and base.dtype.kind in "iuf" and base.dtype.itemsize > 2
+    compiled = native() if worth else None
+    if compiled is None and (np.size(value) < WORTH_FLATTENING or (len(indices) == 1 and base.ndim == 1)):
         np.add.at(out, indices, value)
         return out
     own = tuple([index.astype(np.intp) for index in indices])  # no other thread changes them after they are checked
     places = row_numbers(base.shape[: len(indices)], own).reshape(-1)
     width = max(1, math.prod(base.shape[len(indices) :]))
     rows, flat = np.broadcast_to(value, shape).reshape(-1, width), out.reshape(-1)
-    if add is not None:
-        _add_rows(add, flat, places, np.ascontiguousarray(rows, base.dtype), width)
+    if compiled is not None:
+        _add_rows(compiled.add_rows, flat, places, np.ascontiguousarray(rows, base.dtype), width)
     else:
         _add_flat(flat, places, rows, width)
     return out
@@ -96,9 +97,13 @@ def _add_flat(out: Any, places: Any, rows: Any, width: int) -> None:
 
 
 @cache
-def row_adder() -> AddRows | None:
-    """The compiler's function, or None without LLVM.  The compiler is above this room, so it is imported by name."""
-    return import_module("minigrad.compile.codegen.row_adder").row_adder()  # type: ignore[no-any-return]
+def native() -> Any:
+    """The compiler's functions for eager mode, or None without LLVM.
+
+    The compiler is a room above this one, so it is imported by name.
+    """
+    found = import_module("minigrad.compile.codegen.for_eager")
+    return found if found.is_available() else None
 
 
 def row_numbers(shape: tuple[int, ...], indices: tuple[Any, ...]) -> Any:

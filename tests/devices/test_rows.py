@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.codegen import row_adder
+from minigrad.compile.codegen import for_eager
 from minigrad.devices import rows
 from minigrad.devices.rows import MANY, PART, WORTH_FLATTENING, WORTH_SHARING, gather, row_numbers, scatter_add
 
@@ -84,7 +84,7 @@ def one_by_one(base, value, *indices):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_scatter_add_is_one_addition_after_the_other(shape, value_shape, index_shapes, dtype, compiled, monkeypatch):
     if not compiled:
-        monkeypatch.setattr(rows, "row_adder", lambda: None)
+        monkeypatch.setattr(rows, "native", lambda: None)
     base = rng.integers(0, 3, shape).astype(dtype)
     value = rng.integers(0, 3, value_shape).astype(dtype)
     indices = [rng.integers(-size, max(size, 1), s) for size, s in zip(shape, index_shapes)]
@@ -141,4 +141,4 @@ def test_wide_rows_are_added_in_parts_by_any_number_of_threads(monkeypatch):
 
 def test_the_environment_can_choose_numpy(monkeypatch):
     monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
-    assert row_adder.row_adder() is None
+    assert not for_eager.is_available()

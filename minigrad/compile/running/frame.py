@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core.emit import EAGER
+from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
 from ..nodes.interpret import Starts, failed, located, started
@@ -183,6 +184,8 @@ class Frame:
                 return xp.dot(left().reshape(rows, x[-1]), right(), out().reshape(rows, shape[-1]))
 
             return tall
+        if xp is np and multiplies(x, y, self.buffers[call.out].dtype):
+            return lambda starts: product(left(), right(), out())
         return lambda starts: xp.matmul(left(), right(), out=out())
 
     def _operands(self, call: Call) -> list[Callable[[], Any]]:
