@@ -35,7 +35,7 @@ from ..tracing.signature import kind_of, replaced
 from .codec import ProgramError, Slot, encoded
 from .kernels import kernel_as_data
 
-FORMAT = 2  # of the files; other formats are refused
+FORMAT = 3  # of the files; other formats are refused
 CONTENT, ARRAYS = "program.json", "arrays/"
 
 
