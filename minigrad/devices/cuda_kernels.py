@@ -31,7 +31,7 @@ class CudaKernels(Kernels):
         self._found: Any = None  # what a check finds, in the GPU's memory
         # For programs, which check positions themselves and are recorded.
         self.for_programs: dict[str, Kernel] = {
-            "gather": Kernels.gather, "scatter_add": self._scatter_add, "matmul": self._recordable_product,
+            "gather": self._gather, "scatter_add": self._scatter_add, "matmul": self._recordable_product,
         }
 
     # Elementwise: floats are divided as floor(x / y), which rounds twice. C leaves open
@@ -104,8 +104,12 @@ class CudaKernels(Kernels):
     # wins, and few dtypes have atomic additions. Sorting an empty array is an error
     # (CuPy's issue 9816).
 
-    def gather(self, x: Any, *indices: Any) -> Any:  # type: ignore[override]
+    def gather(self, x: Any, *indices: Any) -> Any:
         self._check(x, indices)
+        return x[indices]
+
+    @staticmethod
+    def _gather(x: Any, *indices: Any) -> Any:
         return x[indices]
 
     def scatter_add(self, base: Any, value: Any, *indices: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.primitive import P
 from ..support.errors import DeviceError
-from . import special
+from . import rows, special
 from .control import ControlKernels
 from .effects import EffectKernels
 from .library import Kernel, Library
@@ -147,11 +147,10 @@ class Kernels(
 
     # Indexing
 
-    @staticmethod
-    def gather(x: Any, *indices: Any) -> Any:
-        return x[indices]
+    def gather(self, x: Any, *indices: Any) -> Any:
+        return rows.gather(x, indices, self.empty)
 
-    scatter_add = staticmethod(special.scatter_add)
+    scatter_add = staticmethod(rows.scatter_add)
 
     def put(
         self, base: Any, value: Any, *indices: Any, chain: Any, out: Any = None

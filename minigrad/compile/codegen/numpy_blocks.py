@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...devices.special import cast
-from ..loops.index import computed, fold
+from ..loops.index import computed, fold, leaves
 from ..loops.ir import (
     Accumulate,
     Accumulator,
@@ -234,6 +234,8 @@ class _Run(Walk):
     def spaced(self, leaf: int | str) -> Spaced | None:
         """A number or a variable as start + step · round along each axis."""
         found = self.scope[leaf] if leaf.__class__ is str else leaf
+        if isinstance(found, np.ndarray):
+            return None
         if found.__class__ is not Rounds:
             return int(found), 0, 0
         return found.start, 1 - found.axis, found.axis
@@ -284,7 +286,8 @@ class _Run(Walk):
             return
         if isinstance(place, tuple):
             place = self.number(update.index)
-        reducer.at(memory, np.broadcast_to(place, self.shape), value)
+        places = np.broadcast_to(place, self.shape)
+        reducer.at(memory, places.reshape(-1), value.reshape(-1))  # with one dimension it is many times as fast
 
 
 def _spaced(op: str, left: Spaced | None, right: Spaced | None) -> Spaced | None:
@@ -326,11 +329,15 @@ def _last_uses(body: list[Statement], accumulators: list[Accumulator]) -> list[l
 
 
 def _read(statement: Statement) -> Iterator[Any]:
-    """The operands that a statement reads: names and numbers."""
+    """The operands that a statement reads, names and numbers, also those in indices."""
     for s in statements([statement]):
         if isinstance(s, For):
             yield from (a.value for a in s.accumulators)
         elif isinstance(s, Let):
-            yield from s.args
-        elif not isinstance(s, Prefetch):  # a Store, an Accumulate or a Running
+            for operand in s.args:
+                yield from leaves(operand)
+        elif isinstance(s, Running):
             yield s.value
+        elif not isinstance(s, Prefetch):  # a Store or an Accumulate
+            yield s.value
+            yield from leaves(s.index)

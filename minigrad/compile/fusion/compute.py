@@ -12,10 +12,12 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...core.node import Node
 from ..loops.operations import REDUCTIONS, SCANS
 from ..loops.scalar import has_steps
-from ..nodes.graph import Graph
+from ..nodes.graph import Check, Graph
 from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole
 from .count import Count, library_count, operations
 from .spans import spans
@@ -75,6 +77,8 @@ class Compute:
     over_input = False  # whether the loops go over the input instead of the result
     aligned = True  # whether inputs are read in the shape of the loops
     reduces = False  # whether the value is complete only after its loop
+    reduction = ""  # the name of this reduction, in `REDUCTIONS`
+    start: View | None = None  # what a reduction across rows starts with, if that is not the same number everywhere
     repeatable = True  # whether several kernels may compute it
     row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
     run = 1  # so many rows belong together, and follow one another
@@ -84,14 +88,14 @@ class Compute:
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         self.node, self.position = node, position  # in the graph
-        shape = self.shape = node.inputs[0].shape if self.over_input else node.shape if self.loops else ()
-        self.size = prod(shape)
+        self.shape = self.looped()
+        self.size = prod(self.shape)
         reads: list[Any] = []
         self.views: list[View] = []
         bases: dict[Node, None] = {}
-        for read in node.inputs:
+        for number, read in enumerate(node.inputs):
             if isinstance(read, Node):
-                read = views[read].broadcast(shape) if self.aligned else views[read]
+                read = self.seen(number, views[read])
                 self.views.append(read)
                 if not (self.loops and is_filled(read.base)):
                     bases[read.base] = None
@@ -104,10 +108,28 @@ class Compute:
         """Whether a node is computed in this way."""
         raise NotImplementedError
 
+    def looped(self) -> tuple[int, ...]:
+        """The shape of its loops."""
+        return self.node.inputs[0].shape if self.over_input else self.node.shape if self.loops else ()
+
+    def seen(self, number: int, view: View) -> View:
+        """An input, as its loops read it."""
+        return view.broadcast(self.shape) if self.aligned else view
+
     @property
     def target(self) -> View:
         """The place of the result, as a view with the shape of the loops."""
         return whole(self.node)
+
+    @property
+    def touched(self) -> list[View]:
+        """Views with as many elements as it reads."""
+        return self.views
+
+    @property
+    def checks(self) -> list[Check]:
+        """The conditions for its result to be right."""
+        return []
 
     # In a kernel ------------------------------------------------------------------------------------------------------
 
@@ -169,6 +191,10 @@ class Reduction(Compute):
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
         return node.name in REDUCTIONS and node.size != node.inputs[0].size
+
+    @property
+    def reduction(self) -> str:  # type: ignore[override]
+        return self.node.name
 
     @cached_property
     def row(self) -> int | None:  # type: ignore[override]
@@ -251,6 +277,116 @@ class Place(Compute):
         return [[(span.size, span.stride) for span in spans(self.node, self.reads[0]) or []]]
 
 
+class Gather(Compute):
+    """Reads elements at positions from memory, as in `x[i]`: i has positions in the leading dimensions of x."""
+
+    cost = 4.0
+    elsewhere = "it is read at positions from memory"
+    first = 1  # the first input that holds positions
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        return node.name == "gather" and not isinstance(node.dtype, tuple)
+
+    @property
+    def indexed(self) -> tuple[int, ...]:
+        """The dimensions in which positions are given."""
+        return tuple(self.node.inputs[0].shape[: len(self.node.inputs) - self.first])
+
+    @property
+    def front(self) -> int:
+        """The number of dimensions of the positions, which are in front of the other dimensions in its loops."""
+        return len(self.shape) - len(self.node.inputs[0].shape) + len(self.indexed)
+
+    def seen(self, number: int, view: View) -> View:
+        if number == 0:
+            return view
+        if number < self.first:
+            return view.broadcast(self.shape)
+        inner = len(self.shape) - self.front
+        upright = View(view.base, view.offset, (*view.shape, *[1] * inner), (*view.strides, *[0] * inner))
+        return upright.broadcast(self.shape)
+
+    def within(self, view: View, step: int = 0) -> View:
+        """A view in the shape of the loops, of the elements at position 0 in all indexed dimensions."""
+        inner = view.strides[len(self.indexed) :]
+        return View(view.base, view.offset, self.shape, (*[step] * self.front, *inner))
+
+    @property
+    def touched(self) -> list[View]:
+        return [self.within(self.reads[0], step=1), *self.views[1:]]
+
+    @property
+    def positions(self) -> list[tuple[View, int]]:
+        """The views of positions, and the sizes of their dimensions."""
+        return list(zip(self.reads[self.first :], self.indexed))
+
+    @property
+    def checks(self) -> list[Check]:
+        given = zip(self.node.inputs[self.first :], self.positions)
+        return [
+            Check(index, size, axis, self.node)
+            for axis, (index, (view, size)) in enumerate(given) if not is_counted(view, size)
+        ]
+
+    def access(self, view: View) -> Access:
+        return ELSEWHERE if view is self.reads[0] and view.base.size > 1 else super().access(view)
+
+    def walks(self, group: Group) -> list[Dims]:
+        return [self.within(self.reads[0]).dims, *[view.dims for view, _ in self.positions]]
+
+
+class Scatter(Gather):
+    """Adds values to an array at positions from memory: a sum across rows whose place in the result is read.
+
+    The array comes from memory or is zero.  A GPU has a library for it, which adds in any order.
+    """
+
+    reduces, repeatable, operations, cost = True, False, 1, 1.0
+    reduction, first = "sum", 2
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        if node.name != "scatter_add" or node.dtype.kind == "b" or not node.device.is_standard:
+            return False
+        base = views[node.inputs[0]].base
+        return base.attrs.get("value") == 0 if is_filled(base) else base.size > 1 and node.dtype.itemsize > 2
+
+    def looped(self) -> tuple[int, ...]:
+        base, _, *indices = self.node.inputs
+        return (*np.broadcast_shapes(*[index.shape for index in indices]), *base.shape[len(indices) :])
+
+    @property
+    def start(self) -> View | None:  # type: ignore[override]
+        """The array that it adds to, if that is not zero."""
+        base: View = self.reads[0]
+        return None if is_filled(base.base) else base
+
+    @property
+    def target(self) -> View:
+        return self.within(whole(self.node))
+
+    @property
+    def touched(self) -> list[View]:
+        return self.views
+
+    def level_in(self, elements: int, row: int | None) -> Level | None:
+        return None if super().level_in(elements, row) is None else ACROSS_ROWS
+
+    def walks(self, group: Group) -> list[Dims]:
+        return [self.target.dims, *[view.dims for view in self.views[1:] if view.base not in group.levels]]
+
+
+def is_counted(view: View, size: int) -> bool:
+    """Whether the elements of a view are whole numbers, counted by a loop, that are all positions from 0 to `size`."""
+    base = view.base
+    if base.name != "arange" or not is_filled(base) or base.dtype.kind not in "iu":
+        return False
+    start, step = base.attrs["start"], base.attrs["step"]
+    ends = start, start + step * (base.size - 1)
+    return all(end.__class__ is int and 0 <= end < size for end in ends)
+
+
 class Filled(Compute):
     """Fills memory with one number or with positions, for an output or a library; loops need no memory for these."""
 
@@ -301,7 +437,7 @@ class UserKernel(Library):
 
 
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, *CALLS]
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, *CALLS]
 
 
 def computes_of(graph: Graph, without: tuple[type[Compute], ...] = ()) -> tuple[dict[Node, Compute], Views]:
@@ -320,6 +456,7 @@ def computes_of(graph: Graph, without: tuple[type[Compute], ...] = ()) -> tuple[
         compute = computes[node] = kind(node, views, position)
         if isinstance(compute, Library):
             in_memory.update(compute.bases)
+        in_memory.update(views[check.node].base for check in compute.checks)
     for position, node in enumerate(graph.nodes):
         if node in in_memory and is_filled(node):
             computes[node] = (Filled if node.size else Library)(node, views, position)

@@ -40,6 +40,8 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
     chunking = chunking or Chunking()
     computes, views = computes_of(graph, () if chunking.scans else (Scan,))
+    checks = [check for compute in computes.values() for check in compute.checks]
+    graph = Graph(graph.inputs, graph.outputs, graph.effects, (*graph.checks, *checks)) if checks else graph
     looked_at = [check.node for check in graph.checks]
     fusion = Fusing(computes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for compute in computes.values():

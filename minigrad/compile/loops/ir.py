@@ -15,7 +15,8 @@ import numpy as np
 HALF, FLOAT, DOUBLE = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
 INT, LONG, BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 
-# A position: a number, the name of a loop variable or of `lo` or `hi`, or (operator, left, right) with + * // % or min.
+# A position: a number, the name of a loop variable, of a "position" or of `lo` or `hi`, or (operator, left, right) with
+# + * // % or min.
 Index = int | str | tuple[str, Any, Any]
 # An operand: the name of a value, or a number.
 Operand = str | float | int | bool

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...devices.special import erf
 from . import maths
-from .arithmetic import floordiv, lshift, mod, rounded, rshift, size
+from .arithmetic import floordiv, lshift, mod, position, rounded, rshift, size
 from .ir import BOOL, Let
 from .writer import Writer
 
@@ -66,6 +66,11 @@ def by(**texts: str) -> dict[str, str]:
     {'f': 'fadd', 'i': 'add', 'u': 'add'}
     """
     return {kind: text for kinds, text in texts.items() for kind in kinds}
+
+
+def _position(x: Any, size: Any) -> Any:
+    """The position of each number in a dimension, as `arithmetic.position` computes it."""
+    return np.minimum(np.maximum(np.where(x < 0, x + size, x), 0), size - 1)
 
 
 def _of_floats(rounding: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -123,6 +128,8 @@ TABLE = (
     Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select i1 {x}, {t} {y}, {t} {z}", "any"),
     Operation("cast", 1, "fiub", gives="any", flops=0),
     Operation("bitcast", 1, "fiu", gives="bits", flops=0),
+    # A position read from memory, within a dimension of a given size: its value is an index like a loop's variable
+    Operation("position", 2, "i", _position, rule=position, flops=0),
     # For legalised kernels only: C's division, and the int32 of a float that is in range
     Operation("quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True),
     Operation("remainder", 2, "fiu", c=by(f="fmod", iu="{x} % {y}"), llvm=by(i="srem", u="urem"), internal=True),

@@ -18,8 +18,22 @@ from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..loops.index import plus, round_of, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
+from ..loops.index import plus, position, round_of, times
+from ..loops.ir import (
+    BOOL,
+    LONG,
+    Accumulate,
+    Accumulator,
+    For,
+    Index,
+    Kernel,
+    Let,
+    Operand,
+    Parameter,
+    Prefetch,
+    Statement,
+    Store,
+)
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
 from .values import ValueWriter
@@ -255,18 +269,18 @@ class _Lowering:
         value = self.writer.value(node, self.inner)
         if node not in self.group.partials:
             name = self.writer.new_name()
-            accumulators.append(Accumulator(name, node.name, value, dtype))
+            accumulators.append(Accumulator(name, compute.reduction, value, dtype))
             complete.append((node, name))
             return
         buffer = self.partial(node)
-        index, level = self.writer.index(compute.target, compute.size)
+        index, level = self.writer.target(compute)
         index = plus(times("c", node.size), index)
         if level == PER_ELEMENT:
-            self.inner.statements.append(Accumulate(node.name, buffer, index, value))
+            self.inner.statements.append(Accumulate(compute.reduction, buffer, index, value))
             return
         name = self.writer.new_name()
-        accumulators.append(Accumulator(name, node.name, value, dtype))
-        after.append(Accumulate(node.name, buffer, index, name))
+        accumulators.append(Accumulator(name, compute.reduction, value, dtype))
+        after.append(Accumulate(compute.reduction, buffer, index, name))
 
     def _store_row_values(self) -> None:
         """Write the stores and reductions that run once per row, after its loops, and once per kernel."""
@@ -280,8 +294,8 @@ class _Lowering:
             compute = self.computes[node]
             if compute.size != self.loops.elements:
                 value = self.writer.value(node, self.row)
-                index = plus(times("c", node.size), self.writer.index(compute.target, compute.size)[0])
-                self.tail.append(Accumulate(node.name, self.partial(node), index, value))
+                index = plus(times("c", node.size), self.writer.target(compute)[0])
+                self.tail.append(Accumulate(compute.reduction, self.partial(node), index, value))
 
     def _prefetches(self) -> list[Statement]:
         """Prefetches of the next row, while this row is in the cache."""
@@ -303,14 +317,32 @@ class _Lowering:
             return [*self.top.statements, For("p", "lo", "hi", row)]
         work: list[Statement] = []
         for number, node in enumerate(self.group.partials):
-            start = identity(node.name, accumulated_in(node))
             place = plus(times("c", node.size), f"z{number}")
-            work.append(For(f"z{number}", 0, node.size, [Store(self.partial(node), place, start)]))
+            lets, start = self._start(node, f"z{number}")
+            work.append(For(f"z{number}", 0, node.size, [*lets, Store(self.partial(node), place, start)]))
         for number, (node, totals) in enumerate(self.totals.items()):
-            start = identity(SCANS[node.name], totals.dtype)
-            work.append(For(f"t{number}", 0, totals.size, [Store(totals.name, f"t{number}", start)]))
+            first = identity(SCANS[node.name], totals.dtype)
+            work.append(For(f"t{number}", 0, totals.size, [Store(totals.name, f"t{number}", first)]))
         work += row if loops.flat else [For("p", *self._chunk_range(loops.rows), row)]
         return [*self.top.statements, For("c", "lo", "hi", work)]
+
+    def _start(self, node: Node, variable: str) -> tuple[list[Let], Operand]:
+        """The number that element `variable` of a reduction across rows starts with in a chunk, and how to compute it.
+
+        Only the first chunk starts with the elements of an array.
+        """
+        compute, dtype = self.computes[node], accumulated_in(node)
+        none, base = identity(compute.reduction, dtype), compute.start
+        if base is None:
+            return [], none
+        name = self.parameter(base.base, "in").name
+        load = Let(f"{variable}_x", "load", (name, position(base.dims, variable, base.offset)), dtype)
+        if self.loops.chunks == 1:
+            return [load], load.name
+        number = Let(f"{variable}_c", "index", ("c",), LONG)
+        first = Let(f"{variable}_first", "eq", (number.name, 0), BOOL)
+        start = Let(f"{variable}_start", "select", (first.name, load.name, none), dtype)
+        return [load, number, first, start], start.name
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
@@ -357,7 +389,7 @@ class _Lowering:
 
     def _bytes_read(self) -> int:
         read = [self.computes[node] for node in self.order if node not in self.group.finishes]
-        views = [v for r in read for v in r.views if v.base in r.bases and v.base not in self.group.levels]
+        views = [v for r in read for v in r.touched if v.base in r.bases and v.base not in self.group.levels]
         return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
     def _bytes_written(self) -> int:

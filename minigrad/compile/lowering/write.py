@@ -18,17 +18,19 @@ from ..fusion.compute import (
     Copy,
     Elementwise,
     Filled,
+    Gather,
     Level,
     Place,
     Reduction,
     Scan,
+    Scatter,
 )
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand, Store
 from ..loops.operations import OPERATIONS, REDUCTIONS, SCANS
 from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, typed
-from ..nodes.view import View, whole
+from ..nodes.view import View, is_filled, whole
 
 if TYPE_CHECKING:
     from .lower import Block
@@ -59,6 +61,32 @@ def copy(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The element that is read, in the dtype of the result."""
     value = writer.read(compute.reads[0], compute)
     return writer.cast(value, compute.node.inputs[0].dtype, compute.node.dtype, block)
+
+
+def gather(writer: ValueWriter, compute: Gather, block: Block) -> Operand:
+    """The element at positions from memory."""
+    x = compute.reads[0]
+    if x.base.size == 1 or (is_filled(x.base) and x.base.name == "full"):
+        return writer.read(compute.within(x), compute)
+    index, level = positioned(writer, compute, x)
+    return writer.counted(x.base, index, level) if is_filled(x.base) else writer.loaded(x.base, index, level)
+
+
+def scatter(writer: ValueWriter, compute: Scatter, block: Block) -> Operand:
+    """The value that is added, in the dtype of the sum."""
+    value, dtype = compute.reads[1], accumulated_in(compute.node)
+    if not isinstance(value, View):
+        return typed(value, dtype)  # type: ignore[no-any-return]
+    return writer.cast(writer.read(value, compute), value.base.dtype, dtype, block)
+
+
+def positioned(writer: ValueWriter, compute: Gather, whole: View) -> tuple[Index, Level]:
+    """The index of the current element in an array that is read or written at positions, and how often it changes."""
+    index, level = writer.index(compute.within(whole), compute.size)
+    for (view, size), stride in zip(compute.positions, whole.strides):
+        place, changes = writer.position(view, size, compute)
+        index, level = plus(index, times(place, stride)), min(level, changes)
+    return index, level
 
 
 def filled(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
@@ -170,6 +198,7 @@ def _digit(count: Index, inner: int, size: int, total: int) -> Index:
     return remainder(count, size) if inner * size < total else count
 
 
-WRITERS: dict[type[Compute], Callable[[ValueWriter, Compute, Block], Operand]] = {
+WRITERS: dict[type[Compute], Callable[[ValueWriter, Any, Block], Operand]] = {
     Elementwise: elementwise, Reduction: reduction, Scan: scan, Copy: copy, Place: place, Filled: filled,
+    Gather: gather, Scatter: scatter,
 }

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core.emit import EAGER
+from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
 from ..codegen.sharing import share_function
@@ -150,10 +151,15 @@ class Frame:
         """Refuse positions out of bounds, as array libraries do."""
         size, read = check.size, self._reader(check.read)
 
+        unsigned = f"u{self.buffers[check.read.buffer].dtype.itemsize}"  # negative positions are large there
+
         def look(starts: Starts) -> None:
             positions = read()
-            if positions.size and (positions.min() < -size or positions.max() >= size):
-                raise out_of_bounds(positions[(positions < -size) | (positions >= size)].flat[0], check)
+            if not positions.size or positions.view(unsigned).max() < size:
+                return
+            outside = positions[(positions < -size) | (positions >= size)]
+            if outside.size:
+                raise out_of_bounds(outside[0], check)
 
         return look
 
@@ -236,6 +242,8 @@ class Frame:
                 return xp.dot(left().reshape(rows, x[-1]), right(), out().reshape(rows, shape[-1]))
 
             return tall
+        if xp is np and multiplies(x, y, self.buffers[call.out].dtype):
+            return lambda starts: product(left(), right(), out())
         return lambda starts: xp.matmul(left(), right(), out=out())
 
     def _operands(self, call: Call) -> list[Callable[[], Any]]:
@@ -361,8 +369,8 @@ class Frame:
 def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
     """The error for an index that is not a position, with the line that uses it."""
     size = check.size
-    expect = f"integers from {-size} to {size - 1}"
-    error = IndexingError(f"index {index} is out of bounds in a dimension of {size}", expect=expect, hint=hint)
+    what = f"index {index} is out of range for dimension {check.axis} of size {size}"
+    error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
     return located(error, check.op, check.where)
 
 

@@ -131,7 +131,7 @@ class CudaFrame(Frame):
             return self._draw(call)
         run = super()._library(call)
         first = FIRST_INDEX.get(call.op.name)
-        if first is None or not self._is_own(call.op.name) or not self.device.check_indices:
+        if first is None or not self._is_own(call.op.name):
             return run
         shape = call.reads[0].shape
         return partial(in_turn, [*[self._check(c) for c in self._positions(call.reads[first:], shape)], run])
@@ -140,11 +140,13 @@ class CudaFrame(Frame):
         """Checks that the operands of a library call are positions in the dimensions of an array, in order."""
         made = [self.buffers[read.buffer] for read in reads]
         return [
-            Check("", read, size, buffer.name.rpartition("_")[0], Count(), buffer.where)
-            for read, size, buffer in zip(reads, shape, made)
+            Check("", read, size, axis, buffer.name.rpartition("_")[0], Count(), buffer.where)
+            for axis, (read, size, buffer) in enumerate(zip(reads, shape, made))
         ]
 
     def _check(self, check: Check) -> Run:
+        if not self.device.check_indices:
+            return lambda starts: None
         number = len(self.checks)
         self.checks.append(check)
         read, items = self._reader(check.read), check.read.size

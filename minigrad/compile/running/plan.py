@@ -103,11 +103,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Check:
-    """A check that the integers of the operation `op` are valid positions in a dimension of `size`."""
+    """A check that integers are valid positions in the dimension `axis`, of `size`, for the operation `op`."""
 
     name: str
     read: Read
     size: int
+    axis: int
     op: str
     count: Count
     where: Where | None = None

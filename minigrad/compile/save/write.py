@@ -35,7 +35,7 @@ from ..tracing.signature import kind_of, replaced
 from .codec import ProgramError, Slot, encoded
 from .kernels import kernel_as_data
 
-FORMAT = 2  # of the files; other formats are refused
+FORMAT = 3  # of the files; other formats are refused
 CONTENT, ARRAYS = "program.json", "arrays/"
 
 
@@ -183,7 +183,8 @@ def _step(step: Step, named: Mapping[str, int], kernels: dict[str, int]) -> dict
         reads = [_read(read) for read in step.reads if isinstance(read, Read)]
         return {"node": named[step.name], "reads": reads, "out": step.out, "costs": costs}
     if isinstance(step, Check):
-        return {"check": _read(step.read), "name": step.name, "size": step.size, "op": step.op, "costs": costs}
+        place = {"size": step.size, "axis": step.axis, "op": step.op}
+        return {"check": _read(step.read), "name": step.name, **place, "costs": costs}
     text = json.dumps(kernel_as_data(step.kernel), allow_nan=False)
     return {
         "kernel": kernels.setdefault(text, len(kernels)),

@@ -178,6 +178,29 @@ def divided_by_numbers():
     return sample(parameters, [For("i", "lo", "hi", body)], {"a": x})
 
 
+def from_positions(rows=12, columns=9, size=5):
+    """Rows that are read, and added to others, at positions from memory; some positions are outside."""
+    rng = np.random.default_rng(4)
+    at = rng.integers(-size, size, rows)
+    at[1], at[2], at[3] = size, -size - 1, np.iinfo(np.int64).min
+    place = ("+", ("*", "at", columns), "r")
+    body = [For("c", "lo", "hi", [
+        For("z", 0, size * columns, [Store("t", "z", 0)]),
+        For("p", 0, rows, [
+            Let("n", "load", ("i", "p"), LONG), Let("at", "position", ("n", size), LONG),
+            For("r", 0, columns, [
+                Let("x", "load", ("a", place), INT), Store("b", ("+", ("*", "p", columns), "r"), "x"),
+                Let("y", "load", ("v", ("+", ("*", "p", columns), "r")), INT), Accumulate("sum", "t", place, "y"),
+            ]),
+        ]),
+    ])]
+    parameters = [("i", LONG, rows, "in"), ("a", INT, size * columns, "in"), ("v", INT, rows * columns, "in"),
+                  ("b", INT, rows * columns, "out"), ("t", INT, size * columns, "partial")]
+    given = {"i": at, "a": rng.integers(-9, 9, size * columns).astype(np.int32),
+             "v": rng.integers(-9, 9, rows * columns).astype(np.int32)}
+    return sample(parameters, body, given, "chunks", 1)
+
+
 def gathered(n=40, chunks=5):
     """Partial results are added up chunk by chunk before the loop that reads the sum."""
     rng = np.random.default_rng(2)
@@ -341,6 +364,7 @@ def row_sums_into_memory(rows=20, columns=9, chunk=8):
 LOOPS = {
     "long_float_chain": long_float_chain, "places": places, "in_place": in_place, "swapped": swapped,
     "numbers_only": numbers_only, "divided_by_numbers": divided_by_numbers,
+    "from_positions": from_positions,
     "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),

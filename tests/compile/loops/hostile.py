@@ -22,7 +22,8 @@ ROLES = ("in", "out", "inout", "partial", "scratch")
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool", "float16", "int8")
 INDEXING = ("+", "*", "//", "%", "min")
 NAMES = [name for name, operation in OPERATIONS.items() if not operation.internal]
-SMALL = ("softmax", "total", "column_sums", "gathered", "inner_sums", "shared_places", "in_place", "numbers_only")
+SMALL = ("softmax", "total", "column_sums", "gathered", "inner_sums", "shared_places", "in_place", "numbers_only",
+         "from_positions")
 
 
 def corpus():
@@ -167,6 +168,7 @@ class Checked(Walk):
     def __init__(self, kernel, arrays, steps=4000):
         self.buffers = {p.name: array for p, array in zip(kernel.parameters, arrays, strict=True)}
         self.kernel, self.left = kernel, steps
+        self.positions = set()  # the values that are indices, too
 
     def run(self, low, high):
         self.scope = {"lo": low, "hi": high, **self.buffers}
@@ -184,6 +186,9 @@ class Checked(Walk):
 
     def let(self, let):
         self.scope[let.name] = np.asarray(self.value(let)).astype(let.dtype)[()]
+        self.positions.discard(let.name)
+        if let.op == "position":
+            self.positions.add(let.name)
 
     def store(self, store):
         memory, at = self.place(store.buffer, store.index)
@@ -247,6 +252,7 @@ class Checked(Walk):
 
     def leaf(self, leaf):
         value = self.scope[leaf] if isinstance(leaf, str) else leaf
+        value = int(value) if leaf in self.positions else value
         assert value.__class__ is int, "a value is not an index"
         assert LEAST <= value <= MOST, "it wraps around"
         return value

@@ -116,7 +116,7 @@ def test_steps_that_overwrite_wait_for_steps_that_may_fail(numpy_kernels):
     checks = {number for number, step in enumerate(program.plan.steps) if isinstance(step, Check)}
     assert checks and checks <= set(program.plan.after[writes_in_place(program.plan)])
     p = np.ones(9, np.float32)
-    with pytest.raises(mg.IndexingError, match="index 8 is out of bounds"):
+    with pytest.raises(mg.IndexingError, match="index 8 is out of range"):
         program([p, np.ones((6, 3), np.float32), np.full(6, 4)])
     assert (p == 1).all()
 
