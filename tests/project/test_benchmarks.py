@@ -22,6 +22,7 @@ SAYS = {
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],
     "operators": ["primitives, ", " composites"],
+    "positions": ["| gather, 20 of 9 × 4 |", "| messages along 20 edges, gradient |", "| 10 × solve 3 × 3 |"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
     "startup": ["| import |", "≤ 2 × numpy, minima"],
 }
