@@ -13,7 +13,9 @@ A job is a table, whose address the first function takes.  All workers of a proc
         5 workers that are at work here                    5 lock, 6 unlock, 7 wait, 8 wake all: the system's functions
 
 A caller never waits for a worker that has not begun.  If another job is on offer, or there is no pool, the caller
-computes all pieces alone.  A thread that has nothing to do looks for work one microsecond longer, and then sleeps.
+computes all pieces alone.  Each of the system's functions gets (mutex or condition, mutex, no limit of time, no flags),
+and reads as many of these as it needs.  A thread that has nothing to do looks for work a microsecond longer, and then
+sleeps.
 """
 
 from __future__ import annotations
@@ -46,38 +48,14 @@ done:
   ret void
 }
 
-define internal ptr @field(ptr %pool, i64 %number) alwaysinline {
-  %where = getelementptr ptr, ptr %pool, i64 %number
-  %value = load ptr, ptr %where
-  ret ptr %value
-}
-
-define internal void @lock(ptr %pool) {
-  %mutex = call ptr @field(ptr %pool, i64 2)
-  %function = call ptr @field(ptr %pool, i64 5)
-  call i32 %function(ptr %mutex)
-  ret void
-}
-
-define internal void @unlock(ptr %pool) {
-  %mutex = call ptr @field(ptr %pool, i64 2)
-  %function = call ptr @field(ptr %pool, i64 6)
-  call i32 %function(ptr %mutex)
-  ret void
-}
-
-define internal void @wait(ptr %pool, i64 %condition) {
-  %mutex = call ptr @field(ptr %pool, i64 2)
-  %variable = call ptr @field(ptr %pool, i64 %condition)
-  %function = call ptr @field(ptr %pool, i64 7)
-  call i32 %function(ptr %variable, ptr %mutex, i32 -1, i32 0)
-  ret void
-}
-
-define internal void @wake(ptr %pool, i64 %condition) {
-  %variable = call ptr @field(ptr %pool, i64 %condition)
-  %function = call ptr @field(ptr %pool, i64 8)
-  call i32 %function(ptr %variable)
+define internal void @system(ptr %pool, i64 %number, i64 %what) {
+  %where.function = getelementptr ptr, ptr %pool, i64 %number
+  %function = load ptr, ptr %where.function
+  %where.object = getelementptr ptr, ptr %pool, i64 %what
+  %object = load ptr, ptr %where.object
+  %where.mutex = getelementptr ptr, ptr %pool, i64 2
+  %mutex = load ptr, ptr %where.mutex
+  call i32 %function(ptr %object, ptr %mutex, i32 -1, i32 0)
   ret void
 }
 
@@ -108,24 +86,24 @@ entry:
   %none = icmp eq ptr %pool, null
   br i1 %none, label %alone, label %ask
 ask:
-  call void @lock(ptr %pool)
+  call void @system(ptr %pool, i64 5, i64 2)
   %other = load atomic ptr, ptr %pool monotonic, align 8
   %free = icmp eq ptr %other, null
   br i1 %free, label %offer, label %busy
 busy:
-  call void @unlock(ptr %pool)
+  call void @system(ptr %pool, i64 6, i64 2)
   br label %alone
 alone:
   call void @pieces(ptr %job)
   ret void
 offer:
   store atomic ptr %job, ptr %pool monotonic, align 8
-  call void @unlock(ptr %pool)
-  call void @wake(ptr %pool, i64 3)
+  call void @system(ptr %pool, i64 6, i64 2)
+  call void @system(ptr %pool, i64 8, i64 3)
   call void @pieces(ptr %job)
   %where.active = getelementptr i64, ptr %job, i64 5
   call void @look(ptr %where.active, i1 true)
-  call void @lock(ptr %pool)
+  call void @system(ptr %pool, i64 5, i64 2)
   %now = load atomic ptr, ptr %pool monotonic, align 8
   %ours = icmp eq ptr %now, %job
   br i1 %ours, label %withdraw, label %collect
@@ -137,10 +115,10 @@ collect:
   %all = icmp eq i64 %active, 0
   br i1 %all, label %done, label %stay
 stay:
-  call void @wait(ptr %pool, i64 4)
+  call void @system(ptr %pool, i64 7, i64 4)
   br label %collect
 done:
-  call void @unlock(ptr %pool)
+  call void @system(ptr %pool, i64 6, i64 2)
   ret void
 }
 """
@@ -151,7 +129,7 @@ entry:
   br label %rest
 rest:
   call void @look(ptr %pool, i1 false)
-  call void @lock(ptr %pool)
+  call void @system(ptr %pool, i64 5, i64 2)
   br label %head
 head:
   %end = load atomic i64, ptr %where.end monotonic, align 8
@@ -162,16 +140,16 @@ seek:
   %nothing = icmp eq ptr %job, null
   br i1 %nothing, label %sleep, label %join
 sleep:
-  call void @wait(ptr %pool, i64 3)
+  call void @system(ptr %pool, i64 7, i64 3)
   br label %head
 join:
   %where.active = getelementptr i64, ptr %job, i64 5
   %before = load atomic i64, ptr %where.active monotonic, align 8
   %more = add i64 %before, 1
   store atomic i64 %more, ptr %where.active monotonic, align 8
-  call void @unlock(ptr %pool)
+  call void @system(ptr %pool, i64 6, i64 2)
   call void @pieces(ptr %job)
-  call void @lock(ptr %pool)
+  call void @system(ptr %pool, i64 5, i64 2)
   %now = load atomic ptr, ptr %pool monotonic, align 8
   %same = icmp eq ptr %now, %job
   br i1 %same, label %withdraw, label %leave
@@ -185,13 +163,13 @@ leave:
   %last = icmp eq i64 %fewer, 0
   br i1 %last, label %report, label %go
 report:
-  call void @wake(ptr %pool, i64 4)
+  call void @system(ptr %pool, i64 8, i64 4)
   br label %go
 go:
-  call void @unlock(ptr %pool)
+  call void @system(ptr %pool, i64 6, i64 2)
   br label %rest
 done:
-  call void @unlock(ptr %pool)
+  call void @system(ptr %pool, i64 6, i64 2)
   ret void
 }
 """

@@ -66,9 +66,10 @@ class Layout:
         self.passing = [i for i, buffer in numbered if i in arrays and buffer.kind != SLOT]
 
     def _is_finished_later(self, number: int, read: Read) -> bool:
-        """Whether a result is a copy, a library's array, or a view of another shape."""
+        """Whether a result is a copy, a library's array, or a view of another shape or order."""
         buffer = self.plan.buffers[read.buffer]
-        other = buffer.kind == LIBRARY or (buffer.kind == RESULT and read.shape != buffer.shape)
+        viewed = read.shape != buffer.shape or not self.plan.is_whole(read)
+        other = buffer.kind == LIBRARY or (buffer.kind == RESULT and viewed)
         return other or self.plan.is_copied(number)
 
 

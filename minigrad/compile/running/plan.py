@@ -252,8 +252,10 @@ def one_by_one(plan: Plan) -> list[list[int]]:
 # Places -------------------------------------------------------------------------------------------------------------
 
 
-def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence[Read], turns: Turns) -> Plan:
-    """The plan of these steps, with a place for each buffer."""
+def laid_out(
+    buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence[Read], turns: Turns, any_layout: bool = False
+) -> Plan:
+    """The plan of these steps, with a place for each buffer; with `any_layout`, results may be permuted."""
     draft = Plan(tuple(buffers), tuple(steps), tuple(outputs))
     order = tuple([tuple(turn) for turn in turns(draft)])
     used: list[tuple[list[int], list[int]]] = []
@@ -261,7 +263,7 @@ def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence
         each = [draft.uses(draft.steps[number]) for number in turn]
         used.append(([n for reads, _ in each for n in reads], [n for _, writes in each for n in writes]))
     used.append(([read.buffer for read in outputs], []))
-    places = _places(draft)
+    places = _places(draft, draft.is_permuted if any_layout else draft.is_whole)
     sizes = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
     slots = arena_for(used, sizes.__getitem__).place
     placed = [
@@ -271,12 +273,12 @@ def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence
     return Plan(tuple(placed), draft.steps, draft.outputs, order)
 
 
-def _places(plan: Plan) -> list[tuple[str, int]]:
+def _places(plan: Plan, is_result: Callable[[Read], bool]) -> list[tuple[str, int]]:
     """The kind and the number of each buffer: a library's memory, a result if it is one as a whole, or the arena."""
     made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
     results: dict[int, int] = {}
     for number, read in enumerate(plan.outputs):
-        if plan.is_permuted(read):
+        if is_result(read):
             results.setdefault(read.buffer, number)
     kinds = [LIBRARY if i in made else RESULT if i in results else SLOT for i in range(len(plan.buffers))]
     return [(b.kind or kind, results.get(i, -1)) for i, (b, kind) in enumerate(zip(plan.buffers, kinds))]

@@ -29,8 +29,10 @@ from .plan import (
 )
 
 
-def planned(partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns = one_by_one) -> Plan:
-    """The plan of a partition; `turns` decides which steps run at the same time.
+def planned(
+    partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns = one_by_one, any_layout: bool = False
+) -> Plan:
+    """The plan of a partition; `turns` decides which steps run at the same time, `any_layout` permits permuted results.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> from minigrad.compile.lowering.lower import lower
@@ -40,7 +42,7 @@ def planned(partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns
     [('tensor_1', 'input'), ('matmul_1', 'slot'), ('tanh_1', 'result')]
     """
     planning = _Planning(partition, lowered)
-    return laid_out(planning.buffers, planning.steps, planning.outputs, turns)
+    return laid_out(planning.buffers, planning.steps, planning.outputs, turns, any_layout)
 
 
 class _Planning:

@@ -64,11 +64,13 @@ def compile(
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
     left_out = {without} if isinstance(without, str) else {*without}
-    optimised, log = optimise(graph, left_out if any_layout else {*left_out, "result_layouts"})
+    if not any_layout:
+        left_out.add("result_layouts")
+    optimised, log = optimise(graph, left_out)
     partition = fuse(optimised, target.chunking)
     partition, _ = partition.donated(in_place(donate or {}, partition))
     lowered = {group: lower(partition, group) for group in partition.kernels}
-    plan = planned(partition, lowered, turns)
+    plan = planned(partition, lowered, turns, any_layout)
     return Compiled(optimised, log, partition, lowered, plan)
 
 

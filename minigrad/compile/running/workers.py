@@ -26,8 +26,7 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 class System(NamedTuple):
     """The names of a system's functions for mutexes and condition variables, and of their library.
 
-    All functions take addresses.  Some are called with more arguments than they read: `wait` with a time without end
-    and flags, the first two with attributes.
+    All take addresses, and get more arguments than some of them read.
     """
 
     library: str | None

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Store
+from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Running, Store
 from minigrad.compile.loops.verify import range_of, verify
 from minigrad.compile.save.kernels import kernel_as_data, kernel_from_data
 from minigrad.support.errors import CompileError
@@ -69,6 +69,10 @@ def _nested_loops(depth):
     (kernel(loop(Accumulate("mean", "a", "i", 1.0))), "the reduction 'mean'"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is not a value in scope"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "mean", "x", FLOAT)])), "the reduction 'mean'"),
+    (kernel(loop(LOAD, Running("t", "mean", "x", FLOAT))), "the reduction 'mean'"),
+    (kernel(loop(LOAD, Running("t", "sum", "y", FLOAT))), "'y' is not a value in scope"),
+    (kernel(loop(LOAD, Running("t", "sum", "x", LONG))), "'x' is a float32 where a int64 is needed"),
+    (kernel([Running("t", "sum", 1.0, FLOAT)]), "the running total t"),
     (kernel(loop(Let("x y", "exp", (1.0,), FLOAT))), "the name 'x y'"),
     (kernel(loop(Let("x", "exp", (1.0, 2.0), FLOAT))), "the operation 'exp' of 2 operands"),
     (kernel(loop(Let("x", "exp", (1.0,), np.dtype("complex64")))), "the type or the operands of x"),

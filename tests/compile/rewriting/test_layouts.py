@@ -84,6 +84,14 @@ def test_results_of_jitted_functions_have_the_layout_of_eager_ones():
     assert launch.count.bytes == 2 * X.nbytes, "nothing is copied afterwards"
 
 
+def test_square_results_are_permuted_too():
+    x = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(mg.jit(lambda x: x.T * 2)(mg.asarray(x)).numpy_copy(), x.T * 2)
+    both = mg.jit(lambda x: (x.T * 2, mg.permute_dims(x.T * 2, (1, 0))))(mg.asarray(x))
+    np.testing.assert_array_equal(both[0].numpy_copy(), x.T * 2)
+    np.testing.assert_array_equal(both[1].numpy_copy(), x * 2)
+
+
 def test_programs_return_rows_unless_any_layout_will_do():
     graph = mg.trace(lambda x: mg.permute_dims(x, (0, 2, 1)) + 1, mg.asarray(X))
     (rows,), (any_layout,) = Program(graph)([X]), Program(graph, any_layout=True)([X])
