@@ -179,12 +179,15 @@ class Frame:
                     table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
             table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
             tables.append(table)
-        addresses = [ctypes.addressof(table) for table in tables]
-        if len(addresses) == 1:
-            only = addresses[0]
-            native = hasattr(function, "engine")  # in machine code
-            return tables, NativeStep(function, only) if native else lambda starts: function(only)
-        return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+        return tables, self._entry(function, [ctypes.addressof(table) for table in tables])
+
+    def _entry(self, function: Any, addresses: list[int]) -> Run | NativeStep:
+        """The step that runs a function on the tables at these addresses, which threads share if there are several."""
+        if len(addresses) > 1:
+            return lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+        only = addresses[0]
+        in_machine_code = hasattr(function, "engine")
+        return NativeStep(function, only) if in_machine_code else lambda starts: function(only)
 
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
@@ -206,10 +209,8 @@ class Frame:
         """A product in machine code, in pieces if threads share it."""
         count = PIECES * THREADS.count if is_shared(call) and can_share_products() else 1
         pieces = [multiplied(piece, self._write_operand) for piece in product.pieces(count, STEP)]
-        if len(pieces) == 1:
-            return pieces[0]
-        runs = [self._as_run(piece) for piece in pieces]
-        return lambda starts: in_blocks(lambda first, _: runs[first](starts), len(runs), 1)
+        self.keep += pieces
+        return self._entry(pieces[0].function, [piece.table for piece in pieces])
 
     def _write_operand(self, matrix: Matrix, table: Table, index: int) -> None:
         table[index] = self._address(matrix.buffer, matrix.offset, table, index)

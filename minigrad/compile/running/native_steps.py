@@ -41,7 +41,7 @@ def in_one_call(steps: Sequence[NativeStep]) -> NativeStep:
     """A step that runs other steps, one after the other."""
     if len(steps) == 1:
         return steps[0]
-    rows, table = listed([step.entry for step in steps]), (ctypes.c_longlong * FIELDS)()
+    rows, table = listed([step.entry for step in steps]), (ctypes.c_longlong * len(FIELDS))()
     table[1], table[6], table[7] = 1, addressof(rows), len(steps)
     return NativeStep(rounds_function(), addressof(table), (rows, table, steps))
 
