@@ -24,7 +24,7 @@ from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
-from .native_steps import NativeStep, can_share_products, in_one_call, multiplied
+from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product
@@ -206,11 +206,18 @@ class Frame:
     # libraries ------------------------------------------------------------------------------------------------------
 
     def _multiplied(self, call: Call, product: Product) -> Run | NativeStep:
-        """A product in machine code, in pieces if threads share it."""
-        count = PIECES * THREADS.count if is_shared(call) and can_share_products() else 1
-        pieces = [multiplied(piece, self._write_operand) for piece in product.pieces(count, STEP)]
-        self.keep += pieces
-        return self._entry(pieces[0].function, [piece.table for piece in pieces])
+        """A product in machine code, in pieces if threads share it.
+
+        Blocks and stacks give the same bits for any number of threads; the rounding in a single matrix may differ, as
+        it does when BLAS divides the matrix itself.
+        """
+        blocks = divided(product)
+        if not (is_shared(call) and can_share_products()):
+            return multiplied(blocks, self._write_operand)
+        pieces = [piece for block in blocks for piece in block.pieces(PIECES * THREADS.count, STEP)]
+        steps = [multiplied([piece], self._write_operand) for piece in pieces]
+        self.keep += steps
+        return self._entry(steps[0].function, [step.table for step in steps])
 
     def _write_operand(self, matrix: Matrix, table: Table, index: int) -> None:
         table[index] = self._address(matrix.buffer, matrix.offset, table, index)
