@@ -10,8 +10,10 @@ lowers the number of OpenBLAS's threads to one while it runs.  Large products ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
+
+from .rounds import compiled_text, loads
 
 # The fields of the tables with their types; "INT" has as many bits as the integers of the library.
 STACK = (("a", "ptr"), ("b", "ptr"), ("c", "ptr"), ("function", "ptr"), ("offsets", "ptr"), ("count", "i64"))
@@ -19,7 +21,7 @@ FIELDS = {
     "gemm": (*STACK, ("turn_a", "i32"), ("turn_b", "i32"), *[(n, "INT") for n in ("m", "n", "k", "lda", "ldb", "ldc")]),
     "gemv": (*STACK, ("turn_a", "i32"), *[(name, "INT") for name in ("m", "n", "lda", "step_b", "step_c")]),
 }
-ROW_MAJOR, PLAIN, TURNED = 101, 111, 112  # of the interface to C
+PLAIN, TURNED = 111, 112  # in the interface to C, where 101 means matrices whose rows lie in order
 CALLS = {
     "gemm": "i32 101, i32 %turn_a, i32 %turn_b, INT %m, INT %n, INT %k, "
             "REAL 1.0, ptr %at.a, INT %lda, ptr %at.b, INT %ldb, REAL 0.0, ptr %at.c, INT %ldc",
@@ -132,29 +134,10 @@ done:
 def product_function(name: str, bits: int) -> Callable[[int], object]:
     """The function that calls a function of BLAS, such as "sgemm", whose integers have so many bits."""
     text = PRODUCT.replace("CALL", CALLS[name[1:]]).replace("LOADS", loads(FIELDS[name[1:]]))
-    return _compiled(text.replace("INT", f"i{bits}").replace("REAL", {"s": "float", "d": "double"}[name[0]]))
+    return compiled_text(text.replace("INT", f"i{bits}").replace("REAL", {"s": "float", "d": "double"}[name[0]]))
 
 
 @cache
 def threads_functions() -> list[Callable[[int], object]]:
     """The functions that lower the number of OpenBLAS's threads before a product, and restore it."""
-    return [_compiled(text.replace("LOADS", loads(THREADS))) for text in (LOWER, RESTORE)]
-
-
-def loads(fields: Sequence[tuple[str, str]]) -> str:
-    """LLVM text that loads all fields of `%table`.
-
-    >>> print(loads([("count", "i64")]))
-      %where.count = getelementptr i64, ptr %table, i64 0
-      %count = load i64, ptr %where.count
-    """
-    return "\n".join(
-        f"  %where.{name} = getelementptr i64, ptr %table, i64 {number}\n  %{name} = load {kind}, ptr %where.{name}"
-        for number, (name, kind) in enumerate(fields)
-    )
-
-
-def _compiled(text: str) -> Callable[[int], object]:
-    from .native import compile_text  # brings LLVM, which a machine may not have
-
-    return compile_text(text)
+    return [compiled_text(text.replace("LOADS", loads(THREADS))) for text in (LOWER, RESTORE)]

@@ -26,7 +26,7 @@ from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
-from .native_steps import NativeStep, as_list, can_share_products, in_one_call, multiplied
+from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product
@@ -189,18 +189,17 @@ class Frame:
                     table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
             table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
             tables.append(table)
-        addresses = [ctypes.addressof(table) for table in tables]
-        if hasattr(function, "engine"):  # in machine code
-            return tables, self._shared(function, addresses)
-        return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+        return tables, self._entry(function, [ctypes.addressof(table) for table in tables])
 
-    def _shared(self, function: Any, addresses: Sequence[int], keep: Any = None) -> NativeStep:
-        """A step of machine code that is called with each of these addresses; workers share the calls."""
+    def _entry(self, function: Any, addresses: list[int]) -> Run | NativeStep:
+        """The step that runs a function on the tables at these addresses, which threads share if there are several."""
+        if not hasattr(function, "engine"):  # not in machine code
+            return lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
         if len(addresses) == 1:
-            return NativeStep(function, addresses[0], keep)
+            return NativeStep(function, addresses[0])
         job = WORKERS.job(function, addresses)
         self.shares = True
-        return NativeStep(share_function(), ctypes.addressof(job), (job, keep))
+        return NativeStep(share_function(), ctypes.addressof(job), job)
 
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
@@ -218,14 +217,19 @@ class Frame:
 
     # libraries ------------------------------------------------------------------------------------------------------
 
-    def _multiplied(self, call: Call, product: Product) -> NativeStep:
-        """A product in machine code, in pieces if threads share it."""
-        count = PIECES * THREADS.count if is_shared(call) and can_share_products() else 1
-        pieces = [multiplied(piece, self._write_operand) for piece in product.pieces(count, STEP)]
-        if len(pieces) == 1:
-            return pieces[0]
-        lists = [as_list([piece]) for piece in pieces]
-        return self._shared(lists[0].function, [each.table for each in lists], lists)
+    def _multiplied(self, call: Call, product: Product) -> Run | NativeStep:
+        """A product in machine code, in pieces if threads share it.
+
+        Blocks and stacks give the same bits for any number of threads; the rounding in a single matrix may differ, as
+        it does when BLAS divides the matrix itself.
+        """
+        blocks = divided(product)
+        if not (is_shared(call) and can_share_products()):
+            return multiplied(blocks, self._write_operand)
+        pieces = [piece for block in blocks for piece in block.pieces(PIECES * THREADS.count, STEP)]
+        steps = [multiplied([piece], self._write_operand) for piece in pieces]
+        self.keep += steps
+        return self._entry(steps[0].function, [step.table for step in steps])
 
     def _write_operand(self, matrix: Matrix, table: Table, index: int) -> None:
         table[index] = self._address(matrix.buffer, matrix.offset, table, index)

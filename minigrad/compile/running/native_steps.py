@@ -39,12 +39,9 @@ def listed(entries: Sequence[Entry]) -> Any:
 
 def in_one_call(steps: Sequence[NativeStep]) -> NativeStep:
     """A step that runs other steps, one after the other."""
-    return steps[0] if len(steps) == 1 else as_list(steps)
-
-
-def as_list(steps: Sequence[NativeStep]) -> NativeStep:
-    """A list of steps as one step; the function of all lists is the same."""
-    rows, table = listed([step.entry for step in steps]), (ctypes.c_longlong * FIELDS)()
+    if len(steps) == 1:
+        return steps[0]
+    rows, table = listed([step.entry for step in steps]), (ctypes.c_longlong * len(FIELDS))()
     table[1], table[6], table[7] = 1, addressof(rows), len(steps)
     return NativeStep(rounds_function(), addressof(table), (rows, table, steps))
 
@@ -55,12 +52,17 @@ def can_share_products() -> bool:
     return library is not None and library.set != 0
 
 
-def multiplied(product: Product, write: Callable[[Matrix, Any, int], None]) -> NativeStep:
-    """A product, on one thread of OpenBLAS.  `write(matrix, table, index)` writes the address of an operand."""
+def divided(product: Product) -> list[Product]:
+    """A product in the blocks that this library computes fastest."""
+    library = blas()
+    return product.blocks() if library is not None and library.kernels in SMALL_KERNELS else [product]
+
+
+def multiplied(products: Sequence[Product], write: Callable[[Matrix, Any, int], None]) -> NativeStep:
+    """Products on one thread of OpenBLAS.  `write(matrix, table, index)` writes the address of an operand."""
     library = blas()
     assert library is not None
-    blocks = product.blocks() if library.kernels in SMALL_KERNELS else [product]
-    steps = [_called(block, library, write) for block in blocks]
+    steps = [_called(product, library, write) for product in products]
     if library.set:
         threads = (ctypes.c_void_p * len(THREADS))(addressof(LOWERED), library.get, library.set)
         lower, restore = [NativeStep(each, addressof(threads), threads) for each in threads_functions()]

@@ -88,7 +88,7 @@ class NativeLoop:
         keeps: list[Places] = [[] for _ in range(carries if kept else 0)]
         for number, places in enumerate(keeps, start=fixed):
             self.body.copy(places, inputs[number], self.body.plan.inputs[number].nbytes, first=True)
-        self.table = (ctypes.c_longlong * FIELDS)()
+        self.table = (ctypes.c_longlong * len(FIELDS))()
         self.lists = [self._listed(6, self.body.entries)]  # kept alive: the table has their addresses
         if test is not None:
             self.test = Part(test)
