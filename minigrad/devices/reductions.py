@@ -73,7 +73,8 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
         inner = prod(x.shape[along + 1 :])
         halved = inner > 1 and x.shape[along] >= SHORT and (inner < ROW or ufunc is not np.add)
         step = -(-(HALVED if halved else SHARED) // (x.size // len(x)))
-        if step < len(x) and (halved or inner == 1):
+        in_order = [*x.strides] == sorted(x.strides, reverse=True)
+        if step < len(x) and in_order and (halved or inner == 1):
             return _in_blocks(ufunc, x, axis, step, halved, keepdims)
     return ufunc.reduce(x, axis, dtype, None, keepdims)
 

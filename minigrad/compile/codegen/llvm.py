@@ -27,6 +27,7 @@ PURE = "nounwind willreturn memory(none)"
 INTERLEAVED = 24  # from so many statements in an innermost loop on,
 ROUNDS = 4  # this many interleaved iterations are faster: they wait less for each other
 LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
+SHORT_ROW, SIMPLE = (8, 128), 8  # rounds of a loop that LLVM may write out, with at most so many statements
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
 CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
 
@@ -236,6 +237,8 @@ class _Printer(Walk):
         elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
             # No processor multiplies vectors of small integers, and LLVM takes seconds to find a substitute.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
+        elif self._sums_short_row(loop):
+            hints = ['!"llvm.loop.unroll.disable"']
         elif len(loop.body) > VERY_LONG:
             hints = ['!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"']
         elif len(loop.body) > INTERLEAVED:
@@ -247,6 +250,12 @@ class _Printer(Walk):
         self.metadata.append(f"!{number} = distinct !{{{listed}}}")
         self.metadata += [f"!{number + k} = !{{{hint}}}" for k, hint in enumerate(hints, 1)]
         return f", !llvm.loop !{number}"
+
+    @staticmethod
+    def _sums_short_row(loop: For) -> bool:
+        """Whether LLVM would write out all rounds of a sum, and then not find the vectors in them."""
+        rounds = loop.high if isinstance(loop.high, int) and loop.low == 0 else 0
+        return bool(loop.accumulators) and SHORT_ROW[0] < rounds < SHORT_ROW[1] and len(loop.body) <= SIMPLE
 
     # Values -----------------------------------------------------------------------------------------------------------
 
