@@ -20,12 +20,14 @@ import numpy as np
 from ...core.emit import EAGER
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
+from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
+from .blocked import BlockedRun
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
 from .order import work_of
-from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read
+from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
 STEP = 16  # elements: pieces begin where vectors do
@@ -100,11 +102,13 @@ class Frame:
         self.calls = [[Named(self.plan.steps[i].name, runs[i]) for i in turn] for turn in self.plan.turns]
         self.steps = as_steps(self.calls)
 
-    def _run_of(self, step: Launch | Call | Check, function: Any) -> Run:
+    def _run_of(self, step: Step, function: Any) -> Run:
         if isinstance(step, Launch):
             return self._launch(step, function)
         if isinstance(step, Check):
             return self._check(step)
+        if isinstance(step, Blocked):
+            return BlockedRun(self, step, function).run
         return self._product(step) if step.fills else self._library(step)
 
     def _check(self, check: Check) -> Run:
@@ -123,11 +127,15 @@ class Frame:
     def _launch(self, launch: Launch, function: Any) -> Run:
         tables, run = self._tables(launch, function)
         for table in tables:
-            for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
-                if number is not None:
-                    table[i] = self._address(number, offset, table, i)
-            self.keep.append(table)
+            self._fill(table, launch)
         return run
+
+    def _fill(self, table: Table, launch: Launch) -> None:
+        """Write the addresses of a kernel's buffers into a table."""
+        for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
+            if number is not None:
+                table[i] = self._address(number, offset, table, i)
+        self.keep.append(table)
 
     def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run]:
         """The arguments of a kernel, one table for each piece of its work, and the step that runs it on them.
@@ -137,10 +145,7 @@ class Frame:
         kernel = launch.kernel
         tables = []
         for low, high in pieces_of(launch):
-            table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
-            for i, parameter in enumerate(kernel.parameters):
-                if parameter.role == "scratch":
-                    table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
+            table = self._table(kernel)
             table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
             tables.append(table)
         addresses = [ctypes.addressof(table) for table in tables]
@@ -148,6 +153,20 @@ class Frame:
             only = addresses[0]
             return tables, lambda starts: function(only)
         return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+
+    def _table(self, kernel: Kernel) -> Table:
+        """A table with the addresses of a kernel's scratch memory."""
+        table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
+        for i, parameter in enumerate(kernel.parameters):
+            if parameter.role == "scratch":
+                table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
+        return table
+
+    def table_for(self, launch: Launch) -> Table:
+        """A table of a kernel for a range that changes."""
+        table = self._table(launch.kernel)
+        self._fill(table, launch)
+        return table
 
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
