@@ -25,7 +25,8 @@ from .group import MOST_NODES, Group, Partition
 from .masks import hides_later_columns
 
 BLOCK = 1 << 17  # elements of a block, so that a core's cache holds it
-ROWS = 64, 128  # the fewest rows of a block, because smaller products are slower, and the most
+FEWEST, MOST = 64, 256  # rows of a block: smaller products are slower
+MOST_OF_TRIANGLE = 128  # rows: a block computes all columns up to that of its last row
 LARGE = 1 << 16  # elements of a matrix: smaller ones stay in a cache between a product and a kernel
 LONGER = 4  # times the length of the sums in a product: the least height and width of its result
 LONGEST = 128  # of these sums: such a product takes less time than to store and load its result
@@ -206,7 +207,7 @@ class _Finder:
         triangular = whole and hides_later_columns(group, self.computes, shape)
         if triangular and group.loops is not None:
             group.loops = replace(group.loops, triangle=shape[-2])
-        return Block(tuple(into), tuple(out), tuple(inside), shape, _rows(shape[-1]), triangular)
+        return Block(tuple(into), tuple(out), tuple(inside), shape, _rows(shape[-1], triangular), triangular)
 
     def _is_needed(self, node: Node, taken: dict[Library, Group]) -> bool:
         """Whether a value has to be in memory, because a kernel or a product outside of blocks reads it."""
@@ -238,7 +239,6 @@ def _is_short(product: Node) -> bool:
     return height * width >= LARGE and depth <= LONGEST and min(height, width) >= LONGER * depth
 
 
-def _rows(width: int) -> int:
+def _rows(width: int, triangular: bool) -> int:
     """The rows of a block."""
-    least, most = ROWS
-    return max(least, min(most, BLOCK // width))
+    return max(FEWEST, min(MOST_OF_TRIANGLE if triangular else MOST, BLOCK // width))
