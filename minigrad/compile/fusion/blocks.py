@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ...core.dtypes import float32, float64
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.view import View, row_major
+from ..nodes.view import View, whole
 from .compute import IN_ORDER, PER_ELEMENT, Compute, Elementwise, Library
 from .group import MOST_NODES, Group, Partition
 from .masks import hides_later_columns
@@ -68,19 +69,32 @@ def with_blocks(partition: Partition) -> Partition:
     return _Finder(partition).found()
 
 
-def is_turned(product: Library, node: Node) -> bool | None:
-    """Whether the left operands of a product are the transposed matrices of a node; None if it reads it otherwise."""
+class Multiplied(NamedTuple):
+    """A product of the matrices of a kernel, or of their transposes if `turned`, with matrices on their right."""
+
+    right: View
+    out: View
+    turned: bool
+
+
+def multiplied(product: Library, node: Node) -> Multiplied | None:
+    """How a product multiplies the matrices of a node; None if it reads them otherwise.
+
+    A product with the matrices on its right side is the transpose of one with them on its left: (A X)ᵀ = Xᵀ Aᵀ.
+    """
     left, right = product.reads
-    if left.base is not node or right.base is node or left.offset:
+    out, own = whole(product.node), whole(node)
+    if right.base is node:
+        left, right, out = transposed(right), transposed(left), transposed(out)
+    if left.base is not node or right.base is node or product.node.shape[:-2] != node.shape[:-2]:
         return None
-    *stack, height, width = node.shape
-    strides = row_major(node.shape)
-    if product.node.shape[:-2] != tuple(stack):
-        return None
-    if left.shape == node.shape and left.strides == strides:
-        return False
-    turned = (*stack, width, height), (*strides[:-2], strides[-1], strides[-2])
-    return True if (left.shape, left.strides) == turned else None
+    return Multiplied(right, out, left != own) if left in (own, transposed(own)) else None
+
+
+def transposed(view: View) -> View:
+    """The transposed matrices of a view."""
+    shape, strides = [(*each[:-2], each[-1], each[-2]) for each in (view.shape, view.strides)]
+    return View(view.base, view.offset, shape, strides)
 
 
 class _Finder:
@@ -140,7 +154,8 @@ class _Finder:
             return []
         libraries = [reader.library for reader in self.readers.get(node, ())]
         products = [each for each in libraries if each is not None and _is_product(each)]
-        return [p for p in products if is_turned(p, node) is not None and self._is_before(p.reads[1].base, group)]
+        ways = [(product, multiplied(product, node)) for product in products]
+        return [product for product, how in ways if how is not None and self._is_before(how.right.base, group)]
 
     def _is_before(self, node: Node, group: Group) -> bool:
         maker = self.maker.get(node)
@@ -198,10 +213,10 @@ class _Finder:
     def _block(self, group: Group, out: list[tuple[Library, Node]], taken: dict[Library, Group]) -> Block:
         """The block of a group, whose stores and loops are changed."""
         into = self._into(group)
-        multiplied = {node for _, node in out}
+        factors = {node for _, node in out}
         needed = {node for node in group.levels if self.maker.get(node) is group and self._is_needed(node, taken)}
-        inside = [*[product.node for product in into], *[n for n in group.levels if n in multiplied - needed]]
-        group.stores = [node for node in group.levels if node in needed or node in multiplied]
+        inside = [*[product.node for product in into], *[n for n in group.levels if n in factors - needed]]
+        group.stores = [node for node in group.levels if node in needed or node in factors]
         shape = into[0].node.shape
         whole = all(node in inside for node in group.stores if group.levels[node] == PER_ELEMENT)
         triangular = whole and hides_later_columns(group, self.computes, shape)

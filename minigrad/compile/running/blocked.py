@@ -92,7 +92,7 @@ class _Lane:
         self.table = frame.table_for(step.launch)
         self.scratch = [_memory((step.rows, step.shape[-1]), dtype) for dtype in step.scratch]
         self.addresses = [each.ctypes.data for each in self.scratch]
-        self.totals = [_memory(_total(step, factor), step.scratch[0]) for factor in step.out]
+        self.totals = [_total_memory(step, factor) for factor in step.out]
 
 
 def units_of(step: Blocked) -> list[Unit]:
@@ -115,6 +115,14 @@ def _total(step: Blocked, factor: Any) -> Sequence[int]:
     """The shape of a product that is added to the products of other blocks."""
     several = factor.turned and step.rows < step.shape[-2]
     return factor.out.shape[-2:] if several else (0, 0)  # type: ignore[no-any-return]
+
+
+def _total_memory(step: Blocked, factor: Any) -> Any:
+    """Memory for a product that is added, in the same order as the sum."""
+    shape = _total(step, factor)
+    if factor.out.strides[-1] == 1:
+        return _memory(shape, step.scratch[0])
+    return _memory(shape[::-1], step.scratch[0]).T
 
 
 def _reader(frame: Frame, part: Read | int) -> Callable[[], Any]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...core.node import Node
-from ..fusion.blocks import Block, is_turned
+from ..fusion.blocks import Block, multiplied
 from ..fusion.compute import Library
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
@@ -108,9 +108,10 @@ class _Planning:
             return self._read(view.broadcast((*stack, *view.shape[-2:])))
 
         def left(product: Library, node: Node) -> Factor:
+            how = multiplied(product, node)
+            assert how is not None
             held = numbers[node] if node in numbers else self._read(whole(node))
-            out = self._read(whole(product.node))
-            return Factor(held, broadcast(product.reads[1]), out, bool(is_turned(product, node)))
+            return Factor(held, broadcast(how.right), self._read(how.out), how.turned)
 
         into = tuple([Factor(broadcast(p.reads[0]), broadcast(p.reads[1]), numbers[p.node]) for p in block.into])
         out = tuple([left(product, node) for product, node in block.out])

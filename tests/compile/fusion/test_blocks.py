@@ -57,6 +57,19 @@ def test_the_gradient_multiplies_the_scores_again():
     assert forward.triangular and backward.triangular
 
 
+def test_a_training_step_of_a_module_keeps_no_scores():
+    """Autodiff writes the product of the gradient of the values with the weights on its right side."""
+    module = mg.nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def step(x):
+        loss = (module(x, causal=True) ** 2).sum()
+        return mg.grad(lambda w: (module(w, causal=True) ** 2).sum())(x), loss
+
+    forward, backward = blocks(step, tensors((2, 300, 16), 1)[0])[0]
+    assert (len(forward.out), len(backward.out)) == (1, 3)
+    assert forward.triangular and backward.triangular
+
+
 @pytest.mark.parametrize("function", [causal, by_hand])
 @pytest.mark.parametrize("shape", [SHAPE, (300, 8)])
 def test_a_causal_mask_ends_the_blocks_at_the_diagonal(function, shape):
