@@ -58,8 +58,8 @@ def compile(
     loops, and plan the run.
 
     `donate` names outputs, by number, that may be stored where an input is.  `without`
-    names passes to leave out, `turns` says which steps run at the same time, and without
-    `blocks` each matrix product is a step.
+    names passes to leave out.  `turns` says which steps run at the same time.  Without
+    `blocks`, each matrix product is a step.
 
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
