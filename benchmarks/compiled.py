@@ -59,10 +59,28 @@ def jax_softmax(numpy: Any, x: Any) -> Any:
     return jax.nn.softmax(x)
 
 
+def attention(m: Any, x: Any) -> Any:
+    """Causal attention: queries, keys and values are in one array."""
+    return m.scaled_dot_product_attention(x[0], x[1], x[2], causal=True)
+
+
+def torch_attention(torch: Any, x: Any) -> Any:
+    """PyTorch's fused kernel."""
+    return torch.nn.functional.scaled_dot_product_attention(x[0], x[1], x[2], is_causal=True)
+
+
+def jax_attention(numpy: Any, x: Any) -> Any:
+    """jax's own function, which has the heads after the positions."""
+    import jax
+
+    q, k, v = (numpy.swapaxes(x[i], 1, 2) for i in range(3))
+    return numpy.swapaxes(jax.nn.dot_product_attention(q, k, v, is_causal=True), 1, 2)
+
+
 Three = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]  # for minigrad, torch and jax
 FUNCTIONS: dict[str, Three] = {
     "chain": (chain, chain, chain), "softmax": (softmax, torch_softmax, jax_softmax),
-    "layer norm": (layer_norm, torch_layer_norm, layer_norm),
+    "layer norm": (layer_norm, torch_layer_norm, layer_norm), "attention": (attention, torch_attention, jax_attention),
 }
 
 
@@ -161,13 +179,15 @@ def normal(shape: tuple[int, ...], seed: int = 0) -> Any:
 
 
 def function_cases(opts: Options) -> list[Case]:
-    """The three functions: forward, and forward with backward."""
-    goals = {"chain": (0.25, 0.15), "softmax": (1.0, 0.5), "layer norm": (1.0, 0.7)}
+    """The functions: forward, and forward with backward."""
+    goals = {"chain": (0.25, 0.15), "softmax": (1.0, 0.5), "layer norm": (1.0, 0.7), "attention": (1.0, 1.0)}
     found = []
     for name, (goal, goal_of_both) in goals.items():
         shape: tuple[int, ...] = (4, 16) if opts.smoke else (4096, 1024)
         if name == "chain":
             shape = (40,) if opts.smoke else (10_000_000,)
+        if name == "attention":
+            shape = (3, 1, 2, 16, 4) if opts.smoke else (3, 2, 8, 1024, 64)
         label = f"{name}, {' × '.join(f'{size:,}' if len(shape) == 1 else str(size) for size in shape)}"
         given = {"name": name, "shape": shape, "opts": opts}
         found.append(Case(label, CONTENDERS, partial(forward, **given), goal, BEST, least=0.05, pause=0.05))

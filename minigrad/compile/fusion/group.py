@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
@@ -15,6 +15,9 @@ from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
 from .loop_shape import Loops
+
+if TYPE_CHECKING:
+    from .blocks import Block
 
 MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
 
@@ -102,6 +105,7 @@ class Partition(Titled):
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
     moved: Sequence[Moved]
+    blocks: Mapping[Group, Block] = field(default_factory=dict)  # kernels that run together with products
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -229,6 +233,8 @@ class Partition(Titled):
         lines: list[str] = []
         for group in self.groups:
             lines += _described(group, names, self.computes)
+            if group in self.blocks:
+                lines.append(f"  in blocks: {self.blocks[group].listing(names)}")
         if self.reasons:
             lines.append("not in one kernel:")
             lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in self.reasons.items()]

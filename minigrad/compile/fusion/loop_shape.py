@@ -38,7 +38,8 @@ class Loops:
 
     A round takes `steps` elements of a row: the number for which all views are evenly spaced, if that is too few for a
     row.  A kernel that reduces across rows has `chunks` of `chunk` rows (or elements), each with partial results.
-    So has a kernel with running totals of rows, where a chunk is a run.
+    So has a kernel with running totals of rows, where a chunk is a run.  With a `triangle`, the rows are those of
+    matrices of so many rows, and end at the column of the last row of a range.
     """
 
     elements: int
@@ -47,6 +48,7 @@ class Loops:
     steps: int = 1
     chunks: int = 0
     chunk: int = 0
+    triangle: int = 0
 
     @property
     def rows(self) -> int:

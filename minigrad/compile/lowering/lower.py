@@ -18,7 +18,7 @@ from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..loops.index import plus, position, round_of, times
+from ..loops.index import plus, position, remainder, round_of, times
 from ..loops.ir import (
     BOOL,
     LONG,
@@ -253,6 +253,9 @@ class _Lowering:
 
     def _range(self) -> tuple[Index, Index]:
         loops = self.loops
+        if loops.triangle:
+            last = remainder(plus("hi", loops.triangle - 1), loops.triangle)
+            return 0, ("min", plus(last, 1), loops.columns)
         if not loops.flat:
             return 0, loops.columns // loops.steps
         return self._chunk_range(loops.elements) if loops.chunks else ("lo", "hi")

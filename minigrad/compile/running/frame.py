@@ -22,13 +22,15 @@ from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
 from ..codegen.sharing import share_function
+from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
+from .blocked import BlockedRun
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
-from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read, Step
+from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product
 from .workers import WORKERS
 
@@ -113,12 +115,14 @@ class Frame:
         self.calls = [[Named(self.plan.steps[i].name, runs[i]) for i in turn] for turn in self.plan.turns]
         self.steps = self._joined()
 
-    def _made(self, step: Launch | Call | Check, made: Any) -> Run | NativeStep:
+    def _made(self, step: Step, made: Any) -> Run | NativeStep:
         """A step, from its function or its product."""
         if isinstance(step, Launch):
             return self._launch(step, made)
         if isinstance(step, Check):
             return self._check(step)
+        if isinstance(step, Blocked):
+            return BlockedRun(self, step, made).run
         if made is not None:
             return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)
@@ -169,11 +173,15 @@ class Frame:
     def _launch(self, launch: Launch, function: Any) -> Run | NativeStep:
         tables, made = self._tables(launch, function)
         for table in tables:
-            for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
-                if number is not None:
-                    table[i] = self._address(number, offset, table, i)
-            self.keep.append(table)
+            self._fill(table, launch)
         return made
+
+    def _fill(self, table: Table, launch: Launch) -> None:
+        """Write the addresses of a kernel's buffers into a table."""
+        for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
+            if number is not None:
+                table[i] = self._address(number, offset, table, i)
+        self.keep.append(table)
 
     def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run | NativeStep]:
         """The arguments of a kernel, one table for each piece of its work, and the step that runs it on them.
@@ -183,10 +191,7 @@ class Frame:
         kernel = launch.kernel
         tables = []
         for low, high in pieces_of(launch):
-            table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
-            for i, parameter in enumerate(kernel.parameters):
-                if parameter.role == "scratch":
-                    table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
+            table = self._table(kernel)
             table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
             tables.append(table)
         return tables, self._entry(function, [ctypes.addressof(table) for table in tables])
@@ -200,6 +205,20 @@ class Frame:
         job = WORKERS.job(function, addresses)
         self.shares = True
         return NativeStep(share_function(), ctypes.addressof(job), job)
+
+    def _table(self, kernel: Kernel) -> Table:
+        """A table with the addresses of a kernel's scratch memory."""
+        table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
+        for i, parameter in enumerate(kernel.parameters):
+            if parameter.role == "scratch":
+                table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
+        return table
+
+    def table_for(self, launch: Launch) -> Table:
+        """A table of a kernel for a range that changes."""
+        table = self._table(launch.kernel)
+        self._fill(table, launch)
+        return table
 
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""

@@ -64,10 +64,17 @@ def multiplied(products: Sequence[Product], write: Callable[[Matrix, Any, int], 
     assert library is not None
     steps = [_called(product, library, write) for product in products]
     if library.set:
-        threads = (ctypes.c_void_p * len(THREADS))(addressof(LOWERED), library.get, library.set)
-        lower, restore = [NativeStep(each, addressof(threads), threads) for each in threads_functions()]
+        lower, restore = on_one_thread()
         steps = [lower, *steps, restore]
     return in_one_call(steps)
+
+
+def on_one_thread() -> list[NativeStep]:
+    """The steps before and after products that run on one thread of OpenBLAS."""
+    library = blas()
+    assert library is not None
+    threads = (ctypes.c_void_p * len(THREADS))(addressof(LOWERED), library.get, library.set)
+    return [NativeStep(each, addressof(threads), threads) for each in threads_functions()]
 
 
 def _called(product: Product, library: Blas, write: Callable[[Matrix, Any, int], None]) -> NativeStep:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
@@ -114,7 +114,60 @@ class Check:
     where: Where | None = None
 
 
-Step = Launch | Call | Check
+class Factor(NamedTuple):
+    """A product in blocks of rows: `left` @ `right` = `out`, each a stack of matrices.
+
+    A number is a matrix in scratch memory.  Where `left` is `turned`, the products of all blocks of its rows add up.
+    """
+
+    left: Read | int
+    right: Read
+    out: Read | int
+    turned: bool = False
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A kernel that runs on blocks of `rows` rows, after the products `into` and before the products `out`.
+
+    `shape` is the shape of the stack and of a matrix of the kernel.  `scratch` has a dtype for each matrix in scratch
+    memory, and `given` the parameter of the kernel and the number of the matrix that it points to.  If `triangular`,
+    only columns up to the last row of a block are computed.
+    """
+
+    launch: Launch
+    into: tuple[Factor, ...]
+    out: tuple[Factor, ...]
+    scratch: tuple[Any, ...]
+    given: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+    rows: int
+    triangular: bool
+    count: Count
+    computes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.launch.name
+
+    @property
+    def where(self) -> Where | None:
+        """The line of the first value."""
+        return self.launch.where
+
+    @property
+    def reads(self) -> list[Read]:
+        """The operands of the products in memory."""
+        read = [part for factor in (*self.into, *self.out) for part in (factor.left, factor.right)]
+        return [part for part in read if isinstance(part, Read)]
+
+    @property
+    def writes(self) -> list[Read]:
+        """The results of the products in memory."""
+        return [factor.out for factor in self.out if isinstance(factor.out, Read)]
+
+
+Step = Launch | Call | Check | Blocked
 Turns = Callable[["Plan"], Sequence[Sequence[int]]]
 
 
@@ -191,7 +244,7 @@ class Plan:
         return in_order(self.buffers[read.buffer].size, read.offset, shape, strides)
 
     def __repr__(self) -> str:
-        kernels = sum(isinstance(step, Launch) for step in self.steps)
+        kernels = sum(isinstance(step, (Launch, Blocked)) for step in self.steps)
         return f"<Plan of {len(self.steps)} steps, {kernels} of them kernels, arena {bytes_text(sum(self.slots))}>"
 
     def is_copied(self, number: int) -> bool:
@@ -205,6 +258,10 @@ class Plan:
             return list(dict.fromkeys(read.buffer for read in step.reads if isinstance(read, Read))), [step.out]
         if isinstance(step, Check):
             return [step.read.buffer], []
+        if isinstance(step, Blocked):
+            reads, writes = self.uses(step.launch)
+            reads += [read.buffer for read in step.reads if read.buffer not in writes]
+            return list(dict.fromkeys(reads)), writes + [each.buffer for each in step.writes]
         given = [(n, p.role) for n, p in zip(step.buffers, step.kernel.parameters) if n is not None]
         reads = [number for number, role in given if role == "in"]
         reads += [self.buffers[number].number for number, role in given if role == "inout"]  # the input it overwrites

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...core.node import Node
+from ..fusion.blocks import Block, multiplied
 from ..fusion.compute import Library
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
-from ..nodes.view import View
+from ..nodes.view import View, whole
 from .plan import (
     IN_PLACE,
     INPUT,
+    Blocked,
     Buffer,
     Call,
     Check,
+    Factor,
     Launch,
     Plan,
     Read,
@@ -55,8 +58,10 @@ class _Planning:
         for number, node in enumerate(partition.graph.inputs):
             self._add(node, self._made(node, INPUT, number))
         self._check(None)
+        in_blocks = {product for block in partition.blocks.values() for product in block.products}
         for group in partition.groups:
-            self.steps.append(self._launch(group) if group.library is None else self._call(group, group.library))
+            if group.library not in in_blocks:
+                self.steps.append(self._step(group))
             self._check(group)
         self.outputs = [self._read(view) for view in partition.outputs]
 
@@ -88,13 +93,46 @@ class _Planning:
 
     # steps ----------------------------------------------------------------------------------------------------------
 
-    def _launch(self, group: Group) -> Launch:
+    def _step(self, group: Group) -> Step:
+        if group in self.partition.blocks:
+            return self._blocked(group, self.partition.blocks[group])
+        return self._launch(group) if group.library is None else self._call(group, group.library)
+
+    def _blocked(self, group: Group, block: Block) -> Blocked:
+        """A kernel with the products around it."""
+        launch = self._launch(group, block.inside)
+        numbers = {node: number for number, node in enumerate(block.inside)}
+        arguments = enumerate(self.lowered[group].arguments)
+        given = tuple([(i, numbers[argument.node]) for i, argument in arguments if argument.node in numbers])
+        stack = block.shape[:-2]
+
+        def broadcast(view: View) -> Read:
+            return self._read(view.broadcast((*stack, *view.shape[-2:])))
+
+        def left(product: Library, node: Node) -> Factor:
+            how = multiplied(product, node)
+            assert how is not None
+            held = numbers[node] if node in numbers else self._read(whole(node))
+            return Factor(held, broadcast(how.right), self._read(how.out), how.turned)
+
+        into = tuple([Factor(broadcast(p.reads[0]), broadcast(p.reads[1]), numbers[p.node]) for p in block.into])
+        out = tuple([left(product, node) for product, node in block.out])
+        count = sum([product.count for product in block.products], launch.count)
+        written = sum([node.nbytes for node in block.inside])
+        read = [p.node for p in block.into] + [node for _, node in block.out if node in numbers]
+        saved = Count(-sum([node.nbytes for node in read]), -written, 0, 1 - count.launches)
+        before, after = [[self.names[p.node] for p in some] for some in (block.into, [p for p, _ in block.out])]
+        dtypes = tuple([node.dtype for node in block.inside])
+        size = block.shape, block.rows, block.triangular
+        return Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
+
+    def _launch(self, group: Group, inside: Collection[Node] = ()) -> Launch:
         lowered = self.lowered[group]
         numbers: list[int | None] = []
         stored = {source: out for out, source in group.inplace.items()}
         for argument, parameter in zip(lowered.arguments, lowered.kernel.parameters):
             node = argument.node
-            if node is None:
+            if node is None or node in inside:
                 numbers.append(None)
             elif argument.kind == "partial":
                 numbers.append(self._partial(node, parameter))

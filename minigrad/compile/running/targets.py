@@ -20,8 +20,9 @@ class Target:
     """The parts of the compiler that depend on the device.
 
     `chunking` divides reductions whose partial results are combined.  `compiled` makes a function for each launch, by
-    the number of its step.  `frame` makes a frame.  Only with `threads` may the steps of a level run at the same time.
-    `products` finds the matrix products that run in machine code, by the number of the step.
+    the number of its step.  `frame` makes a frame.  Only with `threads` may the steps of a level run at the same time,
+    and kernels run in blocks together with products.  `products` finds the matrix products that run in machine code, by
+    the number of the step.
     """
 
     chunking: Chunking

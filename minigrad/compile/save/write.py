@@ -28,7 +28,7 @@ from ...core.tree import tree_map
 from ...support.files import whole_file
 from ...support.source import show
 from ..functions.recording import Recording
-from ..running.plan import Buffer, Call, Check, Read, Step
+from ..running.plan import Buffer, Call, Check, Launch, Read, Step
 from ..running.program import Program
 from ..tracing.guards import Guard, join
 from ..tracing.signature import kind_of, replaced
@@ -52,6 +52,8 @@ def save_program(function: Callable[..., Any], path: str | os.PathLike[str], arg
     program = recording.traced.program
     _refuse(recording, program)
     assert isinstance(program, Program)
+    if program.partition.blocks:  # a file has only kernels, library calls and checks
+        program = Program(recording.traced.graph, blocks=False)
     results = recording.rebuild([Slot(result.number) for result in recording.results])
     data = {
         "format": FORMAT,
@@ -185,6 +187,7 @@ def _step(step: Step, named: Mapping[str, int], kernels: dict[str, int]) -> dict
     if isinstance(step, Check):
         place = {"size": step.size, "axis": step.axis, "op": step.op}
         return {"check": _read(step.read), "name": step.name, **place, "costs": costs}
+    assert isinstance(step, Launch)
     text = json.dumps(kernel_as_data(step.kernel), allow_nan=False)
     return {
         "kernel": kernels.setdefault(text, len(kernels)),
