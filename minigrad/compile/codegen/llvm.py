@@ -14,8 +14,8 @@ import numpy as np
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.index import INDEXING, fold
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Store, Walk
+from ..loops.index import INDEXING, depends, fold
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
@@ -80,6 +80,8 @@ class _Printer(Walk):
         self.used: set[str] = set()
         self.types: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
         self.names: dict[str, str] = {"lo": "%lo", "hi": "%hi"}  # the registers of values and variables
+        self.lanes: Lanes | None = None  # the loop over lanes around the current statement
+        self.vectors: set[str] = set()  # the registers with a value for each lane
 
     # The frame --------------------------------------------------------------------------------------------------------
 
@@ -132,12 +134,15 @@ class _Printer(Walk):
     # Statements -------------------------------------------------------------------------------------------------------
 
     def store(self, store: Store) -> None:
-        value = self.value(store.value, self.types[store.buffer])
-        self.write(store.buffer, self.pointer(store.buffer, store.index), value)
+        pointer, dtype = self.pointer(store.buffer, store.index), self.types[store.buffer]
+        value = self.value(store.value, dtype)
+        if self.moves(store.index):
+            value = self.spread(value, dtype)
+        self.write(store.buffer, pointer, value)
 
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
-        before = self.read(update.buffer, pointer)
+        before = self.read(update.buffer, pointer, many=self.moves(update.index))
         self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
 
     def taken(self, before: str, op: str, value: Any, dtype: Any) -> str:
@@ -166,8 +171,12 @@ class _Printer(Walk):
     def value(self, operand: Any, dtype: Any) -> str:
         return self.names[operand] if isinstance(operand, str) else constant(operand, dtype)
 
-    def read(self, buffer: str, pointer: str, register: str | None = None) -> str:
+    def read(self, buffer: str, pointer: str, register: str | None = None, many: bool = False) -> str:
         dtype = self.types[buffer]
+        if many:
+            register = self.set(f"load {self.vector(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
+            self.vectors.add(register)
+            return register
         if dtype.kind == "b":
             return self.set(f"icmp ne i8 {self.set(f'load i8, ptr {pointer}, align 1')}, 0", register)
         return self.set(f"load {TYPES[dtype]}, ptr {pointer}, align {dtype.itemsize}", register)
@@ -176,11 +185,52 @@ class _Printer(Walk):
         dtype = self.types[buffer]
         if dtype.kind == "b":
             value = self.set(f"zext i1 {value} to i8")
-        self.emit(f"store {stored_type(dtype)} {value}, ptr {pointer}, align {dtype.itemsize}")
+        kind = self.vector(dtype) if value in self.vectors else stored_type(dtype)
+        self.emit(f"store {kind} {value}, ptr {pointer}, align {dtype.itemsize}")
+
+    # Lanes ------------------------------------------------------------------------------------------------------------
+
+    def over_lanes(self, loop: Lanes) -> None:
+        """All rounds of a loop as one round of vectors; an index is that of the first lane."""
+        if self.lanes is not None or loop.low != 0 or not isinstance(loop.high, int) or loop.accumulators:
+            raise CompileError(f"the loop over {loop.variable} can't become lanes of a vector")
+        outside = dict(self.names)
+        self.lanes, self.names[loop.variable] = loop, "0"
+        self.block(loop.body)
+        self.lanes, self.names = None, outside
+
+    def vector(self, dtype: Any) -> str:
+        """The type of a value for each lane."""
+        assert self.lanes is not None
+        if dtype.kind == "b":
+            raise CompileError("there is no native code for lanes of bools")
+        return f"<{self.lanes.high} x {TYPES[dtype]}>"
+
+    def moves(self, index: Index) -> bool:
+        """Whether an index moves by one element from lane to lane."""
+        lane = self.lanes and self.lanes.variable
+        if lane is None or not depends(index, lane):
+            return False
+        if index != lane and (index[0] != "+" or index[2] != lane or depends(index[1], lane)):
+            raise CompileError(f"there is no native code for the positions {index!r} in lanes")
+        return True
+
+    def spread(self, value: str, dtype: Any) -> str:
+        """A value for each lane: the same one, if it is a single value so far."""
+        if value in self.vectors:
+            return value
+        kind = self.vector(dtype)
+        first = self.set(f"insertelement {kind} poison, {TYPES[dtype]} {value}, i64 0")
+        mask = kind.replace(TYPES[dtype], "i32")
+        register = self.set(f"shufflevector {kind} {first}, {kind} poison, {mask} zeroinitializer")
+        self.vectors.add(register)
+        return register
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
+        if isinstance(loop, Lanes):
+            return self.over_lanes(loop)
         self.loops += 1
         number, before = self.loops, self.label
         low, high = self.index(loop.low), self.index(loop.high)
@@ -196,13 +246,16 @@ class _Printer(Walk):
         self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
         self.block(loop.body)
+        self.vectors |= {self.names[a.name] for a in loop.accumulators if self.names.get(a.value) in self.vectors}
         taken = [self.taken(self.names[a.name], a.op, a.value, a.dtype) for a in loop.accumulators]
         self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
         self.emit(f"br label %.head.{number}{self._hint(loop)}")
         heads = [(variable, "i64", low, f"%.next.{number}")]
         for accumulator, value in zip(loop.accumulators, taken):
-            start = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype)
-            heads.append((self.names[accumulator.name], TYPES[accumulator.dtype], start, value))
+            start, kind = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype), TYPES[accumulator.dtype]
+            if value in self.vectors and self.lanes is not None:
+                start, kind = f"<{', '.join([f'{kind} {start}'] * self.lanes.high)}>", self.vector(accumulator.dtype)
+            heads.append((self.names[accumulator.name], kind, start, value))
         self.lines[place:place] = [
             f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
             for register, kind, start, value in heads
@@ -243,7 +296,7 @@ class _Printer(Walk):
         if let.op == "load":
             buffer, index = let.args
             pointer = self.pointer(buffer, index)
-            self.read(buffer, pointer, self.define(let.name, dtype))
+            self.read(buffer, pointer, self.define(let.name, dtype), self.moves(index))
         elif let.op == "index":
             where = self.index(let.args[0])
             self.set(conversion(where, dtypes.int64, dtype, self), self.define(let.name, dtype))
@@ -258,6 +311,11 @@ class _Printer(Walk):
         """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
         kind, real, operation = TYPES[given], given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
+        many = not self.vectors.isdisjoint(operands)
+        if many and (not word or word.startswith("llvm.") or "{" in word or dtype != given):
+            raise CompileError(f"there is no native code for {op} of {given} in lanes")
+        if many:
+            kind, operands = self.vector(given), [self.spread(operand, given) for operand in operands]
         if op == "whole":
             exact = self.set(f"fptosi {kind} {operands[0]} to {TYPES[dtype]}")
             text = f"freeze {TYPES[dtype]} {exact}"  # for a nan the value is undefined; freeze makes it some number
@@ -278,7 +336,10 @@ class _Printer(Walk):
             text = self.call(name, kind, [kind] * len(operands), operands)
         else:
             raise CompileError(f"there is no native code for {op} of {given}")
-        return self.set(text, register)
+        register = self.set(text, register)
+        if many:
+            self.vectors.add(register)
+        return register
 
 
 def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:

@@ -12,17 +12,20 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ...core.dtypes import float32, float64
 from ...core.node import Node
+from ...core.primitive import P
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
-from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole
+from ..nodes.view import Dims, View, coalesced, is_filled, row_major, views_of, whole
 from .count import Count, library_count, operations
 from .spans import spans
 
 if TYPE_CHECKING:
     from .group import Group
 
+SHORTEST_VECTOR = 8  # the fewest neighbouring columns of a product by loops
 LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
 
@@ -233,6 +236,7 @@ class Library(Compute):
 
     loops = aligned = repeatable = False
     by = "a library"
+    launched = False  # whether loops compute it after all, in a kernel that no other node joins
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -271,12 +275,71 @@ class UserKernel(Library):
         return f"{self.node.name} is a kernel of yours"
 
 
+class Product(Library):
+    """Multiplies matrices by loops, if one of them would be a copy of windows: the loops read the windows in place.
+
+    `left` has the dimensions of the rows and of the sums of the left operand, `right` those of the sums and of the
+    columns of the right one.
+    """
+
+    by, launched = "loops over windows", True
+
+    def __init__(self, node: Node, views: Views, position: int) -> None:
+        super().__init__(node, views, position)
+        found = [_through_copy(view, views) for view in self.views]
+        self.reads = tuple([view for view, _ in found])
+        self.views = [view for view, _ in found]
+        self.bases = tuple(dict.fromkeys(view.base for view in self.views))
+        self.left, self.right = [_halves(view, count) for view, count in found]
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        if node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim != 2:
+            return False
+        given = [views[x] for x in node.inputs]
+        found = [_through_copy(view, views)[0] for view in given]
+        if not any(now is not view and now.size > now.base.size for now, view in zip(found, given)):
+            return False
+        columns = Product(node, views, 0).right[1]
+        return bool(columns) and columns[-1][0] >= SHORTEST_VECTOR and not any(is_filled(v.base) for v in found)
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return "a product of windows is a kernel of its own"
+
+
+def _through_copy(view: View, views: Views) -> tuple[View, int]:
+    """The elements that a view of a copied matrix reads before the copy, and how many dimensions are its rows."""
+    base = view.base
+    if base.name != "reshape" or base.ndim != 2 or len(view.shape) != 2 or base.inputs[0] not in views:
+        return view, 1
+    source = views[base.inputs[0]]
+    shape, strides = source.shape, source.strides
+    for count in range(len(shape) + 1):
+        if prod(shape[:count]) == base.shape[0]:
+            if view.shape == base.shape and view.in_order:
+                return source, count
+            if view.offset == 0 and view.shape == base.shape[::-1] and view.strides == (1, base.shape[1]):
+                turned = shape[count:] + shape[:count], strides[count:] + strides[:count]
+                return View(source.base, source.offset, *turned), len(shape) - count
+    return view, 1
+
+
+def _halves(view: View, count: int) -> tuple[Dims, Dims]:
+    shape, strides = view.shape, view.strides
+    return coalesced(shape[:count], strides[:count]), coalesced(shape[count:], strides[count:])
+
+
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Copy, Place, *CALLS]
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Copy, Place, Product, *CALLS]
 
 
-def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
-    """How each node is computed, by the first kind that takes it, and each node as a view of memory."""
+def computes_of(graph: Graph, products: bool = True) -> tuple[dict[Node, Compute], Views]:
+    """How each node is computed, by the first kind that takes it, and each node as a view of memory.
+
+    Without `products`, libraries compute all products.
+    """
+    kinds = [kind for kind in KINDS if products or kind is not Product]
     views = views_of(graph)
     computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)
@@ -284,7 +347,7 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_filled(node):
             continue
-        for kind in CALLS if _is_empty(node) else KINDS:  # the last kind takes every node
+        for kind in CALLS if _is_empty(node) else kinds:  # the last kind takes every node
             if kind.takes(node, views):
                 break
         compute = computes[node] = kind(node, views, position)

@@ -38,7 +38,8 @@ class Misfit(Exception):
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
-    computes, views = computes_of(graph)
+    chunking = chunking or Chunking()
+    computes, views = computes_of(graph, products=chunking.lanes > 0)
     looked_at = [check.node for check in graph.checks]
     fusion = Fusing(computes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for compute in computes.values():
@@ -47,8 +48,8 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     readers = {node: group.current() for node, group in fusion.computed_in.items()}
     moved = recompute(computes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
-    groups = settled(home, readers, computes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved)
+    groups = settled(home, readers, computes, fusion.kept, effects, chunking)
+    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved, chunking)
 
 
 class Fit(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
-from .loop_shape import Loops
+from .loop_shape import Chunking, Loops
 
 MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
 
@@ -101,6 +101,7 @@ class Partition(Titled):
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
     moved: Sequence[Moved]
+    chunking: Chunking = field(default_factory=Chunking)
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -134,7 +135,7 @@ class Partition(Titled):
     @property
     def kernels(self) -> list[Group]:
         """The groups that become kernels, without library calls."""
-        return [group for group in self.groups if group.library is None]
+        return [group for group in self.groups if group.library is None or group.library.launched]
 
     def partial_bytes(self, node: Node) -> int:
         """The size of the partial results of a reduction across rows."""

@@ -30,6 +30,8 @@ class Chunking:
     least: int = 1 << 16  # the fewest elements in a chunk
     spread: int = 4  # the fewest elements for each partial result
     rounds: bool = True  # whether a round of a loop may take several elements
+    lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products
+    registers: int = 16  # vectors
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Product
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..loops.index import plus, round_of, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
 from ..loops.scalar import accumulated_in, identity
+from .product import product_kernel
 from .values import ValueWriter
 
 DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
@@ -61,7 +62,19 @@ class Block:
 
 def lower(partition: Partition, group: Group) -> Lowered:
     """The kernel of a group without a library call."""
+    if isinstance(group.library, Product):
+        return _product(partition, group, group.library)
     return _Lowering(partition, group).lowered()
+
+
+def _product(partition: Partition, group: Group, compute: Product) -> Lowered:
+    """The kernel of a product by loops."""
+    names = {base: f"b{number}" for number, base in enumerate(compute.bases)}
+    left, right = [names[view.base] for view in compute.views]
+    kernel = product_kernel(compute, (left, right), partition.chunking)
+    nodes = {name: base for base, name in names.items()} | {"out": compute.node}
+    arguments = [Argument(nodes.get(p.name), "value" if p.name in nodes else "scratch") for p in kernel.parameters]
+    return Lowered(group, kernel, arguments, compute.count)
 
 
 class _Lowering:

@@ -28,7 +28,7 @@ from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
 from .targets import Target, register_target
 
-CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False)  # about four blocks for each processor
+CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, lanes=0)  # about four blocks for each processor
 RESULTS = 2  # arrays that are kept for each result
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # of a library call, this input and those after it are positions
 

@@ -54,7 +54,7 @@ class _Planning:
             self._add(node, self._made(node, INPUT, number))
         self._check(None)
         for group in partition.groups:
-            self.steps.append(self._launch(group) if group.library is None else self._call(group, group.library))
+            self.steps.append(self._launch(group) if group in lowered else self._call(group, group.library))
             self._check(group)
         self.outputs = [self._read(view) for view in partition.outputs]
 
@@ -100,7 +100,8 @@ class _Planning:
                 numbers.append(self._buffer(stored[node], IN_PLACE, self.numbers[node]))
             else:
                 numbers.append(self._buffer(node))
-        computed = [node for node in (*group.levels, *group.partials) if self._is_computed_in(node, group)]
+        made = [group.library.node] if group.library is not None else [*group.levels, *group.partials]
+        computed = [node for node in made if self._is_computed_in(node, group)]
         computed.sort(key=lambda node: self.partition.computes[node].position)
         offsets = tuple([argument.offset for argument in lowered.arguments])
         names = tuple(dict.fromkeys(self.names[node] for node in computed))

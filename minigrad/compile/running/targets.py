@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ...core.node import Node
 from ..fusion.loop_shape import Chunking
 from .backends import compiled
@@ -28,7 +30,14 @@ class Target:
     threads: bool
 
 
-HOST = Target(Chunking(), compiled, Frame, threads=True)
+def _has_wide_vectors() -> bool:
+    """Whether vectors have 512 bits, judged by NumPy, because loading LLVM takes longer."""
+    features = getattr(getattr(getattr(np, "_core", None), "_multiarray_umath", None), "__cpu_features__", {})
+    return bool(features.get("AVX512F"))
+
+
+WIDE = Chunking(lanes=16, registers=32)
+HOST = Target(WIDE if _has_wide_vectors() else Chunking(), compiled, Frame, threads=True)
 _MAKERS: dict[str, Callable[[Any], Target]] = {}  # kind of device -> function that makes its target
 
 
