@@ -296,9 +296,8 @@ class Product(Library):
     def takes(node: Node, views: Views) -> bool:
         if node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim != 2:
             return False
-        given = [views[x] for x in node.inputs]
-        found = [_through_copy(view, views)[0] for view in given]
-        if not any(now is not view and now.size > now.base.size for now, view in zip(found, given)):
+        found = [_through_copy(views[x], views)[0] for x in node.inputs]
+        if not any(view.size > view.base.size and 0 not in view.strides for view in found):
             return False
         columns = Product(node, views, 0).right[1]
         return bool(columns) and columns[-1][0] >= SHORTEST_VECTOR and not any(is_filled(v.base) for v in found)

@@ -10,7 +10,7 @@ from ...core.node import Node
 from ...core.override import override_of
 from ...support.errors import ConversionError
 from ..nodes.graph import Graph, node_like
-from . import algebra, common, dead, fold_views, pick_rows
+from . import algebra, channels_last, common, dead, fold_views, pick_rows
 from .log import Log, PassRun
 from .rules import Note, Rules
 
@@ -41,6 +41,7 @@ PASSES: list[Pass] = [
     Pass("common", common.common),
     Pass("dead", dead.dead, dead.rule),
     Pass("pick_rows", pick_rows.pick_rows, last=True),
+    Pass("channels_last", channels_last.channels_last, last=True),
 ]
 OURS = tuple(each.name for each in PASSES if not each.last)  # patterns of user kernels go through these passes only
 

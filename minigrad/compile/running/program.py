@@ -61,7 +61,7 @@ def compile(
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
-    optimised, log = optimise(graph, without)
+    optimised, log = optimise(graph, (*without, *target.without))
     partition = fuse(optimised, target.chunking)
     partition, _ = partition.donated(in_place(donate or {}, partition))
     lowered = {group: lower(partition, group) for group in partition.kernels}

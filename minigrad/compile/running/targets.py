@@ -28,6 +28,7 @@ class Target:
     compiled: Callable[[Mapping[int, Launch], str | None], dict[int, Any]]
     frame: Callable[[Layout, dict[int, Any]], Frame]
     threads: bool
+    without: tuple[str, ...] = ()  # the passes and rules that do not pay here
 
 
 def _has_wide_vectors() -> bool:
