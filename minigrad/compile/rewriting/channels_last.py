@@ -17,9 +17,9 @@ from ...core.primitive import P
 from ..loops.operations import REDUCTIONS
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import picks_of
+from .reductions import FEWEST_CHANNELS
 from .rules import Note, rewritten
 
-FEWEST_CHANNELS = 8  # of a convolution: fewer do not fill a vector
 Axes = tuple[int, ...]
 
 
@@ -81,7 +81,8 @@ class _Walk:
 
     def replace(self, node: Node, inputs: tuple[Any, ...]) -> Node:
         """The node on new inputs: in the order of its stored inputs, if that is possible."""
-        if node.op is None or node in self.results and node.op.kind != "view":
+        kept = node in self.results and node.name != "matmul" and node.op is not None and node.op.kind != "view"
+        if node.op is None or kept:
             return remade(node, inputs)
         find = RULES.get(node.name) or RULES.get(node.op.kind)
         found = find(self, node, inputs) if find is not None else None
@@ -100,6 +101,8 @@ class _Walk:
     def product(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
         left, right = inputs
         if node.ndim != 2 or not is_columns(right) or left.shape[0] < FEWEST_CHANNELS:
+            return None
+        if node in self.results and node.size > left.size:  # it would be copied to the old order
             return None
         return node_like(P.matmul, (transposed(right), transposed(left)), node.attrs, like=node), (1, 0)
 

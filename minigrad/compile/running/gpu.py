@@ -239,6 +239,7 @@ def cuda_target(device: Any) -> Target:
     return Target(
         CHUNKING, lambda launches, backend: compiled_for(device, launches),
         lambda layout, functions: CudaFrame(device, layout, functions), threads=False,
+        without=("windows as product", "channels_last"),
     )
 
 
