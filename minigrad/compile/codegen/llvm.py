@@ -138,11 +138,15 @@ class _Printer(Walk):
         value = self.value(store.value, dtype)
         if self.moves(store.index):
             value = self.spread(value, dtype)
+        elif value in self.vectors:
+            raise CompileError(f"all lanes store to one place in {store.buffer}")
         self.write(store.buffer, pointer, value)
 
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
         before = self.read(update.buffer, pointer, many=self.moves(update.index))
+        if self.lanes is not None and before not in self.vectors:
+            raise CompileError(f"all lanes store to one place in {update.buffer}")
         self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
 
     def taken(self, before: str, op: str, value: Any, dtype: Any) -> str:
@@ -192,7 +196,8 @@ class _Printer(Walk):
 
     def over_lanes(self, loop: Lanes) -> None:
         """All rounds of a loop as one round of vectors; an index is that of the first lane."""
-        if self.lanes is not None or loop.low != 0 or not isinstance(loop.high, int) or loop.accumulators:
+        plain = self.lanes is None and loop.low == 0 and loop.high.__class__ is int and not loop.accumulators
+        if not plain or not 0 < loop.high <= MOST_LANES:  # type: ignore[operator]
             raise CompileError(f"the loop over {loop.variable} can't become lanes of a vector")
         outside = dict(self.names)
         self.lanes, self.names[loop.variable] = loop, "0"
@@ -208,12 +213,17 @@ class _Printer(Walk):
 
     def moves(self, index: Index) -> bool:
         """Whether an index moves by one element from lane to lane."""
-        lane = self.lanes and self.lanes.variable
-        if lane is None or not depends(index, lane):
+        if self.lanes is None or not depends(index, self.lanes.variable):
             return False
-        if index != lane and (index[0] != "+" or index[2] != lane or depends(index[1], lane)):
+        start, step = (index[1], index[2]) if isinstance(index, tuple) and index[0] == "+" else (0, index)
+        if step != self.lanes.variable or depends(start, step):
             raise CompileError(f"there is no native code for the positions {index!r} in lanes")
         return True
+
+    def check_same(self, *indices: Index) -> None:
+        """Refuse positions that differ between lanes."""
+        if any(map(self.moves, indices)):
+            raise CompileError(f"there is no native code for {indices!r} in lanes")
 
     def spread(self, value: str, dtype: Any) -> str:
         """A value for each lane: the same one, if it is a single value so far."""
@@ -232,6 +242,7 @@ class _Printer(Walk):
         if isinstance(loop, Lanes):
             return self.over_lanes(loop)
         self.loops += 1
+        self.check_same(loop.low, loop.high)
         number, before = self.loops, self.label
         low, high = self.index(loop.low), self.index(loop.high)
         outside = dict(self.names)
@@ -246,15 +257,18 @@ class _Printer(Walk):
         self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
         self.block(loop.body)
-        self.vectors |= {self.names[a.name] for a in loop.accumulators if self.names.get(a.value) in self.vectors}
+        self.vectors |= {
+            self.names[a.name] for a in loop.accumulators if self.value(a.value, a.dtype) in self.vectors
+        }
         taken = [self.taken(self.names[a.name], a.op, a.value, a.dtype) for a in loop.accumulators]
         self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
         self.emit(f"br label %.head.{number}{self._hint(loop)}")
         heads = [(variable, "i64", low, f"%.next.{number}")]
         for accumulator, value in zip(loop.accumulators, taken):
-            start, kind = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype), TYPES[accumulator.dtype]
-            if value in self.vectors and self.lanes is not None:
-                start, kind = f"<{', '.join([f'{kind} {start}'] * self.lanes.high)}>", self.vector(accumulator.dtype)
+            dtype, kind = accumulator.dtype, TYPES[accumulator.dtype]
+            start = constant(identity(accumulator.op, dtype), dtype)
+            if value in self.vectors:
+                start, kind = f"splat ({kind} {start})", self.vector(dtype)
             heads.append((self.names[accumulator.name], kind, start, value))
         self.lines[place:place] = [
             f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
@@ -298,6 +312,7 @@ class _Printer(Walk):
             pointer = self.pointer(buffer, index)
             self.read(buffer, pointer, self.define(let.name, dtype), self.moves(index))
         elif let.op == "index":
+            self.check_same(let.args[0])
             where = self.index(let.args[0])
             self.set(conversion(where, dtypes.int64, dtype, self), self.define(let.name, dtype))
         else:

@@ -1,9 +1,9 @@
 """Lowers a product of matrices, one of which is read through windows, to loops: a convolution without copies.
 
-Each round computes a block of the result in registers: some rows, times some vectors of columns.  For every element of
-the sum it loads the vectors, and multiplies them by one number per row.  Rows and the positions in a sum may lie anywhere
-in memory, so they can be the elements of overlapping windows.  Columns must be neighbours; if they are not, the loops
-first copy them to scratch memory, which stays in the cache.
+Each round computes a block of the result in registers: some rows, times some vectors of columns.  For each element of
+the sum, a round loads the vectors and multiplies them by one number per row.  The numbers may lie anywhere in memory,
+so they can be elements of overlapping windows.  Columns must be neighbours.  If they are not, the loops first copy them
+to scratch memory, which stays in the cache.
 
 The order of each sum depends on the shapes alone, not on blocks or threads.
 """
@@ -27,19 +27,19 @@ PER_CYCLE = 2  # multiplications of vectors, and twice as many loads
 
 
 class Block(NamedTuple):
-    """The part of the result that a round computes: `count` elements of dimension `axis`, and `inner` behind each."""
+    """The rows of the result that a round computes: `length` of dimension `axis`, with all `inner` ones behind each."""
 
     axis: int
-    count: int
+    length: int
     inner: int
 
     @property
     def rows(self) -> int:
-        return self.count * self.inner
+        return self.length * self.inner
 
     def rounds(self, dims: Dims) -> int:
         """The number of blocks; the last one of a dimension may overlap the one before."""
-        return prod(size for size, _ in dims[: self.axis]) * -(-dims[self.axis][0] // self.count)
+        return prod(size for size, _ in dims[: self.axis]) * -(-dims[self.axis][0] // self.length)
 
 
 def blocks(dims: Dims, most: int) -> Iterator[Block]:
@@ -51,8 +51,8 @@ def blocks(dims: Dims, most: int) -> Iterator[Block]:
     inner = 1
     for axis in reversed(range(len(dims))):
         size = dims[axis][0]
-        for count in range(1, min(size, most // inner) + 1):
-            yield Block(axis, count, inner)
+        for length in range(1, min(size, most // inner) + 1):
+            yield Block(axis, length, inner)
         inner *= size
 
 
@@ -88,7 +88,7 @@ class _Loops:
         for vectors in range(1, min(MOST_VECTORS, self.width // self.lanes) + 1):
             across = vectors * self.lanes
             for block in blocks(self.rows, (registers - 2 - vectors) // vectors):
-                even = self.rows[block.axis][0] % block.count == 0 and self.width % across == 0
+                even = self.rows[block.axis][0] % block.length == 0 and self.width % across == 0
                 if exact and not even:
                     continue
                 products, loads = block.rows * vectors, block.rows + vectors
@@ -123,9 +123,9 @@ class _Loops:
 
     def row(self, number: Index) -> tuple[Index, Index]:
         """The first row of a block, and its position in the left operand."""
-        axis, count, inner = self.block
+        axis, length, inner = self.block
         size, stride = self.rows[axis]
-        outer, start = _cut(number, size, count)
+        outer, start = _cut(number, size, length)
         first = times(plus(times(outer, size), start), inner)
         place = position(self.rows[:axis], outer, self.offsets[0]) if axis else self.offsets[0]
         return first, plus(place, times(start, stride))
@@ -163,7 +163,7 @@ class _Loops:
         lets: list[Statement] = []
         for v in range(self.vectors):
             lets.append(Let(f"w{v}", "load", (source, _lane(plus(start, v * self.lanes))), self.dtype))
-        within = [(self.block.count, self.rows[self.block.axis][1]), *self.rows[self.block.axis + 1 :]]
+        within = [(self.block.length, self.rows[self.block.axis][1]), *self.rows[self.block.axis + 1 :]]
         sums, ends = [], []
         for r in range(self.block.rows):
             lets.append(Let(f"x{r}", "load", (self.names[0], plus(place, position(within, r))), self.dtype))
@@ -179,12 +179,12 @@ class _Loops:
         return Accumulate("sum", "out", index, value) if self.parts > 1 else Store("out", index, value)
 
 
-def _cut(number: Index, size: int, count: int) -> tuple[Index, Index]:
+def _cut(number: Index, size: int, length: int) -> tuple[Index, Index]:
     """The outer position of a block, and its start within a dimension."""
-    rounds = -(-size // count)
-    start = times(remainder(number, rounds), count)
-    if size % count:
-        start = ("min", start, size - count)
+    rounds = -(-size // length)
+    start = times(remainder(number, rounds), length)
+    if size % length:
+        start = ("min", start, size - length)
     return divided(number, rounds), start
 
 

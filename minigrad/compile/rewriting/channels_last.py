@@ -1,9 +1,9 @@
 """The pass `channels_last`: convolutions and what follows them keep the channels of a pixel side by side.
 
-A convolution of the graph is a product of its weights and of all windows, with a row for each channel.  The transposed
-product has a row for each pixel: its columns are neighbours in memory, so loops compute vectors of channels, and pooling
-combines whole vectors.  Everything behind it is computed in this order too, as far as shapes allow, and read as a
-permutation, which costs nothing.  Other operations and results see the old order.
+In the graph, a convolution is a product of its weights and of all windows, with a row for each channel.  The
+transposed product has a row for each pixel.  Its columns are neighbours in memory, so loops compute vectors of
+channels, and pooling combines whole vectors.  Operations on the result are computed in this order too, as far as shapes
+allow.  Other operations, and results, read a permutation, which is a view.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...core.primitive import P
 from ..loops.operations import REDUCTIONS
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import picks_of
-from .reductions import FEWEST_CHANNELS
+from .reductions import FEWEST_COLUMNS
 from .rules import Note, rewritten
 
 Axes = tuple[int, ...]
@@ -100,7 +100,7 @@ class _Walk:
 
     def product(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
         left, right = inputs
-        if node.ndim != 2 or not is_columns(right) or left.shape[0] < FEWEST_CHANNELS:
+        if node.ndim != 2 or not is_columns(right) or left.shape[0] < FEWEST_COLUMNS:
             return None
         if node in self.results and node.size > left.size:  # it would be copied to the old order
             return None

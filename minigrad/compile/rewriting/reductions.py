@@ -14,71 +14,70 @@ from ..nodes.view import picks_of
 from .rules import Rules
 
 rule = Rules()
-FEWEST_CHANNELS = 8  # for a convolution: fewer do not fill a vector
+FEWEST_COLUMNS = 8  # for a product by loops: fewer do not fill a vector
 MOST_PARTS = 25  # the most elements of a window: each becomes a term of the sum
 
 
 @rule("overlap_add", reads="permute_dims")
 def windows_as_product(node: Node) -> Node | None:
-    """The gradient of an image that a convolution of stride 1 reads is a convolution too, with turned weights."""
+    """The gradient of the image of a convolution is a convolution too: with turned weights, over a wider image."""
     (x,) = node.inputs
-    parts = x.inputs[0]
+    (parts,) = x.inputs
     count = node.ndim - 2
-    axes = tuple(range(2, node.ndim))
-    expected = (1 + count, 0, *range(2 + count, 2 + 2 * count), *range(1, 1 + count))
-    made = parts.op is P.reshape and parts.inputs[0].op is P.matmul and parts.inputs[0].ndim == 2
-    if not made or node.attrs["axis"] != axes or x.attrs["axes"] != expected or set(node.attrs["stride"]) != {1}:
+    image, within = tuple(range(2, node.ndim)), tuple(range(node.ndim, node.ndim + count))
+    back = (1 + count, 0, *[a + count for a in image], *range(1, 1 + count))
+    product = parts.inputs[0] if parts.op is P.reshape else parts
+    if product.op is not P.matmul or product.ndim != 2 or x.attrs["axes"] != back:
         return None
-    weights, grads = parts.inputs[0].inputs
-    channels, kernel, examples, image = node.shape[1], x.shape[node.ndim :], node.shape[0], x.shape[2 : node.ndim]
-    outputs = grads.shape[0]
-    if min(channels, outputs) < FEWEST_CHANNELS or weights.shape[0] != channels * prod(kernel):
+    weights, grads = product.inputs
+    channels, kernel, sizes = node.shape[1], x.shape[node.ndim :], x.shape[2 : node.ndim]
+    fits = node.attrs["axis"] == image and set(node.attrs["stride"]) == {1}
+    if not fits or max(channels, sizes[-1]) < FEWEST_COLUMNS or weights.shape[0] != channels * prod(kernel):
         return None
-    like = {"like": node}
-    grads = node_like(P.reshape, (grads,), {"shape": (outputs, examples, *image)}, **like)
-    grads = node_like(P.permute_dims, (grads,), {"axes": (1, 0, *axes)}, **like)
-    edges = [(size - 1) * gap for size, gap in zip(kernel, node.attrs["dilation"])]
-    inside = tuple([slice(edge, edge + size) for edge, size in zip(edges, image)])
-    shape = (examples, outputs, *[size + 2 * edge for edge, size in zip(edges, image)])
-    grads = node_like(P.place, (grads,), {"shape": shape, "index": (slice(None), slice(None), *inside, ...)}, **like)
-    attrs = {"size": kernel, **{name: node.attrs[name] for name in ("axis", "stride", "dilation")}}
-    columns = node_like(P.windows, (grads,), attrs, **like)
-    columns = node_like(P.permute_dims, (columns,), {"axes": (0, *axes, 1, *range(node.ndim, node.ndim + count))}, **like)
-    weights = node_like(P.reshape, (weights,), {"shape": (channels, *kernel, outputs)}, **like)
-    turned = (slice(None), *[slice(None, None, -1)] * count, ...)
-    weights = node_like(P.slice, (weights,), {"index": turned}, **like)
-    weights = node_like(P.permute_dims, (weights,), {"axes": (1 + count, *range(1, 1 + count), 0)}, **like)
-    sums = outputs * prod(kernel)
-    return product_of(columns, node_like(P.reshape, (weights,), {"shape": (sums, channels)}, **like), node)
+
+    def then(op: Any, x: Node, **attrs: Any) -> Node:
+        return node_like(op, (x,), attrs, like=node)
+
+    outputs, gaps = grads.shape[0], node.attrs["dilation"]
+    edges = [(size - 1) * gap for size, gap in zip(kernel, gaps)]
+    shape = (node.shape[0], outputs, *[size + 2 * edge for size, edge in zip(sizes, edges)])
+    inside = (slice(None), slice(None), *[slice(edge, edge + size) for edge, size in zip(edges, sizes)], ...)
+    grads = then(P.permute_dims, then(P.reshape, grads, shape=(outputs, node.shape[0], *sizes)), axes=(1, 0, *image))
+    columns = then(P.place, grads, shape=shape, index=inside)
+    columns = then(P.windows, columns, axis=image, size=kernel, stride=(1,) * count, dilation=gaps)
+    weights = then(P.reshape, weights, shape=(channels, *kernel, outputs))
+    weights = then(P.slice, weights, index=(slice(None), *[slice(None, None, -1)] * count, ...))
+    weights = then(P.permute_dims, weights, axes=(0, 1 + count, *range(1, 1 + count)))
+    weights = then(P.reshape, weights, shape=(channels, outputs * prod(kernel)))
+    return _convolved(weights, then(P.permute_dims, columns, axes=(1, *within, 0, *image)), node)
 
 
-def product_of(columns: Node, weights: Node, like: Node) -> Node:
-    """The images (examples, channels, ...) of windows (examples, ..., inputs, ...) and weights (sums, channels)."""
-    shape = (*columns.shape[: like.ndim - 1], weights.shape[1])
-    flat = node_like(P.reshape, (columns,), {"shape": (prod(shape[:-1]), weights.shape[0])}, like=like)
-    out = node_like(P.reshape, (node_like(P.matmul, (flat, weights), {}, like=like),), {"shape": shape}, like=like)
-    return node_like(P.permute_dims, (out,), {"axes": (0, like.ndim - 1, *range(1, like.ndim - 1))}, like=like)
+def _convolved(weights: Node, windows: Node, like: Node) -> Node:
+    """The images of a product of weights (outputs, sums) and windows (channels, *kernel, examples, *places)."""
+    places = windows.shape[windows.ndim - like.ndim + 1 :]
+    columns = node_like(P.reshape, (windows,), {"shape": (weights.shape[1], prod(places))}, like=like)
+    out = node_like(P.matmul, (weights, columns), {}, like=like)
+    out = node_like(P.reshape, (out,), {"shape": (weights.shape[0], *places)}, like=like)
+    return node_like(P.permute_dims, (out,), {"axes": (1, 0, *range(2, like.ndim))}, like=like)
 
 
-@rule("slice", reads="permute_dims")
-def slice_of_a_product(node: Node) -> Node | None:
-    """A slice of images that are a product of windows needs the product of fewer windows."""
+@rule("slice", reads="permute_dims", alone=True)
+def slice_of_a_convolution(node: Node) -> Node | None:
+    """A part of the result of a convolution needs only a part of the windows."""
     (x,) = node.inputs
     out = x.inputs[0]
     product = out.inputs[0] if out.op is P.reshape else out
-    if product.op is not P.matmul or product.ndim != 2 or x.ndim < 3 or x.attrs["axes"][1] != x.ndim - 1:
+    if product.op is not P.matmul or product.ndim != 2 or x.attrs["axes"] != (1, 0, *range(2, x.ndim)):
         return None
-    flat, weights = product.inputs
-    columns = flat.inputs[0] if isinstance(flat, Node) and flat.op is P.reshape else flat
-    picks = picks_of(node.attrs["index"], x.shape)
-    same = node.ndim == x.ndim == len(picks) and all(p is not None and p.kept for p in picks)
-    if not same or columns.ndim != 2 * x.ndim - 2 or columns.shape[: x.ndim - 1] != out.shape[:-1]:
+    weights, columns = product.inputs
+    windows = columns.inputs[0] if columns.op is P.reshape else columns
+    picks = [p for p in picks_of(node.attrs["index"], x.shape) if p is not None and p.kept]
+    if not len(picks) == x.ndim == node.ndim > 2 or windows.shape[1 - x.ndim :] != out.shape[1:]:
         return None
-    if node.shape[1] != x.shape[1] or x.attrs["axes"] != (0, x.ndim - 1, *range(1, x.ndim - 1)):
+    first, channels, *places = [p.part(size) for p, size in zip(picks, x.shape)]
+    if channels != slice(None):
         return None
-    first, _, *image = [p.part(size) for p, size in zip(picks, x.shape) if p is not None]
-    part = node_like(P.slice, (columns,), {"index": (first, *image, ...)}, like=node)
-    return product_of(part, weights, node)
+    return _convolved(weights, node_like(P.slice, (windows,), {"index": (..., first, *places)}, like=node), node)
 
 
 @rule("overlap_add")

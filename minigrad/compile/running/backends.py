@@ -25,12 +25,17 @@ class BackendWarning(UserWarning):
     """A kernel could not be compiled, and NumPy runs it instead, which is slower."""
 
 
+def chosen(backend: str | None) -> str:
+    """The name of the backend to use: the given one, or that of the environment, or "llvm"."""
+    name = backend or os.environ.get("MINIGRAD_BACKEND") or "llvm"
+    if name not in BACKENDS:
+        raise CompileError(f"there is no backend named {name!r}", expect=" or ".join(BACKENDS))
+    return name
+
+
 def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Function]:
     """A function for each kernel; `backend` is "llvm" by default, or "numpy"."""
-    chosen = backend or os.environ.get("MINIGRAD_BACKEND") or "llvm"
-    if chosen not in BACKENDS:
-        raise CompileError(f"there is no backend named {chosen!r}", expect=" or ".join(BACKENDS))
-    if chosen == "llvm":
+    if chosen(backend) == "llvm":
         functions = _native({number: each for number, each in launches.items() if is_native(each.kernel)})
     else:
         functions = {}

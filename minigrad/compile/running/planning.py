@@ -54,7 +54,8 @@ class _Planning:
             self._add(node, self._made(node, INPUT, number))
         self._check(None)
         for group in partition.groups:
-            self.steps.append(self._launch(group) if group in lowered else self._call(group, group.library))
+            library = None if group in lowered else group.library
+            self.steps.append(self._launch(group) if library is None else self._call(group, library))
             self._check(group)
         self.outputs = [self._read(view) for view in partition.outputs]
 

@@ -195,6 +195,7 @@ class Program(Executable):
     ) -> None:
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
+        target = target.on_backend(backend)
         super().__init__(whole, constants, target, executor)
         self._keep(compile(whole, target, donate, without, self.turns), backend)
 

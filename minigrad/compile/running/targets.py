@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from ...core.node import Node
 from ..fusion.loop_shape import Chunking
-from .backends import compiled
+from .backends import chosen, compiled
 from .frame import Frame, Layout
 from .plan import Launch
+
+CONVOLUTIONS = ("windows as product", "channels_last")  # the rule and the pass for products by loops
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class Target:
     frame: Callable[[Layout, dict[int, Any]], Frame]
     threads: bool
     without: tuple[str, ...] = ()  # the passes and rules that do not pay here
+
+    def on_backend(self, backend: str | None) -> Target:
+        """This target where `backend` runs the kernels: NumPy has no vectors, so libraries compute all products."""
+        if chosen(backend) != "numpy":
+            return self
+        return replace(self, chunking=replace(self.chunking, lanes=0), without=(*self.without, *CONVOLUTIONS))
 
 
 def _has_wide_vectors() -> bool:

@@ -15,6 +15,7 @@ from minigrad.compile.fusion.compute import (
     Filled,
     Library,
     Place,
+    Product,
     Reduction,
     UserKernel,
 )
@@ -70,7 +71,7 @@ def test_reason_why_a_node_is_a_library_call():
 
 
 def test_kinds_of_loops_each_have_a_function_that_writes_them():
-    assert {*compute.KINDS, Filled} - {*compute.CALLS} == set(write.WRITERS)
+    assert {*compute.KINDS, Filled} - {*compute.CALLS, Product} == set(write.WRITERS)
 
 
 def test_levels_and_rows():

@@ -227,7 +227,8 @@ def test_user_pass_runs_in_the_pipeline():
 
     register_pass("count", count, before="fold_views")
     try:
-        assert [each.name for each in PASSES] == ["simplify", "count", "fold_views", "common", "dead", "pick_rows"]
+        assert [each.name for each in PASSES] == ["simplify", "count", "fold_views", "common", "dead", "pick_rows",
+                                              "channels_last"]
         assert PASSES[1].says == "Counts nodes."
         optimise(chain(1))
         assert seen[0] == 3
