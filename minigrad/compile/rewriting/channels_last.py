@@ -81,8 +81,7 @@ class _Walk:
 
     def replace(self, node: Node, inputs: tuple[Any, ...]) -> Node:
         """The node on new inputs: in the order of its stored inputs, if that is possible."""
-        kept = node in self.results and node.name != "matmul" and node.op is not None and node.op.kind != "view"
-        if node.op is None or kept:
+        if node.op is None:
             return remade(node, inputs)
         find = RULES.get(node.name) or RULES.get(node.op.kind)
         found = find(self, node, inputs) if find is not None else None
@@ -91,6 +90,8 @@ class _Walk:
         new, axes = found
         turned = permuted(new, axes)
         if turned is not new:
+            if node in self.results and node.op.kind in ("elementwise", "reduce", "index"):
+                return remade(node, inputs)  # it would be copied to the old order
             self.stored[turned] = found
         if node.op.kind != "view":
             self.note("channels last", node, turned)
