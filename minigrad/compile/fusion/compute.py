@@ -25,7 +25,8 @@ from .spans import spans
 if TYPE_CHECKING:
     from .group import Group
 
-SHORTEST_VECTOR = 8  # the fewest neighbouring columns of a product by loops
+SHORTEST_VECTOR = 8  # the fewest columns of a product by loops
+FEWEST_ROWS = 8  # for which it pays to copy columns that are not neighbours
 LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
 
@@ -300,7 +301,9 @@ class Product(Library):
         if not any(view.size > view.base.size and 0 not in view.strides for view in found):
             return False
         columns = Product(node, views, 0).right[1]
-        return bool(columns) and columns[-1][0] >= SHORTEST_VECTOR and not any(is_filled(v.base) for v in found)
+        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(v.base) for v in found):
+            return False
+        return columns[-1][1] == 1 or node.shape[0] >= FEWEST_ROWS
 
     @property
     def why(self) -> str:  # type: ignore[override]

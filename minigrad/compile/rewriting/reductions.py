@@ -32,7 +32,8 @@ def windows_as_product(node: Node) -> Node | None:
     weights, grads = product.inputs
     channels, kernel, sizes = node.shape[1], x.shape[node.ndim :], x.shape[2 : node.ndim]
     fits = node.attrs["axis"] == image and set(node.attrs["stride"]) == {1}
-    if not fits or max(channels, sizes[-1]) < FEWEST_COLUMNS or weights.shape[0] != channels * prod(kernel):
+    many = channels >= FEWEST_COLUMNS or (sizes[-1] >= FEWEST_COLUMNS > grads.shape[0])  # of channels, or of pixels
+    if not fits or not many or weights.shape[0] != channels * prod(kernel):
         return None
 
     def then(op: Any, x: Node, **attrs: Any) -> Node:
