@@ -22,6 +22,7 @@ from ..nodes.view import Dims
 
 LONGEST_SUM, SHORTEST_PART = 1024, 128  # elements of a sum that are read while they are in a cache
 MOST_VECTORS = 8  # of columns in a block
+FEW_UNITS = 8  # blocks of rows, which are too few for threads to share
 WAITING = 8  # multiplications that a processor has under way at the same time
 PER_CYCLE = 2  # multiplications of vectors, and twice as many loads
 
@@ -110,8 +111,11 @@ class _Loops:
             parameters.append(Parameter("panel", self.dtype, self.part * self.across, "scratch"))
         units = self.block.rounds(self.rows)
         rounds = prod(n for n, _ in self.columns[:-1]) * -(-self.width // self.across)
+        if units < FEW_UNITS and not self.packed and self.parts == 1:  # threads share the columns, too
+            block = self.one_block(remainder("p", units), divided("p", units))
+            return Kernel("kernel", parameters, [For("p", "lo", "hi", [block])], units * rounds, "rows")
         column = "q" if rounds > 1 else 0
-        each = [*self.packing(column), For("p", "lo", "hi", [self.one_block(column)])]
+        each = [*self.packing(column), For("p", "lo", "hi", [self.one_block("p", column)])]
         body: list[Statement] = [For("q", 0, rounds, each)] if rounds > 1 else each
         if self.parts > 1:
             zero = Store("out", plus(times(self.row("p")[0], self.total), "z"), 0.0)
@@ -152,9 +156,9 @@ class _Loops:
         store = Store("panel", plus(times("k", self.across), "l"), load.name)
         return [For("k", 0, self.part, [For("l", 0, self.across, [load, store])])]
 
-    def one_block(self, column: Index) -> Lanes:
+    def one_block(self, row: Index, column: Index) -> Lanes:
         """The loop over the sums of a block, for all lanes at once."""
-        first, place = self.row("p")
+        first, place = self.row(row)
         place = plus(place, position(self.left, self.summed()))
         if self.packed:
             source, start = "panel", times("k", self.across)

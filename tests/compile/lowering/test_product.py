@@ -68,7 +68,10 @@ def test_convolutions_and_their_gradients(case, run, chunking):
 
 def test_long_sums_are_added_up_in_parts():
     x, grads = mg.asarray(normal(4, 2, 34, 34)), mg.asarray(normal(8, 4 * 1024))
-    columns = lambda x: mg.reshape(mg.permute_dims(mg.windows(x, (3, 3), (2, 3)), (1, 4, 5, 0, 2, 3)), (18, 4096))
+
+    def columns(x):
+        return mg.reshape(mg.permute_dims(mg.windows(x, (3, 3), (2, 3)), (1, 4, 5, 0, 2, 3)), (18, 4096))
+
     partition = fuse(mg.trace(lambda x, g: columns(x) @ g.T, x, grads), WIDE)
     (kernel,) = products_of(partition)
     assert any(isinstance(s, Accumulate) for s in statements(kernel.body))
@@ -93,6 +96,16 @@ def test_products_stay_with_the_library():
     w = mg.asarray(normal(8, 8, 3, 3))
     graph, _ = optimise(mg.trace(lambda x, w: mg.tanh(mg.conv2d(x, w)), x, w))
     assert len(products_of(fuse(graph))) == 1 and not products_of(fuse(graph, Chunking(lanes=0)))
+
+
+def test_threads_share_the_columns_of_few_rows():
+    x, w = mg.asarray(normal(1, 1, 500)), mg.asarray(normal(1, 1, 9))
+    partition = fuse(optimise(mg.trace(lambda x, w: mg.conv1d(x, w), x, w))[0], NARROW)
+    (kernel,) = products_of(partition)
+    assert kernel.units > 3
+    (one,), (four,) = [Runner(partition, threads, natively)([x.numpy(), w.numpy()]) for threads in (1, 4)]
+    np.testing.assert_array_equal(one, four)
+    np.testing.assert_allclose(one, mg.conv1d(x, w).numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_lanes_are_in_the_kernel_and_its_listing():
