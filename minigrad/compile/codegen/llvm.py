@@ -289,7 +289,7 @@ class _Printer(Walk):
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
             if rounds:  # all of them at once
                 hints.append('!"llvm.loop.vectorize.predicate.enable", i1 true')
-        elif loop.low == 0 and loop.high in ONE_VECTOR and not loop.accumulators:
+        elif loop.low == 0 and loop.high in ONE_VECTOR and not loop.accumulators and len(loop.body) <= INTERLEAVED:
             # LLVM would unroll all of it, and then vectorise the loop around it, whose rounds are far apart.
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {loop.high}']
         elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
