@@ -27,7 +27,7 @@ PURE = "nounwind willreturn memory(none)"
 INTERLEAVED = 24  # from so many statements in an innermost loop on,
 ROUNDS = 4  # this many interleaved iterations are faster: they wait less for each other
 LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
-ONE_VECTOR = (8, 16, 32)  # rounds of a loop that are computed at once
+FEW_VECTORS = (8, 16, 32)  # rounds of a loop that fill vectors
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
 CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
 
@@ -289,9 +289,9 @@ class _Printer(Walk):
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
             if rounds:  # all of them at once
                 hints.append('!"llvm.loop.vectorize.predicate.enable", i1 true')
-        elif loop.low == 0 and loop.high in ONE_VECTOR and not loop.accumulators and len(loop.body) <= INTERLEAVED:
+        elif loop.low == 0 and loop.high in FEW_VECTORS and not loop.accumulators and len(loop.body) <= INTERLEAVED:
             # LLVM would unroll all of it, and then vectorise the loop around it, whose rounds are far apart.
-            hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {loop.high}']
+            hints = ['!"llvm.loop.unroll.disable"']
         elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
             # No processor multiplies vectors of small integers, and LLVM takes seconds to find a substitute.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
