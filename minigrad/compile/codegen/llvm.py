@@ -14,8 +14,8 @@ import numpy as np
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.index import INDEXING, fold
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Running, Store, Walk
+from ..loops.index import INDEXING, depends, fold
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Running, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
@@ -28,6 +28,7 @@ INTERLEAVED = 24  # from so many statements in an innermost loop on,
 ROUNDS = 4  # this many interleaved iterations are faster: they wait less for each other
 LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
 SHORT_ROW, SIMPLE = (8, 128), 8  # rounds of a loop that LLVM may write out, with at most so many statements
+FEW_VECTORS = (8, 16, 32)  # rounds of a loop that fill vectors
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
 CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
 
@@ -81,6 +82,8 @@ class _Printer(Walk):
         self.used: set[str] = set()
         self.types: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
         self.names: dict[str, str] = {"lo": "%lo", "hi": "%hi"}  # the registers of values and variables
+        self.lanes: Lanes | None = None  # the loop over lanes around the current statement
+        self.vectors: set[str] = set()  # the registers with a value for each lane
 
     # The frame --------------------------------------------------------------------------------------------------------
 
@@ -133,12 +136,19 @@ class _Printer(Walk):
     # Statements -------------------------------------------------------------------------------------------------------
 
     def store(self, store: Store) -> None:
-        value = self.value(store.value, self.types[store.buffer])
-        self.write(store.buffer, self.pointer(store.buffer, store.index), value)
+        pointer, dtype = self.pointer(store.buffer, store.index), self.types[store.buffer]
+        value = self.value(store.value, dtype)
+        if self.moves(store.index):
+            value = self.spread(value, dtype)
+        elif value in self.vectors:
+            raise CompileError(f"all lanes store to one place in {store.buffer}")
+        self.write(store.buffer, pointer, value)
 
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
-        before = self.read(update.buffer, pointer)
+        before = self.read(update.buffer, pointer, many=self.moves(update.index))
+        if self.lanes is not None and before not in self.vectors:
+            raise CompileError(f"all lanes store to one place in {update.buffer}")
         self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
 
     def running(self, running: Running) -> None:
@@ -174,8 +184,12 @@ class _Printer(Walk):
     def value(self, operand: Any, dtype: Any) -> str:
         return self.names[operand] if isinstance(operand, str) else constant(operand, dtype)
 
-    def read(self, buffer: str, pointer: str, register: str | None = None) -> str:
+    def read(self, buffer: str, pointer: str, register: str | None = None, many: bool = False) -> str:
         dtype = self.types[buffer]
+        if many:
+            register = self.set(f"load {self.vector(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
+            self.vectors.add(register)
+            return register
         if dtype.kind == "b":
             return self.set(f"icmp ne i8 {self.set(f'load i8, ptr {pointer}, align 1')}, 0", register)
         return self.set(f"load {TYPES[dtype]}, ptr {pointer}, align {dtype.itemsize}", register)
@@ -184,12 +198,60 @@ class _Printer(Walk):
         dtype = self.types[buffer]
         if dtype.kind == "b":
             value = self.set(f"zext i1 {value} to i8")
-        self.emit(f"store {stored_type(dtype)} {value}, ptr {pointer}, align {dtype.itemsize}")
+        kind = self.vector(dtype) if value in self.vectors else stored_type(dtype)
+        self.emit(f"store {kind} {value}, ptr {pointer}, align {dtype.itemsize}")
+
+    # Lanes ------------------------------------------------------------------------------------------------------------
+
+    def over_lanes(self, loop: Lanes) -> None:
+        """All rounds of a loop as one round of vectors; an index is that of the first lane."""
+        plain = self.lanes is None and loop.low == 0 and loop.high.__class__ is int and not loop.accumulators
+        if not plain or not 0 < loop.high <= MOST_LANES:  # type: ignore[operator]
+            raise CompileError(f"the loop over {loop.variable} can't become lanes of a vector")
+        outside = dict(self.names)
+        self.lanes, self.names[loop.variable] = loop, "0"
+        self.block(loop.body)
+        self.lanes, self.names = None, outside
+
+    def vector(self, dtype: Any) -> str:
+        """The type of a value for each lane."""
+        assert self.lanes is not None
+        if dtype.kind == "b":
+            raise CompileError("there is no native code for lanes of bools")
+        return f"<{self.lanes.high} x {TYPES[dtype]}>"
+
+    def moves(self, index: Index) -> bool:
+        """Whether an index moves by one element from lane to lane."""
+        if self.lanes is None or not depends(index, self.lanes.variable):
+            return False
+        start, step = (index[1], index[2]) if isinstance(index, tuple) and index[0] == "+" else (0, index)
+        if step != self.lanes.variable or depends(start, step):
+            raise CompileError(f"there is no native code for the positions {index!r} in lanes")
+        return True
+
+    def check_same(self, *indices: Index) -> None:
+        """Refuse positions that differ between lanes."""
+        if any(map(self.moves, indices)):
+            raise CompileError(f"there is no native code for {indices!r} in lanes")
+
+    def spread(self, value: str, dtype: Any) -> str:
+        """A value for each lane: the same one, if it is a single value so far."""
+        if value in self.vectors:
+            return value
+        kind = self.vector(dtype)
+        first = self.set(f"insertelement {kind} poison, {TYPES[dtype]} {value}, i64 0")
+        mask = kind.replace(TYPES[dtype], "i32")
+        register = self.set(f"shufflevector {kind} {first}, {kind} poison, {mask} zeroinitializer")
+        self.vectors.add(register)
+        return register
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
+        if isinstance(loop, Lanes):
+            return self.over_lanes(loop)
         self.loops += 1
+        self.check_same(loop.low, loop.high)
         number, before = self.loops, self.label
         low, high = self.index(loop.low), self.index(loop.high)
         outside = dict(self.names)
@@ -206,13 +268,19 @@ class _Printer(Walk):
         self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
         self.block(loop.body)
+        self.vectors |= {
+            self.names[a.name] for a in loop.accumulators if self.value(a.value, a.dtype) in self.vectors
+        }
         taken = [self.taken(self.names[a.name], a.op, a.value, a.dtype) for a in loop.accumulators]
         self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
         self.emit(f"br label %.head.{number}{self._hint(loop)}")
         heads = [(variable, "i64", low, f"%.next.{number}")]
         for accumulator, value in zip(loop.accumulators, taken):
-            start = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype)
-            heads.append((self.names[accumulator.name], TYPES[accumulator.dtype], start, value))
+            dtype, kind = accumulator.dtype, TYPES[accumulator.dtype]
+            start = constant(identity(accumulator.op, dtype), dtype)
+            if value in self.vectors:
+                start, kind = f"splat ({kind} {start})", self.vector(dtype)
+            heads.append((self.names[accumulator.name], kind, start, value))
         for total, register in zip(loop.totals, earlier):
             start = constant(identity(total.op, total.dtype), total.dtype)
             heads.append((register, TYPES[total.dtype], start, self.names[total.name]))
@@ -234,6 +302,9 @@ class _Printer(Walk):
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
             if rounds:  # all of them at once
                 hints.append('!"llvm.loop.vectorize.predicate.enable", i1 true')
+        elif loop.low == 0 and loop.high in FEW_VECTORS and not loop.accumulators and len(loop.body) <= INTERLEAVED:
+            # LLVM would unroll all of it, and then vectorise the loop around it, whose rounds are far apart.
+            hints = ['!"llvm.loop.unroll.disable"']
         elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
             # No processor multiplies vectors of small integers, and LLVM takes seconds to find a substitute.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
@@ -264,8 +335,9 @@ class _Printer(Walk):
         if let.op == "load":
             buffer, index = let.args
             pointer = self.pointer(buffer, index)
-            self.read(buffer, pointer, self.define(let.name, dtype))
+            self.read(buffer, pointer, self.define(let.name, dtype), self.moves(index))
         elif let.op == "index":
+            self.check_same(let.args[0])
             where = self.index(let.args[0])
             self.set(conversion(where, dtypes.int64, dtype, self), self.define(let.name, dtype))
         else:
@@ -279,6 +351,11 @@ class _Printer(Walk):
         """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
         kind, real, operation = TYPES[given], given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
+        many = not self.vectors.isdisjoint(operands)
+        if many and (not word or word.startswith("llvm.") or "{" in word or dtype != given):
+            raise CompileError(f"there is no native code for {op} of {given} in lanes")
+        if many:
+            kind, operands = self.vector(given), [self.spread(operand, given) for operand in operands]
         if op == "whole":
             exact = self.set(f"fptosi {kind} {operands[0]} to {TYPES[dtype]}")
             text = f"freeze {TYPES[dtype]} {exact}"  # for a nan the value is undefined; freeze makes it some number
@@ -299,7 +376,10 @@ class _Printer(Walk):
             text = self.call(name, kind, [kind] * len(operands), operands)
         else:
             raise CompileError(f"there is no native code for {op} of {given}")
-        return self.set(text, register)
+        register = self.set(text, register)
+        if many:
+            self.vectors.add(register)
+        return register
 
 
 def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ...support.errors import CompileError
 from ...support.forking import new_lock
 from ...support.packages import how_to_install
-from ..loops.ir import HALF, Kernel, Let, statements
+from ..loops.ir import HALF, Kernel, Lanes, Let, statements
 from ..loops.operations import OPERATIONS
 from . import disk_cache
 from .engines import Engines
@@ -68,6 +68,11 @@ def computes_functions(kernel: Kernel) -> bool:
     """Whether a kernel computes a function without a processor instruction, for which wide vectors pay."""
     used = [OPERATIONS[s.op] for s in statements(kernel.body) if isinstance(s, Let) and s.op in OPERATIONS]
     return any(operation.text("c", "f").isidentifier() and not operation.text("llvm", "f") for operation in used)
+
+
+def has_lanes(kernel: Kernel) -> bool:
+    """Whether a kernel computes with vectors of its own, which pay only if they are much arithmetic."""
+    return any(isinstance(s, Lanes) for s in statements(kernel.body))
 
 
 @cache
@@ -148,7 +153,7 @@ class _Compiler:
         """The LLVM text of a kernel for this processor."""
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
-        wide = "+avx512f" in self.processor.features and computes_functions(kernel)
+        wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
         return llvm_source(tiled(kernel), width=WIDE if wide else NARROW)
 
     def _name(self, text: str) -> str:

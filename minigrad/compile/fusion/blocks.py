@@ -240,7 +240,7 @@ def _takes_rows(group: Group) -> bool:
 
 def _is_product(compute: Compute | None) -> bool:
     """Whether a library multiplies matrices, and can write the result into existing memory."""
-    if not isinstance(compute, Library) or compute.node.op is not P.matmul:
+    if not isinstance(compute, Library) or compute.launched or compute.node.op is not P.matmul:
         return False
     node = compute.node
     operands = all(isinstance(read, View) and read.base.dtype == node.dtype for read in compute.reads)

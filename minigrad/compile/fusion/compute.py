@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.dtypes import float32, float64
 from ...core.node import Node
+from ...core.primitive import P
 from ..loops.operations import REDUCTIONS, SCANS
 from ..loops.scalar import has_steps
 from ..nodes.graph import Check, Graph
-from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole
+from ..nodes.view import Dims, View, coalesced, is_filled, row_major, views_of, whole
 from .count import Count, library_count, operations
 from .spans import spans
 
 if TYPE_CHECKING:
     from .group import Group
+    from .loop_shape import Chunking
 
 SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
+SHORTEST_VECTOR = 8  # the fewest columns of a product by loops
+FEWEST_ROWS = 8  # for which it pays to copy columns that are not neighbours
 LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
 
@@ -398,6 +403,7 @@ class Library(Compute):
 
     loops = aligned = repeatable = False
     by = "a library"
+    launched = False  # whether loops compute it after all, in a kernel that no other node joins
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -436,13 +442,70 @@ class UserKernel(Library):
         return f"{self.node.name} is a kernel of yours"
 
 
+class WindowProduct(Library):
+    """Multiplies matrices by loops, if one of them would be a copy of windows: the loops read the windows in place.
+
+    `left` has the dimensions of the rows and of the sums of the left operand, `right` those of the sums and of the
+    columns of the right one.
+    """
+
+    by, launched = "loops over windows", True
+
+    def __init__(self, node: Node, views: Views, position: int) -> None:
+        super().__init__(node, views, position)
+        found = [_through_copy(view, views) for view in self.views]
+        self.reads = tuple([view for view, _ in found])
+        self.views = [view for view, _ in found]
+        self.bases = tuple(dict.fromkeys(view.base for view in self.views))
+        self.left, self.right = [_halves(view, count) for view, count in found]
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        if node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim != 2:
+            return False
+        found = [_through_copy(views[x], views)[0] for x in node.inputs]
+        if not any(view.size > view.base.size and 0 not in view.strides for view in found):
+            return False
+        columns = WindowProduct(node, views, 0).right[1]
+        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(v.base) for v in found):
+            return False
+        return columns[-1][1] == 1 or node.shape[0] >= FEWEST_ROWS
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return "a product of windows is a kernel of its own"
+
+
+def _through_copy(view: View, views: Views) -> tuple[View, int]:
+    """The elements that a view of a copied matrix reads before the copy, and how many dimensions are its rows."""
+    base = view.base
+    if base.name != "reshape" or base.ndim != 2 or len(view.shape) != 2 or base.inputs[0] not in views:
+        return view, 1
+    source = views[base.inputs[0]]
+    shape, strides = source.shape, source.strides
+    for count in range(len(shape) + 1):
+        if prod(shape[:count]) == base.shape[0]:
+            if view.shape == base.shape and view.in_order:
+                return source, count
+            if view.offset == 0 and view.shape == base.shape[::-1] and view.strides == (1, base.shape[1]):
+                turned = shape[count:] + shape[:count], strides[count:] + strides[:count]
+                return View(source.base, source.offset, *turned), len(shape) - count
+    return view, 1
+
+
+def _halves(view: View, count: int) -> tuple[Dims, Dims]:
+    shape, strides = view.shape, view.strides
+    return coalesced(shape[:count], strides[:count]), coalesced(shape[count:], strides[count:])
+
+
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, *CALLS]
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, WindowProduct, *CALLS]
 
 
-def computes_of(graph: Graph, without: tuple[type[Compute], ...] = ()) -> tuple[dict[Node, Compute], Views]:
+def computes_of(graph: Graph, chunking: Chunking) -> tuple[dict[Node, Compute], Views]:
     """How each node is computed, by the first kind that takes it, and each node as a view of memory."""
-    kinds = [kind for kind in KINDS if kind not in without]
+    wanted = {Scan: chunking.scans, WindowProduct: chunking.lanes > 0}
+    kinds = [kind for kind in KINDS if wanted.get(kind, True)]
     views = views_of(graph)
     computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)

@@ -14,7 +14,7 @@ from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
-from .loop_shape import Loops
+from .loop_shape import Chunking, Loops
 
 if TYPE_CHECKING:
     from .blocks import Block
@@ -106,6 +106,7 @@ class Partition(Titled):
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
     moved: Sequence[Moved]
     blocks: Mapping[Group, Block] = field(default_factory=dict)  # kernels that run together with products
+    chunking: Chunking = field(default_factory=Chunking)
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -139,7 +140,7 @@ class Partition(Titled):
     @property
     def kernels(self) -> list[Group]:
         """The groups that become kernels, without library calls."""
-        return [group for group in self.groups if group.library is None]
+        return [group for group in self.groups if group.library is None or group.library.launched]
 
     def partial_bytes(self, node: Node) -> int:
         """The size of the partial results of a reduction across rows."""

@@ -30,6 +30,8 @@ class Chunking:
     spread: int = 4  # the fewest elements for each partial result
     rounds: bool = True  # whether a round of a loop may take several elements
     scans: bool = True  # whether the rounds of a row may follow one another, as running totals need
+    lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products
+    registers: int = 16  # vectors
 
 
 @dataclass(frozen=True)

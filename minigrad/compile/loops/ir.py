@@ -94,6 +94,14 @@ class For:
 
 
 @dataclass
+class Lanes(For):
+    """A loop from 0 to a fixed number, whose rounds run at the same time, each in a lane of vectors.
+
+    A position in memory moves by one element per round, or not at all.  Loops inside run for all lanes together.
+    """
+
+
+@dataclass
 class Prefetch:
     """Load `buffer[index]` into the cache before it is needed."""
 
@@ -164,4 +172,7 @@ class Walk:
         return [statement] if method is None else method(statement)
 
 
-METHODS = {Let: "let", Store: "store", Accumulate: "accumulate", Running: "running", For: "loop", Prefetch: "prefetch"}
+METHODS = {
+    Let: "let", Store: "store", Accumulate: "accumulate", Running: "running", For: "loop", Lanes: "loop",
+    Prefetch: "prefetch",
+}

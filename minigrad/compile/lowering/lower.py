@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan, WindowProduct
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..loops.index import plus, position, remainder, round_of, times
@@ -36,6 +36,7 @@ from ..loops.ir import (
 )
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
+from .product import product_kernel
 from .values import ValueWriter
 
 DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
@@ -76,7 +77,19 @@ class Block:
 
 def lower(partition: Partition, group: Group) -> Lowered:
     """The kernel of a group without a library call."""
+    if isinstance(group.library, WindowProduct):
+        return _product(partition, group, group.library)
     return _Lowering(partition, group).lowered()
+
+
+def _product(partition: Partition, group: Group, compute: WindowProduct) -> Lowered:
+    """The kernel of a product by loops."""
+    names = {base: f"b{number}" for number, base in enumerate(compute.bases)}
+    left, right = [names[view.base] for view in compute.views]
+    kernel = product_kernel(compute, (left, right), partition.chunking)
+    nodes = {name: base for base, name in names.items()} | {"out": compute.node}
+    arguments = [Argument(nodes.get(p.name), "value" if p.name in nodes else "scratch") for p in kernel.parameters]
+    return Lowered(group, kernel, arguments, compute.count)
 
 
 class _Lowering:

@@ -96,7 +96,8 @@ class _Planning:
     def _step(self, group: Group) -> Step:
         if group in self.partition.blocks:
             return self._blocked(group, self.partition.blocks[group])
-        return self._launch(group) if group.library is None else self._call(group, group.library)
+        library = None if group in self.lowered else group.library
+        return self._launch(group) if library is None else self._call(group, library)
 
     def _blocked(self, group: Group, block: Block) -> Blocked:
         """A kernel with the products around it."""
@@ -140,7 +141,8 @@ class _Planning:
                 numbers.append(self._buffer(stored[node], IN_PLACE, self.numbers[node]))
             else:
                 numbers.append(self._buffer(node))
-        computed = [node for node in (*group.levels, *group.partials) if self._is_computed_in(node, group)]
+        made = [group.library.node] if group.library is not None else [*group.levels, *group.partials]
+        computed = [node for node in made if self._is_computed_in(node, group)]
         computed.sort(key=lambda node: self.partition.computes[node].position)
         offsets = tuple([argument.offset for argument in lowered.arguments])
         names = tuple(dict.fromkeys(self.names[node] for node in computed))

@@ -66,7 +66,7 @@ def compile(
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
-    left_out = {without} if isinstance(without, str) else {*without}
+    left_out = {without, *target.without} if isinstance(without, str) else {*without, *target.without}
     if not any_layout:
         left_out.add("result_layouts")
     optimised, log = optimise(graph, left_out)
@@ -208,6 +208,7 @@ class Program(Executable):
     ) -> None:
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
+        target = target.on_backend(backend)
         super().__init__(whole, constants, target, executor)
         self._keep(compile(whole, target, donate, without, self.turns, any_layout, blocks), backend)
 
