@@ -154,10 +154,18 @@ class CudaKernels(Kernels):
             value = whole[wins]
         target[tuple([xp.broadcast_to(i, shape)[wins] for i in indices])] = value
 
-    def argsort(self, x: Any, axis: int, descending: bool) -> Any:
+    def argsort(
+        self, x: Any, axis: int, descending: bool, count: int | None = None
+    ) -> Any:
+        xp, size = self.xp, x.shape[axis]
         if not x.size:
-            return self.xp.zeros(x.shape, "int64")
-        return super().argsort(x, axis, descending)
+            order = xp.zeros(x.shape, "int64")
+        elif not descending:
+            order = xp.argsort(x, axis, kind="stable")
+        else:  # reversed twice, so that ties keep their order
+            backwards = xp.argsort(xp.flip(x, axis), axis, kind="stable")
+            order = size - 1 - xp.flip(backwards, axis)
+        return order if count is None else order[(slice(None),) * axis + (slice(count),)]
 
     # One kernel for all elements, instead of threads
 
