@@ -21,7 +21,7 @@ ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
 class CudaKernels(Kernels):
     """Kernels on CuPy's arrays."""
 
-    half_is_slow = False
+    half_is_slow = whole_is_slow = False
 
     def __init__(self, device: Any) -> None:
         super().__init__(device)

