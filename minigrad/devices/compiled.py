@@ -15,7 +15,7 @@ from ..core.primitive import P, Primitive
 from .library import Kernel
 
 Compiled = Callable[[Sequence[Any], Any], object]  # takes values, and the array for the result
-SLOW = frozenset(("sin", "cos", "erf"))  # functions of float64
+SLOW = frozenset(("sin", "cos", "tanh", "sigmoid", "erf"))  # functions of float64
 ENOUGH = 1 << 12  # elements that are worth a call
 
 
