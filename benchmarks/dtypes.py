@@ -74,7 +74,8 @@ def rows() -> list[Row]:
         *[Row(f"float64: {name}", lambda m, x, n=name: getattr(m, n)(x), ("float64",)) for name in FUNCTIONS],
     ]
     for kind in ("float64", "float32"):
-        table += [Row(f"{kind}: x ** y", lambda m, x, y: x**y, (kind, kind)), Row(f"{kind}: atan2", angle, (kind, kind))]
+        pair = (kind, kind)
+        table += [Row(f"{kind}: x ** y", lambda m, x, y: x**y, pair), Row(f"{kind}: atan2", angle, pair)]
     table += [Row("float32: sin(x) * cos(x) + atan2(x, y)", lambda m, x, y: m.sin(x) * m.cos(x) + angle(m, x, y),
                   ("float32", "float32"))]
     for kind in SORTED:
