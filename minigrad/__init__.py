@@ -38,6 +38,7 @@ from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
 from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
+from .devices.compiled import Provider as _Provider
 from .ops.contract import *
 from .ops.convolution import *
 from .ops.creation import *
@@ -69,6 +70,15 @@ if TYPE_CHECKING:  # for type checkers: these are loaded when they are first use
 
 __version__ = "0.1.0"
 watch_cells()
+
+
+def _machine_code(*given: Any) -> Any:
+    from .compile.eager_kernels import machine_code  # brings the compiler
+
+    return machine_code(*given)
+
+
+_Provider.make = _machine_code
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (

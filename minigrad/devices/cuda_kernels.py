@@ -21,7 +21,7 @@ ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
 class CudaKernels(Kernels):
     """Kernels on CuPy's arrays."""
 
-    half_is_slow = False
+    half_is_slow = whole_is_slow = False
 
     def __init__(self, device: Any) -> None:
         super().__init__(device)
@@ -158,10 +158,18 @@ class CudaKernels(Kernels):
             value = whole[wins]
         target[tuple([xp.broadcast_to(i, shape)[wins] for i in indices])] = value
 
-    def argsort(self, x: Any, axis: int, descending: bool) -> Any:
+    def argsort(
+        self, x: Any, axis: int, descending: bool, count: int | None = None
+    ) -> Any:
+        xp, size = self.xp, x.shape[axis]
         if not x.size:
-            return self.xp.zeros(x.shape, "int64")
-        return super().argsort(x, axis, descending)
+            order = xp.zeros(x.shape, "int64")
+        elif not descending:
+            order = xp.argsort(x, axis, kind="stable")
+        else:  # reversed twice, so that ties keep their order
+            backwards = xp.argsort(xp.flip(x, axis), axis, kind="stable")
+            order = size - 1 - xp.flip(backwards, axis)
+        return order if count is None else order[(slice(None),) * axis + (slice(count),)]
 
     # One kernel for all elements, instead of threads
 

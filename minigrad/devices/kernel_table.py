@@ -20,7 +20,8 @@ from .library import Kernel, Library
 from .matrices import MatrixKernels
 from .philox import draw
 from .reductions import ReductionKernels
-from .special import WORTH_PACKING, cast, choose_bits, packed_argsort
+from .sorting import positions_in_order
+from .special import cast, choose_bits
 from .threads import BLOCK, elementwise_in_blocks
 from .windows import WindowKernels
 
@@ -188,15 +189,7 @@ class Kernels(
     def concat(self, *xs: Any, axis: int) -> Any:
         return self.xp.concatenate(xs, axis)
 
-    def argsort(self, x: Any, axis: int, descending: bool) -> Any:
-        xp = self.xp
-        if xp is np and x.dtype.itemsize <= 4 and x.shape[axis] >= WORTH_PACKING:
-            return packed_argsort(x, axis, descending)
-        if not descending:
-            return xp.argsort(x, axis, kind="stable")
-        # Reversed twice, so that ties keep their order.
-        backwards = xp.argsort(xp.flip(x, axis), axis, kind="stable")
-        return x.shape[axis] - 1 - xp.flip(backwards, axis)
+    argsort = staticmethod(positions_in_order)
 
     nonzero = Library("nonzero")
 

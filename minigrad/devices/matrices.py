@@ -15,14 +15,17 @@ from ..core.dtypes import float16
 from ..support.errors import MatrixError
 from . import stacks
 from .library import Kernel, KernelGroup
+from .whole import whole_product
 
 LARGE = 1 << 15  # elements of a product whose memory comes from the device
+MANY = 1 << 15  # products of integers from which floats are faster
 
 
 class MatrixKernels(KernelGroup):
     """`matmul`, `solve`, `cholesky` and `slogdet`."""
 
     half_is_slow = True  # BLAS on CPUs does not have it
+    whole_is_slow = True  # nor integers
 
     def matmul(self, x: Any, y: Any, out: Any = None) -> Any:
         if out is not None:  # out may be x: no product in place without a copy
@@ -31,6 +34,8 @@ class MatrixKernels(KernelGroup):
         if x.dtype is float16 and self.half_is_slow:
             product = self.matmul(x.astype(np.float32), y.astype(np.float32))
             return product.astype(float16)
+        if self.whole_is_slow and x.dtype.kind in "iu" and x.size * y.shape[-1] >= MANY:
+            return whole_product(self.matmul, x, y)
         if y.ndim != 2:
             if self.xp is np and stacks.multiplies(x.shape, y.shape, x.dtype) and x.dtype == y.dtype:
                 shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])

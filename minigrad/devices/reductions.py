@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import float16
+from .compiled import as_single
 from .library import KernelGroup
 from .threads import in_blocks
 
@@ -24,6 +26,7 @@ MANY = 1 << 12  # results from which it matters
 LARGE = 1 << 20  # elements of an array that is reduced in blocks
 HALVED, SHARED = 1 << 17, 1 << 18  # elements of a block
 ROW = 128  # elements from which on NumPy adds rows fast
+IN_SINGLE = (np.add, np.maximum, np.minimum)  # reductions of float16 that are computed in float32
 Axes = tuple[int, ...]
 
 
@@ -64,6 +67,8 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
     array([[3.],
            [3.]])
     """
+    if x.dtype == float16 and ufunc in IN_SINGLE and dtype in (None, float16) and x.size:
+        return reduce(ufunc, as_single(x), axis, None, keepdims).astype(float16)
     if x.size >= 2 * MANY:
         sizes = [x.shape[a] for a in axis]
         if 1 < prod(sizes) <= SHORT and x.size >= MANY * prod(sizes):

@@ -12,6 +12,7 @@ SAYS = {
     "applications": ["| karate_gcn |", "≥ 94 % right | ok | 0"],
     "compiled": ["| softmax, 4 × 16, forward + backward |", "GPT, 1 layers of 8", "| Adam, 100 parameters |",
                  "| GRU 4-5, batch 2, 3 steps |"],
+    "dtypes": ["| float64: tanh |", "| int8: x @ y |", "| topk float32 |"],
     "first_calls": ["| first call, clock (processors) | minigrad, nothing cached | minigrad, cached on disk |"],
     "eager": ["| x[1:3] = v, forward + backward |", "| exp(x), 10M floats |"],
     "training": ["MLP 8-6-3, batch 4, Adam", "GPT, 1 layers of 8"],

@@ -5,7 +5,6 @@ Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, and without
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -148,7 +147,7 @@ class CWords:
         elif not text.isidentifier():
             return text.format(**dict(zip("xyz", operands)))
         elif operation.written_out and dtype == FLOAT and self.writes_functions:
-            text = self.written_out(f"own_{operation.name}", operation.written_out)
+            text = self.written_out(operation)
         elif dtype == FLOAT:
             text += "f"
         return f"{text}({', '.join(operands)})"
@@ -170,13 +169,16 @@ class CWords:
             return f"{place} {UPDATES[op]} {value};"
         return f"{place} = {self.applied(OPERATIONS[REDUCTIONS[op]], dtype, [place, value])};"
 
-    def written_out(self, name: str, function: Callable[[Writer, str], str]) -> str:
+    def written_out(self, operation: Operation) -> str:
         """Define a function of float32 in terms of arithmetic, and return its name."""
+        name, given = f"own_{operation.name}", ("x", "w")[: operation.arity]
         if name not in self.helpers:
             inside, writer = CPrinter(Kernel(name, [], [], 0, "elements")), Writer("y")
-            inside.helpers, inside.kinds = self.helpers, {"x": FLOAT}
-            lines = inside.block([*writer.ending(function(writer, "x"), "y")])
-            self.helper("float", name, "float x", [*lines, "return y;"])
+            inside.helpers, inside.kinds = self.helpers, dict.fromkeys(given, FLOAT)
+            assert operation.written_out is not None
+            result = operation.written_out(writer, *given)
+            lines = inside.block([*writer.ending(str(result), "y")])
+            self.helper("float", name, ", ".join(f"float {x}" for x in given), [*lines, "return y;"])
         return name
 
     def conversion(self, op: str, source: Any, target: Any, value: str) -> str:

@@ -60,12 +60,13 @@ def constant(value: Any, dtype: Any) -> str:
     return f"0x{struct.unpack('Q', struct.pack('d', float(number)))[0]:016X}"
 
 
-def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256) -> str:
+def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256, fused: bool = True) -> str:
     """The text of a module with one function, `void name(void **table)`.
 
     The table holds the addresses of the parameters, then `lo` and `hi`.  `width` is the width of vectors in bits.
+    `fused`: the processor has instructions for fused products and sums.
     """
-    return _Printer(legalise(kernel), name, width).module()
+    return _Printer(legalise(kernel, fused=fused), name, width).module()
 
 
 class _Printer(Walk):

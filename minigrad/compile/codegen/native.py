@@ -100,7 +100,16 @@ class Processor(NamedTuple):
     @property
     def has_half(self) -> bool:
         """Whether it has instructions that convert float16; the functions that replace them may be missing."""
-        return "+f16c" in self.features or self.triple.startswith(("aarch64", "arm64"))
+        return "+f16c" in self.features or self._is_arm
+
+    @property
+    def has_fused(self) -> bool:
+        """Whether it has instructions for a product and a sum that are rounded once."""
+        return "+fma" in self.features or self._is_arm
+
+    @property
+    def _is_arm(self) -> bool:
+        return self.triple.startswith(("aarch64", "arm64"))
 
 
 @cache
@@ -154,7 +163,7 @@ class _Compiler:
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
-        return llvm_source(tiled(kernel), width=WIDE if wide else NARROW)
+        return llvm_source(tiled(kernel), width=WIDE if wide else NARROW, fused=self.processor.has_fused)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""

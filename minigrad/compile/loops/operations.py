@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...devices.special import erf
-from . import maths
+from . import angles, maths, powers
 from .arithmetic import floordiv, lshift, mod, position, rounded, rshift, size
 from .ir import BOOL, Let
-from .writer import Writer
 
 Text = str | dict[str, str]
 
@@ -43,7 +42,7 @@ class Operation:
     flops: int = 1
     on_bools: str = ""  # the operation that replaces it on bools
     rule: Callable[..., str | None] | None = None  # writes it as simpler operations, see `arithmetic`
-    written_out: Callable[[Writer, str], str] | None = None  # the same for float32 only, see `maths`
+    written_out: Callable[..., str | None] | None = None  # the same for float32 and float64 only, see `maths`
     refused: str = ""  # kinds for which the array library raises errors on some values, so that loops cannot replace it
     internal: bool = False  # exists only in legalised kernels
 
@@ -106,12 +105,14 @@ TABLE = (
     Operation("expm1", 1, "f", np.expm1, c="expm1", written_out=maths.expm1),
     Operation("log", 1, "f", np.log, c="log", written_out=maths.log),
     Operation("log1p", 1, "f", np.log1p, c="log1p", written_out=maths.log1p),
-    Operation("sin", 1, "f", np.sin, c="sin", written_out=maths.sin),
-    Operation("cos", 1, "f", np.cos, c="cos", written_out=maths.cos),
+    Operation("sin", 1, "f", np.sin, c="sin", written_out=angles.sin),
+    Operation("cos", 1, "f", np.cos, c="cos", written_out=angles.cos),
     Operation("tanh", 1, "f", np.tanh, c="tanh", written_out=maths.tanh),
     Operation("erf", 1, "f", erf, c="erf", written_out=maths.erf),
-    Operation("pow", 2, "f", np.power, ast.Pow, c="pow", refused="iub"),
-    Operation("atan2", 2, "f", np.arctan2, c="atan2"),
+    Operation(
+        "pow", 2, "f", np.power, ast.Pow, c="pow", rule=powers.pow_of_number, written_out=powers.pow, refused="iub"
+    ),
+    Operation("atan2", 2, "f", np.arctan2, c="atan2", written_out=angles.atan2),
     # Comparisons and bits
     Operation("lt", 2, "fiub", np.less, ast.Lt, "{x} < {y}", by(f="fcmp olt", i="icmp slt", ub="icmp ult"), "bool"),
     Operation(
@@ -134,6 +135,7 @@ TABLE = (
     Operation("quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True),
     Operation("remainder", 2, "fiu", c=by(f="fmod", iu="{x} % {y}"), llvm=by(i="srem", u="urem"), internal=True),
     Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True),
+    Operation("fma", 3, "f", c="fma", llvm="llvm.fma", internal=True),
     Operation("whole", 1, "f", gives="any", internal=True),
 )
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in TABLE}

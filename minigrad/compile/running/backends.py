@@ -76,8 +76,15 @@ def _in_short(error: Exception) -> str:
 
 
 def is_native(kernel: Kernel) -> bool:
-    """Whether processors can compute with all its dtypes: they only store half precision."""
-    return not kernel.computes_in(float16)
+    """Whether this processor has all dtypes of a kernel: some cannot convert half precision."""
+    if not kernel.computes_in(float16):
+        return True
+    from ..codegen.native import processor
+
+    try:
+        return processor().has_half
+    except CompileError:  # without LLVM there is no native code at all, which a warning says
+        return True
 
 
 def on_tables(kernel: Kernel) -> Function:
