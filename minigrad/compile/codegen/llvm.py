@@ -36,11 +36,6 @@ def stored_type(dtype: Any) -> str:
     return "i8" if dtype.kind == "b" else TYPES[dtype]
 
 
-def suffix(dtype: Any) -> str:
-    """The suffix of an LLVM function's name for a dtype."""
-    return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
-
-
 def constant(value: Any, dtype: Any) -> str:
     """A number in LLVM's syntax: floats are written as bits.
 
@@ -63,10 +58,10 @@ def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256) -> str:
 
     The table holds the addresses of the parameters, then `lo` and `hi`.  `width` is the width of vectors in bits.
     """
-    return _Printer(legalise(kernel), name, width).module()
+    return Printer(legalise(kernel), name, width).module()
 
 
-class _Printer(Walk):
+class Printer(Walk):
     """Prints one kernel.  New registers and labels have names with a dot, which names of the kernel never have."""
 
     def __init__(self, kernel: Kernel, name: str, width: int) -> None:
@@ -92,11 +87,16 @@ class _Printer(Walk):
         given = ", ".join([*[f"ptr %{name}" for name in names], "i64 %lo", "i64 %hi"])
         text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *self.lines]
         text += ["  ret void", "}", "", f"define void @{self.name}(ptr %.table) {width} {{"]
-        for number, name in enumerate([*names, "lo", "hi"]):
-            text.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
-            text.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
-        text += [f"  call void @body({given})", "  ret void", "}", ""]
+        text += [*self.arguments(), f"  call void @body({given})", "  ret void", "}", ""]
         return "\n".join([*text, *self.declared, *self.metadata]) + "\n"
+
+    def arguments(self) -> list[str]:
+        """The lines that read the arguments from the table."""
+        lines, names = [], [p.name for p in self.kernel.parameters]
+        for number, name in enumerate([*names, "lo", "hi"]):
+            lines.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
+            lines.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
+        return lines
 
     def emit(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -164,19 +164,31 @@ class _Printer(Walk):
         return self.set(f"getelementptr {sure}{kind}, ptr %{buffer}, i64 {self.index(index)}")
 
     def value(self, operand: Any, dtype: Any) -> str:
-        return self.names[operand] if isinstance(operand, str) else constant(operand, dtype)
+        return self.names[operand] if isinstance(operand, str) else self.number(operand, dtype)
+
+    def number(self, value: Any, dtype: Any) -> str:
+        return constant(value, dtype)
+
+    def kind(self, dtype: Any, stored: bool = False) -> str:
+        """The type of a value, in a register or in memory."""
+        return stored_type(dtype) if stored else TYPES[dtype]
+
+    def suffix(self, dtype: Any) -> str:
+        """The suffix of a function's name for a dtype."""
+        return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
 
     def read(self, buffer: str, pointer: str, register: str | None = None) -> str:
         dtype = self.types[buffer]
         if dtype.kind == "b":
-            return self.set(f"icmp ne i8 {self.set(f'load i8, ptr {pointer}, align 1')}, 0", register)
-        return self.set(f"load {TYPES[dtype]}, ptr {pointer}, align {dtype.itemsize}", register)
+            byte = self.set(f"load {self.kind(dtype, stored=True)}, ptr {pointer}, align 1")
+            return self.set(f"icmp ne {self.kind(dtype, stored=True)} {byte}, {self.number(0, dtypes.int8)}", register)
+        return self.set(f"load {self.kind(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
 
     def write(self, buffer: str, pointer: str, value: str) -> None:
         dtype = self.types[buffer]
         if dtype.kind == "b":
-            value = self.set(f"zext i1 {value} to i8")
-        self.emit(f"store {stored_type(dtype)} {value}, ptr {pointer}, align {dtype.itemsize}")
+            value = self.set(f"zext {self.kind(dtype)} {value} to {self.kind(dtype, stored=True)}")
+        self.emit(f"store {self.kind(dtype, stored=True)} {value}, ptr {pointer}, align {dtype.itemsize}")
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
@@ -256,21 +268,23 @@ class _Printer(Walk):
         self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = CONTRACT
     ) -> str:
         """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
-        kind, real, operation = TYPES[given], given.kind == "f", OPERATIONS[op]
+        kind, real, operation = self.kind(given), given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
         if op == "whole":
-            exact = self.set(f"fptosi {kind} {operands[0]} to {TYPES[dtype]}")
-            text = f"freeze {TYPES[dtype]} {exact}"  # for a nan the value is undefined; freeze makes it some number
+            exact = self.set(f"fptosi {kind} {operands[0]} to {self.kind(dtype)}")
+            text = f"freeze {self.kind(dtype)} {exact}"  # for a nan the value is undefined; freeze makes it some number
         elif op == "cast":
             text = conversion(operands[0], given, dtype, self)
         elif op == "bitcast":
-            text = f"bitcast {kind} {operands[0]} to {TYPES[dtype]}"
+            text = f"bitcast {kind} {operands[0]} to {self.kind(dtype)}"
         elif word.startswith("llvm."):
             name, *flag = word.split()
             kinds = [*[kind] * len(operands), *["i1"] * len(flag)]
-            text = self.call(f"{name}.{suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
+            text = self.call(f"{name}.{self.suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
         elif "{" in word:
-            text = word.format(**dict(zip("xyz", operands)), t=kind)
+            each, none = self.kind(dtypes.bool), self.number(0, given)
+            every = self.number(given.kind == "b" or -1, given)
+            text = word.format(**dict(zip("xyz", operands)), t=kind, b=each, none=none, every=every)
         elif word:
             text = f"{word.replace(CONTRACT, flags)} {kind} {', '.join(operands)}"
         elif function.isidentifier():
@@ -281,17 +295,18 @@ class _Printer(Walk):
         return self.set(text, register)
 
 
-def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:
+def conversion(value: str, source: Any, target: Any, printer: Printer) -> str:
     """A value as another dtype.  A float beyond the range of an integer becomes the nearest integer."""
-    old, new = TYPES[source], TYPES[target]
+    old, new = printer.kind(source), printer.kind(target)
     if old == new:
         return f"select i1 true, {old} {value}, {old} {value}"
     if target.kind == "b":
-        return f"fcmp une {old} {value}, {constant(0, source)}" if source.kind == "f" else f"icmp ne {old} {value}, 0"
+        zero = printer.number(0, source)
+        return f"fcmp une {old} {value}, {zero}" if source.kind == "f" else f"icmp ne {old} {value}, {zero}"
     if source.kind == "f" and target.kind == "f":
         return f"{'fpext' if source.itemsize < target.itemsize else 'fptrunc'} {old} {value} to {new}"
     if source.kind == "f":
-        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat.{new}.{suffix(source)}"
+        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat.{printer.suffix(target)}.{printer.suffix(source)}"
         return printer.call(name, new, (old,), (value,))
     if target.kind == "f":
         return f"{'s' if source.kind == 'i' else 'u'}itofp {old} {value} to {new}"

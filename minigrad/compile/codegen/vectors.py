@@ -1,0 +1,233 @@
+"""Prints a kernel as LLVM text in which innermost loops compute on vectors, several rounds at once.
+
+LLVM could find the vectors itself, but its search takes most of the time of a first call.  Our loops are simple: almost
+all of them read and write neighbours in memory, or the same element in all rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes
+from ..loops.index import depends
+from ..loops.ir import Accumulate, For, Kernel, Let, Store
+from ..loops.legalise import legalise
+from ..loops.operations import REDUCTIONS
+from ..loops.scalar import identity
+from .gpu_loops import step_of
+from .lanes import lanes_of
+from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
+
+
+def vector_source(kernel: Kernel, width: int = 256) -> str | None:
+    """The text of a module with the function `kernel`, for vectors of `width` bits; None if LLVM must look for vectors.
+
+    It needs no passes of LLVM, only the translation to machine code.
+    """
+    legal = legalise(kernel)
+    lanes = lanes_of(legal, width)
+    return None if lanes is None else _VectorPrinter(legal, lanes, width).module()
+
+
+class _VectorPrinter(Printer):
+    """Prints loops on vectors, and rounds that are left one by one.
+
+    In a loop on vectors, the values that are the same in all rounds stay single numbers.
+    """
+
+    def __init__(self, kernel: Kernel, lanes_of: dict[int, int], width: int) -> None:
+        super().__init__(kernel, "kernel", width)
+        self.lanes_of = lanes_of
+        self.variable = ""  # of the loop on vectors that is being printed
+        self.lanes = 1  # of that loop
+        self.now = 1  # lanes of the statement that is being printed
+        self.wide: set[str] = set()  # the registers with vectors
+        self.varying: set[str] = set()  # the registers that are set in the loop on vectors
+        self.ahead: list[str] = []  # the lines before that loop
+        self.copies: dict[tuple[str, int], str] = {}  # a register and a number of lanes -> the vector of its copies
+
+    def module(self) -> str:
+        """One function, which reads its arguments from the table."""
+        self.block(self.kernel.body)
+        head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
+        text = [head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
+        return "\n".join([*text, *self.declared]) + "\n"
+
+    # Types and operands -----------------------------------------------------------------------------------------------
+
+    def kind(self, dtype: Any, stored: bool = False) -> str:
+        """The type of a number, or of a vector if the current statement computes vectors."""
+        number = super().kind(dtype, stored)
+        return number if self.now == 1 else f"<{self.now} x {number}>"
+
+    def suffix(self, dtype: Any) -> str:
+        """The suffix of a function's name."""
+        return super().suffix(dtype) if self.now == 1 else f"v{self.now}{super().suffix(dtype)}"
+
+    def number(self, value: Any, dtype: Any) -> str:
+        """A constant, in all lanes."""
+        one = constant(value, dtype)
+        return one if self.now == 1 else f"splat ({TYPES[dtype]} {one})"
+
+    def value(self, operand: Any, dtype: Any) -> str:
+        """The register of an operand; a number becomes a vector if the current statement needs one."""
+        register = super().value(operand, dtype)
+        if self.now == 1 or not isinstance(operand, str) or register in self.wide:
+            return register
+        return self.copied(register, TYPES[dtype])
+
+    def copied(self, register: str, kind: str) -> str:
+        """The vector with a number in all lanes, set before the loop if possible."""
+        key = (register, self.now)
+        if key in self.copies:
+            return self.copies[key]
+
+        def made() -> str:
+            vector = f"<{self.now} x {kind}>"
+            first = self.set(f"insertelement {vector} poison, {kind} {register}, i64 0")
+            return self.set(f"shufflevector {vector} {first}, {vector} poison, <{self.now} x i32> zeroinitializer")
+
+        if register in self.varying:
+            return made()
+        self.copies[key] = self.before(made)
+        return self.copies[key]
+
+    def before(self, made: Callable[[], str]) -> str:
+        """The register that `made` sets, in lines before the loop."""
+        lines, self.lines = self.lines, self.ahead
+        register = made()
+        self.lines = lines
+        return register
+
+    def joined(self, op: str, left: str, right: str) -> str:
+        """An operation on indices, before the loop if the index is the same in all rounds."""
+        if self.lanes == 1:
+            return super().joined(op, left, right)
+        if left not in self.varying and right not in self.varying:
+            return self.before(lambda: super(_VectorPrinter, self).joined(op, left, right))
+        register = super().joined(op, left, right)
+        self.varying.add(register)
+        return register
+
+    def define(self, name: str, dtype: Any) -> str:
+        register = super().define(name, dtype)
+        if self.lanes > 1:
+            self.varying.add(register)
+        if self.now > 1:
+            self.wide.add(register)
+        return register
+
+    # Statements -------------------------------------------------------------------------------------------------------
+
+    def let(self, let: Let) -> None:
+        """A value: a vector if it differs between the rounds."""
+        self.now = self.lanes if self.lanes > 1 and self.differs(let) else 1
+        if let.op == "index" and self.now > 1:
+            self.positions(let)
+        else:
+            super().let(let)
+        self.now = 1
+
+    def differs(self, let: Let) -> bool:
+        """Whether a value is not the same in all rounds of the loop on vectors."""
+        if let.op in ("load", "index"):
+            return depends(let.args[-1], self.variable)
+        return any(isinstance(arg, str) and self.names[arg] in self.wide for arg in let.args)
+
+    def positions(self, let: Let) -> None:
+        """The positions in neighbouring lanes."""
+        step = step_of(let.args[0], self.variable)
+        first = self.copied(self.index(let.args[0]), "i64")
+        further = ", ".join(f"i64 {lane * step}" for lane in range(self.now))
+        where = self.set(f"add nsw <{self.now} x i64> {first}, <{further}>")
+        self.set(conversion(where, dtypes.int64, let.dtype, self), self.define(let.name, let.dtype))
+
+    def store(self, store: Store) -> None:
+        self.now = self.lanes
+        super().store(store)
+        self.now = 1
+
+    def accumulate(self, update: Accumulate) -> None:
+        self.now = self.lanes
+        super().accumulate(update)
+        self.now = 1
+
+    # Loops ------------------------------------------------------------------------------------------------------------
+
+    def loop(self, loop: For) -> None:
+        """The rounds on vectors, then the rounds that are left."""
+        outside = dict(self.names)
+        for a in loop.accumulators:
+            self.types[a.name] = a.dtype
+        low, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
+        totals = [constant(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators]
+        known = isinstance(loop.low, int) and isinstance(loop.high, int)
+        rounds = loop.high - loop.low if known else lanes + 1  # type: ignore[operator]
+        if rounds >= lanes > 1:
+            low, totals = self.rounds(loop, low, high, totals, lanes)
+            rounds = rounds % lanes
+        if known and rounds == 1:
+            self.names[loop.variable] = low
+            self.block(loop.body)
+            totals = self.taken_in(loop, totals)
+        elif rounds:
+            low, totals = self.rounds(loop, low, high, totals, 1)
+        self.names = outside | dict(zip([a.name for a in loop.accumulators], totals))
+
+    def taken_in(self, loop: For, totals: Sequence[str]) -> list[str]:
+        """The accumulators after a round."""
+        return [self.taken(total, a.op, a.value, a.dtype) for total, a in zip(totals, loop.accumulators)]
+
+    def rounds(self, loop: For, low: str, high: str, totals: list[str], lanes: int) -> tuple[str, list[str]]:
+        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far."""
+        self.loops += 1
+        number, before, start = self.loops, self.label, len(self.lines)
+        variable = self.names[loop.variable] = f"%{loop.variable}.{number}"
+        sums = [f"%{a.name}.{number}" for a in loop.accumulators]
+        self.names |= dict(zip([a.name for a in loop.accumulators], sums))
+        self.emit(f"br label %.head.{number}")
+        self.begin(f".head.{number}")
+        place = len(self.lines)
+        self.emit(f"%.next.{number} = add nsw i64 {variable}, {lanes}")
+        self.emit(f"%.more.{number} = icmp sle i64 %.next.{number}, {high}")
+        self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
+        self.begin(f".round.{number}")
+        if lanes > 1:
+            self.variable, self.lanes, self.varying, self.ahead, self.copies = loop.variable, lanes, {variable}, [], {}
+        self.block(loop.body)
+        self.now = lanes
+        starts = [self.number(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators] if lanes > 1 else totals
+        heads = [(variable, "i64", low, f"%.next.{number}")]
+        for a, register, begin, end in zip(loop.accumulators, sums, starts, self.taken_in(loop, sums)):
+            heads.append((register, self.kind(a.dtype), begin, end))
+        self.lanes = self.now = 1
+        self.emit(f"br label %.head.{number}")
+        self.lines[place:place] = [
+            f"  {register} = phi {kind} [{begin}, %{before}], [{end}, %{self.label}]"
+            for register, kind, begin, end in heads
+        ]
+        self.lines[start:start] = self.ahead
+        self.ahead = []
+        self.begin(f".end.{number}")
+        if lanes > 1:
+            sums = [self.across(a.op, a.dtype, register, lanes) for a, register in zip(loop.accumulators, sums)]
+        return variable, sums
+
+    def across(self, op: str, dtype: Any, vector: str, lanes: int) -> str:
+        """The reduction of a vector: halves are joined until one number is left."""
+        kind = TYPES[dtype]
+        while lanes > 2:
+            half = lanes // 2
+            parts = []
+            for first in (0, half):
+                order = ", ".join(f"i32 {lane}" for lane in range(first, first + half))
+                given = f"<{lanes} x {kind}>"
+                parts.append(self.set(f"shufflevector {given} {vector}, {given} poison, <{half} x i32> <{order}>"))
+            self.now = lanes = half
+            vector = self.operation(REDUCTIONS[op], dtype, dtype, parts, flags=REGROUP)
+        self.now = 1
+        parts = [self.set(f"extractelement <2 x {kind}> {vector}, i64 {lane}") for lane in range(2)]
+        return self.operation(REDUCTIONS[op], dtype, dtype, parts, flags=REGROUP)
