@@ -69,13 +69,9 @@ def _on_vectors(let: Let) -> bool:
 
 def _chosen(loop: For, lanes: int, statements: int) -> int:
     """The lanes with which the rounds of a loop take the fewest steps."""
-    most = lanes * (IN_FLIGHT if loop.accumulators and statements <= VERY_LONG else 1)
+    most = lanes * (IN_FLIGHT if statements <= VERY_LONG else 1)
     if not isinstance(loop.low, int) or not isinstance(loop.high, int):
         return most
     rounds = loop.high - loop.low
-
-    def steps(count: int) -> int:
-        return rounds // count * max(1, count // lanes) + rounds % count
-
     options = [most >> k for k in range(most.bit_length())]
-    return min(options, key=steps)
+    return min(options, key=lambda count: rounds // count * max(1, count // lanes) + (rounds % count).bit_count())

@@ -6,10 +6,8 @@ all of them read and write neighbours in memory, or the same element in all roun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ...core import dtypes
 from ..loops.index import depends
@@ -19,7 +17,7 @@ from ..loops.operations import REDUCTIONS
 from ..loops.scalar import identity
 from .gpu_loops import step_of
 from .lanes import lanes_of
-from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
+from .llvm import REGROUP, TYPES, Printer, constant, conversion
 
 
 def vector_source(kernel: Kernel, width: int = 256) -> str | None:
@@ -162,63 +160,92 @@ class _VectorPrinter(Printer):
         outside = dict(self.names)
         for a in loop.accumulators:
             self.types[a.name] = a.dtype
-        low, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
+        place, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
         totals = [constant(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators]
-        known = isinstance(loop.low, int) and isinstance(loop.high, int)
-        rounds = loop.high - loop.low if known else lanes + 1  # type: ignore[operator]
-        if rounds >= lanes > 1:
-            low, totals = self.rounds(loop, low, high, totals, lanes)
-            rounds = rounds % lanes
-        if known and rounds == 1:
-            self.names[loop.variable] = low
-            self.block(loop.body)
-            totals = self.taken_in(loop, totals)
-        elif rounds:
-            low, totals = self.rounds(loop, low, high, totals, 1)
+        if isinstance(loop.low, int) and isinstance(loop.high, int):
+            totals = self.known_rounds(loop, range(loop.low, loop.high), totals, lanes)
+        else:
+            if lanes > 1:
+                place, totals = self.rounds(loop, place, high, totals, lanes)
+            _, totals = self.rounds(loop, place, high, totals, 1)
         self.names = outside | dict(zip([a.name for a in loop.accumulators], totals))
 
-    def taken_in(self, loop: For, totals: Sequence[str]) -> list[str]:
-        """The accumulators after a round."""
-        return [self.taken(total, a.op, a.value, a.dtype) for total, a in zip(totals, loop.accumulators)]
+    def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
+        """A loop over most of the rounds, and straight code for the others, on vectors that halve their lanes."""
+        while left:
+            while lanes > len(left):
+                lanes //= 2
+            if len(left) < 2 * lanes:
+                totals = self.once(loop, str(left[0]), totals, lanes)
+                left = left[lanes:]
+            else:
+                whole = len(left) // lanes * lanes
+                _, totals = self.rounds(loop, str(left[0]), str(left[0] + whole), totals, lanes)
+                left = left[whole:]
+        return totals
+
+    def once(self, loop: For, place: str, totals: list[str], lanes: int) -> list[str]:
+        """As many rounds as there are lanes, without a loop: the accumulators after them."""
+        values = self.body(loop, place, lanes, self.room())
+        sums = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
+        return [
+            self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [total, value], flags=REGROUP)
+            for a, total, value in zip(loop.accumulators, totals, sums)
+        ]
+
+    def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
+        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes.
+
+        What is the same in all rounds is set in line number `ahead`.
+        """
+        self.names[loop.variable] = place
+        self.variable, self.lanes, self.varying, self.ahead, self.copies = loop.variable, lanes, {place}, [], {}
+        self.block(loop.body)
+        self.now = lanes
+        values = [self.value(a.value, a.dtype) for a in loop.accumulators]
+        self.lanes = self.now = 1
+        self.lines[ahead] = "\n".join(self.ahead)
+        self.ahead = []
+        return values
+
+    def room(self) -> int:
+        """The number of a new line that is written later."""
+        self.lines.append("")
+        return len(self.lines) - 1
 
     def rounds(self, loop: For, low: str, high: str, totals: list[str], lanes: int) -> tuple[str, list[str]]:
         """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far."""
         self.loops += 1
-        number, before, start = self.loops, self.label, len(self.lines)
-        variable = self.names[loop.variable] = f"%{loop.variable}.{number}"
+        number, before, ahead = self.loops, self.label, self.room()
+        variable = f"%{loop.variable}.{number}"
         sums = [f"%{a.name}.{number}" for a in loop.accumulators]
-        self.names |= dict(zip([a.name for a in loop.accumulators], sums))
         self.emit(f"br label %.head.{number}")
         self.begin(f".head.{number}")
-        place = len(self.lines)
+        place = self.room()
         self.emit(f"%.next.{number} = add nsw i64 {variable}, {lanes}")
         self.emit(f"%.more.{number} = icmp sle i64 %.next.{number}, {high}")
         self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
-        if lanes > 1:
-            self.variable, self.lanes, self.varying, self.ahead, self.copies = loop.variable, lanes, {variable}, [], {}
-        self.block(loop.body)
-        self.now = lanes
-        starts = [self.number(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators] if lanes > 1 else totals
+        values, self.now = self.body(loop, variable, lanes, ahead), lanes
         heads = [(variable, "i64", low, f"%.next.{number}")]
-        for a, register, begin, end in zip(loop.accumulators, sums, starts, self.taken_in(loop, sums)):
-            heads.append((register, self.kind(a.dtype), begin, end))
-        self.lanes = self.now = 1
+        for a, register, total, value in zip(loop.accumulators, sums, totals, values):
+            begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else total
+            after = self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [register, value], flags=REGROUP)
+            heads.append((register, self.kind(a.dtype), begin, after))
+        self.now = 1
         self.emit(f"br label %.head.{number}")
-        self.lines[place:place] = [
-            f"  {register} = phi {kind} [{begin}, %{before}], [{end}, %{self.label}]"
-            for register, kind, begin, end in heads
-        ]
-        self.lines[start:start] = self.ahead
-        self.ahead = []
+        self.lines[place] = "\n".join([
+            f"  {register} = phi {kind} [{begin}, %{before}], [{after}, %{self.label}]"
+            for register, kind, begin, after in heads
+        ])
         self.begin(f".end.{number}")
-        if lanes > 1:
-            sums = [self.across(a.op, a.dtype, register, lanes) for a, register in zip(loop.accumulators, sums)]
-        return variable, sums
+        return variable, [self.across(a.op, a.dtype, register, lanes) for a, register in zip(loop.accumulators, sums)]
 
     def across(self, op: str, dtype: Any, vector: str, lanes: int) -> str:
         """The reduction of a vector: halves are joined until one number is left."""
         kind = TYPES[dtype]
+        if lanes == 1:
+            return vector
         while lanes > 2:
             half = lanes // 2
             parts = []
