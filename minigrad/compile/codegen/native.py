@@ -28,6 +28,7 @@ from . import disk_cache
 from .engines import Engines
 from .llvm import llvm_source
 from .tiles import tiled
+from .vectors import READY, vector_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 RECENT = 64  # functions that are kept for the next program although no program uses them
@@ -149,7 +150,8 @@ class _Compiler:
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and computes_functions(kernel)
-        return llvm_source(tiled(kernel), width=WIDE if wide else NARROW)
+        width = WIDE if wide else NARROW
+        return vector_source(tiled(kernel), width) or llvm_source(tiled(kernel), width=width)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""
@@ -175,13 +177,18 @@ class _Compiler:
             module.verify()
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
-        options = binding.create_pipeline_tuning_options(speed_level=3)
+        if not text.startswith(READY):
+            self._optimise(module)
+        return bytes(self.target.emit_object(module))
+
+    def _optimise(self, module: Any) -> None:
+        """Let LLVM look for vectors and simplify, which takes longer than the translation to machine code."""
+        options = self.binding.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
-        builder = binding.create_pass_builder(self.target, options)
+        builder = self.binding.create_pass_builder(self.target, options)
         passes = builder.getModulePassManager()
         passes.run(module, builder)
         _free(passes)
-        return bytes(self.target.emit_object(module))
 
     def _find(self, name: str) -> None:
         """Make a function of C's mathematical library known to LLVM, which ends the process if one is missing."""

@@ -10,14 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import dtypes
-from ..loops.index import depends
-from ..loops.ir import Accumulate, For, Kernel, Let, Store
+from ..loops.index import depends, fold, plus, times
+from ..loops.ir import Accumulate, For, Index, Kernel, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import identity
 from .gpu_loops import step_of
 from .lanes import lanes_of
-from .llvm import REGROUP, TYPES, Printer, constant, conversion
+from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
+
+
+READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 
 
 def vector_source(kernel: Kernel, width: int = 256) -> str | None:
@@ -30,6 +33,21 @@ def vector_source(kernel: Kernel, width: int = 256) -> str | None:
     return None if lanes is None else _VectorPrinter(legal, lanes, width).module()
 
 
+def without(index: Index, variable: str) -> Index:
+    """An index in round 0 of a loop.
+
+    >>> without(("+", ("+", "i", ("*", "p", 8)), 1), "i")
+    ('+', ('*', 'p', 8), 1)
+    """
+
+    def joined(operation: str, left: Index, right: Any) -> Index:
+        if operation == "*" and isinstance(right, int):
+            return times(left, right)
+        return plus(left, right) if operation == "+" else (operation, left, right)
+
+    return fold(index, lambda leaf: 0 if leaf == variable else leaf, joined)
+
+
 class _VectorPrinter(Printer):
     """Prints loops on vectors, and rounds that are left one by one.
 
@@ -39,11 +57,11 @@ class _VectorPrinter(Printer):
     def __init__(self, kernel: Kernel, lanes_of: dict[int, int], width: int) -> None:
         super().__init__(kernel, "kernel", width)
         self.lanes_of = lanes_of
-        self.variable = ""  # of the loop on vectors that is being printed
+        self.variable = ""  # of the innermost loop that is being printed
         self.lanes = 1  # of that loop
         self.now = 1  # lanes of the statement that is being printed
         self.wide: set[str] = set()  # the registers with vectors
-        self.varying: set[str] = set()  # the registers that are set in the loop on vectors
+        self.varying: set[str] = set()  # the registers that are set in that loop
         self.ahead: list[str] = []  # the lines before that loop
         self.copies: dict[tuple[str, int], str] = {}  # a register and a number of lanes -> the vector of its copies
 
@@ -51,7 +69,7 @@ class _VectorPrinter(Printer):
         """One function, which reads its arguments from the table."""
         self.block(self.kernel.body)
         head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
-        text = [head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
+        text = [READY, head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
         return "\n".join([*text, *self.declared]) + "\n"
 
     # Types and operands -----------------------------------------------------------------------------------------------
@@ -102,7 +120,7 @@ class _VectorPrinter(Printer):
 
     def joined(self, op: str, left: str, right: str) -> str:
         """An operation on indices, before the loop if the index is the same in all rounds."""
-        if self.lanes == 1:
+        if not self.variable:
             return super().joined(op, left, right)
         if left not in self.varying and right not in self.varying:
             return self.before(lambda: super(_VectorPrinter, self).joined(op, left, right))
@@ -110,10 +128,17 @@ class _VectorPrinter(Printer):
         self.varying.add(register)
         return register
 
+    def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
+        """The place of the first lane, as a distance from the place that belongs to round 0."""
+        if not self.variable or step_of(index, self.variable) != 1:
+            return super().pointer(buffer, index, sure)
+        first = without(index, self.variable)
+        start = self.before(lambda: super(_VectorPrinter, self).pointer(buffer, first, ""))
+        return self.set(f"getelementptr {stored_type(self.types[buffer])}, ptr {start}, i64 {self.names[self.variable]}")
+
     def define(self, name: str, dtype: Any) -> str:
         register = super().define(name, dtype)
-        if self.lanes > 1:
-            self.varying.add(register)
+        self.varying.add(register)
         if self.now > 1:
             self.wide.add(register)
         return register
@@ -180,7 +205,7 @@ class _VectorPrinter(Printer):
                 left = left[lanes:]
             else:
                 whole = len(left) // lanes * lanes
-                _, totals = self.rounds(loop, str(left[0]), str(left[0] + whole), totals, lanes)
+                _, totals = self.rounds(loop, str(left[0]), str(left[0] + whole), totals, lanes, sure=True)
                 left = left[whole:]
         return totals
 
@@ -199,13 +224,16 @@ class _VectorPrinter(Printer):
         What is the same in all rounds is set in line number `ahead`.
         """
         self.names[loop.variable] = place
+        if id(loop) not in self.lanes_of:  # it has inner loops
+            self.block(loop.body)
+            return [self.value(a.value, a.dtype) for a in loop.accumulators]
         self.variable, self.lanes, self.varying, self.ahead, self.copies = loop.variable, lanes, {place}, [], {}
         self.block(loop.body)
         self.now = lanes
         values = [self.value(a.value, a.dtype) for a in loop.accumulators]
         self.lanes = self.now = 1
         self.lines[ahead] = "\n".join(self.ahead)
-        self.ahead = []
+        self.ahead, self.variable = [], ""
         return values
 
     def room(self) -> int:
@@ -213,33 +241,37 @@ class _VectorPrinter(Printer):
         self.lines.append("")
         return len(self.lines) - 1
 
-    def rounds(self, loop: For, low: str, high: str, totals: list[str], lanes: int) -> tuple[str, list[str]]:
-        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far."""
+    def rounds(
+        self, loop: For, low: str, high: str, totals: list[str], lanes: int, sure: bool = False
+    ) -> tuple[str, list[str]]:
+        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far.
+
+        There is a test after each round, and one before the first round unless it is `sure`.
+        """
         self.loops += 1
         number, before, ahead = self.loops, self.label, self.room()
-        variable = f"%{loop.variable}.{number}"
-        sums = [f"%{a.name}.{number}" for a in loop.accumulators]
-        self.emit(f"br label %.head.{number}")
-        self.begin(f".head.{number}")
-        place = self.room()
-        self.emit(f"%.next.{number} = add nsw i64 {variable}, {lanes}")
-        self.emit(f"%.more.{number} = icmp sle i64 %.next.{number}, {high}")
-        self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
+        variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
+        last = self.set(f"sub nsw i64 {high}, {lanes}")
+        any_round = "true" if sure else self.set(f"icmp sle i64 {low}, {last}")
+        self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
+        start = self.room()
         values, self.now = self.body(loop, variable, lanes, ahead), lanes
-        heads = [(variable, "i64", low, f"%.next.{number}")]
+        changing = [("i64", low, following)]  # type, value before the loop, value after a round
+        sums = [f"%{a.name}.{number}" for a in loop.accumulators]
         for a, register, total, value in zip(loop.accumulators, sums, totals, values):
             begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else total
             after = self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [register, value], flags=REGROUP)
-            heads.append((register, self.kind(a.dtype), begin, after))
+            changing.append((self.kind(a.dtype), begin, after))
         self.now = 1
-        self.emit(f"br label %.head.{number}")
-        self.lines[place] = "\n".join([
-            f"  {register} = phi {kind} [{begin}, %{before}], [{after}, %{self.label}]"
-            for register, kind, begin, after in heads
-        ])
+        self.emit(f"{following} = add nsw i64 {variable}, {lanes}")
+        more = self.set(f"icmp sle i64 {following}, {last}")
+        self.emit(f"br i1 {more}, label %.round.{number}, label %.end.{number}")
+        choices = [f"phi {kind} [{begin}, %{before}], [{after}, %{self.label}]" for kind, begin, after in changing]
+        self.lines[start] = "\n".join(f"  {each} = {text}" for each, text in zip([variable, *sums], choices))
         self.begin(f".end.{number}")
-        return variable, [self.across(a.op, a.dtype, register, lanes) for a, register in zip(loop.accumulators, sums)]
+        place, *sums = map(self.set, choices)
+        return place, [self.across(a.op, a.dtype, each, lanes) for a, each in zip(loop.accumulators, sums)]
 
     def across(self, op: str, dtype: Any, vector: str, lanes: int) -> str:
         """The reduction of a vector: halves are joined until one number is left."""
