@@ -10,16 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import dtypes
-from ..loops.index import depends, fold, plus, times
+from ..loops.index import computed, depends, fold, plus
 from ..loops.ir import Accumulate, For, Index, Kernel, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import identity
 from .gpu_loops import step_of
-from .lanes import lanes_of
+from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
 
+FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
 READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 
 
@@ -41,8 +42,8 @@ def without(index: Index, variable: str) -> Index:
     """
 
     def joined(operation: str, left: Index, right: Any) -> Index:
-        if operation == "*" and isinstance(right, int):
-            return times(left, right)
+        if isinstance(left, int) and isinstance(right, int):
+            return int(computed(operation, left, right))
         return plus(left, right) if operation == "+" else (operation, left, right)
 
     return fold(index, lambda leaf: 0 if leaf == variable else leaf, joined)
@@ -64,6 +65,7 @@ class _VectorPrinter(Printer):
         self.varying: set[str] = set()  # the registers that are set in that loop
         self.ahead: list[str] = []  # the lines before that loop
         self.copies: dict[tuple[str, int], str] = {}  # a register and a number of lanes -> the vector of its copies
+        self.starts: dict[tuple[str, Index], str] = {}  # a buffer and an index -> the place that belongs to round 0
 
     def module(self) -> str:
         """One function, which reads its arguments from the table."""
@@ -129,12 +131,18 @@ class _VectorPrinter(Printer):
         return register
 
     def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
-        """The place of the first lane, as a distance from the place that belongs to round 0."""
+        """The place of the first lane."""
         if not self.variable or step_of(index, self.variable) != 1:
             return super().pointer(buffer, index, sure)
-        first = without(index, self.variable)
-        start = self.before(lambda: super(_VectorPrinter, self).pointer(buffer, first, ""))
-        return self.set(f"getelementptr {stored_type(self.types[buffer])}, ptr {start}, i64 {self.names[self.variable]}")
+        kind, place = stored_type(self.types[buffer]), self.names[self.variable]
+        return self.set(f"getelementptr {kind}, ptr {self.start(buffer, index)}, i64 {place}")
+
+    def start(self, buffer: str, index: Index) -> str:
+        """The place that belongs to round 0 of the loop."""
+        key = (buffer, without(index, self.variable))
+        if key not in self.starts:
+            self.starts[key] = self.before(lambda: super(_VectorPrinter, self).pointer(*key, ""))
+        return self.starts[key]
 
     def define(self, name: str, dtype: Any) -> str:
         register = super().define(name, dtype)
@@ -148,8 +156,10 @@ class _VectorPrinter(Printer):
     def let(self, let: Let) -> None:
         """A value: a vector if it differs between the rounds."""
         self.now = self.lanes if self.lanes > 1 and self.differs(let) else 1
-        if let.op == "index" and self.now > 1:
+        if self.now > 1 and let.op == "index":
             self.positions(let)
+        elif self.now > 1 and let.op == "load" and step_of(let.args[1], self.variable) != 1:
+            self.scattered(let)
         else:
             super().let(let)
         self.now = 1
@@ -161,12 +171,30 @@ class _VectorPrinter(Printer):
         return any(isinstance(arg, str) and self.names[arg] in self.wide for arg in let.args)
 
     def positions(self, let: Let) -> None:
-        """The positions in neighbouring lanes."""
-        step = step_of(let.args[0], self.variable)
-        first = self.copied(self.index(let.args[0]), "i64")
-        further = ", ".join(f"i64 {lane * step}" for lane in range(self.now))
-        where = self.set(f"add nsw <{self.now} x i64> {first}, <{further}>")
+        """The positions in the lanes."""
+        index, place = let.args[0], self.names[self.variable]
+        steps = [self.distance(index, lane) for lane in range(self.now)]
+        first = self.copied(self.index(without(index, self.variable) if place.isdigit() else index), "i64")
+        where = self.set(f"add <{self.now} x i64> {first}, <{', '.join(f'i64 {step}' for step in steps)}>")
         self.set(conversion(where, dtypes.int64, let.dtype, self), self.define(let.name, let.dtype))
+
+    def scattered(self, let: Let) -> None:
+        """Elements that are not neighbours: one after the other is put into its lane."""
+        (buffer, index), lanes, self.now = let.args, self.now, 1
+        start, vector = self.start(buffer, index), "poison"
+        for lane in range(lanes):
+            kind, step = stored_type(self.types[buffer]), self.distance(index, lane)
+            value = self.read(buffer, self.set(f"getelementptr {kind}, ptr {start}, i64 {step}"))
+            register = self.define(let.name, let.dtype) if lane == lanes - 1 else None
+            kind = TYPES[let.dtype]
+            vector = self.set(f"insertelement <{lanes} x {kind}> {vector}, {kind} {value}, i64 {lane}", register)
+        self.wide.add(vector)
+        self.now = lanes
+
+    def distance(self, index: Index, lane: int) -> int:
+        """How far a lane's position is from the first one, which belongs to round 0 in straight code."""
+        place = self.names[self.variable]
+        return distance(index, self.variable, int(place) + lane) if place.isdigit() else lane
 
     def store(self, store: Store) -> None:
         self.now = self.lanes
@@ -197,10 +225,11 @@ class _VectorPrinter(Printer):
 
     def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
         """A loop over most of the rounds, and straight code for the others, on vectors that halve their lanes."""
+        straight = len(left) * len(loop.body) <= FEW if lanes == 1 else not is_simple(loop)
         while left:
             while lanes > len(left):
                 lanes //= 2
-            if len(left) < 2 * lanes:
+            if straight or len(left) < 2 * lanes:
                 totals = self.once(loop, str(left[0]), totals, lanes)
                 left = left[lanes:]
             else:
@@ -227,7 +256,8 @@ class _VectorPrinter(Printer):
         if id(loop) not in self.lanes_of:  # it has inner loops
             self.block(loop.body)
             return [self.value(a.value, a.dtype) for a in loop.accumulators]
-        self.variable, self.lanes, self.varying, self.ahead, self.copies = loop.variable, lanes, {place}, [], {}
+        self.variable, self.lanes, self.varying = loop.variable, lanes, {place}
+        self.ahead, self.copies, self.starts = [], {}, {}
         self.block(loop.body)
         self.now = lanes
         values = [self.value(a.value, a.dtype) for a in loop.accumulators]
