@@ -101,11 +101,12 @@ def distance(index: Index, variable: str, place: int) -> int:
     >>> distance(("+", ("min", "i", 3), "p"), "i", 7)
     3
     """
-    here, start = [
-        fold(index, lambda leaf, at=at: at if leaf == variable else leaf if isinstance(leaf, int) else 0, computed)
-        for at in (place, 0)
-    ]
-    return int(here - start)
+
+    def position(here: int) -> int:
+        """The position in a round, if all other variables are 0."""
+        return int(fold(index, lambda leaf: leaf if isinstance(leaf, int) else here * (leaf == variable), computed))
+
+    return position(place) - position(0)
 
 
 def _on_vectors(let: Let) -> bool:

@@ -19,7 +19,6 @@ from .gpu_loops import step_of
 from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
-
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
 READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 
