@@ -9,9 +9,11 @@ import numpy as np
 from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
+from ..fusion.group import FEW_CHUNKS
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
+from ..loops.operations import REDUCTIONS
 from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_filled, whole
 from .write import WRITERS
@@ -93,8 +95,12 @@ class ValueWriter:
         self.making, lowering = node, self.lowering
         dtype, chunks = accumulated_in(node), lowering.chunks_of[node]
         index, _ = self.index(whole(node), node.size)
-        if chunks == 1:
+        if chunks <= FEW_CHUNKS:
             value: Operand = self.let(block, "load", (lowering.partial(node), index), dtype)
+            for chunk in range(1, chunks):
+                place = plus(index, chunk * node.size)
+                part = self.let(block, "load", (lowering.partial(node), place), dtype)
+                value = self.let(block, REDUCTIONS[node.name], (value, part), dtype)
         elif node in lowering.gathered:
             value = self.let(block, "load", (lowering.parameter(node, "in").name, index), dtype)
         else:
