@@ -17,6 +17,7 @@ from .gpu_loops import step_of
 SLOW = {"quotient", "remainder"}  # no processor divides vectors of integers
 IN_FLIGHT = 4  # vectors at once: they wait less for each other
 STRAIGHT = 2000  # statements of all rounds: so much code needs no loop
+LONG = 24  # statements
 VERY_LONG = 100  # so many statements keep the processor busy with one vector
 
 
@@ -123,4 +124,6 @@ def _chosen(loop: For, lanes: int, most: int) -> int:
         return most
     rounds = loop.high - loop.low
     options = [most >> k for k in range(most.bit_length())]
+    if len(loop.body) > LONG:  # LLVM takes long for long straight code
+        options = [count for count in options if count <= lanes or count <= rounds // 2]
     return min(options, key=lambda count: rounds // count * max(1, count // lanes) + (rounds % count).bit_count())
