@@ -32,6 +32,7 @@ from .tracing.guards import burden
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 
 STORM = 8  # traces of one function that cause a warning
+CHECKS = 4  # recordings whose quick check comes first
 KEPT = 256  # recordings of one function; beyond that, the oldest is dropped
 
 
@@ -64,6 +65,7 @@ class Jitted(Stages):
         self.traces = Traces()
         self.recordings: dict[Any, list[Recording]] = {}
         self._order: list[tuple[Any, Recording]] = []  # all of them, the oldest first
+        self._checks: tuple[Recording, ...] = ()  # those whose quick check comes first
         self._lock = new_lock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -77,11 +79,17 @@ class Jitted(Stages):
         return Jitted, (self.function, tuple(self.static), self.disabled, self.executor, self.check)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        interpreter = current_mode().interpreter
+        mode = current_mode()
+        interpreter = mode.interpreter
         in_eager_mode = interpreter is None or interpreter.runs_programs
         if self.disabled or not in_eager_mode:
             return self.function(*args, **kwargs)
-        recording, tensors = self._recording(args, kwargs, keep=False)
+        for recording in self._checks:
+            tensors = recording.check(args, kwargs, mode)  # type: ignore[misc]
+            if tensors is not None:
+                break
+        else:
+            recording, tensors = self._recording(args, kwargs, keep=False)
         recording.called = tick()
         if self.check:
             return checked(self.function, recording, tensors, args, kwargs)
@@ -129,6 +137,7 @@ class Jitted(Stages):
         for recording in self.recordings.get(key, ()):
             mismatch = recording.mismatch(tensors)
             if mismatch is None:
+                self._check_first(recording)
                 return recording, tensors
             reason = reason or mismatch  # of the newest recording
         with self._lock:
@@ -144,10 +153,19 @@ class Jitted(Stages):
             self._note(reason, recording, caller())
         return recording, tensors
 
+    def _check_first(self, recording: Recording) -> None:
+        """Let the next calls begin with the quick check of this recording."""
+        if recording.check is not None:
+            with self._lock:
+                others = [known for known in self._checks if known is not recording]
+                self._checks = (recording, *others[: CHECKS - 1])
+
     def _keep(self, key: Any, recording: Recording) -> None:
+        recording.make_check(key)
         recording.watch(partial(self._forget, weakref.ref(recording)))
         self._order.append((key, recording))  # first: only recordings in this list are ever dropped
         self.recordings.setdefault(key, []).insert(0, recording)
+        self._check_first(recording)
         if len(self._order) > KEPT:
             self._forget(weakref.ref(self._order[0][1]))
 
@@ -160,6 +178,7 @@ class Jitted(Stages):
                 if not left:
                     del self.recordings[key]
             self._order = [entry for entry in self._order if entry[1] is not recording]
+            self._checks = tuple([known for known in self._checks if known is not recording])
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
         mode = current_mode()

@@ -28,6 +28,7 @@ from ...support.interrupts import all_or_none
 from ...support.source import caller
 from ..nodes.interpret import Starts, eager_index_error
 from ..nodes.source import Source
+from ..tracing.check import Check, check_of
 from ..tracing.guards import changed
 from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, objects, replaced
@@ -69,6 +70,7 @@ class Recording:
     """One trace of a function, for one kind of arguments."""
 
     called = 0  # when it was used last
+    check: Check | None = None  # quickly says that it fits a call; None if there is no quick way
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
@@ -269,8 +271,29 @@ class Recording:
                 return "an array whose values decided what was recorded has changed"
         return changed(self.guards)
 
+    def make_check(self, key: Any) -> None:
+        """Write the quick check for calls of this kind."""
+        numbers = {id(tensor): number for number, (tensor, _, _) in enumerate(self.fixed)}
+        tests = ["not hooks"]
+        if self.fixed and key[2]:
+            given = ", ".join([f"id(t{number})" for number in range(len(key[2]))])
+            tests.append(f"fixed_ids.isdisjoint(({given},))")
+        for number, (_, _, kind) in enumerate(self.fixed):
+            tests += [f"fixed[{number}][1]() is f{number}._data", f"f{number}.tracked == {kind[-1]!r}"]
+        for place, there in self.looked:
+            name = f"t{place.what}" if place.kind == "argument" else f"f{numbers.get(id(place.what))}"
+            tests.append(f"{name}._grad is {'not ' if there else ''}None")
+        places = {place.kind for place, _ in self.looked}
+        if self.sharing or any(self.hooks) or self.tracer.looked_into or not places <= {"argument", "tensor"}:
+            return
+        values: dict[str, Any] = {f"f{number}": tensor for number, (tensor, _, _) in enumerate(self.fixed)}
+        values |= {"hooks": HOOKS.data, "fixed": self.fixed, "fixed_ids": self.fixed_ids}
+        self.check = check_of(key, tests, values, self.guards)
+
     def run(self, arguments: list[Tensor]) -> Any:
         """Do what the function does for these arguments, and return its result."""
+        if self.is_pure:
+            return self._run_pure(arguments)
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
@@ -281,9 +304,7 @@ class Recording:
         starts: Starts = {}
         for generator, count in self.tracer.drawn.items():
             starts[generator] = generator.take_blocks(count)
-        places = self.others
-        tensors = [p.what if p.kind == "tensor" else p.find(arguments) for p in places]
-        others = [tensor._data for tensor in tensors]
+        others = self._others(arguments)
         inputs = [place.find(arguments) for place in self.inputs]
         results: list[Any]
         try:
@@ -294,11 +315,32 @@ class Recording:
                 results = self._run_program(others, starts, written, arguments)
         except IndexingError as error:
             arrays = [*[tensor._data for tensor in inputs], *others]
-            expected, graph = self.tracer.expected, self.traced.graph
-            raise eager_index_error(error, expected, graph, arrays, starts) from None
+            raise self._index_error(error, arrays, starts) from None
         if self.changes and self.differentiable:
             all_or_none(self._change(written, results, arguments))
         return self.rebuild([self._returned(r, results, arguments) for r in self.results])
+
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether a run only computes its results, and these are the outputs."""
+        more = self.changes or self.differentiable or self.tracer.drawn or self.tracer.hunter is not None
+        return not more and all(r.__class__ is Result and r[1:] == (None, (), True) for r in self.results)
+
+    def _run_pure(self, arguments: list[Tensor]) -> Any:
+        others = self._others(arguments)
+        try:
+            arrays = self.traced.program(others, {})
+        except IndexingError as error:
+            raise self._index_error(error, others, {}) from None
+        return self.rebuild([wrap(arrays[i], self.outputs[i].device) for i, *_ in self.results])
+
+    def _others(self, arguments: list[Tensor]) -> list[Any]:
+        """The arrays of the inputs that no gradient flows to."""
+        found = [place.what if place.kind == "tensor" else place.find(arguments) for place in self.others]
+        return [tensor._data for tensor in found]
+
+    def _index_error(self, error: IndexingError, arrays: list[Any], starts: Starts) -> Exception:
+        return eager_index_error(error, self.tracer.expected, self.traced.graph, arrays, starts)
 
     def _run_program(
         self, others: list[Any], starts: Starts, written: list[Tensor], arguments: list[Tensor]

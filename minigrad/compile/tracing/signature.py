@@ -20,7 +20,7 @@ def kind_of(value: Any, tensors: list[Tensor]) -> Any:
         tensors.append(value)
         return Tensor
     if isinstance(value, np.ndarray):
-        tensors.append(_copied(value))
+        tensors.append(copied(value))
         return np.ndarray
     if isinstance(value, (list, tuple)):
         return type(value), tuple([kind_of(v, tensors) for v in value])
@@ -31,7 +31,7 @@ def kind_of(value: Any, tensors: list[Tensor]) -> Any:
     return hashable(value)
 
 
-def _copied(array: Any) -> Tensor:
+def copied(array: Any) -> Tensor:
     """A read-only tensor in place of an array, because writes to it would not reach the array."""
     tensor = as_tensor(array)
     if isinstance(tensor._data, np.ndarray):
