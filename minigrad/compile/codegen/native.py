@@ -32,7 +32,7 @@ from .vectors import READY, vector_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 RECENT = 64  # functions that are kept for the next program although no program uses them
-OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are linked at run time
+OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
 
 
