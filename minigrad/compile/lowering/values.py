@@ -97,8 +97,8 @@ class ValueWriter:
         index, _ = self.index(whole(node), node.size)
         if chunks <= FEW_CHUNKS:
             value: Operand = self.let(block, "load", (lowering.partial(node), index), dtype)
-            for chunk in range(1, chunks):
-                place = plus(index, chunk * node.size)
+            for number in range(1, chunks):
+                place = plus(index, number * node.size)
                 part = self.let(block, "load", (lowering.partial(node), place), dtype)
                 value = self.let(block, REDUCTIONS[node.name], (value, part), dtype)
         elif node in lowering.gathered:
