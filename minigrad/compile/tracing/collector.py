@@ -36,9 +36,6 @@ class no_collection:
 
     def __exit__(self, *error: object) -> None:
         if self.thread:
-            if not gc.get_freeze_count():  # move the new objects to the oldest generation without visiting them twice
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
             WAITING.discard(self.thread)
             self.thread = 0
