@@ -55,7 +55,7 @@ class Stream(threading.local):
 
 @cache
 def stream() -> Stream:
-    """The streams of all threads, made at the first draw: `numpy.random` takes longer to import than our own modules."""
+    """The streams of all threads, made at the first draw because `numpy.random` takes long to import."""
     return Stream()
 
 

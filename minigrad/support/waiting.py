@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 PATIENCE = 2.0  # seconds before a bar appears
@@ -27,16 +27,12 @@ def with_bar(work: Sequence[T], label: str) -> Iterator[T]:
     try:
         for done, each in enumerate(work):
             if bar is None and time.monotonic() - begun > PATIENCE and is_drawn():
-                bar = _bar(label, len(work), done)
+                from tqdm.auto import tqdm  # only now: it would make each first call slower
+
+                bar = tqdm(desc=label, total=len(work), initial=done, leave=False, dynamic_ncols=True)
             yield each
             if bar is not None:
                 bar.update()
     finally:
         if bar is not None:
             bar.close()
-
-
-def _bar(label: str, total: int, done: int) -> Any:
-    from tqdm.auto import tqdm  # only now: it would make each first call slower
-
-    return tqdm(desc=label, total=total, initial=done, leave=False, dynamic_ncols=True)
