@@ -171,24 +171,13 @@ class _Compiler:
         return code
 
     def _machine_code(self, text: str) -> bytes:
-        binding = self.binding
         try:
-            module = binding.parse_assembly(text)
+            module = self.binding.parse_assembly(text)
             module.verify()
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
-        if not text.startswith(READY):
-            self._optimise(module)
+        optimise(module, text, self.target)
         return bytes(self.target.emit_object(module))
-
-    def _optimise(self, module: Any) -> None:
-        """Let LLVM look for vectors and simplify, which takes longer than the translation to machine code."""
-        options = self.binding.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
-        builder = self.binding.create_pass_builder(self.target, options)
-        passes = builder.getModulePassManager()
-        passes.run(module, builder)
-        _free(passes)
 
     def _find(self, name: str) -> None:
         """Make a function of C's mathematical library known to LLVM, which ends the process if one is missing."""
@@ -199,6 +188,19 @@ class _Compiler:
         if function is None:
             raise CompileError(f"the mathematical library of this system has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def optimise(module: Any, text: str, target: Any) -> None:
+    """Let LLVM look for vectors and simplify, if the text is not printed on vectors already."""
+    if text.startswith(READY):
+        return
+    binding = llvmlite()
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+    builder = binding.create_pass_builder(target, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    _free(passes)
 
 
 def _free(passes: Any) -> None:
