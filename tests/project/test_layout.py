@@ -232,6 +232,7 @@ def test_importing_minigrad_loads_no_heavy_package():
     modules = result.stdout.split()
     assert "minigrad" in modules
     assert not set(NEVER_AT_IMPORT) & {name.split(".")[0] for name in modules}
+    assert not {"numpy.random", "html"} & {*modules}, "they take longer to import than our own modules"
 
 
 def test_the_course_loads_views_and_the_compiler_when_they_are_first_used():

@@ -38,11 +38,6 @@ def stored_type(dtype: Any) -> str:
     return "i8" if dtype.kind == "b" else TYPES[dtype]
 
 
-def suffix(dtype: Any) -> str:
-    """The suffix of an LLVM function's name for a dtype."""
-    return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
-
-
 def constant(value: Any, dtype: Any) -> str:
     """A number in LLVM's syntax: floats are written as bits.
 
@@ -66,10 +61,10 @@ def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256, fused: b
     The table holds the addresses of the parameters, then `lo` and `hi`.  `width` is the width of vectors in bits.
     `fused`: the processor has instructions for fused products and sums.
     """
-    return _Printer(legalise(kernel, fused=fused), name, width).module()
+    return Printer(legalise(kernel, fused=fused), name, width).module()
 
 
-class _Printer(Walk):
+class Printer(Walk):
     """Prints one kernel.  New registers and labels have names with a dot, which names of the kernel never have."""
 
     def __init__(self, kernel: Kernel, name: str, width: int) -> None:
@@ -83,7 +78,7 @@ class _Printer(Walk):
         self.used: set[str] = set()
         self.types: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
         self.names: dict[str, str] = {"lo": "%lo", "hi": "%hi"}  # the registers of values and variables
-        self.lanes: Lanes | None = None  # the loop over lanes around the current statement
+        self.at_once: Lanes | None = None  # the loop over lanes around the current statement
         self.vectors: set[str] = set()  # the registers with a value for each lane
 
     # The frame --------------------------------------------------------------------------------------------------------
@@ -97,11 +92,16 @@ class _Printer(Walk):
         given = ", ".join([*[f"ptr %{name}" for name in names], "i64 %lo", "i64 %hi"])
         text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *self.lines]
         text += ["  ret void", "}", "", f"define void @{self.name}(ptr %.table) {width} {{"]
-        for number, name in enumerate([*names, "lo", "hi"]):
-            text.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
-            text.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
-        text += [f"  call void @body({given})", "  ret void", "}", ""]
+        text += [*self.arguments(), f"  call void @body({given})", "  ret void", "}", ""]
         return "\n".join([*text, *self.declared, *self.metadata]) + "\n"
+
+    def arguments(self) -> list[str]:
+        """The lines that read the arguments from the table."""
+        lines, names = [], [p.name for p in self.kernel.parameters]
+        for number, name in enumerate([*names, "lo", "hi"]):
+            lines.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
+            lines.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
+        return lines
 
     def emit(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -148,7 +148,7 @@ class _Printer(Walk):
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
         before = self.read(update.buffer, pointer, many=self.moves(update.index))
-        if self.lanes is not None and before not in self.vectors:
+        if self.at_once is not None and before not in self.vectors:
             raise CompileError(f"all lanes store to one place in {update.buffer}")
         self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
 
@@ -183,7 +183,18 @@ class _Printer(Walk):
         return self.set(f"getelementptr {sure}{kind}, ptr %{buffer}, i64 {self.index(index)}")
 
     def value(self, operand: Any, dtype: Any) -> str:
-        return self.names[operand] if isinstance(operand, str) else constant(operand, dtype)
+        return self.names[operand] if isinstance(operand, str) else self.number(operand, dtype)
+
+    def number(self, value: Any, dtype: Any) -> str:
+        return constant(value, dtype)
+
+    def kind(self, dtype: Any, stored: bool = False) -> str:
+        """The type of a value, in a register or in memory."""
+        return stored_type(dtype) if stored else TYPES[dtype]
+
+    def suffix(self, dtype: Any) -> str:
+        """The suffix of a function's name for a dtype."""
+        return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
 
     def read(self, buffer: str, pointer: str, register: str | None = None, many: bool = False) -> str:
         dtype = self.types[buffer]
@@ -192,41 +203,42 @@ class _Printer(Walk):
             self.vectors.add(register)
             return register
         if dtype.kind == "b":
-            return self.set(f"icmp ne i8 {self.set(f'load i8, ptr {pointer}, align 1')}, 0", register)
-        return self.set(f"load {TYPES[dtype]}, ptr {pointer}, align {dtype.itemsize}", register)
+            byte = self.set(f"load {self.kind(dtype, stored=True)}, ptr {pointer}, align 1")
+            return self.set(f"icmp ne {self.kind(dtype, stored=True)} {byte}, {self.number(0, dtypes.int8)}", register)
+        return self.set(f"load {self.kind(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
 
     def write(self, buffer: str, pointer: str, value: str) -> None:
         dtype = self.types[buffer]
         if dtype.kind == "b":
-            value = self.set(f"zext i1 {value} to i8")
-        kind = self.vector(dtype) if value in self.vectors else stored_type(dtype)
+            value = self.set(f"zext {self.kind(dtype)} {value} to {self.kind(dtype, stored=True)}")
+        kind = self.vector(dtype) if value in self.vectors else self.kind(dtype, stored=True)
         self.emit(f"store {kind} {value}, ptr {pointer}, align {dtype.itemsize}")
 
     # Lanes ------------------------------------------------------------------------------------------------------------
 
     def over_lanes(self, loop: Lanes) -> None:
         """All rounds of a loop as one round of vectors; an index is that of the first lane."""
-        plain = self.lanes is None and loop.low == 0 and loop.high.__class__ is int and not loop.accumulators
+        plain = self.at_once is None and loop.low == 0 and loop.high.__class__ is int and not loop.accumulators
         if not plain or not 0 < loop.high <= MOST_LANES:  # type: ignore[operator]
             raise CompileError(f"the loop over {loop.variable} can't become lanes of a vector")
         outside = dict(self.names)
-        self.lanes, self.names[loop.variable] = loop, "0"
+        self.at_once, self.names[loop.variable] = loop, "0"
         self.block(loop.body)
-        self.lanes, self.names = None, outside
+        self.at_once, self.names = None, outside
 
     def vector(self, dtype: Any) -> str:
         """The type of a value for each lane."""
-        assert self.lanes is not None
+        assert self.at_once is not None
         if dtype.kind == "b":
             raise CompileError("there is no native code for lanes of bools")
-        return f"<{self.lanes.high} x {TYPES[dtype]}>"
+        return f"<{self.at_once.high} x {TYPES[dtype]}>"
 
     def moves(self, index: Index) -> bool:
         """Whether an index moves by one element from lane to lane."""
-        if self.lanes is None or not depends(index, self.lanes.variable):
+        if self.at_once is None or not depends(index, self.at_once.variable):
             return False
         start, step = (index[1], index[2]) if isinstance(index, tuple) and index[0] == "+" else (0, index)
-        if step != self.lanes.variable or depends(start, step):
+        if step != self.at_once.variable or depends(start, step):
             raise CompileError(f"there is no native code for the positions {index!r} in lanes")
         return True
 
@@ -350,7 +362,7 @@ class _Printer(Walk):
         self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = CONTRACT
     ) -> str:
         """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
-        kind, real, operation = TYPES[given], given.kind == "f", OPERATIONS[op]
+        kind, real, operation = self.kind(given), given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
         many = not self.vectors.isdisjoint(operands)
         if many and (not word or word.startswith("llvm.") or "{" in word or dtype != given):
@@ -358,18 +370,20 @@ class _Printer(Walk):
         if many:
             kind, operands = self.vector(given), [self.spread(operand, given) for operand in operands]
         if op == "whole":
-            exact = self.set(f"fptosi {kind} {operands[0]} to {TYPES[dtype]}")
-            text = f"freeze {TYPES[dtype]} {exact}"  # for a nan the value is undefined; freeze makes it some number
+            exact = self.set(f"fptosi {kind} {operands[0]} to {self.kind(dtype)}")
+            text = f"freeze {self.kind(dtype)} {exact}"  # for a nan the value is undefined; freeze makes it some number
         elif op == "cast":
             text = conversion(operands[0], given, dtype, self)
         elif op == "bitcast":
-            text = f"bitcast {kind} {operands[0]} to {TYPES[dtype]}"
+            text = f"bitcast {kind} {operands[0]} to {self.kind(dtype)}"
         elif word.startswith("llvm."):
             name, *flag = word.split()
             kinds = [*[kind] * len(operands), *["i1"] * len(flag)]
-            text = self.call(f"{name}.{suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
+            text = self.call(f"{name}.{self.suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
         elif "{" in word:
-            text = word.format(**dict(zip("xyz", operands)), t=kind)
+            each, none = self.kind(dtypes.bool), self.number(0, given)
+            every = self.number(given.kind == "b" or -1, given)
+            text = word.format(**dict(zip("xyz", operands)), t=kind, b=each, none=none, every=every)
         elif word:
             text = f"{word.replace(CONTRACT, flags)} {kind} {', '.join(operands)}"
         elif function.isidentifier():
@@ -383,17 +397,18 @@ class _Printer(Walk):
         return register
 
 
-def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:
+def conversion(value: str, source: Any, target: Any, printer: Printer) -> str:
     """A value as another dtype.  A float beyond the range of an integer becomes the nearest integer."""
-    old, new = TYPES[source], TYPES[target]
+    old, new = printer.kind(source), printer.kind(target)
     if old == new:
         return f"select i1 true, {old} {value}, {old} {value}"
     if target.kind == "b":
-        return f"fcmp une {old} {value}, {constant(0, source)}" if source.kind == "f" else f"icmp ne {old} {value}, 0"
+        zero = printer.number(0, source)
+        return f"fcmp une {old} {value}, {zero}" if source.kind == "f" else f"icmp ne {old} {value}, {zero}"
     if source.kind == "f" and target.kind == "f":
         return f"{'fpext' if source.itemsize < target.itemsize else 'fptrunc'} {old} {value} to {new}"
     if source.kind == "f":
-        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat.{new}.{suffix(source)}"
+        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat.{printer.suffix(target)}.{printer.suffix(source)}"
         return printer.call(name, new, (old,), (value,))
     if target.kind == "f":
         return f"{'s' if source.kind == 'i' else 'u'}itofp {old} {value} to {new}"

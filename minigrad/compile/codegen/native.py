@@ -28,10 +28,11 @@ from . import disk_cache
 from .engines import Engines
 from .llvm import llvm_source
 from .tiles import tiled
+from .vectors import READY, vector_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 RECENT = 64  # functions that are kept for the next program although no program uses them
-OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are linked at run time
+OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
 
 
@@ -163,7 +164,8 @@ class _Compiler:
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
-        return llvm_source(tiled(kernel), width=WIDE if wide else NARROW, fused=self.processor.has_fused)
+        width, fused = WIDE if wide else NARROW, self.processor.has_fused
+        return vector_source(tiled(kernel), width, fused) or llvm_source(tiled(kernel), width=width, fused=fused)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""
@@ -183,18 +185,12 @@ class _Compiler:
         return code
 
     def _machine_code(self, text: str) -> bytes:
-        binding = self.binding
         try:
-            module = binding.parse_assembly(text)
+            module = self.binding.parse_assembly(text)
             module.verify()
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
-        options = binding.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
-        builder = binding.create_pass_builder(self.target, options)
-        passes = builder.getModulePassManager()
-        passes.run(module, builder)
-        _free(passes)
+        optimise(module, text, self.target)
         return bytes(self.target.emit_object(module))
 
     def _find(self, name: str) -> None:
@@ -206,6 +202,19 @@ class _Compiler:
         if function is None:
             raise CompileError(f"the mathematical library of this system has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def optimise(module: Any, text: str, target: Any) -> None:
+    """Let LLVM look for vectors and simplify, if the text is not printed on vectors already."""
+    if text.startswith(READY):
+        return
+    binding = llvmlite()
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+    builder = binding.create_pass_builder(target, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    _free(passes)
 
 
 def _free(passes: Any) -> None:

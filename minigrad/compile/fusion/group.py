@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .blocks import Block
 
 MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
+FEW_CHUNKS = 4  # so many partial results are added up where the sum is used
 
 
 @dataclass(eq=False)
@@ -128,13 +129,13 @@ class Partition(Titled):
     def gathered(self) -> set[Node]:
         """The reductions across rows that are finished before the loop that reads them.
 
-        Inside that loop, the partial results would be read in large steps.
+        Inside that loop, many partial results would be read in large steps.
         """
         return {n for g in self.groups for n in g.finishes if self._is_gathered(n, g)}
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
-        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > 1
+        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > FEW_CHUNKS
         return whole and several and accumulated_in(node) == node.dtype
 
     @property

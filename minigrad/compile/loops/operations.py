@@ -2,7 +2,8 @@
 
 A text is the form of an operation in one language, for operands of one kind of dtype: "f" float, "i" integer, "u"
 unsigned, "b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM), or a template with
-`{x}`, `{y}` and `{z}` for the operands and, in LLVM, `{t}` for their type.
+`{x}`, `{y}` and `{z}` for the operands and, in LLVM, `{t}` for their type, `{b}` for the type of a bool, and `{none}`
+and `{every}` for numbers without bits and with all bits.
 """
 
 from __future__ import annotations
@@ -80,14 +81,14 @@ def _of_floats(rounding: Callable[..., Any]) -> Callable[[Any], Any]:
 ABS = by(f="fabs", i="{x} < 0 ? -{x} : {x}")
 MAX = by(f="return {x} > {y} || {x} != {x} ? {x} : {y};", iu="return {x} > {y} ? {x} : {y};")
 MIN = by(f="return {x} < {y} || {x} != {x} ? {x} : {y};", iu="return {x} < {y} ? {x} : {y};")
-NOT = by(iu="xor {t} {x}, -1", b="xor {t} {x}, true")
+NOT = "xor {t} {x}, {every}"
 TABLE = (
     # Arithmetic
     Operation("add", 2, "fiub", np.add, ast.Add, "{x} + {y}", by(f="fadd contract", iu="add"), on_bools="or"),
     Operation("sub", 2, "fiu", np.subtract, ast.Sub, "{x} - {y}", by(f="fsub contract", iu="sub")),
     Operation("mul", 2, "fiub", np.multiply, ast.Mult, "{x} * {y}", by(f="fmul contract", iu="mul"), on_bools="and"),
     Operation("div", 2, "f", np.divide, ast.Div, "{x} / {y}", "fdiv contract"),
-    Operation("neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} 0, {x}")),
+    Operation("neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} {none}, {x}")),
     Operation("abs", 1, "fiub", np.absolute, None, ABS, by(f="llvm.fabs", i="llvm.abs false"), rule=size),
     Operation(
         "max", 2, "fiub", np.maximum, None, MAX, by(f="llvm.maximum", i="llvm.smax", u="llvm.umax"), on_bools="or"
@@ -126,7 +127,7 @@ TABLE = (
     Operation("lshift", 2, "iu", np.left_shift, ast.LShift, "{x} << {y}", "shl", rule=lshift),
     Operation("rshift", 2, "iu", np.right_shift, ast.RShift, "{x} >> {y}", by(i="ashr", u="lshr"), rule=rshift),
     # A choice by a bool, and conversions, which the printers write themselves
-    Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select i1 {x}, {t} {y}, {t} {z}", "any"),
+    Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select {b} {x}, {t} {y}, {t} {z}", "any"),
     Operation("cast", 1, "fiub", gives="any", flops=0),
     Operation("bitcast", 1, "fiu", gives="bits", flops=0),
     # A position read from memory, within a dimension of a given size: its value is an index like a loop's variable

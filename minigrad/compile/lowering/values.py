@@ -9,9 +9,11 @@ import numpy as np
 from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, Scatter, is_counted
+from ..fusion.group import FEW_CHUNKS
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Running, Store
+from ..loops.operations import REDUCTIONS
 from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_filled, whole
 from .write import WRITERS, positioned
@@ -99,16 +101,21 @@ class ValueWriter:
         """A reduction across rows, from the partial results of an earlier kernel."""
         self.making, lowering = node, self.lowering
         dtype, chunks = accumulated_in(node), lowering.chunks_of[node]
+        reduction = lowering.computes[node].reduction
         index, _ = self.index(whole(node), node.size)
-        if chunks == 1:
+        if chunks <= FEW_CHUNKS:
             value: Operand = self.let(block, "load", (lowering.partial(node), index), dtype)
+            for number in range(1, chunks):
+                place = plus(index, number * node.size)
+                part = self.let(block, "load", (lowering.partial(node), place), dtype)
+                value = self.let(block, REDUCTIONS[reduction], (value, part), dtype)
         elif node in lowering.gathered:
             value = self.let(block, "load", (lowering.parameter(node, "in").name, index), dtype)
         else:
             chunk = f"k{self.new_name()}"
             place = plus(times(chunk, node.size), index)
             load = Let(self.new_name(), "load", (lowering.partial(node), place), dtype)
-            total = Accumulator(self.new_name(), lowering.computes[node].reduction, load.name, dtype)
+            total = Accumulator(self.new_name(), reduction, load.name, dtype)
             block.statements.append(For(chunk, 0, chunks, [load], [total]))
             self.level_of[total.name] = block.level
             value = total.name

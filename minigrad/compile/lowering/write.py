@@ -190,6 +190,9 @@ def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple
         return _digit("p", inner // columns, size, loops.rows), PER_ROW
     if columns % (inner * size) == 0:
         return _digit(writer.variable, inner, size, columns), PER_ELEMENT
+    if columns % inner == 0 and inner * size % columns == 0:  # several rows make up the dimension
+        row = _digit("p", 1, inner * size // columns, loops.rows)
+        return plus(divided(writer.variable, inner), times(row, columns // inner)), PER_ELEMENT
     return _digit(writer.here(), inner, size, total), PER_ELEMENT
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ...core.dtypes import float16
 from ...support.errors import CompileError
 from ...support.source import show
+from ...support.waiting import with_bar
 from ..loops.ir import Kernel
 from .plan import Launch
 
@@ -48,7 +49,7 @@ def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
 
     functions: dict[int, Function] = {}
     failures: dict[str, list[Launch]] = {}
-    for number, launch in launches.items():
+    for number, launch in with_bar([*launches.items()], "compiling kernels"):
         try:
             (made,) = compile_kernels([launch.kernel])
             functions[number] = made.function

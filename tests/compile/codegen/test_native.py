@@ -58,7 +58,7 @@ def run(sample):
 def test_compiled_kernels_can_be_called(cache):
     sample = softmax()
     (made,) = native.compile_kernels([sample.kernel])
-    assert made.kernel is sample.kernel and made.address > 0 and made.llvm.startswith("define internal void @body")
+    assert made.kernel is sample.kernel and made.address > 0 and "define void @kernel(ptr %.table)" in made.llvm
     check(sample, on_arrays(made.function))
 
 
