@@ -35,6 +35,7 @@ from .control import cond, fori_loop, scan, while_loop
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
+from .core.programs import PROGRAMS, eager_programs
 from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
@@ -69,6 +70,13 @@ if TYPE_CHECKING:  # for type checkers: these are loaded when they are first use
 
 __version__ = "0.1.0"
 watch_cells()
+
+
+def _load_compiler() -> None:
+    from .compile import eager, updates  # noqa: F401 (they set the functions of PROGRAMS)
+
+
+PROGRAMS.load = _load_compiler
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (

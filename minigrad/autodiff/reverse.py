@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..core.mode import current_mode, switch
-from ..core.node import FREED, Leaf, Node, topological_order
+from ..core.node import FREED, Leaf, Node
 from ..core.override import overridable
 from ..core.primitive import P
+from ..core.programs import opened_order
 from ..core.tensor import Tensor, checked_gradient, method
 from ..ops.creation import ones_like
 from ..support.errors import ConversionError, GradError
@@ -84,7 +85,7 @@ def steps(
     pending: dict[Node, Any] = {}
     for node, g in zip(roots, cotangents):
         add_to(pending, node, g)
-    order = topological_order(pending)
+    order = opened_order(pending)
     useful = None if wanted is None else leading_to(set(wanted), order)
     targets = targets_of(order, wanted, also)
     found: dict[Node, Tensor] = {}

@@ -12,7 +12,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown
 from . import reduce
-from .composite import composed
+from .composite import composed, program
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
@@ -28,7 +28,7 @@ __all__ = [
 # Over classes -------------------------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=512)
 def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
                   ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
     """The cross-entropy of softmax(logits) and the targets: minus the log-probability of each target.
