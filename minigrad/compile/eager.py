@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -19,7 +20,7 @@ from ..core.clock import tick
 from ..core.dtypes import float16
 from ..core.emit import constant
 from ..core.mode import current_mode
-from ..core.node import Node
+from ..core.node import Node, topological_order
 from ..core.primitive import INDEX, NODE, Plan, Rule
 from ..core.programs import PROGRAMS, Closed
 from ..core.tensor import Tensor, new_tensor, wrap
@@ -33,6 +34,7 @@ from .nodes.source import Source
 from .running.program import Program
 from .running.targets import HOST
 from .tracing.collector import no_collection
+from .tracing.tracer import Pending
 
 MOST = 16  # kinds of calls of one function
 STATIC = (int, float, bool, str, type(None))
@@ -72,15 +74,16 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         if kind is None or REGISTRATIONS:
             return function(*args)
         try:
-            (data,) = kind.program(arrays)
+            gradient = kind.gradient(mask) if mask and current_mode().grad else None
+            data, *kept = (kind if gradient is None else gradient).forward(arrays)
         except MinigradError:
             return function(*args)  # which raises the same error, with the function's own message
         out = new_tensor(Tensor)
         out._data, out.device, out.alias, out._grad = data, device, None, None
-        if mask and current_mode().grad:
-            out.node, out.tracked = kind.node(tensors, arrays, mask, data), 1
-        else:
+        if gradient is None:
             out.node, out.tracked = None, 0
+        else:
+            out.node, out.tracked = gradient.node(tensors, arrays, data, kept), 1
         return out
 
     return call
@@ -125,8 +128,8 @@ class Kind:
         self.gradients: dict[int, Gradient] = {}
 
     @cached_property
-    def program(self) -> Any:
-        """Computes the result."""
+    def forward(self) -> Any:
+        """The program that computes the result."""
         return self.traced.program
 
     @property
@@ -137,7 +140,7 @@ class Kind:
         pure = not tracer.drawn and not tracer.effects and not tracer.looked_into
         new = output.dtype.kind == "f" and not isinstance(base.node, Source)
         full = all(t.dtype is not float16 for t in (*self.traced.inputs, output))
-        return pure and new and full and isinstance(self.program, Program) and self.program.target is HOST
+        return pure and new and full and isinstance(self.forward, Program) and self.forward.target is HOST
 
     def gradient(self, mask: int) -> Gradient:
         """The gradient by the inputs in `mask`."""
@@ -147,50 +150,67 @@ class Kind:
                 found = self.gradients.setdefault(mask, Gradient(self, mask))
         return found
 
-    def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], mask: int, data: Any) -> Node:
-        """The closed node of a call."""
-        gradient = self.gradients.get(mask) or self.gradient(mask)
-        saved, inputs = [], []
-        for i, (x, array) in enumerate(zip(tensors, arrays)):
-            node = x.node or constant(x)
-            alias = x.alias
-            fixed = x.tracked and node.op is not None and (alias is None or alias.base is None)
-            saved.append(array if fixed or i in gradient.reads else array.copy())
-            inputs.append(node)
-        made = Node.__new__(Node)
-        made.op, made.inputs, made.attrs, made.plan = self.op, tuple(inputs), self.attrs, gradient.plan
-        made.shape, made.dtype, made.device = data.shape, data.dtype, tensors[0].device
-        made.saved, made.mode, made.serial = tuple(saved), current_mode(), tick()
-        made.code, made.offset = caller(3)
-        return made
-
 
 class Gradient:
-    """The gradient of a kind of call by some inputs.  It computes what it needs from the inputs again.
+    """The gradient of a kind of call by some inputs.
 
-    So a closed node saves its inputs only.  The operations themselves would not save all of them.  A user may write to
-    an input that they would not save: that input is copied, unless it is in `reads`, the inputs that they would save.
+    A closed node saves its inputs, and the gradient computes from them again what else it needs.  The operations would
+    not save all inputs.  A user may write to an input that they would not save: such an input is copied.  If the values
+    that they would save are much smaller, as the mask of a relu is, then the closed node saves these instead.
     """
 
     def __init__(self, kind: Kind, mask: int) -> None:
-        wanted = [i for i, t in enumerate(kind.traced.inputs) if mask >> i & 1 and t.tracked]
-        self.traced = kind.traced.gradient_by(wanted, [0])
-        self.wanted = [i for i in wanted if i not in self.traced.unused]
-        self.reads = _read_directly(kind.traced, self.traced)
+        self.kind, traced = kind, kind.traced
+        wanted = [i for i, t in enumerate(traced.inputs) if mask >> i & 1 and t.tracked]
+        self.traced, self.op, self.keeps = traced.gradient_by(wanted, [0]), kind.op, False
+        self.reads = _read_directly(traced, self.traced)  # the inputs that the operations would save
+        others = sum([t._data.node.nbytes for i, t in enumerate(traced.inputs) if i not in self.reads])
+        if len(wanted) == len(traced.inputs) and 2 * sum([node.nbytes for node in traced.left]) <= others:
+            history = topological_order([traced.outputs[0].node])
+            values = [v.node for node in history for v in node.saved or () if v.__class__ is Pending]
+            if set(values) == set(traced.left):
+                self.traced, self.keeps = traced.gradient, True
+                self.op = replace(kind.op, saves=tuple([traced.left.index(v) for v in values]))
+        self.wanted = [i for i in self.traced.wanted if i not in self.traced.unused]
         self.plan = Plan(tuple([Rule(i, self.pulled, (NODE, INDEX), None) for i in self.wanted]), None)
+        self.unread = [np.zeros(())] * len(traced.inputs)  # in place of inputs that are not saved
 
     @cached_property
-    def program(self) -> Any:
-        """Computes the gradients of the inputs."""
+    def forward(self) -> Any:
+        """The program that computes the result, and the values to save if these are not the inputs."""
+        with COMPILING, no_collection():
+            return self.kind.traced.recording_program if self.keeps else self.kind.forward
+
+    @cached_property
+    def backward(self) -> Any:
+        """The program that computes the gradients of the inputs."""
         with COMPILING, no_collection():
             return self.traced.program
+
+    def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
+        """The closed node of a call."""
+        made = Node.__new__(Node)
+        made.op, made.attrs, made.plan = self.op, self.kind.attrs, self.plan
+        made.inputs = tuple([t.node or constant(t) for t in tensors])
+        made.saved = tuple(kept) if self.keeps else tuple([*map(self._saved, range(len(arrays)), tensors, arrays)])
+        made.shape, made.dtype, made.device = data.shape, data.dtype, tensors[0].device
+        made.mode, made.serial = current_mode(), tick()
+        made.code, made.offset = caller(3)
+        return made
+
+    def _saved(self, index: int, tensor: Tensor, array: Any) -> Any:
+        """An input to save: a copy if the operations would not save it and it may be overwritten."""
+        alias = tensor.alias
+        fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
+        return array if fixed or index in self.reads else array.copy()
 
     def pulled(self, g: Tensor, node: Node, index: int) -> Tensor | None:
         """The gradient rule of a closed node: one run for all inputs, although a walk takes one at a time."""
         answers = ANSWERS
         if answers.node is not node or answers.g is not g:
-            data = self.program([*node.saved, g._data])
-            answers.values = {i: wrap(array, node.device) for i, array in zip(self.traced.wanted, data)}
+            given = [*self.unread, g._data, *node.saved] if self.keeps else [*node.saved, g._data]
+            gradients = zip(self.traced.wanted, self.backward(given))
+            answers.values = {i: wrap(data, node.device) for i, data in gradients}
             answers.node, answers.g = node, g
         value = answers.values.pop(index)
         if not answers.values:

@@ -78,11 +78,16 @@ def maker(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Closed(Primitive):
-    """The operation of a closed node: `function`, called with these arguments and the inputs at `places`."""
+    """The operation of a closed node: `function`, called with these arguments and the inputs at `places`.
+
+    A closed node saves its inputs; or, if `saves` is given, the values that its operations save: `saves` has the number
+    of each in the order of the operations.
+    """
 
     function: Any = None
     arguments: tuple[Any, ...] = ()
     places: tuple[int, ...] = ()
+    saves: tuple[int, ...] | None = None
 
     def call(self, tensors: Iterable[Any]) -> Any:
         """The result of the function, operation by operation."""
@@ -106,17 +111,25 @@ def open_node(node: Node) -> None:
 
     A node stays closed if an input was overwritten since: then its gradient is an error, and so is its value.
     """
-    saved, op = node.saved, node.op
+    saved: Any = node.saved
+    op: Any = node.op
     known = saved.__class__ is tuple
     if known and LastWrite.time > node.serial and any(written_since(v, node.serial) is not None for v in saved):
         return
-    values = saved if known else [np.zeros(i.shape, i.dtype) for i in node.inputs]  # freed: only the recipe is left
+    # Without the inputs' values, the nodes are recorded with zeros.
+    values = saved if known and op.saves is None else [np.zeros(i.shape, i.dtype) for i in node.inputs]
     moving, began = {rule.index for rule in node.plan.rules}, tick()
     with switch(Mode(scope=node.mode.scope, origin=node.mode.origin, programs=False)):
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
         last: Node = op.call(tensors).node  # type: ignore[union-attr]
     made = sorted(_since(last, began), key=attrgetter("serial"))
+    if known and op.saves is not None:
+        numbers = iter(op.saves)
+        for each in made:
+            slots = zip((*each.inputs, each), each.saved or ())
+            values = [v if v is None or not isinstance(i, Node) else saved[next(numbers)] for i, v in slots]
+            each.saved = tuple(values) or None
     for i, each in enumerate(made):
         each.serial = node.serial - 1 + (i + 1) / (len(made) + 1)  # type: ignore[assignment]  # before `node`
         each.code, each.offset = node.code, node.offset
