@@ -35,7 +35,8 @@ from .control import cond, fori_loop, scan, while_loop
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
-from .core.programs import PROGRAMS, eager_programs
+from .core.programs import PROGRAMS as _PROGRAMS
+from .core.programs import eager_programs
 from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
@@ -73,10 +74,10 @@ watch_cells()
 
 
 def _load_compiler() -> None:
-    from .compile import eager, updates  # noqa: F401 (they set the functions of PROGRAMS)
+    from .compile import eager, updates  # they set the functions of `_PROGRAMS`
 
 
-PROGRAMS.load = _load_compiler
+_PROGRAMS.load = _load_compiler
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (

@@ -105,9 +105,7 @@ def _new_kind(kinds: dict[Hashable, Kind | None], key: Hashable, *call: Any) -> 
             with no_collection():
                 made = Kind(*call)
                 usable = made.is_usable
-        except MinigradError:
-            return None
-        except (TypeError, ValueError, ArithmeticError, AttributeError):
+        except (MinigradError, TypeError, ValueError, ArithmeticError, AttributeError):
             return None
         kinds[key] = made if usable else None
         return kinds[key]
@@ -192,7 +190,8 @@ class Gradient:
         made = Node.__new__(Node)
         made.op, made.attrs, made.plan = self.op, self.kind.attrs, self.plan
         made.inputs = tuple([t.node or constant(t) for t in tensors])
-        made.saved = tuple(kept) if self.keeps else tuple([*map(self._saved, range(len(arrays)), tensors, arrays)])
+        saved = kept if self.keeps else map(self._saved, range(len(arrays)), tensors, arrays)
+        made.saved = (*saved, None)  # the last slot is for the result
         made.shape, made.dtype, made.device = data.shape, data.dtype, tensors[0].device
         made.mode, made.serial = current_mode(), tick()
         made.code, made.offset = caller(3)
@@ -208,7 +207,8 @@ class Gradient:
         """The gradient rule of a closed node: one run for all inputs, although a walk takes one at a time."""
         answers = ANSWERS
         if answers.node is not node or answers.g is not g:
-            given = [*self.unread, g._data, *node.saved] if self.keeps else [*node.saved, g._data]
+            *saved, _ = node.saved
+            given = [*self.unread, g._data, *saved] if self.keeps else [*saved, g._data]
             gradients = zip(self.traced.wanted, self.backward(given))
             answers.values = {i: wrap(data, node.device) for i, data in gradients}
             answers.node, answers.g = node, g

@@ -18,6 +18,7 @@ from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
 from .eager import COMPILING, MOST, available
 from .functions.recording import Recording
+from .running.program import Program
 from .running.targets import HOST
 from .tracing.collector import no_collection
 
@@ -58,16 +59,14 @@ def update(optimizer: Any, group: Any) -> bool:
 
 def _moves(group: Any) -> tuple[bool, ...] | None:
     """Which parameters have gradients; None if a gradient is not an array of its own like that of its parameter."""
-    gradients = []
-    for p, kind in zip(group.parameters, group.kinds):
-        g = p._grad
+    gradients = [p._grad for p in group.parameters]
+    for p, g, kind in zip(group.parameters, gradients, group.kinds):
         if g is not None:
             data, like = g._data, p._data
-            if data.__class__ is not np.ndarray or data.shape != like.shape or data.dtype is not like.dtype or g.tracked:
+            if data.__class__ is not np.ndarray or g.tracked or g.device is not p.device or p.device is not kind[0]:
                 return None
-            if p.device is not kind[0] or like.dtype is not kind[1] or g.device is not p.device:
+            if data.shape != like.shape or data.dtype is not like.dtype or like.dtype is not kind[1]:
                 return None
-        gradients.append(g)
     there = [g for g in gradients if g is not None]
     if len({id(g) for g in there}) < len(there) or not _are_plain(there):
         return None
@@ -90,15 +89,18 @@ def _new_kind(kinds: dict[Any, Recording | None], key: Any, optimizer: Any, grou
             return kinds[key]
         if len(kinds) >= MOST or not available():
             return None
+        program: Any = None
         try:
             with no_collection():
                 recording = Recording(optimizer.update, (group,), {}, [])
-                native = recording.traced.program.target is HOST
-        except (MinigradError, AttributeError):
-            native = False
-        if native:
-            recording.guards, recording.objects = [], []  # they keep the optimizer alive
-        kinds[key] = recording if native else None
+                program = recording.traced.program
+        except MinigradError:
+            pass
+        if isinstance(program, Program) and program.target is HOST:
+            del recording.guards, recording.objects  # they keep the optimizer alive
+            kinds[key] = recording
+        else:
+            kinds[key] = None
         return kinds[key]
 
 

@@ -122,7 +122,7 @@ def open_node(node: Node) -> None:
     with switch(Mode(scope=node.mode.scope, origin=node.mode.origin, programs=False)):
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
-        last: Node = op.call(tensors).node  # type: ignore[union-attr]
+        last: Node = op.call(tensors).node
     made = sorted(_since(last, began), key=attrgetter("serial"))
     if known and op.saves is not None:
         numbers = iter(op.saves)

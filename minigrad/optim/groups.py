@@ -33,7 +33,8 @@ class Group(MutableMapping[str, Any]):
     [0.1, 0.005]
     """
 
-    caches = ("owner", "kinds", "updates", "_check", "_states")  # set when the group is made: a trace does not read them again
+    # A trace does not read these: they are set when the group is made, or by a step.
+    caches = ("owner", "kinds", "updates", "_check", "_states")
 
     def __init__(
         self, owner: str, parameters: list[Tensor], options: dict[str, Any], check: Check, states: States
