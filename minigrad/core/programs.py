@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..support.errors import ConversionError
+from ..support.words import shown
 from .clock import LastWrite, tick, written_since
 from .mode import Mode, current_mode, switch
 from .node import FREED, Node, topological_order
@@ -43,7 +45,9 @@ def eager_programs(on: bool = True) -> switch:
     >>> with mg.eager_programs(False):
     ...     y = mg.softmax(mg.ones((100, 100)))
     """
-    return switch(programs=bool(on))
+    if on.__class__ is not bool:
+        raise ConversionError(f"eager_programs: on is True or False, not {shown(on)}")
+    return switch(programs=on)
 
 
 def programs_run() -> bool:

@@ -104,8 +104,8 @@ class Optimizer:
 
         The update of a user's class may depend on more than its group.
         """
-        ours = type(self).update.__module__.startswith(f"{__package__}.")
-        return ours and programs_run() and sum([p._data.size for p in group.parameters]) >= LARGE
+        large = group.size >= LARGE and programs_run()
+        return large and type(self).update.__module__.startswith(f"{__package__}.")
 
     def _note_half_done(self, error: BaseException, began: int) -> None:
         """Add a note on how many parameters were updated before an error or an interrupt stopped a step."""
