@@ -31,6 +31,7 @@ from ..support.source import caller
 from .control.body import function_of
 from .functions.function import TracedFunction
 from .nodes.source import Source
+from .running.executors import is_profiled
 from .running.program import Program
 from .running.targets import HOST
 from .tracing.collector import no_collection
@@ -71,7 +72,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             kind = kinds[tuple(key)]
         except KeyError:
             kind = _new_kind(kinds, tuple(key), function, args, tensors)
-        if kind is None or REGISTRATIONS:
+        if kind is None or REGISTRATIONS or is_profiled():
             return function(*args)
         try:
             gradient = kind.gradient(mask) if mask and current_mode().grad else None

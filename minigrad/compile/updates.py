@@ -18,6 +18,7 @@ from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
 from .eager import COMPILING, MOST, available
 from .functions.recording import Recording
+from .running.executors import is_profiled
 from .running.program import Program
 from .running.targets import HOST
 from .tracing.collector import no_collection
@@ -34,7 +35,7 @@ class Updates:
 def update(optimizer: Any, group: Any) -> bool:
     """Run `optimizer.update(group)` as a program; False if that is not possible, and nothing was changed."""
     moves = _moves(group)
-    if moves is None or REGISTRATIONS:
+    if moves is None or REGISTRATIONS or is_profiled():
         return False
     held = [*group.parameters, group.rate]
     for state in group.state.values():

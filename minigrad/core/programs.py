@@ -53,8 +53,9 @@ def eager_programs(on: bool = True) -> switch:
 def programs_run() -> bool:
     """Whether programs may run now: in eager mode, where no views of the operations are wanted."""
     mode = current_mode()
-    on = PROGRAMS.on if mode.programs is None else mode.programs
-    return on and mode.interpreter is None and not mode.keep
+    if mode.interpreter is not None or mode.keep:
+        return False
+    return PROGRAMS.on if mode.programs is None else mode.programs
 
 
 def in_programs(function: Callable[..., Any], least: int) -> Callable[..., Any]:

@@ -195,6 +195,12 @@ def test_a_kernel_of_the_user_runs():
         assert mg.softmax(x).numpy()[0, 0] == np.float32(7 * (np.float32(1) / np.float32(700)))
 
 
+def test_a_profile_shows_programs_of_the_user_only():
+    with mg.profile() as run:
+        mg.softmax(mg.asarray(numbers(100, 100)))
+    assert run.events == []
+
+
 def test_without_llvmlite_the_operations_run(monkeypatch):
     monkeypatch.setattr(eager, "available", lambda: False)
     x = mg.asarray(numbers(101, 99), requires_grad=True)
