@@ -38,9 +38,9 @@ class PROGRAMS:
 def eager_programs(on: bool = True) -> switch:
     """Whether large calls of composed functions run as compiled programs in this block, in eager mode.
 
-    They do by default, except in the notebooks of the course.  The environment variable `MINIGRAD_EAGER_PROGRAMS=0`
-    turns programs off everywhere.  A program may round differently from the operations that it replaces.  A small
-    call, and a call of a function that has run for many other shapes, runs operation by operation.
+    They do by default, except in the notebooks of the course; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
+    do not.  A program may round differently from the operations that it replaces.  Small calls run operation by
+    operation, and so do calls of a function that has run for 16 other kinds of arguments.
 
     >>> with mg.eager_programs(False):
     ...     y = mg.softmax(mg.ones((100, 100)))

@@ -142,7 +142,7 @@ def _picked(scores: Tensor, targets: Tensor) -> Tensor:
 # Yes or no, and distributions ---------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=4096)
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean", weight: Any = None,
                                      pos_weight: Any = None) -> Tensor:
     """The cross-entropy of sigmoid(logits) and targets between 0 and 1, exact for logits of any size.
@@ -185,7 +185,7 @@ def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_
 # Of numbers ---------------------------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=4096)
 def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
 

@@ -40,6 +40,10 @@ CALLS = {
     "linear": (mg.linear, (4, 30, 100), (50, 100), (50,)),
     "linear without bias": (mg.linear, (100, 100), (50, 100)),
     "layer_norm": (mg.layer_norm, (64, 100), (100,), (100,)),
+    "group_norm": (lambda *xwb: mg.group_norm(xwb[0], 2, *xwb[1:]), (8, 4, 160), (4,), (4,)),
+    "rms_norm": (mg.rms_norm, (64, 100), (100,)),
+    "mse_loss": (mg.mse_loss, (64, 100), (64, 100)),
+    "binary cross-entropy": (lambda x: mg.binary_cross_entropy_with_logits(x, mg.ones((64, 100)) * 0.3), (64, 100)),
     "attention": (lambda *qkv: mg.scaled_dot_product_attention(*qkv, causal=True), *[(2, 2, 32, 40)] * 3),
     "cross_entropy": (lambda x: mg.cross_entropy(x, mg.asarray(LABELS)), (128, 10)),
 }
