@@ -149,9 +149,10 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     >>> w.grad.tolist()
     [2.0, 4.0]
     """
-    with switch(grad=False):
+    with switch(current_mode().untracked):
         start = seeds([tensor], [gradient], "backward")
-        retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
+        handles = [handle() for handle in RETAINED.valuerefs()] if RETAINED else ()
+        retained = {t.node: t for t in handles if t is not None and t.tracked}
         found = exhaust(walk([tensor.node], start, retain=retain_graph, yields=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]

@@ -41,8 +41,8 @@ class Mode:
     """
 
     __slots__ = (
-        "composite", "control", "device", "grad", "grad_inputs", "interpreter", "keep", "origin", "programs", "scope",
-        "state",
+        "_untracked", "composite", "control", "device", "grad", "grad_inputs", "interpreter", "keep", "origin",
+        "programs", "scope", "state",
     )
 
     def __init__(
@@ -62,6 +62,7 @@ class Mode:
         self.interpreter, self.grad, self.keep = interpreter, grad, keep
         self.device, self.scope, self.origin, self.grad_inputs = device, scope, origin, grad_inputs
         self.state, self.control, self.composite, self.programs = state, control, composite, programs
+        self._untracked: Mode | None = None
 
     def but(self, **changes: Any) -> Mode:
         """A copy of this mode with changes.
@@ -82,6 +83,15 @@ class Mode:
         for name, value in changes.items():
             setattr(mode, name, value)
         return mode
+
+    @property
+    def untracked(self) -> Mode:
+        """This mode without gradients, made once: every backward pass needs it."""
+        if not self.grad:
+            return self
+        if self._untracked is None:
+            self._untracked = self.but(grad=False)
+        return self._untracked
 
 
 CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())
