@@ -105,10 +105,11 @@ class Closed(Primitive):
 def opened_order(roots: Any) -> list[Node]:
     """The topological order of the roots, after all closed nodes in it were opened."""
     roots = list(roots)
-    for node in topological_order(roots):
-        if node.op.__class__ is Closed:
-            open_node(node)
-    return topological_order(roots)
+    order = topological_order(roots)
+    closed = [node for node in order if node.op.__class__ is Closed]
+    for node in closed:
+        open_node(node)
+    return topological_order(roots) if closed else order
 
 
 def open_node(node: Node) -> None:
