@@ -168,8 +168,9 @@ class Fusing:
             if g.elements != elements and not theirs:
                 raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
         runs = {run for run in (compute.run, *[g.run for g in groups]) if run > 1}
-        if len(runs) > 1 or (runs and (level == ACROSS_ROWS or any(g.partials for g in groups))):
-            raise Misfit("running totals along the rows need a kernel without other reductions across rows")
+        across = level == ACROSS_ROWS or any(g.partials for g in groups)
+        if len(runs) > 1 or (runs and across):
+            raise Misfit("running totals need a kernel without other sums across rows")
         if sum([g.size for g in groups]) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
         if compute.row and compute.size == elements:

@@ -59,16 +59,15 @@ def compile(
     loops, and plan the run.
 
     `donate` names outputs, by number, that may be stored where an input is.  `without`
-    names passes to leave out, and `turns` says which steps run at the same time.  Results
-    are in row-major order unless `any_layout`.  Without `blocks`, each matrix product is
-    a step.
+    names passes to leave out, and `turns` says which steps run at the same time.  With
+    `any_layout`, results need not be in row-major order.  Without `blocks`, each matrix
+    product is a step.
 
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
-    left_out = {without, *target.without} if isinstance(without, str) else {*without, *target.without}
-    if not any_layout:
-        left_out.add("result_layouts")
+    left_out = [without] if isinstance(without, str) else [*without]
+    left_out += [*target.without, *([] if any_layout else ["result_layouts"])]
     optimised, log = optimise(graph, left_out)
     partition = fuse(optimised, target.chunking)
     partition, _ = partition.donated(in_place(donate or {}, partition))
