@@ -46,7 +46,6 @@ PASSES: list[Pass] = [
     Pass("layouts", layouts.layouts, last=True),
     Pass("result_layouts", layouts.result_layouts, last=True),
 ]
-BUILT_IN = tuple(each.name for each in PASSES)  # some targets leave some of them out, even if they were forgotten
 OURS = tuple(each.name for each in PASSES if not each.last)  # patterns of user kernels go through these passes only
 
 
@@ -97,6 +96,10 @@ def rule_names() -> dict[str, str]:
     'For integers and floats.'
     """
     return {rule.name: rule.says for known in PASSES if known.rules is not None for rule in known.rules}
+
+
+# Targets leave some of these out, even if they were forgotten.
+BUILT_IN = frozenset([*[each.name for each in PASSES], *rule_names()])
 
 
 def optimise(
