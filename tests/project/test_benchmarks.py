@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
+NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if path.stem != "compare")
 SAYS = {
     "applications": ["| karate_gcn |", "≥ 94 % right | ok | 0"],
     "compiled": ["| softmax, 4 × 16, forward + backward |", "GPT, 1 layers of 8", "| Adam, 100 parameters |",
@@ -52,6 +52,21 @@ def test_a_benchmark_runs(name, load, capsys):
     assert "torch" not in text.replace("× torch", "") and "jax" not in text
     assert "differs from" not in text and "failed" not in text
     assert text.splitlines()[0] in capsys.readouterr().out
+
+
+def test_compare_lists_the_lines_above_their_goals(load, monkeypatch, capsys):
+    compare = load("compare")
+    assert set(compare.SCRIPTS) <= set(NAMES)
+    reports = {
+        "deep": "| slow | 2 µs | 1 µs | 2.00 | 1.90 | ≤ 1 × torch | **over** |\n| fast | 1 µs | 1 µs | 1 | 1 | | ok |\n",
+        "startup": "The goal is 60 ms: 90 ms, **over**.\n",
+    }
+    monkeypatch.setattr(compare, "SCRIPTS", list(reports))
+    for name, text in reports.items():
+        monkeypatch.setattr(load(name), "main", lambda arguments, text=text: text)
+    text = compare.main(["--smoke"])
+    assert text.startswith("## Above their goals: 2 lines\n") and text in capsys.readouterr().out
+    assert "- deep: slow: 2.00, of minima 1.90, goal ≤ 1 × torch\n- startup: The goal is 60 ms" in text
 
 
 def test_other_libraries_take_the_same_steps(load):
