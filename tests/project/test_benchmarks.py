@@ -58,7 +58,7 @@ def test_compare_lists_the_lines_above_their_goals(load, monkeypatch, capsys):
     compare = load("compare")
     assert set(compare.SCRIPTS) <= set(NAMES)
     reports = {
-        "deep": "| slow | 2 µs | 1 µs | 2.00 | 1.90 | ≤ 1 × torch | **over** |\n| fast | 1 µs | 1 µs | 1 | 1 | | ok |\n",
+        "deep": "| slow | 2 µs | 1 µs | 2.00 | 1.90 | ≤ 1 × torch | **over** |\n| fast | 1 µs | 1 | 1 | | ok |\n",
         "startup": "The goal is 60 ms: 90 ms, **over**.\n",
     }
     monkeypatch.setattr(compare, "SCRIPTS", list(reports))

@@ -126,7 +126,8 @@ def test_loops_that_llvm_turns_into_vectors(name):
 
 
 def test_functions_of_the_library_run_one_by_one():
-    kernel = one_loop([Let("x", "load", ("a", "i"), FLOAT), Let("y", "pow", ("x", "x"), FLOAT), Store("b", "i", "y")])
+    lets = [Let("x", "load", ("a", "i"), FLOAT), Let("y", "remainder", ("x", "x"), FLOAT)]
+    kernel = one_loop([*lets, Store("b", "i", "y")])
     assert chosen(kernel) == [1] and "<" not in vector_source(kernel)
 
 
