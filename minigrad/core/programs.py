@@ -38,7 +38,7 @@ class PROGRAMS:
 def eager_programs(on: bool = True) -> switch:
     """Whether large calls of composed functions run as compiled programs in this block, in eager mode.
 
-    They do by default, except in the notebooks of the course; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
+    They do by default, except after `import minigrad.course`; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
     do not.  A program may round differently from the operations that it replaces.  Small calls run operation by
     operation, and so do calls of a function that has run for 16 other kinds of arguments.
 

@@ -11,7 +11,6 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Any
 
-from ..core.programs import PROGRAMS
 from ..support.errors import MinigradError
 from ..support.source import notebook_shell
 from ..support.table import counted
@@ -62,7 +61,6 @@ def begin(unit: str, student: str = "") -> None:
     SESSION.progress = _kept(found())
     _store(SESSION.progress.name, student.strip())
     _explain_stubs()
-    PROGRAMS.on = False  # in a notebook of the course, each operation runs on its own
     counts = counted(len(each.tasks), "task"), counted(each.points, "point")
     print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {counts[0]}, {counts[1]}")
     print(f"for {SESSION.student}" if SESSION.student else "No name given. Enter one to get your own numbers.")
