@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import _recurrent
 import numpy as np
 import training
 from _harness import BEST, Case, Options, Work, measure, options, report
@@ -58,10 +59,47 @@ def jax_softmax(numpy: Any, x: Any) -> Any:
     return jax.nn.softmax(x)
 
 
+def attention(m: Any, x: Any) -> Any:
+    """Causal attention: queries, keys and values are in one array."""
+    return m.scaled_dot_product_attention(x[0], x[1], x[2], causal=True)
+
+
+def torch_attention(torch: Any, x: Any) -> Any:
+    """PyTorch's fused kernel."""
+    return torch.nn.functional.scaled_dot_product_attention(x[0], x[1], x[2], is_causal=True)
+
+
+def jax_attention(numpy: Any, x: Any) -> Any:
+    """jax's own function, which has the heads after the positions."""
+    import jax
+
+    q, k, v = (numpy.swapaxes(x[i], 1, 2) for i in range(3))
+    return numpy.swapaxes(jax.nn.dot_product_attention(q, k, v, is_causal=True), 1, 2)
+
+
+TAPS = np.random.default_rng(2).standard_normal(65, dtype=np.float32) / 8
+
+
+def fir(m: Any, x: Any) -> Any:
+    """A filter of 65 taps over a signal."""
+    return m.conv1d(x[None, None], m.asarray(TAPS[None, None]), padding="same")[0, 0]
+
+
+def torch_fir(torch: Any, x: Any) -> Any:
+    """PyTorch's own convolution."""
+    return torch.nn.functional.conv1d(x[None, None], torch.tensor(TAPS[None, None]), padding="same")[0, 0]
+
+
+def jax_fir(numpy: Any, x: Any) -> Any:
+    """The same filter: jax turns the taps."""
+    return numpy.convolve(x, TAPS[::-1], "same", precision="highest")
+
+
 Three = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]  # for minigrad, torch and jax
 FUNCTIONS: dict[str, Three] = {
     "chain": (chain, chain, chain), "softmax": (softmax, torch_softmax, jax_softmax),
-    "layer norm": (layer_norm, torch_layer_norm, layer_norm),
+    "layer norm": (layer_norm, torch_layer_norm, layer_norm), "attention": (attention, torch_attention, jax_attention),
+    "FIR": (fir, torch_fir, jax_fir),
 }
 
 
@@ -160,13 +198,16 @@ def normal(shape: tuple[int, ...], seed: int = 0) -> Any:
 
 
 def function_cases(opts: Options) -> list[Case]:
-    """The three functions: forward, and forward with backward."""
-    goals = {"chain": (0.25, 0.15), "softmax": (1.0, 0.5), "layer norm": (1.0, 0.7)}
+    """The functions: forward, and forward with backward."""
+    goals = {
+        "chain": (0.25, 0.15), "softmax": (1.0, 0.5), "layer norm": (1.0, 0.7), "attention": (1.0, 1.0),
+        "FIR": (1.0, 1.0),
+    }
+    tiny: dict[str, tuple[int, ...]] = {"chain": (100,), "FIR": (100,), "attention": (3, 1, 2, 16, 4)}
+    large = {"chain": (10_000_000,), "FIR": (1_000_000,), "attention": (3, 2, 8, 1024, 64)}
     found = []
     for name, (goal, goal_of_both) in goals.items():
-        shape: tuple[int, ...] = (4, 16) if opts.smoke else (4096, 1024)
-        if name == "chain":
-            shape = (40,) if opts.smoke else (10_000_000,)
+        shape = tiny.get(name, (4, 16)) if opts.smoke else large.get(name, (4096, 1024))
         label = f"{name}, {' × '.join(f'{size:,}' if len(shape) == 1 else str(size) for size in shape)}"
         given = {"name": name, "shape": shape, "opts": opts}
         found.append(Case(label, CONTENDERS, partial(forward, **given), goal, BEST, least=0.05, pause=0.05))
@@ -186,7 +227,7 @@ def cases(opts: Options) -> list[Case]:
              pause=0.15, calls=3)
         for task in training.tasks(opts.smoke)
     ]
-    return [*function_cases(opts), update, *steps]
+    return [*function_cases(opts), update, *steps, *_recurrent.cases(opts)]
 
 
 def main(arguments: list[str] | None = None) -> str:

@@ -35,9 +35,12 @@ from .control import cond, fori_loop, scan, while_loop
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
+from .core.programs import PROGRAMS as _PROGRAMS
+from .core.programs import eager_programs
 from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
+from .devices.compiled import Provider as _Provider
 from .ops.contract import *
 from .ops.convolution import *
 from .ops.creation import *
@@ -69,6 +72,22 @@ if TYPE_CHECKING:  # for type checkers: these are loaded when they are first use
 
 __version__ = "0.1.0"
 watch_cells()
+
+
+def _machine_code(*given: Any) -> Any:
+    from .compile.eager_kernels import machine_code  # brings the compiler
+
+    return machine_code(*given)
+
+
+_Provider.make = _machine_code
+
+
+def _load_compiler() -> None:
+    from .compile import eager, updates  # they set the functions of `_PROGRAMS`
+
+
+_PROGRAMS.load = _load_compiler
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (

@@ -121,10 +121,11 @@ def overlap_add(x: Any, axis: Any, stride: Any, dilation: Any, shape: Any) -> An
 
 
 @reference
-def argsort(x: Any, axis: int, descending: bool) -> Any:
+def argsort(x: Any, axis: int, descending: bool, count: int | None = None) -> Any:
     """By Python's stable sort; a nan counts as larger than any number, as in NumPy."""
 
     def order(row: Any) -> Any:
         return np.array(sorted(range(len(row)), key=lambda i: (np.isnan(row[i]), row[i]), reverse=descending), np.int64)
 
-    return np.apply_along_axis(order, axis, x) if x.size else np.zeros(x.shape, np.int64)
+    found = np.apply_along_axis(order, axis, x) if x.size else np.zeros(x.shape, np.int64)
+    return found if count is None else np.take(found, range(count), axis)

@@ -299,6 +299,7 @@ for _down in (False, True):
     sample("argsort", np.array([[1.0, NAN, -INF, 0.0]]), axis=1, descending=_down)
     sample("argsort", values(0, 2), axis=0, descending=_down)
     sample("argsort", bools(4), axis=0, descending=_down)
+    sample("argsort", values(4, 3), axis=0, descending=_down, count=2)
 
 # Contractions ---------------------------------------------------------------------------------------------------------
 

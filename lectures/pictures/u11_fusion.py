@@ -272,6 +272,26 @@ def reasons() -> Sketch:
     return sketch
 
 
+def _block(row: int) -> Sketch:
+    """One block of queries of causal attention: its scores exist, all others do not."""
+    sketch, side = Sketch(800, 270), 46
+    for x, width, lit, name in (
+        (60, 1, {(row, 0)}, "queries"), (250, 4, {(row, j) for j in range(row + 1)}, "scores, weights"),
+        (650, 1, {(row, 0)}, "result"),
+    ):
+        sketch.cells(x, 50, [[""] * width] * 4, "value" if width > 1 else "leaf", size=side, lit=lit)
+        sketch.label(x + width * side / 2, 254, name, bold=True)
+    for x, name in ((180, "· keys"), (540, "· values")):
+        sketch.label(x, 73 + side * row, name, size=SMALL)
+    sketch.label(342, 24, "only this block is in memory", size=SMALL)
+    return sketch
+
+
+def blocks() -> list[Sketch]:
+    """The blocks of queries, one after the other."""
+    return [_block(row) for row in range(4)]
+
+
 def _picked(better: bool) -> Sketch:
     """Every second number of tanh(x): picked after the function, or before."""
     sketch = Sketch(800, 220)

@@ -418,17 +418,17 @@ def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
 
 _ABOVE = sys._getframe().f_lineno  # number of lines above the text, so that tracebacks show its lines
 _CALL = """
-def make(_function, _ours, _refused, _current, _marked):
+def make(_function, _original, _ours, _refused, _current, _marked):
     def call({declared}):
         try:
             return {marked}_function({given}{named})
         except _ours:
             raise
         except Exception as _error:
-            return _refused(_function, ({given}), dict({named}), _error)
+            return _refused(_original, ({given}), dict({named}), _error)
     return call
 """
-_MARKED = "_marked(_function, ({given}), dict({named})) if _current.get().interpreter is not None else "
+_MARKED = "_marked(_original, ({given}), dict({named})) if _current.get().interpreter is not None else "
 
 
 @functools.cache
@@ -452,17 +452,19 @@ def _maker(
     return room["make"]
 
 
-def explained(function: Any, marked: Any = None) -> Any:
+def explained(function: Any, marked: Any = None, run: Any = None) -> Any:
     """The function, with errors that name the wrong argument.
 
     The wrapper has the same parameters: a wrapper with `*args, **kwargs` would cost three times as much.
-    Where an interpreter is active, `marked(function, args, kwargs)` makes the call, if it is given.
+    Where an interpreter is active, `marked(function, args, kwargs)` makes the call, if it is given; elsewhere
+    `run(*args)` does, in place of the function.
     """
     code = function.__code__
     names, rest, others = inspect.getargs(code)
     named = tuple(names[code.co_argcount :])
     make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None)
-    call, count = make(function, MinigradError, refused, CURRENT, marked), len(names) + bool(rest) + bool(others)
+    call = make(run or function, function, MinigradError, refused, CURRENT, marked)
+    count = len(names) + bool(rest) + bool(others)
     variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])
     call.__code__ = call.__code__.replace(co_varnames=variables, co_name=code.co_name, co_qualname=code.co_qualname)
     made = _named(call, function)

@@ -10,6 +10,7 @@ from ..core.clock import LastWrite
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Node, topological_order
 from ..core.primitive import P
+from ..core.programs import opened_order
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
@@ -32,12 +33,13 @@ def quick_steps(
     for node, cotangent in zip(roots, cotangents):
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
         lent.add(ref(_owner(cotangent)))
-    order = topological_order(pending)
+    mode = current_mode()
+    recording, project = mode.grad, P.project
+    # The gradients of closed nodes have no history, and are computed here and now.
+    order = (opened_order if recording or mode.interpreter is not None else topological_order)(pending)
     targets = None if wanted is None else set(wanted)
     useful = None if targets is None else leading_to(targets, order)
     found: dict[Node, Tensor] = {}
-    mode = current_mode()
-    recording, project = mode.grad, P.project
     for node in reversed(order):
         g = pending.pop(node, None)
         if g is None:

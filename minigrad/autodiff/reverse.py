@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..core.mode import current_mode, switch
-from ..core.node import FREED, Leaf, Node, topological_order
+from ..core.node import FREED, Leaf, Node
 from ..core.override import overridable
 from ..core.primitive import P
+from ..core.programs import opened_order
 from ..core.tensor import Tensor, checked_gradient, method
 from ..ops.creation import ones_like
 from ..support.errors import ConversionError, GradError
@@ -84,7 +85,7 @@ def steps(
     pending: dict[Node, Any] = {}
     for node, g in zip(roots, cotangents):
         add_to(pending, node, g)
-    order = topological_order(pending)
+    order = opened_order(pending)
     useful = None if wanted is None else leading_to(set(wanted), order)
     targets = targets_of(order, wanted, also)
     found: dict[Node, Tensor] = {}
@@ -148,9 +149,10 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     >>> w.grad.tolist()
     [2.0, 4.0]
     """
-    with switch(grad=False):
+    with switch(current_mode().untracked):
         start = seeds([tensor], [gradient], "backward")
-        retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
+        handles = [handle() for handle in RETAINED.valuerefs()] if RETAINED else ()
+        retained = {t.node: t for t in handles if t is not None and t.tracked}
         found = exhaust(walk([tensor.node], start, retain=retain_graph, yields=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]

@@ -37,10 +37,12 @@ class Mode:
     `origin`       the forward node whose gradient is being computed, or None
     `grad_inputs`  in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
     `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside of one
+    `programs`     whether large calls of composed functions run as programs in eager mode; None: as `PROGRAMS.on` says
     """
 
     __slots__ = (
-        "composite", "control", "device", "grad", "grad_inputs", "interpreter", "keep", "origin", "scope", "state",
+        "_untracked", "composite", "control", "device", "grad", "grad_inputs", "interpreter", "keep", "origin",
+        "programs", "scope", "state",
     )
 
     def __init__(
@@ -55,10 +57,12 @@ class Mode:
         state: State = PYTHON_STATE,
         control: Control = PYTHON_CONTROL,
         composite: Any = None,
+        programs: bool | None = None,
     ) -> None:
         self.interpreter, self.grad, self.keep = interpreter, grad, keep
         self.device, self.scope, self.origin, self.grad_inputs = device, scope, origin, grad_inputs
-        self.state, self.control, self.composite = state, control, composite
+        self.state, self.control, self.composite, self.programs = state, control, composite, programs
+        self._untracked: Mode | None = None
 
     def but(self, **changes: Any) -> Mode:
         """A copy of this mode with changes.
@@ -68,7 +72,7 @@ class Mode:
         """
         mode = Mode(
             self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin,
-            self.grad_inputs, self.state, self.control, self.composite,
+            self.grad_inputs, self.state, self.control, self.composite, self.programs,
         )
         if "interpreter" in changes:
             interpreter = changes["interpreter"]
@@ -79,6 +83,15 @@ class Mode:
         for name, value in changes.items():
             setattr(mode, name, value)
         return mode
+
+    @property
+    def untracked(self) -> Mode:
+        """This mode without gradients, made once: every backward pass needs it."""
+        if not self.grad:
+            return self
+        if self._untracked is None:
+            self._untracked = self.but(grad=False)
+        return self._untracked
 
 
 CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())

@@ -11,7 +11,8 @@ from ..support.source import show
 from ..support.words import shown
 from .clock import written_since
 from .emit import EAGER
-from .node import Constant, Leaf, Node, topological_order
+from .node import Constant, Leaf, Node
+from .programs import opened_order
 from .tensor import Tensor, wrap
 
 
@@ -71,7 +72,7 @@ def replay(made: Tensor | Node) -> Tensor:
         raise ConversionError(f"replay: made is a tensor or a node, not {shown(made)}")
     if node is None:
         raise Gone("nothing was recorded for this tensor; use `with mg.record():`")
-    order = topological_order([node])
+    order = opened_order([node])
     values = sources(order)
     results = [value for made, _, value in recompute(order, values) if made is node]
     return wrap(results[0] if results else values[node], node.device)

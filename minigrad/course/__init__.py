@@ -9,6 +9,7 @@ count and measure.  `unit.py` and `tasks.py` define units and tasks, `units/` de
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..core.programs import PROGRAMS
 from .session import begin, check, keep, progress, report, task
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ __all__ = [
     "costs", "sizes", "languages", "Passes", "kept_bytes", "kept_over_time", "most_bytes",
     "inputs_of", "made_from", "impatient",
 ]
+
+PROGRAMS.on = False  # where the course is used, each operation runs on its own: see `mg.eager_programs`
 
 # A module is imported when one of its names is first used, so that a notebook does not wait for views and the compiler.
 _MODULES = {

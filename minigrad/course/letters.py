@@ -12,6 +12,7 @@ from .. import nn, optim
 from .. import random as seeds
 from ..core.mode import no_grad, scope
 from ..core.node import Node
+from ..core.programs import eager_programs
 from ..core.tensor import Tensor
 from ..data import names
 from ..ops.creation import arange, asarray
@@ -79,6 +80,7 @@ class Learned:
         return {**self.picture._repr_mimebundle_(), "text/plain": repr(self)}
 
 
+@eager_programs(False)  # operation by operation, as students see them
 def train_names(steps: int = 100) -> Learned:
     """Train a small GPT on first names; a notebook shows the loss, and names that it makes up before and after."""
     text = np.array([[0, *_numbers(name)][: LENGTH + 1] for name in names()[0] if len(name) <= LENGTH])

@@ -21,7 +21,7 @@ ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
 class CudaKernels(Kernels):
     """Kernels on CuPy's arrays."""
 
-    half_is_slow = False
+    half_is_slow = whole_is_slow = False
 
     def __init__(self, device: Any) -> None:
         super().__init__(device)
@@ -31,7 +31,7 @@ class CudaKernels(Kernels):
         self._found: Any = None  # what a check finds, in the GPU's memory
         # For programs, which check positions themselves and are recorded.
         self.for_programs: dict[str, Kernel] = {
-            "gather": Kernels.gather, "scatter_add": self._scatter_add, "matmul": self._recordable_product,
+            "gather": self._gather, "scatter_add": self._scatter_add, "matmul": self._recordable_product,
         }
 
     # Elementwise: floats are divided as floor(x / y), which rounds twice. C leaves open
@@ -104,8 +104,12 @@ class CudaKernels(Kernels):
     # wins, and few dtypes have atomic additions. Sorting an empty array is an error
     # (CuPy's issue 9816).
 
-    def gather(self, x: Any, *indices: Any) -> Any:  # type: ignore[override]
+    def gather(self, x: Any, *indices: Any) -> Any:
         self._check(x, indices)
+        return x[indices]
+
+    @staticmethod
+    def _gather(x: Any, *indices: Any) -> Any:
         return x[indices]
 
     def scatter_add(self, base: Any, value: Any, *indices: Any) -> Any:
@@ -154,10 +158,18 @@ class CudaKernels(Kernels):
             value = whole[wins]
         target[tuple([xp.broadcast_to(i, shape)[wins] for i in indices])] = value
 
-    def argsort(self, x: Any, axis: int, descending: bool) -> Any:
+    def argsort(
+        self, x: Any, axis: int, descending: bool, count: int | None = None
+    ) -> Any:
+        xp, size = self.xp, x.shape[axis]
         if not x.size:
-            return self.xp.zeros(x.shape, "int64")
-        return super().argsort(x, axis, descending)
+            order = xp.zeros(x.shape, "int64")
+        elif not descending:
+            order = xp.argsort(x, axis, kind="stable")
+        else:  # reversed twice, so that ties keep their order
+            backwards = xp.argsort(xp.flip(x, axis), axis, kind="stable")
+            order = size - 1 - xp.flip(backwards, axis)
+        return order if count is None else order[(slice(None),) * axis + (slice(count),)]
 
     # One kernel for all elements, instead of threads
 

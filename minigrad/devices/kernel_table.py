@@ -13,14 +13,15 @@ import numpy as np
 
 from ..core.primitive import P
 from ..support.errors import DeviceError
-from . import special
+from . import rows, special
 from .control import ControlKernels
 from .effects import EffectKernels
 from .library import Kernel, Library
 from .matrices import MatrixKernels
 from .philox import draw
 from .reductions import ReductionKernels
-from .special import WORTH_PACKING, cast, choose_bits, packed_argsort
+from .sorting import positions_in_order
+from .special import cast, choose_bits
 from .threads import BLOCK, elementwise_in_blocks
 from .windows import WindowKernels
 
@@ -147,11 +148,10 @@ class Kernels(
 
     # Indexing
 
-    @staticmethod
-    def gather(x: Any, *indices: Any) -> Any:
-        return x[indices]
+    def gather(self, x: Any, *indices: Any) -> Any:
+        return rows.gather(x, indices, self.empty)
 
-    scatter_add = staticmethod(special.scatter_add)
+    scatter_add = staticmethod(rows.scatter_add)
 
     def put(
         self, base: Any, value: Any, *indices: Any, chain: Any, out: Any = None
@@ -189,15 +189,7 @@ class Kernels(
     def concat(self, *xs: Any, axis: int) -> Any:
         return self.xp.concatenate(xs, axis)
 
-    def argsort(self, x: Any, axis: int, descending: bool) -> Any:
-        xp = self.xp
-        if xp is np and x.dtype.itemsize <= 4 and x.shape[axis] >= WORTH_PACKING:
-            return packed_argsort(x, axis, descending)
-        if not descending:
-            return xp.argsort(x, axis, kind="stable")
-        # Reversed twice, so that ties keep their order.
-        backwards = xp.argsort(xp.flip(x, axis), axis, kind="stable")
-        return x.shape[axis] - 1 - xp.flip(backwards, axis)
+    argsort = staticmethod(positions_in_order)
 
     nonzero = Library("nonzero")
 

@@ -13,15 +13,19 @@ import numpy as np
 
 from ..core.dtypes import float16
 from ..support.errors import MatrixError
+from . import stacks
 from .library import Kernel, KernelGroup
+from .whole import whole_product
 
 LARGE = 1 << 15  # elements of a product whose memory comes from the device
+MANY = 1 << 15  # products of integers from which floats are faster
 
 
 class MatrixKernels(KernelGroup):
     """`matmul`, `solve`, `cholesky` and `slogdet`."""
 
     half_is_slow = True  # BLAS on CPUs does not have it
+    whole_is_slow = True  # nor integers
 
     def matmul(self, x: Any, y: Any, out: Any = None) -> Any:
         if out is not None:  # out may be x: no product in place without a copy
@@ -30,7 +34,12 @@ class MatrixKernels(KernelGroup):
         if x.dtype is float16 and self.half_is_slow:
             product = self.matmul(x.astype(np.float32), y.astype(np.float32))
             return product.astype(float16)
+        if self.whole_is_slow and x.dtype.kind in "iu" and x.size * y.shape[-1] >= MANY:
+            return whole_product(self.matmul, x, y)
         if y.ndim != 2:
+            if self.xp is np and stacks.multiplies(x.shape, y.shape, x.dtype) and x.dtype == y.dtype:
+                shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
+                return stacks.product(x, y, self.empty(shape, x.dtype))
             return self.xp.matmul(x, y)
         if x.ndim == 2:
             return self._product(x, y)
@@ -51,7 +60,7 @@ class MatrixKernels(KernelGroup):
             x = self.xp.broadcast_to(x, stack + x.shape[-2:])
             y = self.xp.broadcast_to(y, stack + y.shape[-2:])
         try:
-            return self._in_lapack_dtype(self.xp.linalg.solve, x, y)
+            return self._of_stacks(stacks.solve, self.xp.linalg.solve, x, y)
         except np.linalg.LinAlgError as error:
             raise MatrixError(
                 f"solve: {self._first(self._singular(x))} is singular: its rows are "
@@ -62,7 +71,7 @@ class MatrixKernels(KernelGroup):
 
     def cholesky(self, x: Any) -> Any:
         try:
-            return self._in_lapack_dtype(self.xp.linalg.cholesky, x)
+            return self._of_stacks(stacks.cholesky, self.xp.linalg.cholesky, x)
         except np.linalg.LinAlgError as error:
             raise MatrixError(
                 f"cholesky: {self._first(self._not_positive(x))} is not positive "
@@ -75,7 +84,12 @@ class MatrixKernels(KernelGroup):
         def sign_and_log(x: Any) -> Any:
             return self.xp.stack(self.xp.linalg.slogdet(x), axis=-1)
 
-        return self._in_lapack_dtype(sign_and_log, x)
+        return self._of_stacks(stacks.slogdet, sign_and_log, x)
+
+    def _of_stacks(self, small: Kernel, function: Kernel, *arrays: Any) -> Any:
+        """The result for stacks of small matrices, or that of LAPACK."""
+        found = small(*arrays) if self.xp is np else None
+        return self._in_lapack_dtype(function, *arrays) if found is None else found
 
     def _in_lapack_dtype(self, function: Kernel, *arrays: Any) -> Any:
         """LAPACK has float32 and float64; half precision is computed in float32."""

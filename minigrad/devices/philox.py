@@ -53,7 +53,10 @@ class Stream(threading.local):
         self.bits.state = self.state
 
 
-STREAM = Stream()
+@cache
+def stream() -> Stream:
+    """The streams of all threads, made at the first draw because `numpy.random` takes long to import."""
+    return Stream()
 
 
 def draw(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
@@ -62,14 +65,15 @@ def draw(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) 
     >>> draw((2,), dtypes.float32, 5, 0, None).dtype
     dtype('float32')
     """
-    STREAM.seek(key, block)
+    own = stream()
+    own.seek(key, block)
     if dtype.kind == "f":
         count = math.prod(shape)
         if count < LARGE:
-            return STREAM.numbers.random(shape, dtype)
-        return STREAM.numbers.random(dtype=dtype, out=device.pool.take(shape, dtype))
+            return own.numbers.random(shape, dtype)
+        return own.numbers.random(dtype=dtype, out=device.pool.take(shape, dtype))
     count = math.prod(shape)
-    words = STREAM.bits.random_raw(-(-count * dtype.itemsize // 8))
+    words = own.bits.random_raw(-(-count * dtype.itemsize // 8))
     return words.view(dtype)[:count].reshape(shape)
 
 

@@ -14,6 +14,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
 from ..support.errors import ConversionError, DeviceError
 from ..support.words import shown
+from .compiled import with_machine_code
 from .kernel_table import Kernels, dispatch_table
 from .library import Kernel
 from .pool import Pool
@@ -120,6 +121,8 @@ class Device:
             turned = [in_axes(value, order) for value in values]
             return self.elementwise(kernel, op, turned, attrs).transpose(np.argsort(order))
         out = self.pool.take(shape, dtype)
+        if self.is_standard and kernel is self.own_kernels.get(op.name):
+            kernel = with_machine_code(kernel, op, values, dtype)
         if not shared:
             return kernel(*values, **attrs, out=out)
         elementwise_in_blocks(kernel, values, attrs, out)

@@ -1,6 +1,6 @@
 """Functions that NumPy lacks, leaves undefined, or computes many times slower than necessary.
 
-These are `erf`, casts of floats to integers, `where`, and adding at indices.
+These are `erf`, casts of floats to integers, `where`, and a stable order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ ONE_FROM: dict[Any, Any] = {  # erf is 1 from here on
     np.dtype(np.float64): np.float64(6.0),
 }
 BLOCK = 1 << 14  # elements: the temporaries of a block stay in the cache
-WORTH_FLATTENING = 1 << 11  # elements from which `scatter_add` works on flat arrays
 
 
 def erf(x: Any, out: Any = None) -> Any:
@@ -244,44 +243,3 @@ def packed_argsort(x: Any, axis: int, descending: bool) -> Any:
     packed = keys << 32 | np.arange(x.shape[axis])
     packed.sort(axis=-1)
     return np.moveaxis(packed & 0xFFFFFFFF, -1, axis)
-
-
-def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
-    """A copy of `base` with `value` added at `indices` of its leading dimensions, one after the other.
-
-    `np.add.at` is fast on flat arrays only (five times as fast as on rows).  If there is much to add, base is
-    therefore one long row, and the place of each number of `value` in it is computed.
-
-    >>> scatter_add(np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([0, 1, 0]))
-    array([[6., 8.],
-           [3., 4.]])
-    """
-    out = base.copy(order="C")
-    if np.size(value) < WORTH_FLATTENING or (len(indices) == 1 and base.ndim == 1):
-        np.add.at(out, indices, value)
-        return out
-    starts = row_numbers(base.shape[: len(indices)], indices)
-    row = base.shape[len(indices) :]
-    width = int(np.prod(row))
-    value = np.broadcast_to(value, starts.shape + row).reshape(starts.size, width)
-    starts, flat = starts.reshape(-1, 1) * width, out.reshape(-1)
-    within, rows = np.arange(width), max(1, BLOCK // max(1, width))
-    for first in range(0, len(starts), rows):
-        places = starts[first : first + rows] + within
-        np.add.at(flat, places.reshape(-1), value[first : first + rows].reshape(-1))
-    return out
-
-
-def row_numbers(shape: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
-    """The row number of each position of the index arrays, with all rows of the dimensions `shape` counted in order.
-
-    >>> row_numbers((2, 3), (np.array([0, 1]), np.array([-1, 0])))
-    array([2, 3])
-    """
-    number: Any = np.zeros((), np.intp)
-    for size, index in zip(shape, indices):
-        index = index.astype(np.intp, copy=False)
-        if index.size and not (-size <= index.min() and index.max() < size):
-            raise IndexError(f"an index is out of range for a dimension of size {size}")
-        number = number * size + np.where(index < 0, index + size, index)
-    return number

@@ -1,13 +1,14 @@
 """Composed functions mark the nodes that they record, so that a call can be shown and exported as one operation.
 
-Nothing is marked in eager mode.  While an interpreter records (a tracer, or `mg.viz.expand`), each call of a composed
-function is a `Composite`, and the nodes that it records carry it.  The nodes are still the whole computation; the
-composite is a group around them that can be opened.
+Nothing is marked in eager mode, where a large call may run as a program (`core/programs.py`).  While an interpreter
+records (a tracer, or `mg.viz.expand`), each call of a composed function is a `Composite`, and the nodes that it records
+carry it.  The nodes are still the whole computation; the composite is a group around them that can be opened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
 from weakref import ref
@@ -16,6 +17,7 @@ from ..arguments.public import explained
 from ..core.mode import current_mode, switch
 from ..core.node import Node
 from ..core.override import override_of
+from ..core.programs import in_programs
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 
@@ -25,8 +27,10 @@ PLAIN = frozenset((type(None), bool, int, float, str))  # arguments without tens
 COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
 
 
-def composed(function: F) -> F:
+def composed(function: F, least: int | None = None) -> F:
     """Declare a function that calls several operations: while an interpreter records, each call marks its nodes.
+
+    In eager mode, a call runs as a program if its first argument has at least `least` elements (`eager_programs`).
 
     >>> graph = mg.trace(lambda x: mg.softmax(x, axis=0) * 2, mg.ones((2, 3)))
     >>> [node.composite and node.composite.name for node in graph.nodes][-3:]
@@ -35,9 +39,15 @@ def composed(function: F) -> F:
     >>> softmax.attributes, softmax.inputs["x"] is graph.inputs[0], softmax.members() == graph.nodes[:-1]
     ({'axis': 0}, True, True)
     """
-    made: F = explained(function, marked=marked)
+    run = None if least is None else in_programs(function, least)
+    made: F = explained(function, marked=marked, run=run)
     COMPOSED[function.__name__] = made
     return made
+
+
+def program(least: int) -> Callable[[F], F]:
+    """Declare a composed function whose large calls run as programs in eager mode: see `composed`."""
+    return partial(composed, least=least)
 
 
 class Composite:

@@ -16,7 +16,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from . import reduce
-from .composite import composed
+from .composite import composed, program
 from .contract import matmul
 from .creation import arange, zeros
 from .declare import as_integers, normal_axis
@@ -71,7 +71,7 @@ def _total(x: Tensor, axis: int) -> Tensor:
 # Softmax and its kin ------------------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=4096)
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """Positive numbers that sum to 1 along `axis`: `exp(x) / sum(exp(x))`.
 
@@ -85,7 +85,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     return powers * (1.0 / _total(powers, place))
 
 
-@composed
+@program(least=4096)
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`, exact even where the softmax is too small for a float.
 
@@ -98,7 +98,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     return shifted - log(_total(exp(shifted), place))
 
 
-@composed
+@program(least=4096)
 def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
     """A smooth maximum along `axis`: `log(sum(exp(x)))`.
 
@@ -116,7 +116,7 @@ def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
 # Activations --------------------------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=8192)
 def relu(x: Tensor) -> Tensor:
     """x where it is positive, 0 elsewhere; at 0 the gradient is 0.
 
@@ -127,7 +127,7 @@ def relu(x: Tensor) -> Tensor:
     return where(x <= 0, 0, x)  # nan is not less than 0, and stays nan
 
 
-@composed
+@program(least=8192)
 def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
     """x where it is positive, `slope` times x elsewhere.
 
@@ -138,7 +138,7 @@ def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
     return where(x <= 0.0, x * slope, x)
 
 
-@composed
+@program(least=4096)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, alpha (exp(x) - 1) elsewhere.
 
@@ -151,7 +151,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return where(low, bent if alpha == 1.0 else bent * alpha, x)
 
 
-@composed
+@program(least=4096)
 def silu(x: Tensor) -> Tensor:
     """x * sigmoid(x), also called swish.
 
@@ -162,7 +162,7 @@ def silu(x: Tensor) -> Tensor:
     return x * sigmoid(x)
 
 
-@composed
+@program(least=4096)
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """x times the probability that a normal number is below x; `approximate="tanh"` is faster and off by 5e-4 at most.
 
@@ -182,7 +182,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return x * (bent * 0.5 + 0.5)
 
 
-@composed
+@program(least=4096)
 def softplus(x: Tensor) -> Tensor:
     """A smooth relu, log(1 + exp(x)), exact in both tails.
 
@@ -198,7 +198,7 @@ def softplus(x: Tensor) -> Tensor:
 # Layers -------------------------------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=8192)
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x times the transpose of `weight`, which has a row for each output, plus `bias`.
 
@@ -271,7 +271,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return where(keep, x * (1 / (1 - p)), 0.0)
 
 
-@composed
+@program(least=4096)
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
                eps: float = 1e-5) -> Tensor:
     """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
@@ -307,7 +307,7 @@ def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
     return parameter
 
 
-@composed
+@program(least=4096)
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
                                  scale: float | None = None, dropout_p: float = 0.0) -> Tensor:
     """For each query, a mean of the values, weighted by the match of their keys: softmax(q kᵀ / √d) v.

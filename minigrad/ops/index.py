@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
+from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
+from ..devices.sorting import positions_in_order, sorted_values
 from ..devices.special import check_range
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from ..support.words import check_memory, shown, whole
@@ -57,6 +59,12 @@ def _infer_scatter_add(base: Any, value: Any, *indices: Any) -> Any:
     target = _gathered_shape("scatter_add", base.shape, indices)
     _check_fits("scatter_add", value, target)
     return base.shape, base.dtype
+
+
+def _infer_argsort(x: Any, axis: int, descending: bool, count: int | None = None) -> Any:
+    """All positions along the axis, or the first `count` of them."""
+    size = x.shape[axis] if count is None else count
+    return (*x.shape[:axis], size, *x.shape[axis + 1 :]), dtypes.int64
 
 
 def _infer_put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
@@ -121,8 +129,7 @@ for _op in (
         formula=r"0[i] = x",
         rules={"x": lambda g, node: raw_slice(g, index=node.attrs["index"])},
     ),
-    Primitive("argsort", "index", ("x",), lambda x, axis, descending: (x.shape, dtypes.int64), promotes=(),
-              formula=r"\operatorname{argsort} x"),
+    Primitive("argsort", "index", ("x",), _infer_argsort, promotes=(), formula=r"\operatorname{argsort} x"),
 ):
     declare(_op)
 
@@ -450,7 +457,15 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
     >>> mg.sort(mg.asarray([3.0, 1.0, 2.0]), descending=True).tolist()
     [3.0, 2.0, 1.0]
     """
+    if x.__class__ is Tensor and x.ndim and _is_plain(x) and x.device.kernels["argsort"] is positions_in_order:
+        return wrap(sorted_values(x._data, normal_axis("sort", axis, x.ndim), descending), x.device)
     return take_along_axis(x, argsort(x, axis, descending), axis)
+
+
+def _is_plain(x: Tensor) -> bool:
+    """Whether an operation on x is only computed, and not recorded."""
+    mode = current_mode()
+    return mode.interpreter is None and not mode.keep and not (x.tracked and mode.grad)
 
 
 @composed
@@ -464,6 +479,5 @@ def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tenso
     place = normal_axis("topk", axis, x.ndim)
     if not 0 <= k <= x.shape[place]:
         raise IndexingError(f"topk: k is {k}, and dimension {place} has size {x.shape[place]}")
-    order = argsort(x, place, descending=largest)
-    order = order[(slice(None),) * place + (slice(0, k),)]
+    order = P.argsort.apply(x, axis=place, descending=largest, count=k)
     return take_along_axis(x, order, place), order

@@ -12,7 +12,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown
 from . import reduce
-from .composite import composed
+from .composite import composed, program
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
@@ -28,7 +28,7 @@ __all__ = [
 # Over classes -------------------------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=512)
 def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
                   ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
     """The cross-entropy of softmax(logits) and the targets: minus the log-probability of each target.
@@ -142,7 +142,7 @@ def _picked(scores: Tensor, targets: Tensor) -> Tensor:
 # Yes or no, and distributions ---------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=4096)
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean", weight: Any = None,
                                      pos_weight: Any = None) -> Tensor:
     """The cross-entropy of sigmoid(logits) and targets between 0 and 1, exact for logits of any size.
@@ -185,7 +185,7 @@ def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_
 # Of numbers ---------------------------------------------------------------------------------------------------------
 
 
-@composed
+@program(least=4096)
 def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
 

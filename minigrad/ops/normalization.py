@@ -14,7 +14,7 @@ from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.interrupts import all_or_none
-from .composite import composed
+from .composite import composed, program
 from .elementwise import power
 from .reduce import _as_float, in_float32, mean
 from .view import reshape
@@ -24,7 +24,7 @@ __all__ = ["rms_norm", "group_norm", "batch_norm"]
 Axes = tuple[int, ...]
 
 
-@composed
+@program(least=4096)
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Each row divided by the root of the mean of its squares, then times `weight`; by default `eps` is the dtype's.
 
@@ -43,7 +43,7 @@ def _scaled(x: Tensor, eps: float) -> Tensor:
     return x * power(mean(x * x, -1, keepdims=True) + eps, -0.5)
 
 
-@composed
+@program(least=4096)
 def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """Each group of channels of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.

@@ -33,7 +33,8 @@ class Group(MutableMapping[str, Any]):
     [0.1, 0.005]
     """
 
-    caches = ("owner", "kinds", "_check", "_states")  # set when the group is made: a trace does not read them again
+    # A trace does not read these: they are set when the group is made, or by a step.
+    caches = ("owner", "kinds", "size", "updates", "_check", "_states")
 
     def __init__(
         self, owner: str, parameters: list[Tensor], options: dict[str, Any], check: Check, states: States
@@ -47,6 +48,8 @@ class Group(MutableMapping[str, Any]):
         self.rate = full((), 0.0, self.dtype, parameters[0].device)
         self.initial_rate: float | None = None  # the rate before the first schedule
         self._check, self._states = check, states
+        self.size = sum(p.size for p in parameters)
+        self.updates: Any = None  # the programs of its steps in eager mode: `compile.updates` makes them
         self.state: dict[str, Any] = {}  # by name: the state of each parameter, in their order
         self["lr"] = options["lr"]
         self.grow(self.options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import unicodedata
 from collections.abc import Sequence
 
@@ -28,6 +27,8 @@ def escape(text: str) -> str:
     >>> print(escape("a < b\x00"))
     a &lt; b\x00
     """
+    import html  # only now: its tables take a while to import
+
     return html.escape(printable(text))
 
 

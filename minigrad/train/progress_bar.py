@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ..core.tensor import Tensor
 from ..support.packages import needed
+from ..support.waiting import is_drawn
 from .metrics import Metric
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class Progress(Iterable[T]):
 
     def __iter__(self) -> Iterator[T]:
         begun, self.done, self.numbers = time.monotonic(), 0, {}
-        self._bar = _bar(self.label, self.total) if not self.quiet and _drawn() else None
+        self._bar = _bar(self.label, self.total) if not self.quiet and is_drawn() else None
         try:
             for batch in self.batches:
                 yield batch
@@ -77,16 +78,6 @@ def _short(value: Any) -> str:
     if isinstance(value, Tensor):
         value = value.item()
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _in_notebook() -> bool:
-    """Whether a cell of a notebook is running: its output is not a terminal, but it can draw bars."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return shell is not None and hasattr(shell, "kernel")
-
-
-def _drawn() -> bool:
-    return _in_notebook() or sys.stderr.isatty()
 
 
 def _bar(label: str, total: int | None) -> Any:

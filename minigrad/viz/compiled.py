@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..compile.look.ran import Part, Ran
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import Launch, Step
+from ..compile.running.plan import Blocked, Launch, Step
 from ..compile.running.program import Executable, PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
@@ -56,7 +56,7 @@ class Shown(NamedTuple):
 
 
 def _computed(step: Step) -> Sequence[str]:
-    return step.computes if isinstance(step, Launch) else (step.name,)
+    return step.computes if isinstance(step, (Launch, Blocked)) else (step.name,)
 
 
 def programs_of(

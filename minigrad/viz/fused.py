@@ -228,9 +228,10 @@ class Fusion(Exhibit):
     def _kernel(self, group: Group, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
         taken, eager = kernel.program, kernel.eager
         known = {node: number[name] for node, name in self.names.items() if name in number}
-        lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.library is None else []
+        lowered = self.program.lowered.get(group)
+        lines = plain_lines(source_of(lowered, self.names), known) if lowered is not None else []
         return {
-            "name": group.name if group.library is None else kernel.name, "kind": kernel.kind, "says": _kind(group),
+            "name": group.name if lowered is not None else kernel.name, "kind": kernel.kind, "says": _kind(group),
             "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
                 ["loops over", _loops(group) or "the library chooses"],
@@ -282,4 +283,6 @@ def _loops(group: Group) -> str:
 def _kind(group: Group) -> str:
     if group.library is None:
         return f"a generated kernel: {_loops(group)}"
+    if group.library.launched:
+        return "a generated kernel: a product"
     return "your kernel" if isinstance(group.library, UserKernel) else "a library call"

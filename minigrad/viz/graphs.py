@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.node import Node, topological_order
+from ..core.node import Node
+from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
@@ -97,7 +98,7 @@ def _history(tensor: Tensor) -> list[Node]:
             expect="a tensor made from one that requires a gradient",
             hint="with mg.record(): around the computation, or mg.viz.graph(function, *arguments)",
         )
-    return topological_order([tensor.node])
+    return opened_order([tensor.node])
 
 
 def known_of(

@@ -68,7 +68,7 @@ class Tables:
         if member in self.inputs:
             return name | {"kind": "input", "reads": [], "size": 0, "rows": 0, "kept": False}
         compute = self.computes[member]
-        views = dict.fromkeys(compute.views)
+        views = dict(zip(compute.views, compute.touched))
         parted = member in self.finished
         size = self.partition.partial_bytes(member) if parted else _nbytes(member)
         kind = "reduce" if compute.reduces else "kernel"
@@ -78,7 +78,7 @@ class Tables:
         return name | {
             "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": compute.size,
             "rows": compute.row or 0,
-            "reads": [self._read(compute, view) for view in views if self._is_read(compute, view)],
+            "reads": [self._read(compute, *each) for each in views.items() if self._is_read(compute, each[0])],
         }
 
     def _finish(self, node: Node) -> dict[str, Any]:
@@ -93,13 +93,16 @@ class Tables:
     def _is_read(self, compute: Compute, view: View) -> bool:
         return view.base in self.number and view.base in compute.bases
 
-    def _read(self, compute: Compute, view: View) -> list[Any]:
-        """The value, the number of the view, the bytes, the kind of access, and the repeats in a row."""
+    def _read(self, compute: Compute, view: View, touched: View) -> list[Any]:
+        """The value, the number of the view, the bytes, the kind of access, and the repeats in a row.
+
+        `touched` has as many elements as are read, where their positions come from memory.
+        """
         base = view.base
         source: Member = Finish(base) if base in self.finished else base
         how = compute.access(view)
         number = self.views.setdefault(view, len(self.views))
-        return [self.number[source], number, nbytes_read(view), how.value, view.repeats if how is BY_ROW else 0]
+        return [self.number[source], number, nbytes_read(touched), how.value, view.repeats if how is BY_ROW else 0]
 
 
 def _nbytes(node: Node) -> int:

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.node import Leaf, Node, topological_order
+from ..core.node import Leaf, Node
+from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
@@ -45,7 +46,7 @@ def step(
     >>> mg.viz.step((w * w).sum())
     <backprop of 3 nodes, 5 steps>
     """
-    count = len(topological_order([result.node])) if result.node is not None else 0
+    count = len(opened_order([result.node])) if result.node is not None else 0
     if count > LONGEST:
         raise MinigradError(
             f"a backward pass of {count:,} operations has too many steps to look at",

@@ -15,8 +15,9 @@ from ..autodiff.passing import pulled, read
 from ..autodiff.reverse import seeds, walk
 from ..core.emit import EAGER
 from ..core.mode import switch
-from ..core.node import Node, topological_order
+from ..core.node import Node
 from ..core.primitive import OUT
+from ..core.programs import opened_order
 from ..core.replay import recompute, sources
 from ..core.tensor import Tensor, wrap
 from ..devices import CPU
@@ -101,7 +102,7 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
     """
     with switch(grad=False):
         start = seeds([result], [cotangent], "step")
-        nodes = topological_order([result.node])
+        nodes = opened_order([result.node])
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
         steps = [Step("seed", result.node, None, None, Summary.of(seed), None, Summary.of(seed))]

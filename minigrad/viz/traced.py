@@ -8,7 +8,8 @@ from typing import Any
 
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran
-from ..core.node import Node, topological_order
+from ..core.node import Node
+from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
@@ -28,7 +29,7 @@ def traced(
             raise MinigradError(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
-        nodes = topological_order([t.node for t in tensors])
+        nodes = opened_order([t.node for t in tensors])
         known, models = names_of_tensors(function, args, kwargs, tensors_of(nodes), nodes)
         return nodes, [t.node for t in tensors], names_in_code(nodes) | known, "", models
     ran = ran_of(function, args, kwargs)

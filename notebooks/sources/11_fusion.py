@@ -59,7 +59,7 @@ for equation, holds in rule_names().items():
 # ## What the passes do to a training step
 #
 # A *pass* is a function from a graph to a graph: `simplify` applies the algebra, `fold_views` joins transpositions and reshapes, `common` merges
-# equal operations, `dead` removes what makes no difference, `pick_rows` prepares for fusion. Here is a training step: a network for digits, its gradients,
+# equal operations, `dead` removes what makes no difference, `pick_rows` and `positions` prepare for fusion. Here is a training step: a network for digits, its gradients,
 # the update by AdamW. (A graph also has nodes that compute nothing: inputs, constants and views. The log below counts all nodes; launches are operations that compute.)
 
 # %% name="step"

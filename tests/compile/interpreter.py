@@ -53,6 +53,10 @@ class Interpreter(Walk):
         index, value, _ = np.broadcast_arrays(self.inside(update), self.operand(update.value), rounds)
         reducer(update.op).at(self.buffers[update.buffer], index, value)
 
+    def running(self, running):
+        value = np.broadcast_to(np.asarray(self.operand(running.value), running.dtype), np.shape(self.scope[ROUNDS]))
+        self.scope[running.name] = reducer(running.op).accumulate(value, dtype=running.dtype)
+
     def prefetch(self, prefetch):
         pass
 

@@ -74,10 +74,10 @@ class Runner:
         self.memory = {n: np.ascontiguousarray(a).reshape(-1) for n, a in zip(self.partition.graph.inputs, arrays)}
         self.partials = {}
         for group in self.partition.groups:
-            if group.library is not None:
-                self._call_library(group.library)
-            else:
+            if group in self.lowered:
                 self._launch(self.lowered[group])
+            else:
+                self._call_library(group.library)
         return [self.array(view) for view in self.partition.outputs]
 
     def array(self, view):

@@ -1,10 +1,12 @@
 """Reductions over short dimensions, which are computed part by part, equal NumPy's."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.devices import reductions
+from minigrad.devices import num_threads, reductions, set_num_threads
 
 AXES = [(1,), (1, 3), (3,), (0,), (0, 1, 3)]
 
@@ -35,3 +37,49 @@ def test_result_has_its_own_memory(monkeypatch):
     y = x.sum(0)
     y += 1
     assert x.tolist() == [[1, 2], [3, 4]] and y.tolist() == [5, 7]
+
+
+SHAPES = [(300,), (40, 33), (7, 30, 5), (6, 20, 3, 4)]
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float16])
+def test_reductions_in_blocks_equal_numpys(monkeypatch, ufunc, dtype):
+    monkeypatch.setattr(reductions, "LARGE", 64)
+    monkeypatch.setattr(reductions, "HALVED", 50)
+    monkeypatch.setattr(reductions, "SHARED", 70)
+    rng = np.random.default_rng(0)
+    for shape in SHAPES:
+        x = rng.choice([-1, 1, 1, 1], shape).astype(dtype) if ufunc is np.multiply else rng.integers(-9, 9, shape)
+        x = np.repeat(x.astype(dtype), 2, -1)
+        for part in (x, x[..., ::2], x[1:-1], x.T):
+            axes = [*range(part.ndim)]
+            for axis in itertools.chain.from_iterable(itertools.combinations(axes, n) for n in range(part.ndim + 1)):
+                for keepdims in (False, True):
+                    expected = ufunc.reduce(part, axis, None, None, keepdims)
+                    found = reductions.reduce(ufunc, part, axis, part.dtype, keepdims)
+                    assert (found.shape, found.dtype) == (expected.shape, part.dtype)
+                    np.testing.assert_array_equal(found, expected.astype(part.dtype))
+
+
+def test_blocks_do_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(reductions, "LARGE", 64)
+    monkeypatch.setattr(reductions, "SHARED", 70)
+    x = np.random.default_rng(0).normal(size=(40, 33)).astype(np.float32)
+    before, found = num_threads(), []
+    for count in (1, 2, 3):
+        set_num_threads(count)
+        found.append([reductions.reduce(np.add, x, axis, None, False) for axis in ((0, 1), (1,), (0,))])
+    set_num_threads(before)
+    for other in found[1:]:
+        for ours, theirs in zip(found[0], other):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_nans_and_infinities_in_blocks(monkeypatch):
+    monkeypatch.setattr(reductions, "LARGE", 64)
+    monkeypatch.setattr(reductions, "HALVED", 50)
+    x = np.ones((8, 31, 4))
+    x[3, 17, 2], x[5, 30, 1] = np.nan, np.inf
+    for ufunc in (np.add, np.maximum, np.minimum):
+        np.testing.assert_array_equal(reductions.reduce(ufunc, x, (1,), None, False), ufunc.reduce(x, (1,)))

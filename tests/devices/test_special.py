@@ -1,4 +1,4 @@
-"""minigrad's own kernels: `erf` to the last bits, `scatter_add` against one addition after the other."""
+"""minigrad's own kernels: `erf` to the last bits, and the stable order of small dtypes."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.devices.special import BLOCK, WORTH_FLATTENING, erf, packed_argsort, row_numbers, scatter_add
+from minigrad.devices.special import BLOCK, erf, packed_argsort
 
 rng = np.random.default_rng(0)
 exact = np.vectorize(math.erf, otypes=[np.float64])
@@ -90,84 +90,7 @@ def test_erf_as_an_operation():
     assert mg.erf(mg.asarray([1, 0])).dtype == mg.float32
 
 
-# scatter_add ----------------------------------------------------------------------------------------------------------
-
-DTYPES = ["int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64", "bool"]
-CASES = [
-    ((6,), (5,), [(5,)]),
-    ((6, 4), (5, 4), [(5,)]),
-    ((6, 4), (3, 2, 4), [(3, 2)]),
-    ((6, 4), (4,), [(5,)]),
-    ((6, 4), (), [()]),
-    ((6, 4), (5,), [(5,), (5,)]),
-    ((6, 4, 3), (2, 5, 3), [(2, 1), (5,)]),
-    ((6, 4, 3), (4, 3), []),
-    ((6, 0), (5, 0), [(5,)]),
-    ((6, 4), (0, 4), [(0,)]),
-    ((0, 4), (0, 4), [(0,)]),
-]
-LARGE_CASES = [  # large enough for the path with flat arrays
-    ((6,), (9000,), [(9000,)]),
-    ((6, 4), (3000, 4), [(3000,)]),
-    ((6, 4), (3000, 2, 4), [(3000, 2)]),
-    ((6, 4), (6000,), [(6000,), (6000,)]),
-    ((6, 4, 3), (50, 20, 3), [(50, 1), (20,)]),
-    ((700, 4), (700, 4), []),
-    ((6, 2 * BLOCK), (3, 2 * BLOCK), [(3,)]),
-]
-
-
-def one_by_one(base, value, *indices):
-    out = base.copy()
-    np.add.at(out, indices, value)
-    return out
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape, value_shape, index_shapes", CASES + LARGE_CASES)
-def test_scatter_add_is_one_addition_after_the_other(shape, value_shape, index_shapes, dtype):
-    base = rng.integers(0, 3, shape).astype(dtype)
-    value = rng.integers(0, 3, value_shape).astype(dtype)
-    indices = [rng.integers(-size, max(size, 1), s) for size, s in zip(shape, index_shapes)]
-    before = base.copy()
-    out = scatter_add(base, value, *indices)
-    assert out.dtype == base.dtype and out.shape == base.shape
-    np.testing.assert_array_equal(out, one_by_one(base, value, *indices))
-    np.testing.assert_array_equal(base, before)
-    assert not np.shares_memory(out, base)
-
-
-def test_the_gradient_of_a_large_embedding():
-    table, words = rng.standard_normal((50, 64)), rng.integers(0, 50, (40, 30))
-    g = rng.standard_normal((40, 30, 64))
-    x = mg.asarray(table, requires_grad=True)
-    assert g.size > WORTH_FLATTENING
-    x[mg.asarray(words)].backward(mg.asarray(g))
-    expected = np.eye(50)[words.reshape(-1)].T @ g.reshape(-1, 64)
-    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-10, atol=1e-12)
-
-
-def test_scatter_add_of_memory_in_any_order_and_of_small_index_types():
-    base, value = rng.standard_normal((64, 40)), rng.standard_normal((80, 500))
-    places = rng.integers(-40, 40, 500).astype(np.int8)
-    out = scatter_add(base.T, value.T[:, ::-1][:, 16:], places)
-    np.testing.assert_array_equal(out, one_by_one(base.T, value.T[:, ::-1][:, 16:], places))
-    assert out.flags.c_contiguous
-
-
-@pytest.mark.parametrize("count", [3, 3000])
-def test_an_index_out_of_range_is_refused(count):
-    for bad in (6, -7, 2**40):
-        index = np.zeros(count, np.int64)
-        index[-1] = bad
-        with pytest.raises(IndexError, match=str(bad)):
-            mg.scatter_add(mg.zeros((6, 4)), mg.asarray(index), mg.ones((count, 4)))
-
-
-def test_row_numbers_are_those_of_numpy():
-    indices = rng.integers(0, 3, (2, 1)), rng.integers(0, 4, 5)
-    expected = np.ravel_multi_index(np.broadcast_arrays(*indices), (3, 4))
-    np.testing.assert_array_equal(row_numbers((3, 4), indices), expected)
+# Sorting --------------------------------------------------------------------------------------------------------------
 
 
 @given(

@@ -13,6 +13,7 @@ from minigrad.core import emit as emitting
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from minigrad.devices import registry, threads
+from minigrad.devices.compiled import SLOW
 from minigrad.devices.threads import THREADS, elementwise_in_blocks, in_blocks
 from minigrad.support.errors import ConversionError
 from tests.samples import SAMPLES
@@ -93,7 +94,10 @@ def test_elementwise_primitives_give_the_same_in_blocks(name, monkeypatch):
             small.setattr(emitting, "LARGE", 1)
             blocks = emit(P[name], *inputs, **sample.attrs)
         assert (blocks.dtype, blocks.shape) == (whole.dtype, whole.shape)
-        np.testing.assert_array_equal(blocks.numpy(), whole.numpy(), err_msg=str(sample))
+        if name in SLOW and whole.dtype == mg.float64:  # where they are large, machine code computes them
+            np.testing.assert_array_max_ulp(blocks.numpy(), whole.numpy(), 4)
+        else:
+            np.testing.assert_array_equal(blocks.numpy(), whole.numpy(), err_msg=str(sample))
 
 
 def test_large_operations_are_right_in_every_thread():

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
+NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if path.stem != "compare")
 SAYS = {
     "applications": ["| karate_gcn |", "≥ 94 % right | ok | 0"],
-    "compiled": ["| softmax, 4 × 16, forward + backward |", "GPT, 1 layers of 8", "| Adam, 100 parameters |"],
+    "compiled": ["| softmax, 4 × 16, forward + backward |", "GPT, 1 layers of 8", "| Adam, 100 parameters |",
+                 "| GRU 4-5, batch 2, 3 steps |"],
+    "dtypes": ["| float64: tanh |", "| int8: x @ y |", "| topk float32 |"],
     "first_calls": ["| first call, clock (processors) | minigrad, nothing cached | minigrad, cached on disk |"],
     "eager": ["| x[1:3] = v, forward + backward |", "| exp(x), 10M floats |"],
     "training": ["MLP 8-6-3, batch 4, Adam", "GPT, 1 layers of 8"],
@@ -21,6 +23,7 @@ SAYS = {
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],
     "operators": ["primitives, ", " composites"],
+    "positions": ["| gather, 20 of 9 × 4 |", "| messages along 20 edges, gradient |", "| 10 × solve 3 × 3 |"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
     "startup": ["| import |", "≤ 2 × numpy, minima"],
 }
@@ -49,6 +52,21 @@ def test_a_benchmark_runs(name, load, capsys):
     assert "torch" not in text.replace("× torch", "") and "jax" not in text
     assert "differs from" not in text and "failed" not in text
     assert text.splitlines()[0] in capsys.readouterr().out
+
+
+def test_compare_lists_the_lines_above_their_goals(load, monkeypatch, capsys):
+    compare = load("compare")
+    assert set(compare.SCRIPTS) <= set(NAMES)
+    reports = {
+        "deep": "| slow | 2 µs | 1 µs | 2.00 | 1.90 | ≤ 1 × torch | **over** |\n| fast | 1 µs | 1 | 1 | | ok |\n",
+        "startup": "The goal is 60 ms: 90 ms, **over**.\n",
+    }
+    monkeypatch.setattr(compare, "SCRIPTS", list(reports))
+    for name, text in reports.items():
+        monkeypatch.setattr(load(name), "main", lambda arguments, text=text: text)
+    text = compare.main(["--smoke"])
+    assert text.startswith("## Above their goals: 2 lines\n") and text in capsys.readouterr().out
+    assert "- deep: slow: 2.00, of minima 1.90, goal ≤ 1 × torch\n- startup: The goal is 60 ms" in text
 
 
 def test_other_libraries_take_the_same_steps(load):

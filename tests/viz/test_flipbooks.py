@@ -174,7 +174,8 @@ def test_a_watched_function_computes_the_same():
     x = mg.asarray(np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32))
     with watching() as calls:
         y = mg.softmax(x.T * 2, axis=0)
-    np.testing.assert_array_equal(y.numpy(), mg.softmax(x.T * 2, axis=0).numpy())
+    with mg.eager_programs(False):
+        np.testing.assert_array_equal(y.numpy(), mg.softmax(x.T * 2, axis=0).numpy())
     assert any(call.shared for call in calls)
 
 

@@ -5,7 +5,6 @@ Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, and without
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,20 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import ATOM, INDEXING, fold
-from ..loops.ir import FLOAT, Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Store, Walk, statements
+from ..loops.ir import (
+    FLOAT,
+    Accumulate,
+    Accumulator,
+    For,
+    Index,
+    Kernel,
+    Let,
+    Prefetch,
+    Running,
+    Store,
+    Walk,
+    statements,
+)
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 from ..loops.scalar import identity
@@ -56,6 +68,7 @@ class CWords:
     inline = "static inline "
     byte, integer = "uint8_t", "int64_t"
     types = TYPES
+    kinds: dict[str, Any]  # the dtypes of values and memory
     writes_functions = True  # functions of float32 are written out, because compilers then vectorise them
 
     def __init__(self) -> None:
@@ -134,13 +147,19 @@ class CWords:
         elif not text.isidentifier():
             return text.format(**dict(zip("xyz", operands)))
         elif operation.written_out and dtype == FLOAT and self.writes_functions:
-            text = self.written_out(f"own_{operation.name}", operation.written_out)
+            text = self.written_out(operation)
         elif dtype == FLOAT:
             text += "f"
         return f"{text}({', '.join(operands)})"
 
-    def declared(self, a: Accumulator) -> str:
-        """The declaration of an accumulator, with its first value."""
+    def starts(self, loop: For) -> list[str]:
+        """The declarations of a loop's accumulators and running totals."""
+        totals: list[Accumulator | Running] = [*loop.accumulators, *loop.totals]
+        self.kinds |= {total.name: total.dtype for total in totals}
+        return [self.declared(total) for total in totals]
+
+    def declared(self, a: Accumulator | Running) -> str:
+        """The declaration of an accumulator or of a running total, with its first value."""
         return f"{self.type(a.dtype)} {a.name} = {self.value(identity(a.op, a.dtype), a.dtype)};"
 
     def update(self, place: str, op: str, value: Any, dtype: Any) -> str:
@@ -150,13 +169,16 @@ class CWords:
             return f"{place} {UPDATES[op]} {value};"
         return f"{place} = {self.applied(OPERATIONS[REDUCTIONS[op]], dtype, [place, value])};"
 
-    def written_out(self, name: str, function: Callable[[Writer, str], str]) -> str:
+    def written_out(self, operation: Operation) -> str:
         """Define a function of float32 in terms of arithmetic, and return its name."""
+        name, given = f"own_{operation.name}", ("x", "w")[: operation.arity]
         if name not in self.helpers:
             inside, writer = CPrinter(Kernel(name, [], [], 0, "elements")), Writer("y")
-            inside.helpers, inside.kinds = self.helpers, {"x": FLOAT}
-            lines = inside.block([*writer.ending(function(writer, "x"), "y")])
-            self.helper("float", name, "float x", [*lines, "return y;"])
+            inside.helpers, inside.kinds = self.helpers, dict.fromkeys(given, FLOAT)
+            assert operation.written_out is not None
+            result = operation.written_out(writer, *given)
+            lines = inside.block([*writer.ending(str(result), "y")])
+            self.helper("float", name, ", ".join(f"float {x}" for x in given), [*lines, "return y;"])
         return name
 
     def conversion(self, op: str, source: Any, target: Any, value: str) -> str:
@@ -213,16 +235,14 @@ class CPrinter(CWords, Walk):
         at, dtype = self.place(update.buffer, update.index), self.kinds[update.buffer]
         return [self.update(at, update.op, update.value, dtype)]
 
+    def running(self, running: Running) -> list[str]:
+        return [self.update(running.name, running.op, running.value, running.dtype)]
+
     def prefetch(self, prefetch: Prefetch) -> list[str]:
         return [f"__builtin_prefetch(&{self.place(prefetch.buffer, prefetch.index)});"]
 
     def loop(self, loop: For) -> list[str]:
         return [*self.starts(loop), self.head(loop), *indented(self.body(loop)), "}"]
-
-    def starts(self, loop: For) -> list[str]:
-        """The declarations of a loop's accumulators."""
-        self.kinds |= {a.name: a.dtype for a in loop.accumulators}
-        return [self.declared(a) for a in loop.accumulators]
 
     def head(self, loop: For) -> str:
         """The first line of a loop."""

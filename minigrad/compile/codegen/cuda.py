@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.ir import FLOAT, HALF, Accumulate, For, Kernel, Parameter, Prefetch, Statement, Store, statements
+from ..loops.ir import FLOAT, HALF, Accumulate, For, Kernel, Parameter, Prefetch, Running, Statement, Store, statements
 from ..loops.scalar import identity
 from .c import INDENT, CPrinter, indented
 from .gpu_loops import Own, for_threads, keeps_apart, own_sums
@@ -154,6 +154,9 @@ class _CudaPrinter(CPrinter):
 
     def store(self, store: Store) -> list[str]:
         return self.by_its_thread(super().store(store), self.owner)
+
+    def running(self, running: Running) -> list[str]:
+        raise CompileError("running totals cannot be shared among threads")
 
     def accumulate(self, update: Accumulate) -> list[str]:
         if update.buffer in self.own:

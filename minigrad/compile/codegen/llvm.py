@@ -14,8 +14,8 @@ import numpy as np
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.index import INDEXING, fold
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Store, Walk
+from ..loops.index import INDEXING, depends, fold
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Running, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
@@ -27,6 +27,8 @@ PURE = "nounwind willreturn memory(none)"
 INTERLEAVED = 24  # from so many statements in an innermost loop on,
 ROUNDS = 4  # this many interleaved iterations are faster: they wait less for each other
 LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
+SHORT_ROW, SIMPLE = (8, 128), 8  # rounds of a loop that LLVM may write out, with at most so many statements
+FEW_VECTORS = (8, 16, 32)  # rounds of a loop that fill vectors
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
 CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
 
@@ -34,11 +36,6 @@ CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product 
 def stored_type(dtype: Any) -> str:
     """The type of a value in memory."""
     return "i8" if dtype.kind == "b" else TYPES[dtype]
-
-
-def suffix(dtype: Any) -> str:
-    """The suffix of an LLVM function's name for a dtype."""
-    return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
 
 
 def constant(value: Any, dtype: Any) -> str:
@@ -58,15 +55,16 @@ def constant(value: Any, dtype: Any) -> str:
     return f"0x{struct.unpack('Q', struct.pack('d', float(number)))[0]:016X}"
 
 
-def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256) -> str:
+def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256, fused: bool = True) -> str:
     """The text of a module with one function, `void name(void **table)`.
 
     The table holds the addresses of the parameters, then `lo` and `hi`.  `width` is the width of vectors in bits.
+    `fused`: the processor has instructions for fused products and sums.
     """
-    return _Printer(legalise(kernel), name, width).module()
+    return Printer(legalise(kernel, fused=fused), name, width).module()
 
 
-class _Printer(Walk):
+class Printer(Walk):
     """Prints one kernel.  New registers and labels have names with a dot, which names of the kernel never have."""
 
     def __init__(self, kernel: Kernel, name: str, width: int) -> None:
@@ -80,6 +78,8 @@ class _Printer(Walk):
         self.used: set[str] = set()
         self.types: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
         self.names: dict[str, str] = {"lo": "%lo", "hi": "%hi"}  # the registers of values and variables
+        self.at_once: Lanes | None = None  # the loop over lanes around the current statement
+        self.vectors: set[str] = set()  # the registers with a value for each lane
 
     # The frame --------------------------------------------------------------------------------------------------------
 
@@ -92,11 +92,16 @@ class _Printer(Walk):
         given = ", ".join([*[f"ptr %{name}" for name in names], "i64 %lo", "i64 %hi"])
         text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *self.lines]
         text += ["  ret void", "}", "", f"define void @{self.name}(ptr %.table) {width} {{"]
-        for number, name in enumerate([*names, "lo", "hi"]):
-            text.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
-            text.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
-        text += [f"  call void @body({given})", "  ret void", "}", ""]
+        text += [*self.arguments(), f"  call void @body({given})", "  ret void", "}", ""]
         return "\n".join([*text, *self.declared, *self.metadata]) + "\n"
+
+    def arguments(self) -> list[str]:
+        """The lines that read the arguments from the table."""
+        lines, names = [], [p.name for p in self.kernel.parameters]
+        for number, name in enumerate([*names, "lo", "hi"]):
+            lines.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
+            lines.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
+        return lines
 
     def emit(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -132,13 +137,27 @@ class _Printer(Walk):
     # Statements -------------------------------------------------------------------------------------------------------
 
     def store(self, store: Store) -> None:
-        value = self.value(store.value, self.types[store.buffer])
-        self.write(store.buffer, self.pointer(store.buffer, store.index), value)
+        pointer, dtype = self.pointer(store.buffer, store.index), self.types[store.buffer]
+        value = self.value(store.value, dtype)
+        if self.moves(store.index):
+            value = self.spread(value, dtype)
+        elif value in self.vectors:
+            raise CompileError(f"all lanes store to one place in {store.buffer}")
+        self.write(store.buffer, pointer, value)
 
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
-        before = self.read(update.buffer, pointer)
+        before = self.read(update.buffer, pointer, many=self.moves(update.index))
+        if self.at_once is not None and before not in self.vectors:
+            raise CompileError(f"all lanes store to one place in {update.buffer}")
         self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
+
+    def running(self, running: Running) -> None:
+        """The next total; `loop` puts the total before the first round, and of the round before, into a register."""
+        before, dtype = self.names[running.name], running.dtype
+        given = [before, self.value(running.value, dtype)]
+        register = self.define(running.name, dtype)
+        self.operation(REDUCTIONS[running.op], dtype, dtype, given, register)
 
     def taken(self, before: str, op: str, value: Any, dtype: Any) -> str:
         """One step of a reduction, whose steps may be regrouped."""
@@ -164,24 +183,88 @@ class _Printer(Walk):
         return self.set(f"getelementptr {sure}{kind}, ptr %{buffer}, i64 {self.index(index)}")
 
     def value(self, operand: Any, dtype: Any) -> str:
-        return self.names[operand] if isinstance(operand, str) else constant(operand, dtype)
+        return self.names[operand] if isinstance(operand, str) else self.number(operand, dtype)
 
-    def read(self, buffer: str, pointer: str, register: str | None = None) -> str:
+    def number(self, value: Any, dtype: Any) -> str:
+        return constant(value, dtype)
+
+    def kind(self, dtype: Any, stored: bool = False) -> str:
+        """The type of a value, in a register or in memory."""
+        return stored_type(dtype) if stored else TYPES[dtype]
+
+    def suffix(self, dtype: Any) -> str:
+        """The suffix of a function's name for a dtype."""
+        return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
+
+    def read(self, buffer: str, pointer: str, register: str | None = None, many: bool = False) -> str:
         dtype = self.types[buffer]
+        if many:
+            register = self.set(f"load {self.vector(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
+            self.vectors.add(register)
+            return register
         if dtype.kind == "b":
-            return self.set(f"icmp ne i8 {self.set(f'load i8, ptr {pointer}, align 1')}, 0", register)
-        return self.set(f"load {TYPES[dtype]}, ptr {pointer}, align {dtype.itemsize}", register)
+            byte = self.set(f"load {self.kind(dtype, stored=True)}, ptr {pointer}, align 1")
+            return self.set(f"icmp ne {self.kind(dtype, stored=True)} {byte}, {self.number(0, dtypes.int8)}", register)
+        return self.set(f"load {self.kind(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
 
     def write(self, buffer: str, pointer: str, value: str) -> None:
         dtype = self.types[buffer]
         if dtype.kind == "b":
-            value = self.set(f"zext i1 {value} to i8")
-        self.emit(f"store {stored_type(dtype)} {value}, ptr {pointer}, align {dtype.itemsize}")
+            value = self.set(f"zext {self.kind(dtype)} {value} to {self.kind(dtype, stored=True)}")
+        kind = self.vector(dtype) if value in self.vectors else self.kind(dtype, stored=True)
+        self.emit(f"store {kind} {value}, ptr {pointer}, align {dtype.itemsize}")
+
+    # Lanes ------------------------------------------------------------------------------------------------------------
+
+    def over_lanes(self, loop: Lanes) -> None:
+        """All rounds of a loop as one round of vectors; an index is that of the first lane."""
+        plain = self.at_once is None and loop.low == 0 and loop.high.__class__ is int and not loop.accumulators
+        if not plain or not 0 < loop.high <= MOST_LANES:  # type: ignore[operator]
+            raise CompileError(f"the loop over {loop.variable} can't become lanes of a vector")
+        outside = dict(self.names)
+        self.at_once, self.names[loop.variable] = loop, "0"
+        self.block(loop.body)
+        self.at_once, self.names = None, outside
+
+    def vector(self, dtype: Any) -> str:
+        """The type of a value for each lane."""
+        assert self.at_once is not None
+        if dtype.kind == "b":
+            raise CompileError("there is no native code for lanes of bools")
+        return f"<{self.at_once.high} x {TYPES[dtype]}>"
+
+    def moves(self, index: Index) -> bool:
+        """Whether an index moves by one element from lane to lane."""
+        if self.at_once is None or not depends(index, self.at_once.variable):
+            return False
+        start, step = (index[1], index[2]) if isinstance(index, tuple) and index[0] == "+" else (0, index)
+        if step != self.at_once.variable or depends(start, step):
+            raise CompileError(f"there is no native code for the positions {index!r} in lanes")
+        return True
+
+    def check_same(self, *indices: Index) -> None:
+        """Refuse positions that differ between lanes."""
+        if any(map(self.moves, indices)):
+            raise CompileError(f"there is no native code for {indices!r} in lanes")
+
+    def spread(self, value: str, dtype: Any) -> str:
+        """A value for each lane: the same one, if it is a single value so far."""
+        if value in self.vectors:
+            return value
+        kind = self.vector(dtype)
+        first = self.set(f"insertelement {kind} poison, {TYPES[dtype]} {value}, i64 0")
+        mask = kind.replace(TYPES[dtype], "i32")
+        register = self.set(f"shufflevector {kind} {first}, {kind} poison, {mask} zeroinitializer")
+        self.vectors.add(register)
+        return register
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
+        if isinstance(loop, Lanes):
+            return self.over_lanes(loop)
         self.loops += 1
+        self.check_same(loop.low, loop.high)
         number, before = self.loops, self.label
         low, high = self.index(loop.low), self.index(loop.high)
         outside = dict(self.names)
@@ -189,6 +272,8 @@ class _Printer(Walk):
         for accumulator in loop.accumulators:
             self.names[accumulator.name] = f"%{accumulator.name}.{number}"
             self.types[accumulator.name] = accumulator.dtype
+        earlier = [self.fresh() for _ in loop.totals]
+        self.names |= {total.name: register for total, register in zip(loop.totals, earlier)}
         self.emit(f"br label %.head.{number}")
         self.begin(f".head.{number}")
         place = len(self.lines)
@@ -196,13 +281,22 @@ class _Printer(Walk):
         self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
         self.block(loop.body)
+        self.vectors |= {
+            self.names[a.name] for a in loop.accumulators if self.value(a.value, a.dtype) in self.vectors
+        }
         taken = [self.taken(self.names[a.name], a.op, a.value, a.dtype) for a in loop.accumulators]
         self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
         self.emit(f"br label %.head.{number}{self._hint(loop)}")
         heads = [(variable, "i64", low, f"%.next.{number}")]
         for accumulator, value in zip(loop.accumulators, taken):
-            start = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype)
-            heads.append((self.names[accumulator.name], TYPES[accumulator.dtype], start, value))
+            dtype, kind = accumulator.dtype, TYPES[accumulator.dtype]
+            start = constant(identity(accumulator.op, dtype), dtype)
+            if value in self.vectors:
+                start, kind = f"splat ({kind} {start})", self.vector(dtype)
+            heads.append((self.names[accumulator.name], kind, start, value))
+        for total, register in zip(loop.totals, earlier):
+            start = constant(identity(total.op, total.dtype), total.dtype)
+            heads.append((register, TYPES[total.dtype], start, self.names[total.name]))
         self.lines[place:place] = [
             f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
             for register, kind, start, value in heads
@@ -221,9 +315,14 @@ class _Printer(Walk):
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
             if rounds:  # all of them at once
                 hints.append('!"llvm.loop.vectorize.predicate.enable", i1 true')
+        elif loop.low == 0 and loop.high in FEW_VECTORS and not loop.accumulators and len(loop.body) <= INTERLEAVED:
+            # LLVM would unroll all of it, and then vectorise the loop around it, whose rounds are far apart.
+            hints = ['!"llvm.loop.unroll.disable"']
         elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
             # No processor multiplies vectors of small integers, and LLVM takes seconds to find a substitute.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
+        elif self._sums_short_row(loop):
+            hints = ['!"llvm.loop.unroll.disable"']
         elif len(loop.body) > VERY_LONG:
             hints = ['!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"']
         elif len(loop.body) > INTERLEAVED:
@@ -236,6 +335,12 @@ class _Printer(Walk):
         self.metadata += [f"!{number + k} = !{{{hint}}}" for k, hint in enumerate(hints, 1)]
         return f", !llvm.loop !{number}"
 
+    @staticmethod
+    def _sums_short_row(loop: For) -> bool:
+        """Whether LLVM would write out all rounds of a sum, and then not find the vectors in them."""
+        rounds = loop.high if isinstance(loop.high, int) and loop.low == 0 else 0
+        return bool(loop.accumulators) and SHORT_ROW[0] < rounds < SHORT_ROW[1] and len(loop.body) <= SIMPLE
+
     # Values -----------------------------------------------------------------------------------------------------------
 
     def let(self, let: Let) -> None:
@@ -243,8 +348,9 @@ class _Printer(Walk):
         if let.op == "load":
             buffer, index = let.args
             pointer = self.pointer(buffer, index)
-            self.read(buffer, pointer, self.define(let.name, dtype))
+            self.read(buffer, pointer, self.define(let.name, dtype), self.moves(index))
         elif let.op == "index":
+            self.check_same(let.args[0])
             where = self.index(let.args[0])
             self.set(conversion(where, dtypes.int64, dtype, self), self.define(let.name, dtype))
         else:
@@ -256,21 +362,28 @@ class _Printer(Walk):
         self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = CONTRACT
     ) -> str:
         """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
-        kind, real, operation = TYPES[given], given.kind == "f", OPERATIONS[op]
+        kind, real, operation = self.kind(given), given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
+        many = not self.vectors.isdisjoint(operands)
+        if many and (not word or word.startswith("llvm.") or "{" in word or dtype != given):
+            raise CompileError(f"there is no native code for {op} of {given} in lanes")
+        if many:
+            kind, operands = self.vector(given), [self.spread(operand, given) for operand in operands]
         if op == "whole":
-            exact = self.set(f"fptosi {kind} {operands[0]} to {TYPES[dtype]}")
-            text = f"freeze {TYPES[dtype]} {exact}"  # for a nan the value is undefined; freeze makes it some number
+            exact = self.set(f"fptosi {kind} {operands[0]} to {self.kind(dtype)}")
+            text = f"freeze {self.kind(dtype)} {exact}"  # for a nan the value is undefined; freeze makes it some number
         elif op == "cast":
             text = conversion(operands[0], given, dtype, self)
         elif op == "bitcast":
-            text = f"bitcast {kind} {operands[0]} to {TYPES[dtype]}"
+            text = f"bitcast {kind} {operands[0]} to {self.kind(dtype)}"
         elif word.startswith("llvm."):
             name, *flag = word.split()
             kinds = [*[kind] * len(operands), *["i1"] * len(flag)]
-            text = self.call(f"{name}.{suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
+            text = self.call(f"{name}.{self.suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
         elif "{" in word:
-            text = word.format(**dict(zip("xyz", operands)), t=kind)
+            each, none = self.kind(dtypes.bool), self.number(0, given)
+            every = self.number(given.kind == "b" or -1, given)
+            text = word.format(**dict(zip("xyz", operands)), t=kind, b=each, none=none, every=every)
         elif word:
             text = f"{word.replace(CONTRACT, flags)} {kind} {', '.join(operands)}"
         elif function.isidentifier():
@@ -278,20 +391,24 @@ class _Printer(Walk):
             text = self.call(name, kind, [kind] * len(operands), operands)
         else:
             raise CompileError(f"there is no native code for {op} of {given}")
-        return self.set(text, register)
+        register = self.set(text, register)
+        if many:
+            self.vectors.add(register)
+        return register
 
 
-def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:
+def conversion(value: str, source: Any, target: Any, printer: Printer) -> str:
     """A value as another dtype.  A float beyond the range of an integer becomes the nearest integer."""
-    old, new = TYPES[source], TYPES[target]
+    old, new = printer.kind(source), printer.kind(target)
     if old == new:
         return f"select i1 true, {old} {value}, {old} {value}"
     if target.kind == "b":
-        return f"fcmp une {old} {value}, {constant(0, source)}" if source.kind == "f" else f"icmp ne {old} {value}, 0"
+        zero = printer.number(0, source)
+        return f"fcmp une {old} {value}, {zero}" if source.kind == "f" else f"icmp ne {old} {value}, {zero}"
     if source.kind == "f" and target.kind == "f":
         return f"{'fpext' if source.itemsize < target.itemsize else 'fptrunc'} {old} {value} to {new}"
     if source.kind == "f":
-        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat.{new}.{suffix(source)}"
+        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat.{printer.suffix(target)}.{printer.suffix(source)}"
         return printer.call(name, new, (old,), (value,))
     if target.kind == "f":
         return f"{'s' if source.kind == 'i' else 'u'}itofp {old} {value} to {new}"

@@ -22,16 +22,17 @@ from typing import Any, NamedTuple
 from ...support.errors import CompileError
 from ...support.forking import new_lock
 from ...support.packages import how_to_install
-from ..loops.ir import HALF, Kernel, Let, statements
+from ..loops.ir import HALF, Kernel, Lanes, Let, statements
 from ..loops.operations import OPERATIONS
 from . import disk_cache
 from .engines import Engines
 from .llvm import llvm_source
 from .tiles import tiled
+from .vectors import READY, vector_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 RECENT = 64  # functions that are kept for the next program although no program uses them
-OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are linked at run time
+OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
 
 
@@ -70,6 +71,11 @@ def computes_functions(kernel: Kernel) -> bool:
     return any(operation.text("c", "f").isidentifier() and not operation.text("llvm", "f") for operation in used)
 
 
+def has_lanes(kernel: Kernel) -> bool:
+    """Whether a kernel computes with vectors of its own, which pay only if they are much arithmetic."""
+    return any(isinstance(s, Lanes) for s in statements(kernel.body))
+
+
 @cache
 def llvmlite() -> Any:
     """The initialised library; a `CompileError` says how to install it."""
@@ -95,7 +101,16 @@ class Processor(NamedTuple):
     @property
     def has_half(self) -> bool:
         """Whether it has instructions that convert float16; the functions that replace them may be missing."""
-        return "+f16c" in self.features or self.triple.startswith(("aarch64", "arm64"))
+        return "+f16c" in self.features or self._is_arm
+
+    @property
+    def has_fused(self) -> bool:
+        """Whether it has instructions for a product and a sum that are rounded once."""
+        return "+fma" in self.features or self._is_arm
+
+    @property
+    def _is_arm(self) -> bool:
+        return self.triple.startswith(("aarch64", "arm64"))
 
 
 @cache
@@ -148,8 +163,9 @@ class _Compiler:
         """The LLVM text of a kernel for this processor."""
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
-        wide = "+avx512f" in self.processor.features and computes_functions(kernel)
-        return llvm_source(tiled(kernel), width=WIDE if wide else NARROW)
+        wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
+        width, fused = WIDE if wide else NARROW, self.processor.has_fused
+        return vector_source(tiled(kernel), width, fused) or llvm_source(tiled(kernel), width=width, fused=fused)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""
@@ -169,18 +185,12 @@ class _Compiler:
         return code
 
     def _machine_code(self, text: str) -> bytes:
-        binding = self.binding
         try:
-            module = binding.parse_assembly(text)
+            module = self.binding.parse_assembly(text)
             module.verify()
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
-        options = binding.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
-        builder = binding.create_pass_builder(self.target, options)
-        passes = builder.getModulePassManager()
-        passes.run(module, builder)
-        _free(passes)
+        optimise(module, text, self.target)
         return bytes(self.target.emit_object(module))
 
     def _find(self, name: str) -> None:
@@ -192,6 +202,19 @@ class _Compiler:
         if function is None:
             raise CompileError(f"the mathematical library of this system has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def optimise(module: Any, text: str, target: Any) -> None:
+    """Let LLVM look for vectors and simplify, if the text is not printed on vectors already."""
+    if text.startswith(READY):
+        return
+    binding = llvmlite()
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+    builder = binding.create_pass_builder(target, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    _free(passes)
 
 
 def _free(passes: Any) -> None:

@@ -12,10 +12,13 @@ is stored, what to add to it after even rounds, after odd rounds).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
-FIELDS = 10
+FIELDS = (
+    ("first", "i64"), ("most", "i64"), ("ran", "i64"), ("tests", "ptr"), ("tests.count", "i64"), ("flag", "ptr"),
+    ("steps", "ptr"), ("steps.count", "i64"), ("moves", "ptr"), ("moves.count", "i64"),
+)
 SOURCE = """
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
@@ -81,24 +84,7 @@ done:
 
 define void @kernel(ptr %table) {
 entry:
-  %first = load i64, ptr %table
-  %where.1 = getelementptr i64, ptr %table, i64 1
-  %most = load i64, ptr %where.1
-  %where.2 = getelementptr i64, ptr %table, i64 2
-  %where.3 = getelementptr ptr, ptr %table, i64 3
-  %tests = load ptr, ptr %where.3
-  %where.4 = getelementptr i64, ptr %table, i64 4
-  %tests.count = load i64, ptr %where.4
-  %where.5 = getelementptr ptr, ptr %table, i64 5
-  %flag = load ptr, ptr %where.5
-  %where.6 = getelementptr ptr, ptr %table, i64 6
-  %steps = load ptr, ptr %where.6
-  %where.7 = getelementptr i64, ptr %table, i64 7
-  %steps.count = load i64, ptr %where.7
-  %where.8 = getelementptr ptr, ptr %table, i64 8
-  %moves = load ptr, ptr %where.8
-  %where.9 = getelementptr i64, ptr %table, i64 9
-  %moves.count = load i64, ptr %where.9
+LOADS
   %tested = icmp ne ptr %flag, null
   br label %head
 head:
@@ -119,7 +105,7 @@ round:
   %next = add nsw i64 %done, 1
   br label %head
 end:
-  store i64 %done, ptr %where.2
+  store i64 %done, ptr %where.ran
   ret void
 }
 """
@@ -128,6 +114,24 @@ end:
 @cache
 def rounds_function() -> Callable[[int], object]:
     """The function, of the address of its table."""
+    return compiled_text(SOURCE.replace("LOADS", loads(FIELDS)))
+
+
+def loads(fields: Sequence[tuple[str, str]]) -> str:
+    """LLVM text that loads all fields of `%table`.
+
+    >>> print(loads([("count", "i64")]))
+      %where.count = getelementptr i64, ptr %table, i64 0
+      %count = load i64, ptr %where.count
+    """
+    return "\n".join(
+        f"  %where.{name} = getelementptr i64, ptr %table, i64 {number}\n  %{name} = load {kind}, ptr %where.{name}"
+        for number, (name, kind) in enumerate(fields)
+    )
+
+
+def compiled_text(text: str) -> Callable[[int], object]:
+    """The function `@kernel` of a text of LLVM."""
     from .native import compile_text  # brings LLVM, which a machine may not have
 
-    return compile_text(SOURCE)
+    return compile_text(text)

@@ -39,6 +39,7 @@ class Function:
     rules: ClassVar[Any]  # the gradients and batches of branches and loops: `compile.control` sets this
     donate: Mapping[int, int] = {}  # the outputs, by number, that may be stored where an input is
     executor: str | None = None  # of its programs
+    any_layout = False  # whether its results may have another layout than row-major
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.effects = graph, graph.effects
@@ -55,7 +56,7 @@ class Function:
     def program(self) -> Program | PlainProgram:
         """Computes the outputs."""
         with no_collection():
-            return program_for(self.graph, self.donate, executor=self.executor)
+            return program_for(self.graph, self.donate, executor=self.executor, any_layout=self.any_layout)
 
     def __call__(self, values: Sequence[Any], starts: Starts) -> list[Any]:
         """The raw outputs for raw inputs."""
@@ -81,6 +82,9 @@ class Function:
         except IndexError:
             condition: Any = None if test is None else test.program
             loop = NativeLoop(self.program, condition, *key[1:])  # type: ignore[arg-type]
+        if not loop.is_native:
+            self.loops[key] = None
+            return None
         try:
             return loop.run(fixed, carry, stacks, rounds, reverse)
         finally:

@@ -241,6 +241,7 @@ class Recording:
             [e.first.node for e in others],
         )
         traced.donate, traced.executor = {} if differentiable else donate, self.executor
+        traced.any_layout = not self.writes  # state is read in each call, which would copy it into row-major order
         return traced
 
     # running it -----------------------------------------------------------------------------------------------------

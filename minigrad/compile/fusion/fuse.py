@@ -38,7 +38,10 @@ class Misfit(Exception):
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
-    computes, views = computes_of(graph)
+    chunking = chunking or Chunking()
+    computes, views = computes_of(graph, chunking)
+    checks = [check for compute in computes.values() for check in compute.checks]
+    graph = Graph(graph.inputs, graph.outputs, graph.effects, (*graph.checks, *checks)) if checks else graph
     looked_at = [check.node for check in graph.checks]
     fusion = Fusing(computes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for compute in computes.values():
@@ -47,8 +50,8 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     readers = {node: group.current() for node, group in fusion.computed_in.items()}
     moved = recompute(computes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
-    groups = settled(home, readers, computes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved)
+    groups = settled(home, readers, computes, fusion.kept, effects, chunking)
+    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved, chunking=chunking)
 
 
 class Fit(NamedTuple):
@@ -164,6 +167,10 @@ class Fusing:
             theirs = level_of(g.elements, elements, row if g.row is None else None)
             if g.elements != elements and not theirs:
                 raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
+        runs = {run for run in (compute.run, *[g.run for g in groups]) if run > 1}
+        across = level == ACROSS_ROWS or any(g.partials for g in groups)
+        if len(runs) > 1 or (runs and across):
+            raise Misfit("running totals need a kernel without other sums across rows")
         if sum([g.size for g in groups]) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
         if compute.row and compute.size == elements:
@@ -192,7 +199,7 @@ class Fusing:
                     continue
                 other = other.current()
                 fits = other.depth == depth and other.elements == elements
-                fits = fits and (other.row == row or other.row is None or row is None)
+                fits = fits and (other.row == row or other.row is None or row is None) and other.run == compute.run
                 if fits and other.size < MOST_NODES and self._outputs([other]) < MOST_OUTPUTS:
                     groups, row = [other], row or other.row
                     break
@@ -205,6 +212,7 @@ class Fusing:
             if other is not group:
                 group.take(other)
         group.row = row
+        group.run = max([compute.run, *[g.run for g in groups]])
         if len(groups) > 1:
             self._join_finishes(group)
         return group

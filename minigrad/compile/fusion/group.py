@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
@@ -14,9 +14,13 @@ from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
-from .loop_shape import Loops
+from .loop_shape import Chunking, Loops
+
+if TYPE_CHECKING:
+    from .blocks import Block
 
 MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
+FEW_CHUNKS = 4  # so many partial results are added up where the sum is used
 
 
 @dataclass(eq=False)
@@ -32,6 +36,7 @@ class Group:
     elements: int = 1
     row: int | None = None
     library: Library | None = None
+    run: int = 1  # so many rows follow one another, because totals run over them
 
     def __post_init__(self) -> None:
         self.levels: dict[Node, Level] = {}
@@ -101,6 +106,8 @@ class Partition(Titled):
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
     moved: Sequence[Moved]
+    blocks: Mapping[Group, Block] = field(default_factory=dict)  # kernels that run together with products
+    chunking: Chunking = field(default_factory=Chunking)
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -122,19 +129,19 @@ class Partition(Titled):
     def gathered(self) -> set[Node]:
         """The reductions across rows that are finished before the loop that reads them.
 
-        Inside that loop, the partial results would be read in large steps.
+        Inside that loop, many partial results would be read in large steps.
         """
         return {n for g in self.groups for n in g.finishes if self._is_gathered(n, g)}
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
-        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > 1
+        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > FEW_CHUNKS
         return whole and several and accumulated_in(node) == node.dtype
 
     @property
     def kernels(self) -> list[Group]:
         """The groups that become kernels, without library calls."""
-        return [group for group in self.groups if group.library is None]
+        return [group for group in self.groups if group.library is None or group.library.launched]
 
     def partial_bytes(self, node: Node) -> int:
         """The size of the partial results of a reduction across rows."""
@@ -228,6 +235,8 @@ class Partition(Titled):
         lines: list[str] = []
         for group in self.groups:
             lines += _described(group, names, self.computes)
+            if group in self.blocks:
+                lines.append(f"  in blocks: {self.blocks[group].listing(names)}")
         if self.reasons:
             lines.append("not in one kernel:")
             lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in self.reasons.items()]

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from ...core.node import Node
 from ..nodes.view import Dims
-from .compute import Compute
+from .compute import SHORTEST_ROW, Compute
 
 if TYPE_CHECKING:
     from .group import Group
 
 
-SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
 FEWEST_ROUNDS = 4  # the fewest rounds in a loop that takes several elements per round
 
 
@@ -30,6 +29,9 @@ class Chunking:
     least: int = 1 << 16  # the fewest elements in a chunk
     spread: int = 4  # the fewest elements for each partial result
     rounds: bool = True  # whether a round of a loop may take several elements
+    scans: bool = True  # whether the rounds of a row may follow one another, as running totals need
+    lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products
+    registers: int = 16  # vectors
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Loops:
 
     A round takes `steps` elements of a row: the number for which all views are evenly spaced, if that is too few for a
     row.  A kernel that reduces across rows has `chunks` of `chunk` rows (or elements), each with partial results.
+    So has a kernel with running totals of rows, where a chunk is a run.  With a `triangle`, the rows are those of
+    matrices of so many rows, and end at the column of the last row of a range.
     """
 
     elements: int
@@ -46,6 +50,7 @@ class Loops:
     steps: int = 1
     chunks: int = 0
     chunk: int = 0
+    triangle: int = 0
 
     @property
     def rows(self) -> int:
@@ -68,6 +73,8 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
     columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, computes), chunking)
     if not columns:
         columns, flat = elements, True
+    if group.run > 1:
+        return Loops(elements, columns, flat, steps, elements // (columns * group.run), group.run)
     if not group.partials:
         return Loops(elements, columns, flat, steps)
     units = elements if flat else elements // columns

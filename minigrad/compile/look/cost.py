@@ -21,9 +21,10 @@ from ..fusion.count import Count, eager_count
 from ..nodes.graph import Graph
 from ..nodes.titled import Titled
 from ..nodes.view import views_of
+from ..running.blocked import scratch_bytes
 from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
-from ..running.plan import RESULT, Call, Launch, Plan
+from ..running.plan import RESULT, Blocked, Call, Launch, Plan
 from ..running.program import Executable, Program
 from .roofline import Roofline, measured
 
@@ -202,6 +203,9 @@ def _steps(plan: Plan, costs: Mapping[str, NodeCost]) -> list[KernelCost]:
         if isinstance(step, Launch):
             computed = [costs[name] for name in step.computes]
             steps.append(KernelCost(step.name, "kernel", computed, step.count, _scratch(step)))
+        elif isinstance(step, Blocked):
+            computed = [costs[name] for name in step.computes]
+            steps.append(KernelCost(step.name, "kernel", computed, step.count, scratch_bytes(step)))
         elif isinstance(step, Call):
             steps.append(KernelCost(step.name, "library", [costs[step.name]], step.count))
     copies = [_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)]

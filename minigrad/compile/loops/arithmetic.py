@@ -110,6 +110,12 @@ def rounded(w: Writer, x: Operand) -> str | None:
     return None if w.dtype.kind == "f" else w.cast(x)
 
 
+def position(w: Writer, x: Operand, size: int) -> str:
+    """A position in a dimension, where negative ones count from the end; one beyond an end becomes that end."""
+    forward = w.select(w.lt(x, 0), w.add(x, size), x)
+    return w.min(w.max(forward, 0), size - 1)
+
+
 def size(w: Writer, x: Operand) -> str | None:
     """The absolute value; unsigned numbers stay unchanged."""
     return w.cast(x) if w.dtype.kind in "bu" else None

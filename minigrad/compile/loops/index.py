@@ -44,6 +44,15 @@ def fold(index: Index, leaf: Callable[[Any], Value], join: Callable[[str, Value,
     return join(operation, fold(left, leaf, join), fold(right, leaf, join))
 
 
+def leaves(index: Index) -> list[Any]:
+    """The numbers and names in an index.
+
+    >>> leaves(("+", ("*", "p", 10), "i"))
+    ['p', 10, 'i']
+    """
+    return fold(index, lambda leaf: [leaf], lambda _, left, right: left + right)
+
+
 def computed(operation: str, left: Any, right: Any) -> Any:
     """The value of an index operation on numbers or arrays.
 

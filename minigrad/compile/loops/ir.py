@@ -1,6 +1,6 @@
 """The loop language: kernels as data, before they are printed as LLVM, C or CUDA, or run by NumPy.
 
-Five kinds of statements compute, and a sixth prefetches.  A value is named once and never changes; only accumulators
+Six kinds of statements compute, and a seventh prefetches.  A value is named once and never changes; only accumulators
 and memory change.
 """
 
@@ -15,7 +15,8 @@ import numpy as np
 HALF, FLOAT, DOUBLE = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
 INT, LONG, BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 
-# A position: a number, the name of a loop variable or of `lo` or `hi`, or (operator, left, right) with + * // % or min.
+# A position: a number, the name of a loop variable, of a "position" or of `lo` or `hi`, or (operator, left, right) with
+# + * // % or min.
 Index = int | str | tuple[str, Any, Any]
 # An operand: the name of a value, or a number.
 Operand = str | float | int | bool
@@ -63,6 +64,16 @@ class Accumulator:
 
 
 @dataclass
+class Running:
+    """`name = op(name, value)`: a running total of the loop around it, with the values of all rounds up to this one."""
+
+    name: str
+    op: str
+    value: Operand
+    dtype: Any
+
+
+@dataclass
 class For:
     """`for variable in range(low, high): body`; at the end of each round, the accumulators take in their values.
 
@@ -76,6 +87,19 @@ class For:
     accumulators: list[Accumulator] = field(default_factory=list)
     steps: int = 1
 
+    @property
+    def totals(self) -> list[Running]:
+        """The running totals of its body."""
+        return [statement for statement in self.body if isinstance(statement, Running)]
+
+
+@dataclass
+class Lanes(For):
+    """A loop from 0 to a fixed number, whose rounds run at the same time, each in a lane of vectors.
+
+    A position in memory moves by one element per round, or not at all.  Loops inside run for all lanes together.
+    """
+
 
 @dataclass
 class Prefetch:
@@ -85,7 +109,7 @@ class Prefetch:
     index: Index
 
 
-Statement = Let | Store | Accumulate | For | Prefetch
+Statement = Let | Store | Accumulate | Running | For | Prefetch
 
 
 @dataclass
@@ -130,7 +154,8 @@ def statements(body: list[Statement]) -> Iterator[Statement]:
 class Walk:
     """A walk over statements, the base of printers, the verifier and the legaliser.
 
-    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `loop`, `prefetch`.  It returns the
+    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`,
+    `prefetch`.  It returns the
     replacement of the statement: lines of text or other statements.  A kind without a method stays unchanged.
     """
 
@@ -147,4 +172,7 @@ class Walk:
         return [statement] if method is None else method(statement)
 
 
-METHODS = {Let: "let", Store: "store", Accumulate: "accumulate", For: "loop", Prefetch: "prefetch"}
+METHODS = {
+    Let: "let", Store: "store", Accumulate: "accumulate", Running: "running", For: "loop", Lanes: "loop",
+    Prefetch: "prefetch",
+}

@@ -9,25 +9,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .ir import BOOL, DOUBLE, FLOAT, HALF, INT, For, Kernel, Let, Operand, Statement, Walk
+from .ir import BOOL, DOUBLE, FLOAT, HALF, For, Kernel, Let, Operand, Running, Statement, Walk
 from .operations import OPERATIONS, operand_dtypes
-from .writer import Writer
+from .writer import LAYOUTS, Writer
 
 
-def legalise(kernel: Kernel, written_out: bool = True) -> Kernel:
-    """The same kernel with legal operations; functions of float32 stay unless they are `written_out`."""
-    return replace(kernel, body=_Legaliser(written_out).block(kernel.body))
+def legalise(kernel: Kernel, written_out: bool = True, fused: bool = True) -> Kernel:
+    """The same kernel with legal operations; functions of floats stay unless they are `written_out`.
+
+    Without instructions for `fused` products and sums, some functions of float64 stay.
+    """
+    return replace(kernel, body=_Legaliser(written_out, fused).block(kernel.body))
 
 
 class _Legaliser(Walk):
-    def __init__(self, written_out: bool) -> None:
-        self.written_out = written_out
+    def __init__(self, written_out: bool, fused: bool) -> None:
+        self.written_out, self.fused = written_out, fused
         self.types: dict[str, Any] = {}
 
     def loop(self, loop: For) -> list[Statement]:
         for accumulator in loop.accumulators:
             self.types[accumulator.name] = accumulator.dtype
         return [replace(loop, body=self.block(loop.body))]
+
+    def running(self, running: Running) -> list[Statement]:
+        self.types[running.name] = running.dtype
+        return [running]
 
     def let(self, let: Let) -> list[Let]:
         """The statements that replace one statement."""
@@ -36,7 +43,7 @@ class _Legaliser(Walk):
         if operation is None or let.op in ("select", "bitcast"):  # loads and choices work on any type
             return [let]
         given = operand_dtypes(let, self.types.__getitem__)[0]
-        writer, result = Writer(let.name, given), None
+        writer, result = Writer(let.name, given, self.fused), None
         if let.op == "cast":
             result = _cast_to_half(writer, let.args[0]) if let.dtype == HALF else None
         elif given == HALF:
@@ -45,8 +52,9 @@ class _Legaliser(Walk):
             return [replace(let, op=operation.on_bools)]
         elif operation.rule is not None:
             result = operation.rule(writer, *let.args)
-        elif self.written_out and operation.written_out is not None and given == FLOAT and isinstance(let.args[0], str):
-            result = operation.written_out(writer, let.args[0])
+        if result is None and self.written_out and operation.written_out is not None and given in LAYOUTS:
+            named = [a if isinstance(a, str) else writer.cast(a) for a in let.args]
+            result = operation.written_out(writer, *named)
         return [let] if result is None else writer.ending(result, let.name)
 
 
@@ -75,6 +83,7 @@ def _cast_to_half(w: Writer, value: Operand) -> str | None:
     back = w.cast(near)
     beyond = w.lt(w.abs(value), w.abs(back))
     inexact = w.logic("invert", w.eq(value, back))
-    bits = w.whole("sub", w.let("bitcast", (near,), INT), w.whole("cast", beyond))
-    odd = w.let("bitcast", (w.whole("or", bits, w.whole("cast", inexact)),), FLOAT)
+    single = w.of(FLOAT)
+    bits = single.whole("sub", single.whole("bitcast", near), single.whole("cast", beyond))
+    odd = single.bitcast(single.whole("or", bits, single.whole("cast", inexact)))
     return w.let("cast", (odd,), HALF)

@@ -1,4 +1,4 @@
-"""Functions of float32 as arithmetic without branches, which compilers vectorise on every processor.
+"""Functions of floats as arithmetic without branches, which compilers vectorise on every processor.
 
 Each function follows the same plan: reduce the argument to a small range, where a short polynomial is exact to the last
 place, then undo the reduction on the result.  Errors are 1 to 3 units in the last place; infinities, nan, -0.0 and
@@ -7,33 +7,57 @@ numbers near 0 give the right results.
 
 from __future__ import annotations
 
-from math import pi
-from typing import Any
+from typing import Any, NamedTuple
 
+from ...devices.special import P as ERF_EXPONENT
 from ...devices.special import R as ERF_TERMS
-from .ir import DOUBLE, FLOAT, INT
-from .writer import MANTISSA, Writer
+from .ir import DOUBLE, FLOAT
+from .writer import Writer
 
-INFINITY = float("inf")
+INFINITY, NAN = float("inf"), float("nan")
+LOG2_E = 1.4426950408889634
 
-LOG2_E = 1.44269504
-LN2 = 0.693359375, -2.12194440e-4  # ln 2 in two parts, the first with so few bits that its multiples are exact
-# (eʳ - 1 - r) / r² for |r| ≤ ln(2)/2, highest power first.
-EXP_TERMS = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-# (ln(1 + m) - m + m²/2) / m³ for 1 + m from √½ to √2.
-LOG_TERMS = (
-    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-    2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+
+class Constants(NamedTuple):
+    """The numbers of one dtype.  Coefficients have the highest power first."""
+
+    rounding: float  # a sum with this number is rounded to a whole number: its last bits
+    rounding_bits: int  # the bits of `rounding`
+    ln2: tuple[float, float]  # ln 2 in two parts, the first with so few bits that its multiples are exact
+    exp_terms: tuple[float, ...]  # (eʳ - 1 - r) / r² for |r| ≤ ln(2)/2
+    exp_least: float  # exp is 0 below,
+    exp_most: float  # and infinite above
+    tanh_most: float  # tanh is 1 from here on
+    half_root: int  # the bits of √½
+    tiny: float  # smaller numbers are denormal: their exponent bits are 0
+    log_terms: tuple[float, ...]
+
+
+SINGLE = Constants(
+    rounding=1.5 * 2.0**23, rounding_bits=0x4B400000, ln2=(0.693359375, -2.12194440e-4),
+    exp_terms=(
+        1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1,
+    ),
+    exp_least=-104.0, exp_most=89.0, tanh_most=10.0, half_root=0x3F3504F3, tiny=1.17549435e-38,
+    log_terms=(  # (ln(1 + m) - m + m²/2) / m³ for 1 + m from √½ to √2
+        7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+        2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+    ),
 )
-# (sin t - t) / t³ and (cos t - 1 + t²/2) / t⁴ for |t| ≤ π/4, in powers of t².
-SIN_TERMS = (-1.95140834e-4, 8.3321547e-3, -1.66666552e-1)
-COS_TERMS = (2.44348448e-5, -1.38873374e-3, 4.16666456e-2)
-TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A  # its bits behind the point
-STRETCH = 24  # exponents of two that use the same parts of 2/π
-EXP_LEAST, EXP_MOST = -104.0, 89.0  # exp is 0 below, and infinite above
-HALF_ROOT = 0x3F3504F3  # the bits of √½ as an integer
-# Adding ROUNDING to a number below 2²² rounds it: the bits of the sum, minus ROUNDING_BITS, are a whole number.
-ROUNDING, ROUNDING_BITS = 1.5 * 2.0**MANTISSA, 0x4B400000
+WIDE = Constants(
+    rounding=1.5 * 2.0**52, rounding_bits=0x4338000000000000, ln2=(6.93147180369123816e-01, 1.90821492927058770e-10),
+    exp_terms=(
+        2.5114474429578448e-08, 2.7626296687374066e-07, 2.7557227967184036e-06, 2.4801504539162445e-05,
+        0.00019841269902992465, 0.0013888888932279454, 0.008333333333314624, 0.04166666666657404, 0.16666666666666685,
+        0.5000000000000006,
+    ),
+    exp_least=-746.0, exp_most=710.0, tanh_most=20.0, half_root=0x3FE6A09E667F3BCD, tiny=2.2250738585072014e-308,
+    log_terms=(  # (ln((1 + s) / (1 - s)) / s - 2) / s² for |s| ≤ 0.172, in powers of s²
+        1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
+        2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01,
+    ),
+)
+CONSTANTS = {FLOAT: SINGLE, DOUBLE: WIDE}
 
 
 def exp(w: Writer, x: str) -> str:
@@ -41,10 +65,16 @@ def exp(w: Writer, x: str) -> str:
 
     An argument for which the result is 0 is replaced first, because arithmetic near 0 takes 100 times as long.
     """
-    vanishes = w.lt(x, EXP_LEAST)
+    return exp_of_sum(w, x, None)
+
+
+def exp_of_sum(w: Writer, x: str, rest: Any) -> str:
+    """The power of e for the sum of x and a small rest."""
+    least, most = CONSTANTS[w.dtype].exp_least, CONSTANTS[w.dtype].exp_most
+    vanishes = w.lt(x, least)
     limited = w.select(vanishes, 0.0, x)
-    limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
-    n, grown = _grown(w, limited)
+    limited = w.select(w.lt(most, limited), most, limited)
+    n, grown = _grown(w, limited, rest)
     half = w.whole("rshift", n, 1)  # in two steps: 2ⁿ alone may be too large or too small for a float
     value = w.mul(w.mul(w.add(grown, 1.0), w.power(half)), w.power(w.whole("sub", n, half)))
     return w.select(vanishes, 0.0, value)
@@ -52,42 +82,70 @@ def exp(w: Writer, x: str) -> str:
 
 def expm1(w: Writer, x: str) -> str:
     """eˣ - 1 = 2ⁿ (eʳ - 1) + (2ⁿ - 1), which keeps all places for x near 0."""
+    most, bias = CONSTANTS[w.dtype].exp_most, w.layout.bias
     limited = w.select(w.lt(x, -40.0), -40.0, x)
-    limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
+    limited = w.select(w.lt(most, limited), most, limited)
     n, grown = _grown(w, limited)
-    last = w.whole("min", n, 127)  # 2¹²⁸ is not a float; the last doubling comes at the end
+    last = w.whole("min", n, bias)  # one power higher is not a float; the last doubling comes at the end
     power = w.power(last)
-    doubled = w.select(w.lt(127, n), 2.0, 1.0)
+    doubled = w.select(w.lt(bias, n), 2.0, 1.0)
     value = w.mul(w.add(w.mul(power, grown), w.sub(power, w.div(1.0, doubled))), doubled)
     return w.select(w.eq(x, 0.0), x, value)  # -0.0 stays -0.0
 
 
-def _grown(w: Writer, x: str) -> tuple[str, str]:
-    """n, an int32, and eʳ - 1, where x is n ln 2 + r and |r| ≤ ln(2) / 2."""
-    shifted = w.add(w.mul(x, LOG2_E), ROUNDING)
-    n = w.sub(shifted, ROUNDING)
-    rest = w.sub(w.sub(x, w.mul(n, LN2[0])), w.mul(n, LN2[1]))
-    grown = w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest)
-    return w.whole("sub", w.let("bitcast", (shifted,), INT), ROUNDING_BITS), grown
+def _grown(w: Writer, x: str, more: Any = None) -> tuple[str, str]:
+    """n, an integer, and eʳ - 1, where x (and `more`, if it is given) is n ln 2 + r and |r| ≤ ln(2) / 2."""
+    c = CONSTANTS[w.dtype]
+    shifted = w.add(w.mul(x, LOG2_E), c.rounding)
+    n = w.sub(shifted, c.rounding)
+    rest = w.sub(w.sub(x, w.mul(n, c.ln2[0])), w.mul(n, c.ln2[1]))
+    rest = rest if more is None else w.add(rest, more)
+    grown = w.add(w.mul(w.polynomial(rest, c.exp_terms), w.mul(rest, rest)), rest)
+    return w.whole("sub", w.whole("bitcast", shifted), c.rounding_bits), grown
 
 
 def log(w: Writer, x: str) -> str:
     """ln x = k ln 2 + ln(1 + m), 1 + m between √½ and √2."""
-    tiny = w.lt(x, 1.17549435e-38)  # denormal: its exponent bits are 0
-    normal = w.select(tiny, w.mul(x, 8388608.0), x)
-    bits = w.let("bitcast", (normal,), INT)
-    k = w.whole("rshift", w.whole("sub", bits, HALF_ROOT), MANTISSA)
-    fraction = w.whole("sub", bits, w.whole("lshift", k, MANTISSA))
-    m = w.sub(w.let("bitcast", (fraction,), FLOAT), 1.0)
-    exponent = w.sub(w.let("cast", (k,), FLOAT), w.select(tiny, 23.0, 0.0))
-    square = w.mul(m, m)
-    value = w.mul(w.mul(w.polynomial(m, LOG_TERMS), m), square)
-    value = w.sub(w.add(value, w.mul(exponent, LN2[1])), w.mul(square, 0.5))
-    value = w.add(w.add(m, value), w.mul(exponent, LN2[0]))
+    exponent, m = parted(w, x)
+    value = (_log_in_powers if w.dtype == FLOAT else _log_in_ratios)(w, exponent, m)
     value = w.select(w.eq(x, INFINITY), INFINITY, value)
     value = w.select(w.eq(x, 0.0), -INFINITY, value)
-    value = w.select(w.lt(x, 0.0), float("nan"), value)
+    value = w.select(w.lt(x, 0.0), NAN, value)
     return w.select(w.eq(x, x), value, x)
+
+
+def parted(w: Writer, x: str, denormal: bool = True) -> tuple[str, str]:
+    """k, as a float, and m, where a positive x is 2ᵏ (1 + m), and 1 + m lies between √½ and √2.
+
+    `denormal`: x may be denormal.
+    """
+    c, mantissa, normal = CONSTANTS[w.dtype], w.layout.mantissa, x
+    if denormal:
+        tiny = w.lt(x, c.tiny)
+        normal = w.select(tiny, w.mul(x, 2.0**mantissa), x)
+    bits = w.whole("bitcast", normal)
+    k = w.whole("rshift", w.whole("sub", bits, c.half_root), mantissa)
+    fraction = w.whole("sub", bits, w.whole("lshift", k, mantissa))
+    m = w.sub(w.bitcast(fraction), 1.0)
+    exponent = w.cast(k)
+    return w.sub(exponent, w.select(tiny, float(mantissa), 0.0)) if denormal else exponent, m
+
+
+def _log_in_powers(w: Writer, exponent: str, m: str) -> str:
+    c, square = CONSTANTS[w.dtype], w.mul(m, m)
+    value = w.mul(w.mul(w.polynomial(m, c.log_terms), m), square)
+    value = w.sub(w.add(value, w.mul(exponent, c.ln2[1])), w.mul(square, 0.5))
+    return w.add(w.add(m, value), w.mul(exponent, c.ln2[0]))
+
+
+def _log_in_ratios(w: Writer, exponent: str, m: str) -> str:
+    """The series in s = m / (2 + m) needs half as many terms, and a division."""
+    c = CONSTANTS[w.dtype]
+    s, half = w.div(m, w.add(m, 2.0)), w.mul(w.mul(m, 0.5), m)
+    square = w.mul(s, s)
+    series = w.mul(w.polynomial(square, c.log_terms), square)
+    value = w.add(w.mul(s, w.add(half, series)), w.mul(exponent, c.ln2[1]))
+    return w.add(w.sub(m, w.sub(half, value)), w.mul(exponent, c.ln2[0]))
 
 
 def log1p(w: Writer, x: str) -> str:
@@ -102,8 +160,9 @@ def log1p(w: Writer, x: str) -> str:
 
 def tanh(w: Writer, x: str) -> str:
     """t / (t + 2) with t = exp(2|x|) - 1, which keeps all places for x near 0."""
+    most = CONSTANTS[w.dtype].tanh_most
     size = w.abs(x)
-    capped = w.select(w.lt(10.0, size), 10.0, size)
+    capped = w.select(w.lt(most, size), most, size)
     n, grown = _grown(w, w.add(capped, capped))
     power = w.power(n)
     t = w.add(w.mul(power, grown), w.sub(power, 1.0))
@@ -111,71 +170,17 @@ def tanh(w: Writer, x: str) -> str:
 
 
 def erf(w: Writer, x: str) -> str:
-    """tanh(x + x R(x²)), the formula of eager mode."""
+    """The formulas of eager mode: tanh(x + x R(x²)) for float32, 1 - exp(-(t + t P(t))) with t = |x| for float64."""
+    if w.dtype == DOUBLE:
+        size = w.abs(x)
+        t = w.select(w.lt(6.0, size), 6.0, size)
+        exponent = w.add(w.mul(w.polynomial(t, _from_highest(ERF_EXPONENT)), t), t)
+        return w.copysign(expm1(w, w.neg(exponent)), x)
     limited = w.select(w.lt(4.05, x), 4.05, x)
     limited = w.select(w.lt(limited, -4.05), -4.05, limited)
     square = w.mul(limited, limited)
-    terms = tuple(float(term) for term in ERF_TERMS[::-1])
-    return tanh(w, w.add(w.mul(w.polynomial(square, terms), limited), limited))
+    return tanh(w, w.add(w.mul(w.polynomial(square, _from_highest(ERF_TERMS)), limited), limited))
 
 
-def sin(w: Writer, x: str) -> str:
-    """The sine or cosine of the rest of x after whole quarter turns, with the sign of the quarter."""
-    rest, quarter = _turned(w, x)
-    return w.select(w.eq(x, 0.0), x, _quarter(w, rest, quarter))  # -0.0 stays -0.0
-
-
-def cos(w: Writer, x: str) -> str:
-    """The sine, a quarter turn ahead."""
-    rest, quarter = _turned(w, x)
-    return _quarter(w, rest, w.whole("add", quarter, 1))
-
-
-def _quarter(w: Writer, rest: str, quarter: str) -> str:
-    square = w.mul(rest, rest)
-    sine = w.add(w.mul(w.mul(w.polynomial(square, SIN_TERMS), square), rest), rest)
-    cosine = w.mul(w.polynomial(square, COS_TERMS), w.mul(square, square))
-    cosine = w.add(w.sub(cosine, w.mul(square, 0.5)), 1.0)
-    value = w.select(w.eq(w.whole("and", quarter, 1), 0), sine, cosine)
-    return w.select(w.eq(w.whole("and", quarter, 2), 0), value, w.neg(value))
-
-
-def _turned(w: Writer, x: str) -> tuple[str, str]:
-    """The rest of x after n quarter turns, at most π/4, and n, for every x.
-
-    x · 2/π is needed modulo 4 with an error below 2⁻⁵³.  So 2/π is cut into short parts, whose products with a float32
-    are exact in float64.  For large x, the first bits of 2/π only add multiples of 4, and are left out.
-    """
-
-    def wide(op: str, *args: Any) -> str:
-        return w.let(op, args, DOUBLE)
-
-    size, exact = w.abs(x), wide("cast", x)
-    parts: list[Any] = list(_parts_of_two_over_pi(0))
-    for stretch in range(1, 128 // STRETCH + 1):
-        small = w.lt(size, 2.0 ** (STRETCH * stretch))
-        parts = [wide("select", small, old, new) for old, new in zip(parts, _parts_of_two_over_pi(stretch))]
-    first, second, third = [wide("mul", exact, part) for part in parts]
-    first, second = [
-        wide("sub", product, wide("mul", wide("rint", wide("mul", product, 0.25)), 4.0)) for product in (first, second)
-    ]
-    n = wide("rint", wide("add", first, second))
-    rest = wide("add", wide("add", wide("sub", first, n), second), third)
-    return w.let("cast", (wide("mul", rest, pi / 2),), FLOAT), w.whole("whole", n)
-
-
-def _parts_of_two_over_pi(stretch: int) -> tuple[float, float, float]:
-    """Three parts of 2/π with 29, 29 and 53 bits, from bit 2²⁴⁻²⁴ˢ on.
-
-    >>> import math
-    >>> sum(_parts_of_two_over_pi(0)) * math.pi
-    2.0
-    """
-    width = TWO_OVER_PI.bit_length()
-    start = max(0, STRETCH * (stretch - 1) - 1)  # bits to skip
-    parts = []
-    for length in (29, 29, 53):
-        bits = TWO_OVER_PI >> (width - start - length) & ((1 << length) - 1)
-        start += length
-        parts.append(float(bits) * 2.0**-start)
-    return parts[0], parts[1], parts[2]
+def _from_highest(terms: Any) -> tuple[float, ...]:
+    return tuple(float(term) for term in terms[::-1])

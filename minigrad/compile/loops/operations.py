@@ -2,7 +2,8 @@
 
 A text is the form of an operation in one language, for operands of one kind of dtype: "f" float, "i" integer, "u"
 unsigned, "b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM), or a template with
-`{x}`, `{y}` and `{z}` for the operands and, in LLVM, `{t}` for their type.
+`{x}`, `{y}` and `{z}` for the operands and, in LLVM, `{t}` for their type, `{b}` for the type of a bool, and `{none}`
+and `{every}` for numbers without bits and with all bits.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...devices.special import erf
-from . import maths
-from .arithmetic import floordiv, lshift, mod, rounded, rshift, size
+from . import angles, maths, powers
+from .arithmetic import floordiv, lshift, mod, position, rounded, rshift, size
 from .ir import BOOL, Let
-from .writer import Writer
 
 Text = str | dict[str, str]
 
@@ -43,7 +43,7 @@ class Operation:
     flops: int = 1
     on_bools: str = ""  # the operation that replaces it on bools
     rule: Callable[..., str | None] | None = None  # writes it as simpler operations, see `arithmetic`
-    written_out: Callable[[Writer, str], str] | None = None  # the same for float32 only, see `maths`
+    written_out: Callable[..., str | None] | None = None  # the same for float32 and float64 only, see `maths`
     refused: str = ""  # kinds for which the array library raises errors on some values, so that loops cannot replace it
     internal: bool = False  # exists only in legalised kernels
 
@@ -68,6 +68,11 @@ def by(**texts: str) -> dict[str, str]:
     return {kind: text for kinds, text in texts.items() for kind in kinds}
 
 
+def _position(x: Any, size: Any) -> Any:
+    """The position of each number in a dimension, as `arithmetic.position` computes it."""
+    return np.minimum(np.maximum(np.where(x < 0, x + size, x), 0), size - 1)
+
+
 def _of_floats(rounding: Callable[..., Any]) -> Callable[[Any], Any]:
     """The function on floats; integers stay unchanged."""
     return lambda x: rounding(x) if x.dtype.kind == "f" else x
@@ -76,14 +81,14 @@ def _of_floats(rounding: Callable[..., Any]) -> Callable[[Any], Any]:
 ABS = by(f="fabs", i="{x} < 0 ? -{x} : {x}")
 MAX = by(f="return {x} > {y} || {x} != {x} ? {x} : {y};", iu="return {x} > {y} ? {x} : {y};")
 MIN = by(f="return {x} < {y} || {x} != {x} ? {x} : {y};", iu="return {x} < {y} ? {x} : {y};")
-NOT = by(iu="xor {t} {x}, -1", b="xor {t} {x}, true")
+NOT = "xor {t} {x}, {every}"
 TABLE = (
     # Arithmetic
     Operation("add", 2, "fiub", np.add, ast.Add, "{x} + {y}", by(f="fadd contract", iu="add"), on_bools="or"),
     Operation("sub", 2, "fiu", np.subtract, ast.Sub, "{x} - {y}", by(f="fsub contract", iu="sub")),
     Operation("mul", 2, "fiub", np.multiply, ast.Mult, "{x} * {y}", by(f="fmul contract", iu="mul"), on_bools="and"),
     Operation("div", 2, "f", np.divide, ast.Div, "{x} / {y}", "fdiv contract"),
-    Operation("neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} 0, {x}")),
+    Operation("neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} {none}, {x}")),
     Operation("abs", 1, "fiub", np.absolute, None, ABS, by(f="llvm.fabs", i="llvm.abs false"), rule=size),
     Operation(
         "max", 2, "fiub", np.maximum, None, MAX, by(f="llvm.maximum", i="llvm.smax", u="llvm.umax"), on_bools="or"
@@ -101,12 +106,14 @@ TABLE = (
     Operation("expm1", 1, "f", np.expm1, c="expm1", written_out=maths.expm1),
     Operation("log", 1, "f", np.log, c="log", written_out=maths.log),
     Operation("log1p", 1, "f", np.log1p, c="log1p", written_out=maths.log1p),
-    Operation("sin", 1, "f", np.sin, c="sin", written_out=maths.sin),
-    Operation("cos", 1, "f", np.cos, c="cos", written_out=maths.cos),
+    Operation("sin", 1, "f", np.sin, c="sin", written_out=angles.sin),
+    Operation("cos", 1, "f", np.cos, c="cos", written_out=angles.cos),
     Operation("tanh", 1, "f", np.tanh, c="tanh", written_out=maths.tanh),
     Operation("erf", 1, "f", erf, c="erf", written_out=maths.erf),
-    Operation("pow", 2, "f", np.power, ast.Pow, c="pow", refused="iub"),
-    Operation("atan2", 2, "f", np.arctan2, c="atan2"),
+    Operation(
+        "pow", 2, "f", np.power, ast.Pow, c="pow", rule=powers.pow_of_number, written_out=powers.pow, refused="iub"
+    ),
+    Operation("atan2", 2, "f", np.arctan2, c="atan2", written_out=angles.atan2),
     # Comparisons and bits
     Operation("lt", 2, "fiub", np.less, ast.Lt, "{x} < {y}", by(f="fcmp olt", i="icmp slt", ub="icmp ult"), "bool"),
     Operation(
@@ -120,18 +127,22 @@ TABLE = (
     Operation("lshift", 2, "iu", np.left_shift, ast.LShift, "{x} << {y}", "shl", rule=lshift),
     Operation("rshift", 2, "iu", np.right_shift, ast.RShift, "{x} >> {y}", by(i="ashr", u="lshr"), rule=rshift),
     # A choice by a bool, and conversions, which the printers write themselves
-    Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select i1 {x}, {t} {y}, {t} {z}", "any"),
+    Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select {b} {x}, {t} {y}, {t} {z}", "any"),
     Operation("cast", 1, "fiub", gives="any", flops=0),
     Operation("bitcast", 1, "fiu", gives="bits", flops=0),
+    # A position read from memory, within a dimension of a given size: its value is an index like a loop's variable
+    Operation("position", 2, "i", _position, rule=position, flops=0),
     # For legalised kernels only: C's division, and the int32 of a float that is in range
     Operation("quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True),
     Operation("remainder", 2, "fiu", c=by(f="fmod", iu="{x} % {y}"), llvm=by(i="srem", u="urem"), internal=True),
     Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True),
+    Operation("fma", 3, "f", c="fma", llvm="llvm.fma", internal=True),
     Operation("whole", 1, "f", gives="any", internal=True),
 )
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in TABLE}
 # The operation of each reduction.
 REDUCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+SCANS = {"cumulative_sum": "sum", "cumulative_prod": "prod"}  # the reduction of each running total
 
 
 def operand_dtypes(let: Let, dtype_of: Callable[[str], Any]) -> list[Any]:

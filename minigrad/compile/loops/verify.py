@@ -4,7 +4,8 @@ Kernels of the compiler are right by construction, which tests check.  A kernel 
 machine code would execute it.
 
 The smallest and largest value of an index follow from the ranges of the loop variables in it.  Machine code computes
-indices in 64 bits, so every part of an index has to fit into 64 bits for the range to be right.
+indices in 64 bits, so every part of an index has to fit into 64 bits for the range to be right.  A kernel may compute
+an index from memory only by the operation "position", whose result is inside a given dimension for every number.
 
 Parameters, variables, values and accumulators share one namespace, and a name in scope is never reused.  Code that is
 never reached is verified as well, except for its bounds, because printers print it.
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from ...core import dtypes
 from ...support.errors import CompileError
 from .index import fold
-from .ir import METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, Walk
+from .ir import LONG, METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Running, Statement, Store, Walk
 from .operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
@@ -91,6 +92,14 @@ class _Verifier(Walk):
         self.store(update)
         _check_reduction(update.op, self.buffers[update.buffer].dtype)
 
+    def running(self, running: Running) -> None:
+        if not self.scope.depth or running.dtype not in TYPES:
+            raise wrong(f"the running total {running.name}")
+        _check_reduction(running.op, running.dtype)
+        self._operand(running.value, running.dtype)
+        self.scope.define(running.name)
+        self.scope.values[running.name] = running.dtype
+
     def prefetch(self, prefetch: Prefetch) -> None:
         size = self._buffer(prefetch.buffer).dtype.itemsize
         range_of(("*", prefetch.index, size), self.scope.ranges)  # it may be anywhere
@@ -99,7 +108,8 @@ class _Verifier(Walk):
         outside = self.scope
         if outside.depth == DEEPEST_LOOP or loop.steps.__class__ is not int or loop.steps < 1:
             raise wrong(f"a loop inside {outside.depth} loops, or with {loop.steps!r} steps")
-        low, high = range_of(loop.low, outside.ranges)[0], range_of(loop.high, outside.ranges)[1]
+        variables = {name: range for name, range in outside.ranges.items() if name not in outside.values}
+        low, high = range_of(loop.low, variables)[0], range_of(loop.high, variables)[1]
         inside = Scope(
             {*outside.names}, {**outside.values}, {**outside.ranges}, outside.reached and high > low, outside.depth + 1
         )
@@ -134,6 +144,8 @@ class _Verifier(Walk):
             raise wrong(f"the operation {let.op!r} of {len(let.args)} operands")
         self.scope.define(let.name)
         self.scope.values[let.name] = let.dtype
+        if let.op == "position":
+            self.scope.ranges[let.name] = self._dimension(let)
 
     def _operation(self, operation: Operation, let: Let) -> None:
         values, dtype = self.scope.values, let.dtype
@@ -144,6 +156,14 @@ class _Verifier(Walk):
         right = given.kind in operation.takes and GIVES[operation.gives](given, dtype)
         if not right or (operation.gives == "bits" and not isinstance(let.args[0], str)):  # numbers have no bits
             raise wrong(f"{let.op} of {given} as {dtype}")
+
+    @staticmethod
+    def _dimension(let: Let) -> Range:
+        """The range of a position, which is computed in 64 bits."""
+        value, size = let.args
+        if let.dtype != LONG or not isinstance(value, str) or not _is_count(size) or size == 0:
+            raise wrong(f"a position of {value!r} as {let.dtype} in a dimension of {size!r}")
+        return 0, size - 1
 
     def _access(self, name: Any, index: Any, write: bool) -> Parameter:
         buffer = self._buffer(name)

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from .ir import BOOL, FLOAT, INT, Let
+from .ir import BOOL, DOUBLE, FLOAT, INT, LONG, Let
 
-BIAS, MANTISSA = 127, 23  # of a float32: the exponent's offset, and the bits below it
+
+class Layout(NamedTuple):
+    """The bits of a float: an integer dtype of equal size, the exponent's offset, and the bits below the exponent."""
+
+    bits: Any
+    bias: int
+    mantissa: int
+
+
+LAYOUTS = {FLOAT: Layout(INT, 127, 23), DOUBLE: Layout(LONG, 1023, 52)}
 
 
 class Writer:
-    """Writes statements one after the other and names their values: `w.add(a, b)` is a sum in the writer's dtype."""
+    """Writes statements one after the other and names their values: `w.add(a, b)` is a sum in the writer's dtype.
 
-    def __init__(self, prefix: str, dtype: Any = FLOAT) -> None:
-        self.prefix, self.dtype = prefix, dtype
+    `fused`: the processor has an instruction for `fma(x, y, z)`, which is x y + z, rounded once.
+    """
+
+    def __init__(self, prefix: str, dtype: Any = FLOAT, fused: bool = True) -> None:
+        self.prefix, self.dtype, self.fused = prefix, dtype, fused
         self.statements: list[Let] = []
+
+    def of(self, dtype: Any) -> Writer:
+        """A writer in another dtype, which continues the same statements."""
+        other = Writer(self.prefix, dtype, self.fused)
+        other.statements = self.statements
+        return other
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the writer's dtype, a float."""
+        return LAYOUTS[self.dtype]
 
     def let(self, op: str, args: tuple[Any, ...], dtype: Any) -> str:
         """Write a statement, and return the name of its value."""
@@ -38,9 +61,13 @@ class Writer:
         """Whether x == y."""
         return self.logic("eq", x, y)
 
+    def both(self, x: Any, y: Any) -> str:
+        """Whether two bools are true."""
+        return self.logic("and", x, y)
+
     def whole(self, op: str, *args: Any) -> str:
-        """An operation with an int32 as result; "whole" converts a float that is in range."""
-        return self.let(op, args, INT)
+        """An operation with an integer as result, which has the size of the writer's floats."""
+        return self.let(op, args, self.layout.bits)
 
     def polynomial(self, x: str, terms: tuple[Any, ...]) -> Any:
         """The value at x of a polynomial with these coefficients, highest power first.
@@ -57,9 +84,9 @@ class Writer:
         return value
 
     def power(self, exponent: str) -> str:
-        """2^exponent for an int32 exponent, if that is a normal number."""
-        bits = self.whole("lshift", self.whole("add", exponent, BIAS), MANTISSA)
-        return self.let("bitcast", (bits,), FLOAT)
+        """2^exponent for an integer exponent, if that is a normal number."""
+        _, bias, mantissa = self.layout
+        return self.bitcast(self.whole("lshift", self.whole("add", exponent, bias), mantissa))
 
     def ending(self, last: str, name: str) -> list[Let]:
         """The statements, with the last one, so far named `last`, renamed to the name of the result."""

@@ -15,12 +15,28 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan, WindowProduct
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..loops.index import plus, round_of, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
+from ..loops.index import plus, position, remainder, round_of, times
+from ..loops.ir import (
+    BOOL,
+    LONG,
+    Accumulate,
+    Accumulator,
+    For,
+    Index,
+    Kernel,
+    Let,
+    Operand,
+    Parameter,
+    Prefetch,
+    Statement,
+    Store,
+)
+from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
+from .product import product_kernel
 from .values import ValueWriter
 
 DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
@@ -61,7 +77,19 @@ class Block:
 
 def lower(partition: Partition, group: Group) -> Lowered:
     """The kernel of a group without a library call."""
+    if isinstance(group.library, WindowProduct):
+        return _product(partition, group, group.library)
     return _Lowering(partition, group).lowered()
+
+
+def _product(partition: Partition, group: Group, compute: WindowProduct) -> Lowered:
+    """The kernel of a product by loops."""
+    names = {base: f"b{number}" for number, base in enumerate(compute.bases)}
+    left, right = [names[view.base] for view in compute.views]
+    kernel = product_kernel(compute, (left, right), partition.chunking)
+    nodes = {name: base for base, name in names.items()} | {"out": compute.node}
+    arguments = [Argument(nodes.get(p.name), "value" if p.name in nodes else "scratch") for p in kernel.parameters]
+    return Lowered(group, kernel, arguments, compute.count)
 
 
 class _Lowering:
@@ -74,6 +102,7 @@ class _Lowering:
         self.tail: list[Statement] = []  # of a row, after all of its loops
         self.writer = ValueWriter(self)
         self.scratch: dict[Node, Parameter] = {}
+        self.totals: dict[Node, Parameter] = {}  # the rows of running totals
         self.reread: set[Node] = set()  # outputs that a later pass loads
         self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.computes[n].position)
         self.passes = self._passes()
@@ -90,8 +119,19 @@ class _Lowering:
                 passes[node] = 0
                 continue
             inputs = [passes[base] for base in compute.bases if base in self.group.levels]
-            passes[node] = max(inputs, default=0) + self.reduces_row(node)
+            passes[node] = max(inputs, default=0) + (self.reduces_row(node) or self._follows(node))
         return passes
+
+    def _follows(self, node: Node) -> bool:
+        """Whether a node needs a pass after its inputs: processors compute dear operations many elements at a time,
+        but running totals one after the other."""
+        if self.group.run > 1:
+            return False
+        compute = self.computes[node]
+        inputs = [self.computes[base] for base in self._inputs(node)]
+        if isinstance(compute, Scan):
+            return any(each.cost >= DEAR for each in inputs)
+        return compute.cost >= DEAR and any(isinstance(each, Scan) for each in inputs)
 
     def reduces_row(self, node: Node) -> bool:
         """Whether a node is a reduction that is complete at the end of its row."""
@@ -171,7 +211,8 @@ class _Lowering:
         self._row_values(*range(self.last_pass + 1, len(self.wanted) + 1))
         self._store_row_values()
         body = self._body()
-        parameters = [*self.parameters.items(), *((Argument(None, "scratch"), p) for p in self.scratch.values())]
+        own = [*self.scratch.values(), *self.totals.values()]
+        parameters = [*self.parameters.items(), *[(Argument(None, "scratch"), p) for p in own]]
         loops = self.loops
         parallel = "chunks" if loops.chunks else "elements" if loops.flat else "rows"
         kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
@@ -225,6 +266,9 @@ class _Lowering:
 
     def _range(self) -> tuple[Index, Index]:
         loops = self.loops
+        if loops.triangle:
+            last = remainder(plus("hi", loops.triangle - 1), loops.triangle)
+            return 0, ("min", plus(last, 1), loops.columns)
         if not loops.flat:
             return 0, loops.columns // loops.steps
         return self._chunk_range(loops.elements) if loops.chunks else ("lo", "hi")
@@ -241,18 +285,18 @@ class _Lowering:
         value = self.writer.value(node, self.inner)
         if node not in self.group.partials:
             name = self.writer.new_name()
-            accumulators.append(Accumulator(name, node.name, value, dtype))
+            accumulators.append(Accumulator(name, compute.reduction, value, dtype))
             complete.append((node, name))
             return
         buffer = self.partial(node)
-        index, level = self.writer.index(compute.target, compute.size)
+        index, level = self.writer.target(compute)
         index = plus(times("c", node.size), index)
         if level == PER_ELEMENT:
-            self.inner.statements.append(Accumulate(node.name, buffer, index, value))
+            self.inner.statements.append(Accumulate(compute.reduction, buffer, index, value))
             return
         name = self.writer.new_name()
-        accumulators.append(Accumulator(name, node.name, value, dtype))
-        after.append(Accumulate(node.name, buffer, index, name))
+        accumulators.append(Accumulator(name, compute.reduction, value, dtype))
+        after.append(Accumulate(compute.reduction, buffer, index, name))
 
     def _store_row_values(self) -> None:
         """Write the stores and reductions that run once per row, after its loops, and once per kernel."""
@@ -266,8 +310,8 @@ class _Lowering:
             compute = self.computes[node]
             if compute.size != self.loops.elements:
                 value = self.writer.value(node, self.row)
-                index = plus(times("c", node.size), self.writer.index(compute.target, compute.size)[0])
-                self.tail.append(Accumulate(node.name, self.partial(node), index, value))
+                index = plus(times("c", node.size), self.writer.target(compute)[0])
+                self.tail.append(Accumulate(compute.reduction, self.partial(node), index, value))
 
     def _prefetches(self) -> list[Statement]:
         """Prefetches of the next row, while this row is in the cache."""
@@ -289,11 +333,32 @@ class _Lowering:
             return [*self.top.statements, For("p", "lo", "hi", row)]
         work: list[Statement] = []
         for number, node in enumerate(self.group.partials):
-            start = identity(node.name, accumulated_in(node))
             place = plus(times("c", node.size), f"z{number}")
-            work.append(For(f"z{number}", 0, node.size, [Store(self.partial(node), place, start)]))
+            lets, start = self._start(node, f"z{number}")
+            work.append(For(f"z{number}", 0, node.size, [*lets, Store(self.partial(node), place, start)]))
+        for number, (node, totals) in enumerate(self.totals.items()):
+            first = identity(SCANS[node.name], totals.dtype)
+            work.append(For(f"t{number}", 0, totals.size, [Store(totals.name, f"t{number}", first)]))
         work += row if loops.flat else [For("p", *self._chunk_range(loops.rows), row)]
         return [*self.top.statements, For("c", "lo", "hi", work)]
+
+    def _start(self, node: Node, variable: str) -> tuple[list[Let], Operand]:
+        """The number that element `variable` of a reduction across rows starts with in a chunk, and how to compute it.
+
+        Only the first chunk starts with the elements of an array.
+        """
+        compute, dtype = self.computes[node], accumulated_in(node)
+        none, base = identity(compute.reduction, dtype), compute.start
+        if base is None:
+            return [], none
+        name = self.parameter(base.base, "in").name
+        load = Let(f"{variable}_x", "load", (name, position(base.dims, variable, base.offset)), dtype)
+        if self.loops.chunks == 1:
+            return [load], load.name
+        number = Let(f"{variable}_c", "index", ("c",), LONG)
+        first = Let(f"{variable}_first", "eq", (number.name, 0), BOOL)
+        start = Let(f"{variable}_start", "select", (first.name, load.name, none), dtype)
+        return [load, number, first, start], start.name
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
@@ -306,6 +371,13 @@ class _Lowering:
         elif node in self.group.inplace.values() and found.role != role:
             found.role = "inout"
         return found
+
+    def running(self, node: Node) -> str:
+        """The name of the row of running totals."""
+        if node not in self.totals:
+            name = f"t{len(self.totals)}_row"
+            self.totals[node] = Parameter(name, accumulated_in(node), self.loops.columns, "scratch")
+        return self.totals[node].name
 
     def number(self, node: Node, offset: int) -> tuple[str, int]:
         """The buffer and the position of a single element of a node, the same for the whole kernel."""
@@ -333,7 +405,7 @@ class _Lowering:
 
     def _bytes_read(self) -> int:
         read = [self.computes[node] for node in self.order if node not in self.group.finishes]
-        views = [v for r in read for v in r.views if v.base in r.bases and v.base not in self.group.levels]
+        views = [v for r in read for v in r.touched if v.base in r.bases and v.base not in self.group.levels]
         return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
     def _bytes_written(self) -> int:

@@ -8,13 +8,15 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, Scatter, is_counted
+from ..fusion.group import FEW_CHUNKS
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
+from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Running, Store
+from ..loops.operations import REDUCTIONS
 from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_filled, whole
-from .write import WRITERS
+from .write import WRITERS, positioned
 
 if TYPE_CHECKING:
     from .lower import Block, _Lowering
@@ -44,6 +46,13 @@ class ValueWriter:
         """A new value in a block."""
         name = self.new_name()
         block.statements.append(Let(name, op, args, dtype))
+        self.level_of[name] = block.level
+        return name
+
+    def running(self, block: Block, op: str, value: Operand, dtype: Any) -> str:
+        """A new running total in a block."""
+        name = self.new_name()
+        block.statements.append(Running(name, op, value, dtype))
         self.level_of[name] = block.level
         return name
 
@@ -92,16 +101,21 @@ class ValueWriter:
         """A reduction across rows, from the partial results of an earlier kernel."""
         self.making, lowering = node, self.lowering
         dtype, chunks = accumulated_in(node), lowering.chunks_of[node]
+        reduction = lowering.computes[node].reduction
         index, _ = self.index(whole(node), node.size)
-        if chunks == 1:
+        if chunks <= FEW_CHUNKS:
             value: Operand = self.let(block, "load", (lowering.partial(node), index), dtype)
+            for number in range(1, chunks):
+                place = plus(index, number * node.size)
+                part = self.let(block, "load", (lowering.partial(node), place), dtype)
+                value = self.let(block, REDUCTIONS[reduction], (value, part), dtype)
         elif node in lowering.gathered:
             value = self.let(block, "load", (lowering.parameter(node, "in").name, index), dtype)
         else:
             chunk = f"k{self.new_name()}"
             place = plus(times(chunk, node.size), index)
             load = Let(self.new_name(), "load", (lowering.partial(node), place), dtype)
-            total = Accumulator(self.new_name(), node.name, load.name, dtype)
+            total = Accumulator(self.new_name(), reduction, load.name, dtype)
             block.statements.append(For(chunk, 0, chunks, [load], [total]))
             self.level_of[total.name] = block.level
             value = total.name
@@ -115,7 +129,8 @@ class ValueWriter:
         first, chunk, other = f"m{number}", f"k{number}", f"n{number}"
         start = Let(self.new_name(), "load", (partial, first), node.dtype)
         added = Let(self.new_name(), "load", (partial, plus(times(chunk, node.size), other)), node.dtype)
-        inner = For(other, "lo", "hi", [added, Accumulate(node.name, buffer, other, added.name)])
+        taken = Accumulate(lowering.computes[node].reduction, buffer, other, added.name)
+        inner = For(other, "lo", "hi", [added, taken])
         lowering.top.statements += [
             For(first, "lo", "hi", [start, Store(buffer, first, start.name)]),
             For(chunk, 1, lowering.chunks_of[node], [inner]),
@@ -163,9 +178,12 @@ class ValueWriter:
         attrs, dtype = view.base.attrs, view.base.dtype
         if view.base.name == "full":
             return typed(np.asarray(attrs["value"]).astype(dtype).item(), dtype)
-        index, level = self.index(view, size)
-        block = self.block(level)
-        key = (view.base, index)
+        return self.counted(view.base, *self.index(view, size))
+
+    def counted(self, base: Node, index: Index, level: Level) -> Operand:
+        """The number at a position of an `arange`."""
+        attrs, dtype, block = base.attrs, base.dtype, self.block(level)
+        key = (base, index)
         if key not in block.names:
             start, step = attrs["start"], attrs["step"]
             whole_numbers = isinstance(start, int) and isinstance(step, int)
@@ -180,6 +198,27 @@ class ValueWriter:
         return block.names[key]
 
     # Places -----------------------------------------------------------------------------------------------------------
+
+    def target(self, compute: Compute) -> tuple[Index, Level]:
+        """The place of the current element's result, and how often it changes."""
+        if isinstance(compute, Scatter):
+            return positioned(self, compute, whole(compute.node))
+        return self.index(compute.target, compute.size)
+
+    def position(self, view: View, size: int, compute: Compute) -> tuple[Index, Level]:
+        """The current number of a view as a position in a dimension of `size`, and how often it changes."""
+        if is_counted(view, size):
+            index, level = self.index(view, compute.size)
+            return plus(times(index, view.base.attrs["step"]), view.base.attrs["start"]), level
+        value = self.read(view, compute)
+        level = self.level_of.get(value, ONCE)  # type: ignore[arg-type]
+        block, key = self.block(level), ("position", value, size)
+        if key not in block.names:
+            number = self.cast(value, view.base.dtype, dtypes.int64, block)
+            if not isinstance(number, str):
+                number = self.let(block, "cast", (number,), dtypes.int64)
+            block.names[key] = self.let(block, "position", (number, size), dtypes.int64)
+        return block.names[key], level
 
     def here(self) -> Index:
         """The number of the current element."""

@@ -10,13 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Copy, Elementwise, Filled, Level, Place, Reduction
+from ..fusion.compute import (
+    ONCE,
+    PER_ELEMENT,
+    PER_ROW,
+    Compute,
+    Copy,
+    Elementwise,
+    Filled,
+    Gather,
+    Level,
+    Place,
+    Reduction,
+    Scan,
+    Scatter,
+)
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
-from ..loops.ir import Index, Operand
-from ..loops.operations import OPERATIONS
+from ..loops.ir import Index, Operand, Store
+from ..loops.operations import OPERATIONS, REDUCTIONS, SCANS
 from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, typed
-from ..nodes.view import View, whole
+from ..nodes.view import View, is_filled, whole
 
 if TYPE_CHECKING:
     from .lower import Block
@@ -29,10 +43,50 @@ def reduction(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     return writer.cast(value, compute.node.inputs[0].dtype, accumulated_in(compute.node), block)
 
 
+def scan(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
+    """The running total with the element that is read, in the dtype of the result."""
+    node, value = compute.node, reduction(writer, compute, block)
+    op, dtype = SCANS[node.name], accumulated_in(node)
+    if compute.run == 1:
+        total = writer.running(block, op, value, dtype)
+    else:
+        place = writer.lowering.running(node), writer.variable
+        before = writer.let(block, "load", place, dtype)
+        total = writer.let(block, REDUCTIONS[op], (before, value), dtype)
+        block.statements.append(Store(*place, total))
+    return writer.cast(total, dtype, node.dtype, block)
+
+
 def copy(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The element that is read, in the dtype of the result."""
     value = writer.read(compute.reads[0], compute)
     return writer.cast(value, compute.node.inputs[0].dtype, compute.node.dtype, block)
+
+
+def gather(writer: ValueWriter, compute: Gather, block: Block) -> Operand:
+    """The element at positions from memory."""
+    x = compute.reads[0]
+    if x.base.size == 1 or (is_filled(x.base) and x.base.name == "full"):
+        return writer.read(compute.within(x), compute)
+    index, level = positioned(writer, compute, x)
+    return writer.counted(x.base, index, level) if is_filled(x.base) else writer.loaded(x.base, index, level)
+
+
+def scatter(writer: ValueWriter, compute: Scatter, block: Block) -> Operand:
+    """The value that is added, in the dtype of the sum."""
+    value, dtype = compute.reads[1], accumulated_in(compute.node)
+    if not isinstance(value, View):
+        return typed(value, dtype)  # type: ignore[no-any-return]
+    return writer.cast(writer.read(value, compute), value.base.dtype, dtype, block)
+
+
+def positioned(writer: ValueWriter, compute: Gather, whole: View) -> tuple[Index, Level]:
+    """The index of the current element in an array that is read or written at positions, and how often it changes."""
+    index, level = writer.index(compute.within(whole), compute.size)
+    for (view, size), stride in zip(compute.positions, whole.strides):
+        place, changes = writer.position(view, size, compute)
+        index, level = plus(index, times(place, stride)), min(level, changes)
+    return index, level
 
 
 def filled(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
@@ -136,6 +190,9 @@ def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple
         return _digit("p", inner // columns, size, loops.rows), PER_ROW
     if columns % (inner * size) == 0:
         return _digit(writer.variable, inner, size, columns), PER_ELEMENT
+    if columns % inner == 0 and inner * size % columns == 0:  # several rows make up the dimension
+        row = _digit("p", 1, inner * size // columns, loops.rows)
+        return plus(divided(writer.variable, inner), times(row, columns // inner)), PER_ELEMENT
     return _digit(writer.here(), inner, size, total), PER_ELEMENT
 
 
@@ -144,6 +201,7 @@ def _digit(count: Index, inner: int, size: int, total: int) -> Index:
     return remainder(count, size) if inner * size < total else count
 
 
-WRITERS: dict[type[Compute], Callable[[ValueWriter, Compute, Block], Operand]] = {
-    Elementwise: elementwise, Reduction: reduction, Copy: copy, Place: place, Filled: filled,
+WRITERS: dict[type[Compute], Callable[[ValueWriter, Any, Block], Operand]] = {
+    Elementwise: elementwise, Reduction: reduction, Scan: scan, Copy: copy, Place: place, Filled: filled,
+    Gather: gather, Scatter: scatter,
 }

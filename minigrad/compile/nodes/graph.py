@@ -15,10 +15,14 @@ from .titled import Titled
 
 
 class Check(NamedTuple):
-    """A condition: the integers of a node are valid positions in a dimension of this size."""
+    """A condition: the integers of a node are valid positions in a dimension of this size, the dimension `axis` of an
+    array that the node `reader` reads.
+    """
 
     node: Node
     size: int
+    axis: int
+    reader: Node
 
 
 class Graph(Titled):
@@ -36,7 +40,7 @@ class Graph(Titled):
         checks: Sequence[Check] = (),
     ) -> None:
         self.inputs, self.outputs, self.effects = tuple(inputs), tuple(outputs), tuple(effects)
-        self.checks = tuple(dict.fromkeys(checks))
+        self.checks = tuple({(check.node, check.size): check for check in reversed(checks)}.values())[::-1]
         checked = [check.node for check in self.checks]
         self.nodes = tuple(_between(set(self.inputs), (*self.outputs, *self.effects, *checked)))
 
@@ -89,7 +93,7 @@ class Graph(Titled):
         for node in self.nodes:
             new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
         outputs, effects = [[new[node] for node in nodes] for nodes in (self.outputs, self.effects)]
-        return Graph(begins, outputs, effects, [Check(new[node], size) for node, size in self.checks])
+        return Graph(begins, outputs, effects, [check._replace(node=new[check.node]) for check in self.checks])
 
 
 def _kind(node: Node) -> str:

@@ -10,7 +10,7 @@ from ...core.node import Node
 from ...core.override import override_of
 from ...support.errors import ConversionError
 from ..nodes.graph import Graph, node_like
-from . import algebra, common, dead, fold_views, pick_rows
+from . import algebra, channels_last, common, dead, fold_views, layouts, pick_rows, positions
 from .log import Log, PassRun
 from .rules import Note, Rules
 
@@ -41,6 +41,10 @@ PASSES: list[Pass] = [
     Pass("common", common.common),
     Pass("dead", dead.dead, dead.rule),
     Pass("pick_rows", pick_rows.pick_rows, last=True),
+    Pass("positions", positions.positions, last=True),
+    Pass("channels_last", channels_last.channels_last, last=True),
+    Pass("layouts", layouts.layouts, last=True),
+    Pass("result_layouts", layouts.result_layouts, last=True),
 ]
 OURS = tuple(each.name for each in PASSES if not each.last)  # patterns of user kernels go through these passes only
 
@@ -94,6 +98,10 @@ def rule_names() -> dict[str, str]:
     return {rule.name: rule.says for known in PASSES if known.rules is not None for rule in known.rules}
 
 
+# Targets leave some of these out, even if they were forgotten.
+BUILT_IN = frozenset([*[each.name for each in PASSES], *rule_names()])
+
+
 def optimise(
     graph: Graph, without: Iterable[str] = (), only: Iterable[str] | None = None, rounds: int = ROUNDS
 ) -> tuple[Graph, Log]:
@@ -139,7 +147,7 @@ def optimise(
 
 def _check_names(names: frozenset[str]) -> None:
     known = [p.name for p in PASSES]
-    for name in sorted(names - set(known) - set(rule_names())):
+    for name in sorted(names - {*known, *BUILT_IN, *rule_names()}):
         raise ConversionError(
             f"there is no pass and no rule named {name!r}",
             expect="a pass: " + ", ".join(known), hint="rule_names() lists the rules",

@@ -10,10 +10,75 @@ import numpy as np
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import node_like
+from ..nodes.view import picks_of
 from .rules import Rules
 
 rule = Rules()
+FEWEST_COLUMNS = 8  # for a product by loops: fewer do not fill a vector
 MOST_PARTS = 25  # the most elements of a window: each becomes a term of the sum
+
+
+@rule("overlap_add", reads="permute_dims")
+def windows_as_product(node: Node) -> Node | None:
+    """The gradient of the image of a convolution is a convolution too: with turned weights, over a wider image."""
+    (x,) = node.inputs
+    (parts,) = x.inputs
+    count = node.ndim - 2
+    image, within = tuple(range(2, node.ndim)), tuple(range(node.ndim, node.ndim + count))
+    back = (1 + count, 0, *[a + count for a in image], *range(1, 1 + count))
+    product = parts.inputs[0] if parts.op is P.reshape else parts
+    if product.op is not P.matmul or product.ndim != 2 or x.attrs["axes"] != back:
+        return None
+    weights, grads = product.inputs
+    channels, kernel, sizes = node.shape[1], x.shape[node.ndim :], x.shape[2 : node.ndim]
+    fits = node.attrs["axis"] == image and set(node.attrs["stride"]) == {1}
+    many = channels >= FEWEST_COLUMNS or (sizes[-1] >= FEWEST_COLUMNS > grads.shape[0])  # of channels, or of pixels
+    if not fits or not many or weights.shape[0] != channels * prod(kernel):
+        return None
+
+    def then(op: Any, x: Node, **attrs: Any) -> Node:
+        return node_like(op, (x,), attrs, like=node)
+
+    outputs, gaps = grads.shape[0], node.attrs["dilation"]
+    edges = [(size - 1) * gap for size, gap in zip(kernel, gaps)]
+    shape = (node.shape[0], outputs, *[size + 2 * edge for size, edge in zip(sizes, edges)])
+    inside = (slice(None), slice(None), *[slice(edge, edge + size) for edge, size in zip(edges, sizes)], ...)
+    grads = then(P.permute_dims, then(P.reshape, grads, shape=(outputs, node.shape[0], *sizes)), axes=(1, 0, *image))
+    columns = then(P.place, grads, shape=shape, index=inside)
+    columns = then(P.windows, columns, axis=image, size=kernel, stride=(1,) * count, dilation=gaps)
+    weights = then(P.reshape, weights, shape=(channels, *kernel, outputs))
+    weights = then(P.slice, weights, index=(slice(None), *[slice(None, None, -1)] * count, ...))
+    weights = then(P.permute_dims, weights, axes=(0, 1 + count, *range(1, 1 + count)))
+    weights = then(P.reshape, weights, shape=(channels, outputs * prod(kernel)))
+    return _convolved(weights, then(P.permute_dims, columns, axes=(1, *within, 0, *image)), node)
+
+
+def _convolved(weights: Node, windows: Node, like: Node) -> Node:
+    """The images of a product of weights (outputs, sums) and windows (channels, *kernel, examples, *places)."""
+    places = windows.shape[windows.ndim - like.ndim + 1 :]
+    columns = node_like(P.reshape, (windows,), {"shape": (weights.shape[1], prod(places))}, like=like)
+    out = node_like(P.matmul, (weights, columns), {}, like=like)
+    out = node_like(P.reshape, (out,), {"shape": (weights.shape[0], *places)}, like=like)
+    return node_like(P.permute_dims, (out,), {"axes": (1, 0, *range(2, like.ndim))}, like=like)
+
+
+@rule("slice", reads="permute_dims", alone=True)
+def slice_of_a_convolution(node: Node) -> Node | None:
+    """A part of the result of a convolution needs only a part of the windows."""
+    (x,) = node.inputs
+    out = x.inputs[0]
+    product = out.inputs[0] if out.op is P.reshape else out
+    if product.op is not P.matmul or product.ndim != 2 or x.attrs["axes"] != (1, 0, *range(2, x.ndim)):
+        return None
+    weights, columns = product.inputs
+    windows = columns.inputs[0] if columns.op is P.reshape else columns
+    picks = [p for p in picks_of(node.attrs["index"], x.shape) if p is not None and p.kept]
+    if not len(picks) == x.ndim == node.ndim > 2 or windows.shape[1 - x.ndim :] != out.shape[1:]:
+        return None
+    first, channels, *places = [p.part(size) for p, size in zip(picks, x.shape)]
+    if channels != slice(None):
+        return None
+    return _convolved(weights, node_like(P.slice, (windows,), {"index": (..., first, *places)}, like=node), node)
 
 
 @rule("overlap_add")

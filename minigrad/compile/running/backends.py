@@ -13,6 +13,7 @@ import numpy as np
 from ...core.dtypes import float16
 from ...support.errors import CompileError
 from ...support.source import show
+from ...support.waiting import with_bar
 from ..loops.ir import Kernel
 from .plan import Launch
 
@@ -25,12 +26,17 @@ class BackendWarning(UserWarning):
     """A kernel could not be compiled, and NumPy runs it instead, which is slower."""
 
 
+def chosen(backend: str | None) -> str:
+    """The name of the backend to use: the given one, or that of the environment, or "llvm"."""
+    name = backend or os.environ.get("MINIGRAD_BACKEND") or "llvm"
+    if name not in BACKENDS:
+        raise CompileError(f"there is no backend named {name!r}", expect=" or ".join(BACKENDS))
+    return name
+
+
 def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Function]:
     """A function for each kernel; `backend` is "llvm" by default, or "numpy"."""
-    chosen = backend or os.environ.get("MINIGRAD_BACKEND") or "llvm"
-    if chosen not in BACKENDS:
-        raise CompileError(f"there is no backend named {chosen!r}", expect=" or ".join(BACKENDS))
-    if chosen == "llvm":
+    if chosen(backend) == "llvm":
         functions = _native({number: each for number, each in launches.items() if is_native(each.kernel)})
     else:
         functions = {}
@@ -43,7 +49,7 @@ def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
 
     functions: dict[int, Function] = {}
     failures: dict[str, list[Launch]] = {}
-    for number, launch in launches.items():
+    for number, launch in with_bar([*launches.items()], "compiling kernels"):
         try:
             (made,) = compile_kernels([launch.kernel])
             functions[number] = made.function
@@ -71,8 +77,15 @@ def _in_short(error: Exception) -> str:
 
 
 def is_native(kernel: Kernel) -> bool:
-    """Whether processors can compute with all its dtypes: they only store half precision."""
-    return not kernel.computes_in(float16)
+    """Whether this processor has all dtypes of a kernel: some cannot convert half precision."""
+    if not kernel.computes_in(float16):
+        return True
+    from ..codegen.native import processor
+
+    try:
+        return processor().has_half
+    except CompileError:  # without LLVM there is no native code at all, which a warning says
+        return True
 
 
 def on_tables(kernel: Kernel) -> Function:

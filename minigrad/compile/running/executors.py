@@ -19,10 +19,10 @@ from .order import Schedule, ScheduledStep
 from .profiler import RUNNING, timed
 
 EXECUTORS = ("serial", "auto", "parallel")
-WORTH_SHARING = 2_000_000  # cost in bytes: from here on, several threads share a kernel
+WORTH_SHARING = 1_000_000  # cost in bytes: from here on, several threads share a kernel
 # From here on, a step gains by running at the same time as another: a smaller step ends while a thread wakes up.  A
 # step that shares its work gains nothing, nor does a matrix product, which its library shares.
-WORTH_A_THREAD = 1_000_000
+WORTH_A_THREAD = 500_000
 
 Run = Callable[[Any], object]  # called with the starts of the generators of random numbers
 

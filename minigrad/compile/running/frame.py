@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from ctypes import addressof, c_char
 from functools import partial
 from math import prod
@@ -18,15 +18,23 @@ from typing import Any
 import numpy as np
 
 from ...core.emit import EAGER
+from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
+from ..codegen.sharing import share_function
+from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
+from .blocked import BlockedRun
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import aligned
+from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
-from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read
+from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
+from .products import Matrix, Product
+from .workers import WORKERS
 
+UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
 STEP = 16  # elements: pieces begin where vectors do
 POOLED = 1 << 16  # bytes: larger results come from a pool
@@ -35,15 +43,18 @@ Table = Any  # of addresses
 
 
 class Layout:
-    """What all frames of a plan bind before the steps, and return after them."""
+    """What all frames of a plan bind before the steps, and return after them.
 
-    def __init__(self, plan: Plan) -> None:
+    Like kernels, the steps in `products` only need the addresses of their operands, and no arrays.
+    """
+
+    def __init__(self, plan: Plan, products: Collection[int] = ()) -> None:
         self.plan = plan
         outputs = [each for each in enumerate(plan.outputs) if self._is_finished_later(*each)]
         self.finishing = [(number, read, plan.is_copied(number)) for number, read in outputs]
         arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are used as arrays
-        for step in plan.steps:
-            if not isinstance(step, Launch):
+        for number, step in enumerate(plan.steps):
+            if not isinstance(step, Launch) and number not in products:
                 arrays.update([number for numbers in plan.uses(step) for number in numbers])
         numbered = [*enumerate(plan.buffers)]
         self.results = [
@@ -57,9 +68,10 @@ class Layout:
         self.passing = [i for i, buffer in numbered if i in arrays and buffer.kind != SLOT]
 
     def _is_finished_later(self, number: int, read: Read) -> bool:
-        """Whether a result is a copy, a library's array, or a view of another shape."""
+        """Whether a result is a copy, a library's array, or a view of another shape or order."""
         buffer = self.plan.buffers[read.buffer]
-        other = buffer.kind == LIBRARY or (buffer.kind == RESULT and read.shape != buffer.shape)
+        viewed = read.shape != buffer.shape or not self.plan.is_whole(read)
+        other = buffer.kind == LIBRARY or (buffer.kind == RESULT and viewed)
         return other or self.plan.is_copied(number)
 
 
@@ -88,6 +100,7 @@ class Frame:
         self.layout, self.plan, self.buffers = layout, layout.plan, layout.plan.buffers
         self.memory = [self.new_memory(size) for size in self.plan.slots]
         self.keep: list[Any] = []  # memory that only addresses refer to
+        self.shares = False  # whether workers share some of its kernels
         self.arrays: list[Any] = [None] * len(self.buffers)  # the values as arrays of one dimension
         # Where the address of each buffer is written: a table, an index, and an offset in bytes to add.
         self.slots: list[list[tuple[Table, int, int]]] = [[] for _ in self.buffers]
@@ -96,40 +109,81 @@ class Frame:
             if buffer.kind == SLOT:
                 self.arrays[number] = self.memory[buffer.number][: buffer.nbytes].view(buffer.dtype)
         self.finishing = [(number, self._reader(read), copied) for number, read, copied in layout.finishing]
-        runs = [self._run_of(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
+        made = [self._made(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
+        self.native = {number: step for number, step in enumerate(made) if isinstance(step, NativeStep)}
+        runs = [self._as_run(step) if isinstance(step, NativeStep) else step for step in made]
         self.calls = [[Named(self.plan.steps[i].name, runs[i]) for i in turn] for turn in self.plan.turns]
-        self.steps = as_steps(self.calls)
+        self.steps = self._joined()
 
-    def _run_of(self, step: Launch | Call | Check, function: Any) -> Run:
+    def _made(self, step: Step, made: Any) -> Run | NativeStep:
+        """A step, from its function or its product."""
         if isinstance(step, Launch):
-            return self._launch(step, function)
+            return self._launch(step, made)
         if isinstance(step, Check):
             return self._check(step)
+        if isinstance(step, Blocked):
+            return BlockedRun(self, step, made).run
+        if made is not None:
+            return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)
+
+    def _joined(self) -> list[Run]:
+        """The functions of a run.  Neighbours in machine code are one call, up to so much work that Python can raise
+        an interrupt now and then.
+        """
+        found: list[Run | list[NativeStep]] = []
+        work = 0.0
+        for turn, calls in zip(self.plan.turns, self.calls):
+            step = self.native.get(turn[0]) if len(turn) == 1 else None
+            if step is None:
+                found += as_steps([calls])
+                continue
+            last = found[-1] if found else None
+            if isinstance(last, list) and work < UNINTERRUPTED:
+                last.append(step)
+            else:
+                found.append([step])
+                work = 0.0
+            work += work_of(self.plan.steps[turn[0]])
+        return [self._as_run(in_one_call(each)) if isinstance(each, list) else each for each in found]
+
+    def _as_run(self, step: NativeStep) -> Run:
+        function, table = step.function, step.table
+        self.keep.append(step)
+        return lambda starts: function(table)
 
     def _check(self, check: Check) -> Run:
         """Refuse positions out of bounds, as array libraries do."""
         size, read = check.size, self._reader(check.read)
 
+        unsigned = f"u{self.buffers[check.read.buffer].dtype.itemsize}"  # negative positions are large there
+
         def look(starts: Starts) -> None:
             positions = read()
-            if positions.size and (positions.min() < -size or positions.max() >= size):
-                raise out_of_bounds(positions[(positions < -size) | (positions >= size)].flat[0], check)
+            if not positions.size or positions.view(unsigned).max() < size:
+                return
+            outside = positions[(positions < -size) | (positions >= size)]
+            if outside.size:
+                raise out_of_bounds(outside[0], check)
 
         return look
 
     # kernels --------------------------------------------------------------------------------------------------------
 
-    def _launch(self, launch: Launch, function: Any) -> Run:
-        tables, run = self._tables(launch, function)
+    def _launch(self, launch: Launch, function: Any) -> Run | NativeStep:
+        tables, made = self._tables(launch, function)
         for table in tables:
-            for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
-                if number is not None:
-                    table[i] = self._address(number, offset, table, i)
-            self.keep.append(table)
-        return run
+            self._fill(table, launch)
+        return made
 
-    def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run]:
+    def _fill(self, table: Table, launch: Launch) -> None:
+        """Write the addresses of a kernel's buffers into a table."""
+        for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
+            if number is not None:
+                table[i] = self._address(number, offset, table, i)
+        self.keep.append(table)
+
+    def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run | NativeStep]:
         """The arguments of a kernel, one table for each piece of its work, and the step that runs it on them.
 
         The tables have only the addresses of scratch memory so far.
@@ -137,17 +191,34 @@ class Frame:
         kernel = launch.kernel
         tables = []
         for low, high in pieces_of(launch):
-            table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
-            for i, parameter in enumerate(kernel.parameters):
-                if parameter.role == "scratch":
-                    table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
+            table = self._table(kernel)
             table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
             tables.append(table)
-        addresses = [ctypes.addressof(table) for table in tables]
+        return tables, self._entry(function, [ctypes.addressof(table) for table in tables])
+
+    def _entry(self, function: Any, addresses: list[int]) -> Run | NativeStep:
+        """The step that runs a function on the tables at these addresses, which threads share if there are several."""
+        if not hasattr(function, "engine"):  # not in machine code
+            return lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
         if len(addresses) == 1:
-            only = addresses[0]
-            return tables, lambda starts: function(only)
-        return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+            return NativeStep(function, addresses[0])
+        job = WORKERS.job(function, addresses)
+        self.shares = True
+        return NativeStep(share_function(), ctypes.addressof(job), job)
+
+    def _table(self, kernel: Kernel) -> Table:
+        """A table with the addresses of a kernel's scratch memory."""
+        table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
+        for i, parameter in enumerate(kernel.parameters):
+            if parameter.role == "scratch":
+                table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
+        return table
+
+    def table_for(self, launch: Launch) -> Table:
+        """A table of a kernel for a range that changes."""
+        table = self._table(launch.kernel)
+        self._fill(table, launch)
+        return table
 
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
@@ -165,6 +236,23 @@ class Frame:
 
     # libraries ------------------------------------------------------------------------------------------------------
 
+    def _multiplied(self, call: Call, product: Product) -> Run | NativeStep:
+        """A product in machine code, in pieces if threads share it.
+
+        Blocks and stacks give the same bits for any number of threads; the rounding in a single matrix may differ, as
+        it does when BLAS divides the matrix itself.
+        """
+        blocks = divided(product)
+        if not (is_shared(call) and can_share_products()):
+            return multiplied(blocks, self._write_operand)
+        pieces = [piece for block in blocks for piece in block.pieces(PIECES * THREADS.count, STEP)]
+        steps = [multiplied([piece], self._write_operand) for piece in pieces]
+        self.keep += steps
+        return self._entry(steps[0].function, [step.table for step in steps])
+
+    def _write_operand(self, matrix: Matrix, table: Table, index: int) -> None:
+        table[index] = self._address(matrix.buffer, matrix.offset, table, index)
+
     def _product(self, call: Call) -> Callable[[Starts], object]:
         xp, shape = self.library, self.buffers[call.out].shape
         left, right, out = self._operands(call)
@@ -178,6 +266,8 @@ class Frame:
                 return xp.dot(left().reshape(rows, x[-1]), right(), out().reshape(rows, shape[-1]))
 
             return tall
+        if xp is np and multiplies(x, y, self.buffers[call.out].dtype):
+            return lambda starts: product(left(), right(), out())
         return lambda starts: xp.matmul(left(), right(), out=out())
 
     def _operands(self, call: Call) -> list[Callable[[], Any]]:
@@ -244,6 +334,8 @@ class Frame:
 
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for results that are stored in an input."""
+        if self.shares:
+            WORKERS.ready()
         try:
             arrays = self._bind_inputs(arrays)
             results = self._bind_results()
@@ -266,7 +358,9 @@ class Frame:
             result = results[number] = take(shape, dtype)
             if as_array:
                 self.arrays[buffer] = result.reshape(-1)
-            self._write_address(buffer, addressof(c_char.from_buffer(result)))
+            where = addressof(c_char.from_buffer(result))
+            for table, index, further in self.slots[buffer]:
+                table[index] = where + further
         return results
 
     def _bind_inputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
@@ -299,8 +393,8 @@ class Frame:
 def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
     """The error for an index that is not a position, with the line that uses it."""
     size = check.size
-    expect = f"integers from {-size} to {size - 1}"
-    error = IndexingError(f"index {index} is out of bounds in a dimension of {size}", expect=expect, hint=hint)
+    what = f"index {index} is out of range for dimension {check.axis} of size {size}"
+    error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
     return located(error, check.op, check.where)
 
 
@@ -311,9 +405,13 @@ def _number(value: Any) -> Any:
 
 def pieces_of(launch: Launch) -> list[tuple[int, int]]:
     """The ranges of a kernel's units for threads to share; a single range if the work is too small."""
-    kernel = launch.kernel
-    shared = work_of(launch) >= WORTH_SHARING and THREADS.count > 1
-    return _pieces(kernel.units, PIECES * THREADS.count if shared else 1, STEP if kernel.parallel == "elements" else 1)
+    kernel, count = launch.kernel, PIECES * THREADS.count if is_shared(launch) else 1
+    return _pieces(kernel.units, count, STEP if kernel.parallel == "elements" else 1)
+
+
+def is_shared(step: Step) -> bool:
+    """Whether threads share the work of a step."""
+    return work_of(step) >= WORTH_SHARING and THREADS.count > 1
 
 
 def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:

@@ -26,9 +26,10 @@ from .cuda_graph import FEWEST, REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
-from .targets import Target, register_target
+from .targets import CONVOLUTIONS, Target, register_target
 
-CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False)  # about four blocks for each processor
+# At most about four blocks for each processor.
+CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, scans=False, lanes=0)
 RESULTS = 2  # arrays that are kept for each result
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # of a library call, this input and those after it are positions
 
@@ -130,7 +131,7 @@ class CudaFrame(Frame):
             return self._draw(call)
         run = super()._library(call)
         first = FIRST_INDEX.get(call.op.name)
-        if first is None or not self._is_own(call.op.name) or not self.device.check_indices:
+        if first is None or not self._is_own(call.op.name):
             return run
         shape = call.reads[0].shape
         return partial(in_turn, [*[self._check(c) for c in self._positions(call.reads[first:], shape)], run])
@@ -139,11 +140,13 @@ class CudaFrame(Frame):
         """Checks that the operands of a library call are positions in the dimensions of an array, in order."""
         made = [self.buffers[read.buffer] for read in reads]
         return [
-            Check("", read, size, buffer.name.rpartition("_")[0], Count(), buffer.where)
-            for read, size, buffer in zip(reads, shape, made)
+            Check("", read, size, axis, buffer.name.rpartition("_")[0], Count(), buffer.where)
+            for axis, (read, size, buffer) in enumerate(zip(reads, shape, made))
         ]
 
     def _check(self, check: Check) -> Run:
+        if not self.device.check_indices:
+            return lambda starts: None
         number = len(self.checks)
         self.checks.append(check)
         read, items = self._reader(check.read), check.read.size
@@ -239,6 +242,7 @@ def cuda_target(device: Any) -> Target:
     return Target(
         CHUNKING, lambda launches, backend: compiled_for(device, launches),
         lambda layout, functions: CudaFrame(device, layout, functions), threads=False,
+        without=CONVOLUTIONS,
     )
 
 

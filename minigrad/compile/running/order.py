@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...core.primitive import P
 from ...support.table import as_table
-from .plan import Call, Check, Launch, Plan, Step, has_effect
+from .plan import Blocked, Call, Check, Launch, Plan, Step, has_effect
 
 FLOP = 0.5  # the cost of an operation in a kernel, in bytes of memory traffic that take as long
 PRODUCT_FLOP = 0.1  # of an operation in a matrix product, which reuses operands in registers
@@ -25,7 +25,7 @@ class ScheduledStep(NamedTuple):
 
     number: int  # in a serial run
     name: str
-    kind: str  # "kernel", "library" or "check"
+    kind: str  # "kernel", "library", "check" or "blocks"
     level: int
     after: tuple[int, ...]  # the numbers of the steps that it waits for
     bytes: int
@@ -35,7 +35,7 @@ class ScheduledStep(NamedTuple):
     has_effect: bool  # an effect happens in the calling thread
 
 
-KINDS = {Launch: "kernel", Call: "library", Check: "check"}
+KINDS = {Launch: "kernel", Call: "library", Check: "check", Blocked: "blocks"}
 
 
 class Schedule:
@@ -113,5 +113,8 @@ def _is_product(step: Step) -> bool:
 
 def work_of(step: Step) -> float:
     """The cost of a step, in bytes of memory traffic that take as long."""
+    if isinstance(step, Blocked):
+        products = step.count.flops - step.launch.count.flops
+        return step.count.bytes + FLOP * step.launch.count.flops + PRODUCT_FLOP * products
     flop = FLOP if isinstance(step, Launch) else PRODUCT_FLOP * _is_product(step)
     return step.count.bytes + flop * step.count.flops

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
@@ -103,17 +103,71 @@ class Call:
 
 @dataclass(frozen=True)
 class Check:
-    """A check that the integers of the operation `op` are valid positions in a dimension of `size`."""
+    """A check that integers are valid positions in the dimension `axis`, of `size`, for the operation `op`."""
 
     name: str
     read: Read
     size: int
+    axis: int
     op: str
     count: Count
     where: Where | None = None
 
 
-Step = Launch | Call | Check
+class Factor(NamedTuple):
+    """A product in blocks of rows: `left` @ `right` = `out`, each a stack of matrices.
+
+    A number is a matrix in scratch memory.  Where `left` is `turned`, the products of all blocks of its rows add up.
+    """
+
+    left: Read | int
+    right: Read
+    out: Read | int
+    turned: bool = False
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A kernel that runs on blocks of `rows` rows, after the products `into` and before the products `out`.
+
+    `shape` is the shape of the stack and of a matrix of the kernel.  `scratch` has a dtype for each matrix in scratch
+    memory, and `given` the parameter of the kernel and the number of the matrix that it points to.  If `triangular`,
+    only columns up to the last row of a block are computed.
+    """
+
+    launch: Launch
+    into: tuple[Factor, ...]
+    out: tuple[Factor, ...]
+    scratch: tuple[Any, ...]
+    given: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+    rows: int
+    triangular: bool
+    count: Count
+    computes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.launch.name
+
+    @property
+    def where(self) -> Where | None:
+        """The line of the first value."""
+        return self.launch.where
+
+    @property
+    def reads(self) -> list[Read]:
+        """The operands of the products in memory."""
+        read = [part for factor in (*self.into, *self.out) for part in (factor.left, factor.right)]
+        return [part for part in read if isinstance(part, Read)]
+
+    @property
+    def writes(self) -> list[Read]:
+        """The results of the products in memory."""
+        return [factor.out for factor in self.out if isinstance(factor.out, Read)]
+
+
+Step = Launch | Call | Check | Blocked
 Turns = Callable[["Plan"], Sequence[Sequence[int]]]
 
 
@@ -183,8 +237,14 @@ class Plan:
         """Whether a view is all of its buffer, in the order in memory."""
         return in_order(self.buffers[read.buffer].size, read.offset, read.shape, read.strides)
 
+    def is_permuted(self, read: Read) -> bool:
+        """Whether a view is all of its buffer, in any order of the dimensions."""
+        dims = sorted(zip(read.shape, read.strides), key=lambda dim: -dim[1])
+        shape, strides = tuple([size for size, _ in dims]), tuple([stride for _, stride in dims])
+        return in_order(self.buffers[read.buffer].size, read.offset, shape, strides)
+
     def __repr__(self) -> str:
-        kernels = sum(isinstance(step, Launch) for step in self.steps)
+        kernels = sum(isinstance(step, (Launch, Blocked)) for step in self.steps)
         return f"<Plan of {len(self.steps)} steps, {kernels} of them kernels, arena {bytes_text(sum(self.slots))}>"
 
     def is_copied(self, number: int) -> bool:
@@ -198,6 +258,10 @@ class Plan:
             return list(dict.fromkeys(read.buffer for read in step.reads if isinstance(read, Read))), [step.out]
         if isinstance(step, Check):
             return [step.read.buffer], []
+        if isinstance(step, Blocked):
+            reads, writes = self.uses(step.launch)
+            reads += [read.buffer for read in step.reads if read.buffer not in writes]
+            return list(dict.fromkeys(reads)), writes + [each.buffer for each in step.writes]
         given = [(n, p.role) for n, p in zip(step.buffers, step.kernel.parameters) if n is not None]
         reads = [number for number, role in given if role == "in"]
         reads += [self.buffers[number].number for number, role in given if role == "inout"]  # the input it overwrites
@@ -245,8 +309,10 @@ def one_by_one(plan: Plan) -> list[list[int]]:
 # Places -------------------------------------------------------------------------------------------------------------
 
 
-def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence[Read], turns: Turns) -> Plan:
-    """The plan of these steps, with a place for each buffer."""
+def laid_out(
+    buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence[Read], turns: Turns, any_layout: bool = False
+) -> Plan:
+    """The plan of these steps, with a place for each buffer; with `any_layout`, results may be permuted."""
     draft = Plan(tuple(buffers), tuple(steps), tuple(outputs))
     order = tuple([tuple(turn) for turn in turns(draft)])
     used: list[tuple[list[int], list[int]]] = []
@@ -254,7 +320,7 @@ def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence
         each = [draft.uses(draft.steps[number]) for number in turn]
         used.append(([n for reads, _ in each for n in reads], [n for _, writes in each for n in writes]))
     used.append(([read.buffer for read in outputs], []))
-    places = _places(draft)
+    places = _places(draft, draft.is_permuted if any_layout else draft.is_whole)
     sizes = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
     slots = arena_for(used, sizes.__getitem__).place
     placed = [
@@ -264,12 +330,12 @@ def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence
     return Plan(tuple(placed), draft.steps, draft.outputs, order)
 
 
-def _places(plan: Plan) -> list[tuple[str, int]]:
+def _places(plan: Plan, is_result: Callable[[Read], bool]) -> list[tuple[str, int]]:
     """The kind and the number of each buffer: a library's memory, a result if it is one as a whole, or the arena."""
     made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
     results: dict[int, int] = {}
     for number, read in enumerate(plan.outputs):
-        if plan.is_whole(read):
+        if is_result(read):
             results.setdefault(read.buffer, number)
     kinds = [LIBRARY if i in made else RESULT if i in results else SLOT for i in range(len(plan.buffers))]
     return [(b.kind or kind, results.get(i, -1)) for i, (b, kind) in enumerate(zip(plan.buffers, kinds))]

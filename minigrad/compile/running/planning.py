@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...core.node import Node
+from ..fusion.blocks import Block, multiplied
 from ..fusion.compute import Library
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
-from ..nodes.view import View
+from ..nodes.view import View, whole
 from .plan import (
     IN_PLACE,
     INPUT,
+    Blocked,
     Buffer,
     Call,
     Check,
+    Factor,
     Launch,
     Plan,
     Read,
@@ -29,8 +32,10 @@ from .plan import (
 )
 
 
-def planned(partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns = one_by_one) -> Plan:
-    """The plan of a partition; `turns` decides which steps run at the same time.
+def planned(
+    partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns = one_by_one, any_layout: bool = False
+) -> Plan:
+    """The plan of a partition; `turns` decides which steps run at the same time, `any_layout` permits permuted results.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> from minigrad.compile.lowering.lower import lower
@@ -40,7 +45,7 @@ def planned(partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns
     [('tensor_1', 'input'), ('matmul_1', 'slot'), ('tanh_1', 'result')]
     """
     planning = _Planning(partition, lowered)
-    return laid_out(planning.buffers, planning.steps, planning.outputs, turns)
+    return laid_out(planning.buffers, planning.steps, planning.outputs, turns, any_layout)
 
 
 class _Planning:
@@ -53,8 +58,10 @@ class _Planning:
         for number, node in enumerate(partition.graph.inputs):
             self._add(node, self._made(node, INPUT, number))
         self._check(None)
+        in_blocks = {product for block in partition.blocks.values() for product in block.products}
         for group in partition.groups:
-            self.steps.append(self._launch(group) if group.library is None else self._call(group, group.library))
+            if group.library not in in_blocks:
+                self.steps.append(self._step(group))
             self._check(group)
         self.outputs = [self._read(view) for view in partition.outputs]
 
@@ -86,13 +93,47 @@ class _Planning:
 
     # steps ----------------------------------------------------------------------------------------------------------
 
-    def _launch(self, group: Group) -> Launch:
+    def _step(self, group: Group) -> Step:
+        if group in self.partition.blocks:
+            return self._blocked(group, self.partition.blocks[group])
+        library = None if group in self.lowered else group.library
+        return self._launch(group) if library is None else self._call(group, library)
+
+    def _blocked(self, group: Group, block: Block) -> Blocked:
+        """A kernel with the products around it."""
+        launch = self._launch(group, block.inside)
+        numbers = {node: number for number, node in enumerate(block.inside)}
+        arguments = enumerate(self.lowered[group].arguments)
+        given = tuple([(i, numbers[argument.node]) for i, argument in arguments if argument.node in numbers])
+        stack = block.shape[:-2]
+
+        def broadcast(view: View) -> Read:
+            return self._read(view.broadcast((*stack, *view.shape[-2:])))
+
+        def left(product: Library, node: Node) -> Factor:
+            how = multiplied(product, node)
+            assert how is not None
+            held = numbers[node] if node in numbers else self._read(whole(node))
+            return Factor(held, broadcast(how.right), self._read(how.out), how.turned)
+
+        into = tuple([Factor(broadcast(p.reads[0]), broadcast(p.reads[1]), numbers[p.node]) for p in block.into])
+        out = tuple([left(product, node) for product, node in block.out])
+        count = sum([product.count for product in block.products], launch.count)
+        written = sum([node.nbytes for node in block.inside])
+        read = [p.node for p in block.into] + [node for _, node in block.out if node in numbers]
+        saved = Count(-sum([node.nbytes for node in read]), -written, 0, 1 - count.launches)
+        before, after = [[self.names[p.node] for p in some] for some in (block.into, [p for p, _ in block.out])]
+        dtypes = tuple([node.dtype for node in block.inside])
+        size = block.shape, block.rows, block.triangular
+        return Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
+
+    def _launch(self, group: Group, inside: Collection[Node] = ()) -> Launch:
         lowered = self.lowered[group]
         numbers: list[int | None] = []
         stored = {source: out for out, source in group.inplace.items()}
         for argument, parameter in zip(lowered.arguments, lowered.kernel.parameters):
             node = argument.node
-            if node is None:
+            if node is None or node in inside:
                 numbers.append(None)
             elif argument.kind == "partial":
                 numbers.append(self._partial(node, parameter))
@@ -100,7 +141,8 @@ class _Planning:
                 numbers.append(self._buffer(stored[node], IN_PLACE, self.numbers[node]))
             else:
                 numbers.append(self._buffer(node))
-        computed = [node for node in (*group.levels, *group.partials) if self._is_computed_in(node, group)]
+        made = [group.library.node] if group.library is not None else [*group.levels, *group.partials]
+        computed = [node for node in made if self._is_computed_in(node, group)]
         computed.sort(key=lambda node: self.partition.computes[node].position)
         offsets = tuple([argument.offset for argument in lowered.arguments])
         names = tuple(dict.fromkeys(self.names[node] for node in computed))
@@ -122,7 +164,8 @@ class _Planning:
 
     def _check(self, group: Group | None) -> None:
         """Add the checks of a group's results (None: of the inputs)."""
-        for (node, size), view in self.partition.checked.get(group, ()):
+        for (node, size, axis, reader), view in self.partition.checked.get(group, ()):
             number = sum(isinstance(step, Check) for step in self.steps) + 1
             count = Count(view.footprint * node.dtype.itemsize)
-            self.steps.append(Check(f"check_{number}", self._read(view), size, node.name, count, node.where))
+            read = self._read(view)
+            self.steps.append(Check(f"check_{number}", read, size, axis, reader.name, count, reader.where))

@@ -17,6 +17,7 @@ from ...support.errors import CompileError, DeviceError
 from ...support.forking import new_lock
 from ...support.source import show
 from ...support.table import bytes_text
+from ..fusion.blocks import with_blocks
 from ..fusion.fuse import fuse
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
@@ -29,7 +30,7 @@ from .backends import BackendWarning
 from .executors import turns
 from .frame import Frame, Layout
 from .order import Schedule
-from .plan import IN_PLACE, RESULT, SLOT, Launch, Plan, Turns, one_by_one
+from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan, Turns, one_by_one
 from .planning import planned
 from .targets import HOST, Target, target_of
 
@@ -51,21 +52,28 @@ def compile(
     donate: Mapping[int, int] | None = None,
     without: Iterable[str] = (),
     turns: Turns = one_by_one,
+    any_layout: bool = False,
+    blocks: bool = True,
 ) -> Compiled:
     """Simplify a graph, divide it among kernels and library calls, lower the kernels to
     loops, and plan the run.
 
     `donate` names outputs, by number, that may be stored where an input is.  `without`
-    names passes to leave out, and `turns` says which steps run at the same time.
+    names passes to leave out, and `turns` says which steps run at the same time.  With
+    `any_layout`, results need not be in row-major order.  Without `blocks`, each matrix
+    product is a step.
 
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
-    optimised, log = optimise(graph, without)
+    left_out = [without] if isinstance(without, str) else [*without]
+    left_out += [*target.without, *([] if any_layout else ["result_layouts"])]
+    optimised, log = optimise(graph, left_out)
     partition = fuse(optimised, target.chunking)
     partition, _ = partition.donated(in_place(donate or {}, partition))
+    partition = with_blocks(partition) if target.threads and blocks else partition
     lowered = {group: lower(partition, group) for group in partition.kernels}
-    plan = planned(partition, lowered, turns)
+    plan = planned(partition, lowered, turns, any_layout)
     return Compiled(optimised, log, partition, lowered, plan)
 
 
@@ -99,9 +107,11 @@ class Executable(Titled):
 
     def load(self, plan: Plan, backend: str | None = None) -> None:
         """Get ready to run a plan."""
-        self.plan, self.layout = plan, Layout(plan)
-        launches = {number: step for number, step in enumerate(plan.steps) if isinstance(step, Launch)}
-        self.functions = self.target.compiled(launches, backend)
+        steps = [step.launch if isinstance(step, Blocked) else step for step in plan.steps]
+        launches = {number: step for number, step in enumerate(steps) if isinstance(step, Launch)}
+        products = self.target.products(plan, backend)
+        self.plan, self.layout = plan, Layout(plan, products)
+        self.functions = self.target.compiled(launches, backend) | products
         outputs = [plan.buffers[read.buffer] for read in plan.outputs]
         self.stored_in = {i: buffer.number for i, buffer in enumerate(outputs) if buffer.kind == IN_PLACE}
         self._idle: list[Frame] = []
@@ -186,17 +196,20 @@ class Program(Executable):
     """A compiled graph: the plan, and the results of the stages before it.  These are the `optimised` graph with its
     `log`, the `partition` into kernels and library calls, and the kernels `lowered` to loops.
 
-    `donate` names outputs, by number, that may be stored in place of an input: for these a call returns None.
+    `donate` names outputs, by number, that may be stored in place of an input: for these a call returns None.  Without
+    `blocks`, each matrix product is a step.
     """
 
     def __init__(
         self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
-        backend: str | None = None, executor: str | None = None, target: Target = HOST,
+        backend: str | None = None, executor: str | None = None, target: Target = HOST, any_layout: bool = False,
+        blocks: bool = True,
     ) -> None:
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
+        target = target.on_backend(backend)
         super().__init__(whole, constants, target, executor)
-        self._keep(compile(whole, target, donate, without, self.turns), backend)
+        self._keep(compile(whole, target, donate, without, self.turns, any_layout, blocks), backend)
 
     def _keep(self, made: Compiled, backend: str | None) -> None:
         self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered

@@ -1,6 +1,6 @@
-"""Loops in machine code: all rounds of a `scan` or `while_loop` whose body consists of kernels, in one call.
+"""Loops in machine code: all rounds of a `scan` or `while_loop` whose steps are all in machine code, in one call.
 
-A round takes 0.1 µs instead of the 15 that Python needs to run a program.  The addresses in the tables of the kernels
+A round takes 0.1 µs instead of the 5 that Python needs to run a program.  The addresses in the tables of the steps
 move from round to round: those of stacked values by one row; those of carried values between two copies, because a
 round reads one copy and writes the other.
 """
@@ -15,41 +15,40 @@ from typing import Any
 import numpy as np
 
 from ..codegen.rounds import FIELDS, rounds_function
-from .frame import Frame, Table, address, pieces_of
-from .plan import INPUT, RESULT, SLOT, Launch
+from .frame import UNINTERRUPTED, Frame, Table, address
+from .native_steps import Entry, listed
+from .order import work_of
+from .plan import INPUT, RESULT, SLOT
 from .program import PlainProgram, Program
 from .targets import HOST
+from .workers import WORKERS
 
 FEWEST = 4  # rounds that are worth it
+MOST_AT_FIRST = 1000  # rounds in one call, until a call was timed
 PATIENCE = 0.05  # seconds between two looks for an interrupt
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes
-Entry = tuple[int, int, int]  # of a table for the machine code
 AnyProgram = Program | PlainProgram
 
 
 def runs_in_rounds(program: AnyProgram) -> bool:
-    """Whether a program consists of kernels in machine code, and each result is a whole buffer."""
+    """Whether a loop of a program may run in machine code: each result is a whole buffer."""
     if not isinstance(program, Program) or program.target is not HOST or program.constants:
         return False
     plan = program.plan
-    native = all(
-        isinstance(step, Launch) and hasattr(program.functions[number], "engine") and len(pieces_of(step)) == 1
-        for number, step in enumerate(plan.steps)
-    )
     kinds = {plan.buffers[read.buffer].kind for read in plan.outputs}
-    return native and kinds <= {INPUT, RESULT, SLOT} and all(map(plan.is_whole, plan.outputs))
+    return kinds <= {INPUT, RESULT, SLOT} and all(map(plan.is_whole, plan.outputs))
 
 
 class Part(Frame):
-    """The body or the condition of a loop: its steps as a table, and where the addresses of its values are stored."""
+    """The body or the condition of a loop: its steps as a list, and where the addresses of its values are stored."""
 
     def __init__(self, program: Program) -> None:
-        made: dict[int, Entry] = {}
-        self.made = made  # by the id of the launch
         super().__init__(program.layout, program.functions)
         plan = self.plan
-        self.entries = [made[id(plan.steps[number])] for turn in plan.turns for number in turn]
+        self.work = sum(map(work_of, plan.steps))
+        self.entries = [self.native[number].entry for turn in plan.turns for number in turn if number in self.native]
+        self.is_native = len(self.entries) == len(plan.steps)
         self.inputs: list[Places] = [
             [place for number in numbers for place in self.slots[number]] for numbers in self.layout.arriving
         ]
@@ -66,12 +65,6 @@ class Part(Frame):
                 self.copy(self.outputs[number], self.inputs[buffer.number], buffer.nbytes)
             elif buffer.number != number:
                 self.copy(self.outputs[number], self.outputs[buffer.number], buffer.nbytes)
-
-    def _launch(self, launch: Launch, function: Any) -> Any:
-        run = super()._launch(launch, function)
-        code = ctypes.cast(function, ctypes.c_void_p).value or 0
-        self.made[id(launch)] = code, ctypes.addressof(self.keep[-1]), 0
-        return run
 
     def copy(self, target: Places, source: Places | int, size: int, first: bool = False) -> None:
         """Add a step that copies so many bytes; `source` is an address, or where an address is stored."""
@@ -90,14 +83,16 @@ class NativeLoop:
 
     def __init__(self, body: Program, test: Program | None, fixed: int, carries: int, kept: bool) -> None:
         self.fixed, self.body = fixed, Part(body)
+        self.is_native, self.work = self.body.is_native, self.body.work
         inputs, outputs = self.body.inputs, self.body.outputs
         keeps: list[Places] = [[] for _ in range(carries if kept else 0)]
         for number, places in enumerate(keeps, start=fixed):
             self.body.copy(places, inputs[number], self.body.plan.inputs[number].nbytes, first=True)
-        self.table = (ctypes.c_longlong * FIELDS)()
+        self.table = (ctypes.c_longlong * len(FIELDS))()
         self.lists = [self._listed(6, self.body.entries)]  # kept alive: the table has their addresses
         if test is not None:
             self.test = Part(test)
+            self.is_native, self.work = self.is_native and self.test.is_native, self.work + self.test.work
             for number, places in enumerate(self.test.inputs):
                 inputs[number] += places
             self.flag = (ctypes.c_uint8 * 1)()
@@ -109,9 +104,9 @@ class NativeLoop:
 
     def _listed(self, field: int, rows: Sequence[Entry]) -> Any:
         """Write the address and the length of a list into the table."""
-        listed = (ctypes.c_longlong * (3 * len(rows)))(*[number for row in rows for number in row])
-        self.table[field], self.table[field + 1] = ctypes.addressof(listed), len(rows)
-        return listed
+        made = listed(rows)
+        self.table[field], self.table[field + 1] = ctypes.addressof(made), len(rows)
+        return made
 
     def run(
         self, fixed: Sequence[Any], carry: Sequence[Any], stacks: Sequence[Any], rounds: int, reverse: bool
@@ -133,15 +128,16 @@ class NativeLoop:
             row = stack.nbytes // max(1, len(stack))
             begin, step = (address(stack) + (rounds - 1) * row, -row) if reverse else (address(stack), row)
             moves += _set(places, begin, step, step)
-        listed = self._listed(8, moves)
+        kept = self._listed(8, moves)
         done = self._run(rounds)
-        del listed  # nothing else keeps it alive meanwhile
+        del kept  # nothing else keeps it alive meanwhile
         return [pair[done % 2] for pair in copies], done
 
     def _run(self, rounds: int) -> int:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
-        done, most = 0, 1000
+        done, most = 0, max(1, int(UNINTERRUPTED / max(self.work, UNINTERRUPTED / MOST_AT_FIRST)))
+        WORKERS.ready()
         while done < rounds:
             table[0], table[1] = done, min(most, rounds - done)
             begun = perf_counter()
@@ -149,8 +145,8 @@ class NativeLoop:
             done += table[2]
             if table[2] < table[1]:
                 break
-            if perf_counter() - begun < PATIENCE / 2:
-                most *= 2
+            taken = perf_counter() - begun
+            most = most * 2 if taken < PATIENCE / 2 else max(1, most // 2) if taken > PATIENCE else most
         return done
 
 

@@ -10,10 +10,22 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ..loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Statement, Store
+from ..loops.ir import (
+    Accumulate,
+    Accumulator,
+    For,
+    Kernel,
+    Lanes,
+    Let,
+    Parameter,
+    Prefetch,
+    Running,
+    Statement,
+    Store,
+)
 from ..loops.verify import verify
 
-STATEMENTS = {cls.__name__.lower(): cls for cls in (Let, Store, Accumulate, For, Prefetch)}
+STATEMENTS = {cls.__name__.lower(): cls for cls in (Let, Store, Accumulate, Running, For, Lanes, Prefetch)}
 FIELDS = {cls: [f.name for f in fields(cls)] for cls in (*STATEMENTS.values(), Accumulator, Parameter, Kernel)}
 
 

@@ -95,7 +95,8 @@ class Parts:
         if "node" in step:
             return self._call(self._at(step["node"]), step, count)
         if "check" in step:
-            return Check(str(step["name"]), self._read(step["check"]), _count(step["size"]), str(step["op"]), count)
+            size, axis = _count(step["size"]), _count(step["axis"])
+            return Check(str(step["name"]), self._read(step["check"]), size, axis, str(step["op"]), count)
         kernel = self.kernels[step["kernel"]]
         buffers = tuple([None if number is None else _count(number) for number in step["buffers"]])
         offsets = tuple(map(_count, step["offsets"]))

@@ -28,14 +28,14 @@ from ...core.tree import tree_map
 from ...support.files import whole_file
 from ...support.source import show
 from ..functions.recording import Recording
-from ..running.plan import Buffer, Call, Check, Read, Step
+from ..running.plan import Buffer, Call, Check, Launch, Read, Step
 from ..running.program import Program
 from ..tracing.guards import Guard, join
 from ..tracing.signature import kind_of, replaced
 from .codec import ProgramError, Slot, encoded
 from .kernels import kernel_as_data
 
-FORMAT = 2  # of the files; other formats are refused
+FORMAT = 3  # of the files; other formats are refused
 CONTENT, ARRAYS = "program.json", "arrays/"
 
 
@@ -52,6 +52,8 @@ def save_program(function: Callable[..., Any], path: str | os.PathLike[str], arg
     program = recording.traced.program
     _refuse(recording, program)
     assert isinstance(program, Program)
+    if program.partition.blocks:  # a file has only kernels, library calls and checks
+        program = Program(recording.traced.graph, blocks=False)
     results = recording.rebuild([Slot(result.number) for result in recording.results])
     data = {
         "format": FORMAT,
@@ -183,7 +185,9 @@ def _step(step: Step, named: Mapping[str, int], kernels: dict[str, int]) -> dict
         reads = [_read(read) for read in step.reads if isinstance(read, Read)]
         return {"node": named[step.name], "reads": reads, "out": step.out, "costs": costs}
     if isinstance(step, Check):
-        return {"check": _read(step.read), "name": step.name, "size": step.size, "op": step.op, "costs": costs}
+        place = {"size": step.size, "axis": step.axis, "op": step.op}
+        return {"check": _read(step.read), "name": step.name, **place, "costs": costs}
+    assert isinstance(step, Launch)
     text = json.dumps(kernel_as_data(step.kernel), allow_nan=False)
     return {
         "kernel": kernels.setdefault(text, len(kernels)),

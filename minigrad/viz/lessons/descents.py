@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...compile.codegen.native import compile_kernels, llvmlite, processor
+from ...compile.codegen.native import compile_kernels, llvmlite, optimise, processor
 from ...compile.jitted import trace
 from ...compile.loops.ir import For, Kernel, Statement, statements
 from ...compile.running.program import Program
@@ -64,10 +64,7 @@ def machine_code(kernels: Sequence[Kernel]) -> list[str]:
     target = binding.Target.from_triple(here.triple)
     machine = target.create_target_machine(cpu=here.name, features=here.features, opt=3)
     module = binding.parse_assembly(text)
-    options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
-    builder = binding.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    optimise(module, text, machine)
     blocks: list[list[str]] = [[]]
     for line in machine.emit_assembly(module).splitlines():
         if line.endswith(":"):

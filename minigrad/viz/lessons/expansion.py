@@ -10,8 +10,9 @@ from typing import Any
 
 from ...core.emit import Eager
 from ...core.mode import current_mode, switch
-from ...core.node import Node, topological_order
+from ...core.node import Node
 from ...core.primitive import Primitive
+from ...core.programs import opened_order
 from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...ops.composite import Composite
@@ -37,7 +38,7 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
     with switch(interpreter=_Calls(), keep=True):
         result = function(*args, **kwargs)
     roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.node is not None]
-    nodes = topological_order(roots)
+    nodes = opened_order(roots)
     if not any(node.op is not None for node in nodes):
         raise MinigradError(
             f"{own} computed nothing, so there is nothing to open",

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from ...compile.fusion.count import flops_of
 from ...core.mode import record
-from ...core.node import Constant, Leaf, Node, topological_order
+from ...core.node import Constant, Leaf, Node
 from ...core.primitive import P
+from ...core.programs import opened_order
 from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...support.errors import GradError
@@ -87,7 +88,7 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
             "nothing is kept for the backward pass: no gradient flows through this function",
             hint="requires_grad=True for the tensors to differentiate by, or an nn module",
         )
-    found = read_tape(topological_order(roots))
+    found = read_tape(opened_order(roots))
     after = len(found.units)  # the moment after the forward pass
     plans = [segments_of(found, count) for count in range(min(SEGMENTS, after - 1) + 1)]
     histories = [play(found, segments) for segments in plans]

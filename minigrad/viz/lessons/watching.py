@@ -21,6 +21,7 @@ import numpy as np
 from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
 from ...core.mode import current_mode
 from ...core.primitive import P, Primitive
+from ...core.programs import eager_programs
 from ...devices.registry import DEVICES, REGISTRATIONS, Device
 from ...support.errors import MinigradError
 from ...support.source import HOME, in_library
@@ -28,7 +29,7 @@ from ..exhibit import check_function
 
 Frame = tuple[CodeType, int]  # a function, and the current line
 # Files whose frames do not belong to a call: the check of arguments, and the views that watch the call.
-LEFT_OUT = (TAKES_IN, os.path.join(HOME, "viz", ""))
+LEFT_OUT = (TAKES_IN, os.path.join(HOME, "core", "programs.py"), os.path.join(HOME, "viz", ""))
 
 
 @dataclass
@@ -83,6 +84,7 @@ def _arrays(value: Any) -> Iterator[Any]:
             yield from _arrays(each)
 
 
+@eager_programs(False)
 def seconds_of(function: Callable[..., Any], *args: Any) -> float:
     """The time of one call."""
     begin = perf_counter()
@@ -119,7 +121,8 @@ def watching(frames: bool = True, keep: bool = True) -> Iterator[list[Call]]:
     for device in devices:
         watch.stand_before(device)
     try:
-        yield watch.calls
+        with eager_programs(False):  # so that every operation is seen
+            yield watch.calls
     finally:
         watch.done = True
         for device, kernels in before:

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Store
+from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Lanes, Let, Parameter, Prefetch, Store
 from tests.compile.interpreter import run_kernel
 
 FLOAT, DOUBLE, BOOL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.bool_)
@@ -178,6 +178,29 @@ def divided_by_numbers():
     return sample(parameters, [For("i", "lo", "hi", body)], {"a": x})
 
 
+def from_positions(rows=12, columns=9, size=5):
+    """Rows that are read, and added to others, at positions from memory; some positions are outside."""
+    rng = np.random.default_rng(4)
+    at = rng.integers(-size, size, rows)
+    at[1], at[2], at[3] = size, -size - 1, np.iinfo(np.int64).min
+    place = ("+", ("*", "at", columns), "r")
+    body = [For("c", "lo", "hi", [
+        For("z", 0, size * columns, [Store("t", "z", 0)]),
+        For("p", 0, rows, [
+            Let("n", "load", ("i", "p"), LONG), Let("at", "position", ("n", size), LONG),
+            For("r", 0, columns, [
+                Let("x", "load", ("a", place), INT), Store("b", ("+", ("*", "p", columns), "r"), "x"),
+                Let("y", "load", ("v", ("+", ("*", "p", columns), "r")), INT), Accumulate("sum", "t", place, "y"),
+            ]),
+        ]),
+    ])]
+    parameters = [("i", LONG, rows, "in"), ("a", INT, size * columns, "in"), ("v", INT, rows * columns, "in"),
+                  ("b", INT, rows * columns, "out"), ("t", INT, size * columns, "partial")]
+    given = {"i": at, "a": rng.integers(-9, 9, size * columns).astype(np.int32),
+             "v": rng.integers(-9, 9, rows * columns).astype(np.int32)}
+    return sample(parameters, body, given, "chunks", 1)
+
+
 def gathered(n=40, chunks=5):
     """Partial results are added up chunk by chunk before the loop that reads the sum."""
     rng = np.random.default_rng(2)
@@ -338,13 +361,40 @@ def row_sums_into_memory(rows=20, columns=9, chunk=8):
     return sample(parameters, body, {"a": x}, "chunks", chunks)
 
 
+def lanes(rows=5, width=8, length=6):
+    """Sums for many columns at once, in lanes: the first half of each is stored, the second half is added to it."""
+    a, w = [np.random.default_rng(13).integers(-9, 9, n * length).astype(np.float32) for n in (rows, width)]
+
+    def half(start, statement):
+        place = ("+", start, "k")
+        body = [
+            Let(f"x{start}", "load", ("a", ("+", ("*", "p", length), place)), FLOAT),
+            Let(f"w{start}", "load", ("w", ("+", ("*", place, width), "l")), FLOAT),
+            Let(f"y{start}", "mul", (f"x{start}", f"w{start}"), FLOAT),
+        ]
+        sums = [Accumulator(f"s{start}", "sum", f"y{start}", FLOAT)]
+        return Lanes("l", 0, width, [For("k", 0, length // 2, body, sums), statement(("+", ("*", "p", width), "l"))])
+
+    body = [For("p", "lo", "hi", [
+        half(0, lambda place: Store("t", place, "s0")),
+        half(length // 2, lambda place: Accumulate("sum", "t", place, f"s{length // 2}")),
+        Lanes("m", 0, width, [Store("ones", ("+", ("*", "p", width), "m"), 1.0)]),
+    ])]
+    size = rows * width
+    parameters = [("a", FLOAT, rows * length, "in"), ("w", FLOAT, width * length, "in"), ("t", FLOAT, size, "out"),
+                  ("ones", FLOAT, size, "out")]
+    return sample(parameters, body, {"a": a, "w": w}, "rows", rows)
+
+
 LOOPS = {
     "long_float_chain": long_float_chain, "places": places, "in_place": in_place, "swapped": swapped,
     "numbers_only": numbers_only, "divided_by_numbers": divided_by_numbers,
+    "from_positions": from_positions,
     "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),
     "total": total, "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
+    "lanes": lanes, "wide_lanes": lambda: lanes(width=16),
     "windows": windows, "sums_of_windows": lambda: windows(op="sum"), "wide_windows": lambda: windows(2, 70),
 }
 for _dtype in (INT, LONG, FLOAT, DOUBLE, np.dtype(np.uint8), np.dtype(np.int16)):

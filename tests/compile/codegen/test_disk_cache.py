@@ -75,6 +75,15 @@ def test_oldest_entries_are_removed(cache, monkeypatch):
     assert sum(path.stat().st_size for path in cache.iterdir()) <= 1000
 
 
+def test_the_size_of_the_cache_is_looked_at_once_in_a_while(cache, monkeypatch):
+    looks = []
+    monkeypatch.setattr(disk_cache, "_shrink", looks.append)
+    monkeypatch.setattr(disk_cache, "LIMIT", 64_000)
+    for number in range(20):
+        disk_cache.save(f"k{number}", bytes(100))
+    assert len(looks) == 2, "first, and after a thousand bytes"
+
+
 def test_an_entry_that_another_process_deletes_is_not_an_error(cache, monkeypatch):
     monkeypatch.setattr(disk_cache, "LIMIT", 0)
     cache.mkdir()

@@ -3,11 +3,23 @@
 import numpy as np
 import pytest
 
+import minigrad as mg
 from minigrad.compile.codegen.llvm import llvm_source
-from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
+from minigrad.compile.loops.ir import Accumulate, For, Kernel, Lanes, Let, Parameter, Store
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.running import native
-from tests.compile.codegen.samples import DTYPES, FLOAT, INT, LOOPS, awkward, check, every_operation, expected, softmax
+from tests.compile.codegen.samples import (
+    BOOL,
+    DTYPES,
+    FLOAT,
+    INT,
+    LOOPS,
+    awkward,
+    check,
+    every_operation,
+    expected,
+    softmax,
+)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -59,6 +71,42 @@ def test_loops_that_are_long_are_interleaved():
     assert "llvm.loop.interleave.count" not in llvm_source(LOOPS["column_sums"]().kernel)
 
 
+def test_short_loops_are_not_unrolled_before_they_become_vectors():
+    def text(rounds):
+        x = Let("x", "load", ("a", ("+", ("*", "p", rounds), "r")), FLOAT)
+        body = [For("p", "lo", "hi", [For("r", 0, rounds, [x, Store("b", ("+", ("*", "p", rounds), "r"), "x")])])]
+        parameters = [Parameter(name, FLOAT, 4 * rounds, role) for name, role in (("a", "in"), ("b", "out"))]
+        return llvm_source(Kernel("kernel", parameters, body, 4, "rows"))
+
+    assert "llvm.loop.unroll.disable" in text(16) and "llvm.loop.unroll.disable" not in text(17)
+
+
+def test_lanes_are_vectors():
+    text = llvm_source(LOOPS["lanes"]().kernel)
+    assert text.count("phi <8 x float>") == 2 and "store <8 x float>" in text
+
+
+LANE = Let("x", "load", ("a", "l"), FLOAT)
+REFUSED = {
+    "positions": [Let("x", "load", ("a", ("*", "l", 2)), FLOAT)],
+    "one place": [LANE, Store("b", 0, "x")],
+    "all lanes": [LANE, Accumulate("sum", "b", 0, "x")],
+    "sqrt of float32 in lanes": [LANE, Let("y", "sqrt", ("x",), FLOAT)],
+    "lt of float32 in lanes": [LANE, Let("y", "lt", ("x", 1.0), BOOL)],
+    "lanes of bools": [Let("x", "load", ("c", "l"), BOOL)],
+    "in lanes": [For("k", 0, "l", [Store("b", "k", 1.0)])],
+    "can't become lanes": [Lanes("m", 0, 8, [Store("b", "m", 1.0)])],
+}
+
+
+@pytest.mark.parametrize("part", REFUSED)
+def test_lanes_that_no_vector_computes_are_an_error(part):
+    parameters = [Parameter("a", FLOAT, 16, "in"), Parameter("b", FLOAT, 16, "out"), Parameter("c", BOOL, 16, "in")]
+    kernel = Kernel("kernel", parameters, [For("p", "lo", "hi", [Lanes("l", 0, 8, REFUSED[part])])], 1, "rows")
+    with pytest.raises(CompileError, match=part):
+        llvm_source(kernel)
+
+
 def test_operations_without_native_code_are_an_error():
     lets = [Let("x", "load", ("a", "i"), INT), Let("y", "pow", ("x", "x"), INT), Store("a", "i", "y")]
     kernel = Kernel("kernel", [Parameter("a", INT, 4, "inout")], [For("i", "lo", "hi", lets)], 4, "elements")
@@ -68,3 +116,10 @@ def test_operations_without_native_code_are_an_error():
 
 def test_samples_contain_nan_and_negative_zero():
     assert np.isnan(awkward(FLOAT)).any() and np.signbit(awkward(FLOAT)[awkward(FLOAT) == 0]).any()
+
+
+@pytest.mark.parametrize(("columns", "kept"), [(8, False), (16, True), (100, True), (200, False)])
+def test_sums_of_short_rows_stay_loops_until_they_are_vectors(columns, kept):
+    program = mg.jit(lambda x: x.sum(1)).program(mg.ones((4, columns)))
+    (launch,) = program.plan.steps
+    assert ("llvm.loop.unroll.disable" in llvm_source(launch.kernel)) == kept

@@ -58,7 +58,7 @@ def run(sample):
 def test_compiled_kernels_can_be_called(cache):
     sample = softmax()
     (made,) = native.compile_kernels([sample.kernel])
-    assert made.kernel is sample.kernel and made.address > 0 and made.llvm.startswith("define internal void @body")
+    assert made.kernel is sample.kernel and made.address > 0 and "define void @kernel(ptr %.table)" in made.llvm
     check(sample, on_arrays(made.function))
 
 
@@ -223,7 +223,7 @@ def live_engines():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", ["mul", "pow"])  # the second calls an outside function
+@pytest.mark.parametrize("function", ["mul", "mod"])  # the second calls an outside function
 def test_unused_machine_code_is_freed(cache, monkeypatch, function):
     monkeypatch.setattr(native, "RECENT", 2)
     monkeypatch.setattr(engines, "SHARED", 4)
@@ -235,7 +235,7 @@ def test_unused_machine_code_is_freed(cache, monkeypatch, function):
     assert len(live_engines().keys() - before) <= 3
     array = np.float32([1, 4, 9, 16])
     on_arrays(kept.function)([array], 0, 4)
-    np.testing.assert_allclose(array, [0.5, 2, 4.5, 8] if function == "mul" else [1, 2, 3, 4])
+    np.testing.assert_allclose(array, [0.5, 2, 4.5, 8] if function == "mul" else [0, 0, 0, 0])
     del kept
     native._compiler.cache_clear()
     assert not live_engines().keys() - before
@@ -251,7 +251,7 @@ def test_most_recent_code_is_kept(cache, compilations):
 
 def test_kernels_share_an_engine_only_if_they_call_nothing(cache):
     made = [
-        native.compile_kernels([scaled(float(n), op)])[0].function.engine for op in ("mul", "pow") for n in (3, 5, 7)
+        native.compile_kernels([scaled(float(n), op)])[0].function.engine for op in ("mul", "mod") for n in (3, 5, 7)
     ]
     if sys.platform == "linux":
         assert made[0] is made[1] is made[2]

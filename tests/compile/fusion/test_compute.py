@@ -17,7 +17,9 @@ from minigrad.compile.fusion.compute import (
     Place,
     Reduction,
     UserKernel,
+    WindowProduct,
 )
+from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.lowering import write
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.partitions import check, recorded
@@ -27,7 +29,7 @@ X = mg.reshape(mg.arange(24, dtype=mg.float32), (4, 6))
 
 def last_of(graph):
     """The computation of the last node of a graph."""
-    computes, views = compute.computes_of(graph)
+    computes, views = compute.computes_of(graph, Chunking())
     return computes[views[graph.outputs[0]].base]
 
 
@@ -70,7 +72,7 @@ def test_reason_why_a_node_is_a_library_call():
 
 
 def test_kinds_of_loops_each_have_a_function_that_writes_them():
-    assert {*compute.KINDS, Filled} - {*compute.CALLS} == set(write.WRITERS)
+    assert {*compute.KINDS, Filled} - {*compute.CALLS, WindowProduct} == set(write.WRITERS)
 
 
 def test_levels_and_rows():

@@ -243,13 +243,13 @@ def test_values_that_are_cheap_are_computed_by_their_readers():
     x = floats(16, 16)
     with recorded() as _alive:
         cheap = x * 2.0
-        dear = mg.cumulative_sum(cheap, axis=0)
+        dear = cheap @ cheap
         y = dear + cheap
     partition = fuse(graph_of(y))
     assert [(m.node, m.how) for m in partition.moved] == []  # the library reads it from memory anyway
     with recorded() as _alive:
         mask = x < 0.0
-        first = mg.cumulative_sum(mg.where(mask, 0.0, x), axis=0)
+        first = (part := mg.where(mask, 0.0, x)) @ part
         y = mg.where(mask, x, first)
     partition = check(y)
     assert (mask.node, "recomputed") in [(m.node, m.how) for m in partition.moved]
@@ -347,9 +347,66 @@ def test_positions_are_to_be_checked():
     assert [(c.node, c.size) for c in partition.checks] == [(t.node, 6)]
 
 
-def test_picking_from_what_is_in_memory_is_left_to_the_library():
-    x = floats(4, 6)
+def test_elements_at_positions_are_read_from_memory_by_the_kernel_that_uses_them():
+    x, i = floats(4, 6), mg.asarray([1, -4, 0, 2])
     with recorded() as _alive:
-        y = x[mg.arange(4), mg.asarray([1, 2, 3, 4])]
-        z = mg.exp(x)[mg.asarray([1, 1, 0, 2]), mg.asarray([1, 2, 3, 4])]
-    assert "gather" in steps(check(y)) and "gather" in steps(check(z))
+        y = mg.tanh(x[i] * 2)
+        z = mg.tanh(mg.exp(x)[i, mg.asarray([1, 2, -6, 4])])
+    one, two = check(y), check(z)
+    assert [len(group.levels) for group in one.groups] == [3]
+    assert [len(group.levels) for group in two.groups] == [1, 2]
+    assert "it is read at positions from memory" in two.reasons.values()
+    assert [(c.size, c.axis) for c in two.checks] == [(4, 0), (6, 1)]
+
+
+def test_counted_positions_need_no_check():
+    x, i = floats(4, 6), mg.asarray([3, 0, 2])
+    with recorded() as _alive:
+        y = mg.take_along_axis(x[:3], i[:, None], axis=1)
+        z = x[mg.arange(3, -1, -1), mg.arange(2, 6)]
+    assert [(c.size, c.axis) for c in check(y).checks] == [(6, 1)] and not check(z).checks
+
+
+def test_rows_are_added_at_positions_by_the_kernel_that_computes_them():
+    x, i = floats(5, 12), mg.asarray([1, -1, 1, 0, 2])
+    with recorded() as _alive:
+        y = mg.scatter_add(mg.zeros((3, 12)), i, mg.tanh(x)) + 1
+        z = mg.scatter_add(mg.zeros((3, 2, 4)), (i, mg.asarray([1, 0, 1, 0, 0])), 1.0)
+    assert steps(check(y)) == ["kernel", "kernel"] and steps(check(z)) == ["kernel"]
+
+
+def at_positions(x, i):
+    """Elements and rows at positions, from whole arrays and views of them, and sums at positions."""
+    rows, half = x.shape[0], mg.asarray(np.arange(6) % 4 - 2, dtype=mg.int8)
+    yield mg.exp(x[i])
+    yield x.T[mg.asarray([0, -1])][:, ::-1] * 2
+    yield mg.tanh(x[::2, :1])[i % (rows // 2)] + x[i, :1]
+    yield x[i, half % x.shape[1]]
+    yield x[i[:, None], half % x.shape[1]]
+    yield mg.arange(5, 5 + 3 * rows, 3)[i] + mg.full((rows, 3), 2.0)[i, 0]
+    yield (x.sum(axis=1, keepdims=True) * 2)[i, half * 0]
+    yield mg.sum(x[i] * x[:6], axis=1)
+    yield mg.sum(x[i] * x[:6], axis=0)
+    yield mg.scatter_add(mg.zeros((rows, 3)), (i, half % 3), mg.exp(x[:6, 0]))
+    yield mg.scatter_add(mg.zeros((rows, *x.shape)), (i, i), x) * 2
+    yield mg.scatter_add(mg.zeros((rows,)), i, 1.0) + mg.scatter_add(mg.zeros((rows,), dtype=mg.int32), i, 2)
+    yield mg.scatter_add(mg.zeros((rows, 2, 6)), i, x[0, 0] * mg.ones((6, 1, 6)))
+    yield mg.scatter_add(mg.exp(x), i, 2 * x)
+    yield mg.scatter_add(x.T, mg.asarray([0] * 6), x[:, :1] * mg.ones((1, rows))) + 1
+
+
+@pytest.mark.parametrize("shape", [(6, 2), (6, 7), (6, 16), (6, 1)], ids=str)
+@pytest.mark.parametrize("number", range(15))
+def test_reads_and_sums_at_positions_equal_those_of_eager_mode(shape, number):
+    x, i = floats(*shape), mg.asarray([1, -1, 5, 0, 5, -6])
+    with recorded() as _alive:
+        y = list(at_positions(x, i))[number]
+    assert "gather" not in steps(check(y)) and "scatter_add" not in steps(check(y))
+
+
+def test_the_sum_of_rows_at_positions_has_chunks_if_there_are_few_places():
+    x, i = mg.asarray(np.arange(1 << 19, dtype="f4").reshape(-1, 64) % 5), mg.asarray(np.arange(1 << 13) % 3)
+    with recorded() as _alive:
+        y = mg.scatter_add(mg.zeros((3, 64)), i, x * 2)
+        z = mg.scatter_add(x[:4], i, x)
+    assert [check(each).groups[0].loops.chunks for each in (y, z)] == [8, 8]

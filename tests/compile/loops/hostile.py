@@ -22,7 +22,8 @@ ROLES = ("in", "out", "inout", "partial", "scratch")
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool", "float16", "int8")
 INDEXING = ("+", "*", "//", "%", "min")
 NAMES = [name for name, operation in OPERATIONS.items() if not operation.internal]
-SMALL = ("softmax", "total", "column_sums", "gathered", "inner_sums", "shared_places", "in_place", "numbers_only")
+SMALL = ("softmax", "total", "column_sums", "gathered", "inner_sums", "shared_places", "in_place", "numbers_only",
+         "from_positions")
 
 
 def corpus():
@@ -167,6 +168,7 @@ class Checked(Walk):
     def __init__(self, kernel, arrays, steps=4000):
         self.buffers = {p.name: array for p, array in zip(kernel.parameters, arrays, strict=True)}
         self.kernel, self.left = kernel, steps
+        self.positions = set()  # the values that are indices, too
 
     def run(self, low, high):
         self.scope = {"lo": low, "hi": high, **self.buffers}
@@ -184,6 +186,9 @@ class Checked(Walk):
 
     def let(self, let):
         self.scope[let.name] = np.asarray(self.value(let)).astype(let.dtype)[()]
+        self.positions.discard(let.name)
+        if let.op == "position":
+            self.positions.add(let.name)
 
     def store(self, store):
         memory, at = self.place(store.buffer, store.index)
@@ -193,6 +198,10 @@ class Checked(Walk):
         memory, at = self.place(update.buffer, update.index)
         memory[at] = reducer(update.op)(memory[at], np.asarray(self.operand(update.value), memory.dtype))
 
+    def running(self, running):
+        value = np.asarray(self.operand(running.value), running.dtype)
+        self.scope[running.name] = reducer(running.op)(self.scope[running.name], value)[()]
+
     def prefetch(self, prefetch):
         assert LEAST <= self.index(prefetch.index) * self.buffers[prefetch.buffer].itemsize <= MOST
 
@@ -200,9 +209,11 @@ class Checked(Walk):
         totals = {a.name: np.asarray(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators}
         outside = self.scope
         number, high = self.index(loop.low), self.index(loop.high)
+        running = {s.name: np.asarray(identity(s.op, s.dtype), s.dtype)[()] for s in loop.totals}
         while number < high:
-            self.scope = outside | {loop.variable: number}
+            self.scope = outside | running | {loop.variable: number}
             self.block(loop.body)
+            running = {name: self.scope[name] for name in running}
             for a in loop.accumulators:
                 totals[a.name] = reducer(a.op)(totals[a.name], np.asarray(self.operand(a.value), a.dtype))
             number += 1
@@ -241,6 +252,7 @@ class Checked(Walk):
 
     def leaf(self, leaf):
         value = self.scope[leaf] if isinstance(leaf, str) else leaf
+        value = int(value) if leaf in self.positions else value
         assert value.__class__ is int, "a value is not an index"
         assert LEAST <= value <= MOST, "it wraps around"
         return value

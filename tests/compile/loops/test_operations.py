@@ -119,4 +119,5 @@ def test_internal_operations_are_refused(name):
 def test_operations_all_appear_in_the_samples():
     tables = (FLOAT_OPERATIONS, INTEGER_OPERATIONS, BOOL_OPERATIONS)
     tried = {op for table in tables for ops in table.values() for op in ops}
-    assert {name for name, each in OPERATIONS.items() if not each.internal} == tried | {"select", "cast", "bitcast"}
+    assert {name for name, each in OPERATIONS.items() if not each.internal} == tried | {
+        "select", "cast", "bitcast", "position"}

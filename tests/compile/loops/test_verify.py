@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Store
+from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Running, Store
 from minigrad.compile.loops.verify import range_of, verify
 from minigrad.compile.save.kernels import kernel_as_data, kernel_from_data
 from minigrad.support.errors import CompileError
@@ -40,6 +40,8 @@ def loop(*body, low="lo", high="hi", accumulators=()):
     return [For("i", low, high, list(body), list(accumulators))]
 
 
+WHOLE = Let("n", "index", ("i",), LONG)
+AT = Let("at", "position", ("n", 10), LONG)
 LOAD = Let("x", "load", ("b", "i"), FLOAT)
 
 
@@ -67,6 +69,10 @@ def _nested_loops(depth):
     (kernel(loop(Accumulate("mean", "a", "i", 1.0))), "the reduction 'mean'"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is not a value in scope"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "mean", "x", FLOAT)])), "the reduction 'mean'"),
+    (kernel(loop(LOAD, Running("t", "mean", "x", FLOAT))), "the reduction 'mean'"),
+    (kernel(loop(LOAD, Running("t", "sum", "y", FLOAT))), "'y' is not a value in scope"),
+    (kernel(loop(LOAD, Running("t", "sum", "x", LONG))), "'x' is a float32 where a int64 is needed"),
+    (kernel([Running("t", "sum", 1.0, FLOAT)]), "the running total t"),
     (kernel(loop(Let("x y", "exp", (1.0,), FLOAT))), "the name 'x y'"),
     (kernel(loop(Let("x", "exp", (1.0, 2.0), FLOAT))), "the operation 'exp' of 2 operands"),
     (kernel(loop(Let("x", "exp", (1.0,), np.dtype("complex64")))), "the type or the operands of x"),
@@ -100,6 +106,13 @@ def _nested_loops(depth):
     (kernel(loop(Let("y", "add", (300, 1), np.dtype(np.int8)))), "300 is not a int8"),
     (kernel(loop(Let("y", "index", ("i",), LONG), Store("a", "i", "y"))), "'y' is a int64 where a float32 is needed"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "x", LONG)])), "'x' is a float32 where a int64 is needed"),
+    (kernel(loop(WHOLE, Let("p", "position", ("n", 11), LONG), Store("a", "p", 1.0))), "it goes from 0 to 10 in a"),
+    (kernel(loop(WHOLE, Let("p", "position", ("n", 0), LONG))), "a position of 'n' as int64 in a dimension of 0"),
+    (kernel(loop(WHOLE, Let("p", "position", ("n", "n"), LONG))), "a position of 'n' as int64 in a dimension of 'n'"),
+    (kernel(loop(Let("p", "position", (3, 10), LONG))), "a position of 3 as int64"),
+    (kernel(loop(WHOLE, Store("a", "n", 1.0))), "there is no variable 'n'"),  # it is not inside a dimension
+    (kernel(loop(WHOLE, AT, For("j", 0, "at", []))), "there is no variable 'at'"),  # loops have known bounds
+    (kernel([*loop(WHOLE, AT), Store("a", "at", 1.0)]), "there is no variable 'at'"),
     # A loop without rounds is printed as well.
     (kernel([For("i", 3, 3, [Let("x = call void @exit(i32 1)", "add", (1.0, 1.0), FLOAT)])]), "the name 'x = "),
     (kernel([For("i", 3, 3, [Store("a", "j", 1.0)])]), "there is no variable 'j'"),

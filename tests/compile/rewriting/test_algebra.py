@@ -207,7 +207,8 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 
 
 # Rules with separate tests below.
-FOLDED = {"windows as parts", "fold constants", "max(n) -> n", "min(n) -> n", "total of a constant", "small constant"}
+FOLDED = {"windows as parts", "fold constants", "max(n) -> n", "min(n) -> n", "total of a constant", "small constant",
+          "windows as product", "slice of a convolution"}  # the last two: test_channels_last
 
 
 def test_rules_all_have_a_case():

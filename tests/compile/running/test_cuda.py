@@ -322,7 +322,7 @@ def test_an_index_out_of_bounds_is_an_error_when_a_value_is_read(gpu, f):
     run(x, mg.asarray([0, 1, 2, 3, 0], device="cuda")).sum().item()
     for _ in range(3):
         y = run(x, mg.asarray([0, 1, 2, 7, 0], device="cuda"))
-        with pytest.raises(mg.IndexingError, match=r"index 7 is out of bounds in a dimension of [45]") as caught:
+        with pytest.raises(mg.IndexingError, match=r"index 7 is out of range for dimension [01] of") as caught:
             y.sum().item()
         assert "a program on cuda found it" in str(caught.value)
     run(x, mg.asarray([0, 3, 2, 3, 0], device="cuda")).sum().item()
@@ -333,7 +333,7 @@ def test_positions_can_be_looked_at_at_once_or_not_at_all(gpu, monkeypatch):
     run = mg.jit(lambda x, i: mg.take(x, i) * 2)
     given = on("cuda", floats(5), np.array([9]))
     monkeypatch.setattr(gpu, "check_at_once", True)
-    with pytest.raises(mg.IndexingError, match="index 9 is out of bounds"):
+    with pytest.raises(mg.IndexingError, match="index 9 is out of range"):
         run(*given)
     monkeypatch.setattr(gpu, "check_indices", False)
     assert mg.jit(lambda x, i: mg.take(x, i) * 2)(*given).item() == pytest.approx(2 * floats(5)[4])
@@ -384,9 +384,9 @@ def test_transfers_inside(gpu):
 
 def test_kernels_of_users_run_in_programs(gpu):
     (x,) = on("cuda", floats(4))
-    with mg.devices.register_kernel("gather", "cuda", lambda x, *indices: x[indices] + 100):
-        y = mg.jit(lambda x, i: mg.take(x, i) * 2)(x, mg.asarray([1], device="cuda"))
-    assert y.item() == pytest.approx(2 * (floats(4)[1] + 100))
+    with mg.devices.register_kernel("cumulative_sum", "cuda", lambda x, axis, dtype: x + 100):
+        y = mg.jit(lambda x: mg.cumulative_sum(x) * 2)(x)
+    np.testing.assert_allclose(y.numpy_copy(), 2 * (floats(4) + 100), rtol=1e-6)
 
 
 # Kernels --------------------------------------------------------------------------------------------------------------

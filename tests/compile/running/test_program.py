@@ -147,11 +147,25 @@ def test_values_in_use_at_the_same_time_share_no_memory():
     assert made.bytes <= 60 and made.slots[place["c"]] >= 30
 
 
-def test_half_precision_is_left_to_numpy():
+@pytest.mark.parametrize("converts", [False, True])
+def test_half_precision_is_native_where_the_processor_converts_it(monkeypatch, converts):
+    if not converts:
+        monkeypatch.setattr(native.Processor, "has_half", False)
     graph = mg.trace(lambda x: x * 2 + 1, mg.ones(3, dtype="float16"))
     program = Program(graph)
-    assert not any(is_native(step.kernel) for step in program.plan.steps)
+    expected = native.processor().has_half
+    assert all(is_native(step.kernel) == expected for step in program.plan.steps)
     assert program([np.float16([1, 2, 3])])[0].tolist() == [3, 5, 7]
+
+
+def test_results_of_half_precision_are_those_of_eager_mode():
+    def function(x, y):
+        return mg.tanh(x * y) + mg.exp(-x), (x * y).sum(axis=1), mg.maximum(x, y), x < y, mg.astype(x, "float32")
+
+    rng = np.random.default_rng(0)
+    x, y = [mg.asarray(rng.normal(size=(20, 33)).astype("float16")) for _ in range(2)]
+    for ours, eager in zip(mg.jit(function)(x, y), function(x, y)):
+        np.testing.assert_allclose(ours.numpy(), eager.numpy(), rtol=2e-3, atol=2e-3)
 
 
 def test_backend_that_fails_is_replaced_with_a_warning(monkeypatch):

@@ -62,6 +62,9 @@ LOOPS = {
     "a condition that never holds": lambda x, rows: mg.while_loop(lambda s: s.sum() > 1e9, lambda s: s + 1, x),
     "a condition and a bound": lambda x, rows: mg.while_loop(lambda s: s.sum() < 1e9, lambda s: s + 1, x, max_steps=5),
     "integers": lambda x, rows: mg.fori_loop(0, 9, lambda i, s: (s[0] + i, s[1] * 0.9 + s[0]), (0, x)),
+    "products": lambda x, rows: mg.scan(lambda c, r: (mg.tanh(c @ r.T @ r + x), c.T @ r), x, rows),
+    "a stack of products": lambda x, rows: mg.fori_loop(0, 5, lambda i, s: mg.tanh(s @ rows.mT @ rows) + x, rows),
+    "a product with a vector": lambda x, rows: mg.scan(lambda c, r: (mg.tanh(r.T @ (r @ c)), c), x[0], rows),
     "an inner loop": lambda x, rows: mg.fori_loop(0, 5, lambda i, s: inner(s), x),
 }
 
@@ -106,10 +109,11 @@ def test_inputs_and_results_are_not_changed_by_later_runs():
     assert x.tolist() == X.tolist() and rows.tolist() == ROWS.tolist()
 
 
-@pytest.mark.parametrize("reason", ["a product", "random numbers", "NumPy's kernels", "a profile"])
+@pytest.mark.parametrize("reason", ["a library call", "random numbers", "NumPy's kernels", "a profile"])
 def test_other_loops_run_in_python(runs, reason, monkeypatch):
     bodies = {
-        "a product": lambda i, s: mg.tanh(s @ s.T @ s), "random numbers": lambda i, s: s + mg.random.uniform(s.shape),
+        "a library call": lambda i, s: mg.sort(s) * 0.5,
+        "random numbers": lambda i, s: s + mg.random.uniform(s.shape),
     }
     body = bodies.get(reason, lambda i, s: s * 0.5 + i)
     if reason == "NumPy's kernels":
@@ -120,8 +124,9 @@ def test_other_loops_run_in_python(runs, reason, monkeypatch):
     assert not runs
 
 
-def test_an_endless_loop_can_be_interrupted():
-    f = mg.jit(lambda x: mg.while_loop(lambda s: s.sum() < 1e9, lambda s: s * 0.5, x))
+@pytest.mark.parametrize("body", [lambda s: s * 0.5, lambda s: mg.tanh(s @ s.T @ s)], ids=["kernels", "products"])
+def test_an_endless_loop_can_be_interrupted(body):
+    f = mg.jit(lambda x: mg.while_loop(lambda s: s.sum() < 1e9, body, x))
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         pytest.skip("there are no timers here")
 

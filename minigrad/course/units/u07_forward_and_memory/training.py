@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .... import optim, random
 from ....core.mode import no_grad, record
 from ....core.node import topological_order
+from ....core.programs import eager_programs
 from ....core.tensor import Tensor
 from ....data import Alphabet, names
 from ....examples.names_gpt import GPT, made_up, rows_of
@@ -102,6 +103,7 @@ def trained(blocks: int, run: Run, plan: Sequence[int], steps: int) -> Side:
     return side
 
 
+@eager_programs(False)
 def both_trained(blocks: int, budget: int, run: Run, plan: Sequence[int], steps: int = STEPS) -> Flipbook:
     """Train the GPT without checkpoints and with a plan, from the same weights, on the same names."""
     plain, yours = trained(blocks, planned, (), steps), trained(blocks, run, plan, steps)

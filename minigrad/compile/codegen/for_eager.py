@@ -1,0 +1,216 @@
+"""Machine code for eager mode: adds rows at positions, and computes with stacks of small matrices.
+
+Each kernel is made for a dtype and for small sizes.  How many rows or matrices there are is not a part of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from ...devices.threads import in_blocks
+from ...support.errors import CompileError
+from ..loops.index import plus, times
+from ..loops.ir import DOUBLE, LONG, Accumulate, Accumulator, For, Kernel, Let, Parameter, Statement, Store
+from ..loops.writer import Writer
+
+MOST = 1 << 40  # rows or matrices: the caller has checked all positions
+WIDEST = 1 << 12  # columns of a kernel, so that few kernels serve long rows of any length
+TOGETHER = 1 << 12  # matrices that a thread takes at a time
+AT_ONCE = 2  # steps of a loop: from two on, machine code computes all of its few rounds at once
+Matrix = list[list[str]]
+
+
+def is_available() -> bool:
+    """Whether kernels are compiled to machine code."""
+    if os.environ.get("MINIGRAD_BACKEND") == "numpy":
+        return False
+    try:
+        from .native import llvmlite
+
+        llvmlite()
+    except CompileError:
+        return False
+    return True
+
+
+@lru_cache(256)
+def _function(make: Callable[..., Kernel], *sizes: Any) -> Callable[[int], object]:
+    from .native import compile_kernels
+
+    (made,) = compile_kernels([make(*sizes)])
+    return made.function
+
+
+def _run(function: Callable[[int], object], addresses: list[int], low: int, high: int) -> None:
+    table = (ctypes.c_void_p * (len(addresses) + 2))(*addresses, low, high)
+    function(ctypes.addressof(table))
+
+
+def _kernel(parameters: dict[str, Any], statements: list[Statement]) -> Kernel:
+    """A loop over rows or matrices; only the last parameters, which are named with a capital letter, are written."""
+    listed = [Parameter(n, dtype, MOST, "inout" if n.isupper() else "in") for n, dtype in parameters.items()]
+    return Kernel("for_eager", listed, [For("p", "lo", "hi", statements)], MOST, "rows")
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def add_rows(out: Any, places: Any, rows: Any, start: int, stop: int) -> None:
+    """Add columns `start` to `stop` of each row to row `places[i]` of `out`, a flat array of as wide rows."""
+    count, width = rows.shape
+    for low in range(start, stop, WIDEST):
+        function, further = _function(adding, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
+        _run(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], 0, count)
+
+
+def adding(dtype: Any, width: int, columns: int) -> Kernel:
+    """`for p: for r: OUT[places[p], r] += rows[p, r]`, for some columns of rows of this width."""
+    place, here = plus(times("at", width), "r"), plus(times("p", width), "r")
+    return _kernel({"places": LONG, "rows": dtype, "OUT": dtype}, [
+        Let("n", "load", ("places", "p"), LONG), Let("at", "position", ("n", MOST), LONG),
+        For("r", 0, columns, [Let("x", "load", ("rows", here), dtype), Accumulate("sum", "OUT", place, "x")]),
+    ])
+
+
+# Small matrices.  Equations and factors are computed in float64, as NumPy does. ---------------------------------------
+
+
+def on_stacks(name: str, sizes: tuple[int, ...], *stacks: Any) -> None:
+    """Run the kernel `name` on all matrices of stacks, which are contiguous; the last stacks are written."""
+    function, count = _function(MATRICES[name], stacks[0].dtype, *sizes), len(stacks[0])
+    addresses = [stack.ctypes.data for stack in stacks]
+    in_blocks(lambda low, high: _run(function, addresses, low, high), count, max(TOGETHER, -(-count // 64)))
+
+
+def product(dtype: Any, rows: int, inner: int, columns: int) -> Kernel:
+    """The product of two matrices: a loop over the columns, or for a single column over the elements of a row."""
+    body = _columns(dtype, rows, inner, columns) if columns > 1 else _rows_by_vector(dtype, rows, inner)
+    return _kernel({"x": dtype, "y": dtype, "OUT": dtype}, body)
+
+
+def _columns(dtype: Any, rows: int, inner: int, columns: int) -> list[Statement]:
+    w, v = Writer("w", dtype), Writer("v", dtype)
+    left = _loaded(w, "x", rows, inner)
+    start = times("p", inner * columns)
+    right = [v.load("y", plus(plus(start, k * columns), "j")) for k in range(inner)]
+    totals = [v.mul(row[0], right[0]) for row in left]
+    for k in range(1, inner):
+        totals = [v.add(total, v.mul(row[k], right[k])) for total, row in zip(totals, left)]
+    start = times("p", rows * columns)
+    stores = [Store("OUT", plus(plus(start, i * columns), "j"), total) for i, total in enumerate(totals)]
+    return [*w.statements, For("j", 0, columns, [*v.statements, *stores], steps=AT_ONCE)]
+
+
+def _rows_by_vector(dtype: Any, rows: int, inner: int) -> list[Statement]:
+    w, row = Writer("w", dtype), plus(times("p", rows), "r")
+    term = w.mul(w.load("x", plus(times(row, inner), "k")), w.load("y", plus(times("p", inner), "k")))
+    loop = For("k", 0, inner, [*w.statements], [Accumulator("total", "sum", term, dtype)], AT_ONCE if inner > 3 else 1)
+    return [For("r", 0, rows, [loop, Store("OUT", row, "total")])]
+
+
+def solution(dtype: Any, n: int, columns: int) -> Kernel:
+    """The solution of linear equations, and the size of the smallest pivot."""
+    w = Writer("w", DOUBLE)
+    a, b = _wide(w, dtype, "a", n, n), _wide(w, dtype, "b", n, columns)
+    _eliminate(w, a, b)
+    for i in reversed(range(n)):
+        for c in range(columns):
+            rest = b[i][c]
+            for j in range(i + 1, n):
+                rest = w.sub(rest, w.mul(a[i][j], b[j][c]))
+            b[i][c] = w.div(rest, a[i][i])
+    stores = [*_stored(w, dtype, "OUT", b), Store("LEAST", "p", _smallest(w, a))]
+    return _kernel({"a": dtype, "b": dtype, "OUT": dtype, "LEAST": DOUBLE}, [*w.statements, *stores])
+
+
+def sign_and_log(dtype: Any, n: int) -> Kernel:
+    """The sign of the determinant, the logarithm of its size, and the size of the smallest pivot."""
+    w = Writer("w", DOUBLE)
+    a = _wide(w, dtype, "a", n, n)
+    sign: Any = 1.0
+    for swap in _eliminate(w, a, [[] for _ in a]):
+        sign = w.select(swap, w.neg(sign) if isinstance(sign, str) else -1.0, sign)
+    for i in range(n):
+        sign = w.select(w.lt(a[i][i], 0.0), w.neg(sign) if isinstance(sign, str) else -1.0, sign)
+    logs = [w.let("log", (w.let("cast", (w.abs(a[i][i]),), dtype),), dtype) for i in range(n)]
+    total = logs[0]
+    for each in logs[1:]:
+        total = w.let("add", (total, each), dtype)
+    stores = [Store("OUT", times("p", 2), w.let("cast", (sign,), dtype)), Store("OUT", plus(times("p", 2), 1), total)]
+    stores.append(Store("LEAST", "p", _smallest(w, a)))
+    return _kernel({"a": dtype, "OUT": dtype, "LEAST": DOUBLE}, [*w.statements, *stores])
+
+
+def root(dtype: Any, n: int) -> Kernel:
+    """The Cholesky factor, and the smallest number under a root."""
+    w = Writer("w", DOUBLE)
+    a = _wide(w, dtype, "a", n, n)
+    least: Any = None
+    for j in range(n):
+        for i in range(j, n):
+            for k in range(j):
+                a[i][j] = w.sub(a[i][j], w.mul(a[i][k], a[j][k]))
+            if i == j:
+                least = a[j][j] if least is None else w.min(least, a[j][j])
+                a[j][j] = w.sqrt(a[j][j])
+            else:
+                a[i][j] = w.div(a[i][j], a[j][j])
+    lower: Any = [[a[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
+    stores = [*_stored(w, dtype, "OUT", lower), Store("LEAST", "p", least)]
+    return _kernel({"a": dtype, "OUT": dtype, "LEAST": DOUBLE}, [*w.statements, *stores])
+
+
+MATRICES = {"product": product, "solution": solution, "sign_and_log": sign_and_log, "root": root}
+
+
+def _loaded(w: Writer, buffer: str, rows: int, columns: int) -> Matrix:
+    start = times("p", rows * columns)
+    return [[w.load(buffer, plus(start, i * columns + j)) for j in range(columns)] for i in range(rows)]
+
+
+def _wide(w: Writer, dtype: Any, buffer: str, rows: int, columns: int) -> Matrix:
+    """A matrix in the dtype of the writer."""
+    loads = Writer(buffer, dtype)
+    narrow = _loaded(loads, buffer, rows, columns)
+    w.statements += loads.statements
+    return narrow if dtype == w.dtype else [[w.cast(x) for x in row] for row in narrow]
+
+
+def _stored(w: Writer, dtype: Any, buffer: str, matrix: Any) -> list[Statement]:
+    values = [x if dtype == w.dtype or not isinstance(x, str) else w.let("cast", (x,), dtype)
+              for row in matrix for x in row]
+    start = times("p", len(values))
+    return [Store(buffer, plus(start, number), value) for number, value in enumerate(values)]
+
+
+def _smallest(w: Writer, a: Matrix) -> str:
+    """The size of the smallest pivot; nan after a pivot of 0, by which other rows were divided."""
+    least = w.abs(a[0][0])
+    for i in range(1, len(a)):
+        least = w.min(least, w.abs(a[i][i]))
+    return least
+
+
+def _eliminate(w: Writer, a: Matrix, b: Matrix) -> list[str]:
+    """Gauss's elimination with the largest pivot of each column, in place; returns which rows were swapped.
+
+    Whether two rows are swapped is a choice for each element, so that matrices side by side do the same.
+    """
+    swaps = []
+    for k in range(len(a)):
+        for i in range(k + 1, len(a)):
+            swap = w.lt(w.abs(a[k][k]), w.abs(a[i][k]))
+            swaps.append(swap)
+            for rows in (a, b):
+                first, second = rows[k], rows[i]
+                rows[k] = [w.select(swap, y, x) for x, y in zip(first, second)]
+                rows[i] = [w.select(swap, x, y) for x, y in zip(first, second)]
+        for i in range(k + 1, len(a)):
+            factor = w.div(a[i][k], a[k][k])
+            for rows in (a, b):
+                rows[i] = [w.sub(x, w.mul(factor, y)) for x, y in zip(rows[i], rows[k])]
+    return swaps

@@ -1,0 +1,249 @@
+"""Programs in eager mode: a composed function is compiled for each kind of call, and so is its gradient.
+
+A kind is compiled in its first call, so that equal calls have equal results.  Each function has at most `MOST` kinds:
+calls of later kinds run operation by operation, because sequences that grow would compile without end.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ..core.clock import tick
+from ..core.dtypes import float16
+from ..core.emit import constant
+from ..core.mode import current_mode
+from ..core.node import Node, topological_order
+from ..core.primitive import INDEX, NODE, Plan, Rule
+from ..core.programs import PROGRAMS, Closed
+from ..core.tensor import Tensor, new_tensor, wrap
+from ..devices.registry import REGISTRATIONS
+from ..support.errors import MinigradError
+from ..support.forking import new_lock
+from ..support.source import caller
+from .control.body import function_of
+from .functions.function import TracedFunction
+from .nodes.source import Source
+from .running.executors import is_profiled
+from .running.program import Program
+from .running.targets import HOST
+from .tracing.collector import no_collection
+from .tracing.tracer import Pending
+
+MOST = 16  # kinds of calls of one function
+STATIC = (int, float, bool, str, type(None))
+COMPILING = new_lock()
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose calls run as programs where that is possible."""
+    kinds: dict[Hashable, Kind | None] = {}
+
+    def call(*args: Any) -> Any:
+        device = args[0].device
+        key: list[Any] = [device]
+        tensors, arrays, mask, bit = [], [], 0, 1
+        for x in args:
+            if x.__class__ is Tensor:
+                array = x._data
+                if array.__class__ is not np.ndarray or x.device is not device:
+                    return function(*args)
+                tensors.append(x)
+                arrays.append(array)
+                key.append(array.shape)
+                key.append(array.dtype)
+                if x.tracked:
+                    mask += bit
+                bit += bit
+            elif x is None:
+                key.append(x)
+            elif x.__class__ in STATIC:
+                key.append((x.__class__, x or str(x)))  # 0.0 is not -0.0
+            else:
+                return function(*args)
+        try:
+            kind = kinds[tuple(key)]
+        except KeyError:
+            kind = _new_kind(kinds, tuple(key), function, args, tensors)
+        if kind is None or REGISTRATIONS or is_profiled():
+            return function(*args)
+        try:
+            gradient = kind.gradient(mask) if mask and current_mode().grad else None
+            data, *kept = (kind if gradient is None else gradient).forward(arrays)
+        except MinigradError:
+            return function(*args)  # which raises the same error, with the function's own message
+        out = new_tensor(Tensor)
+        out._data, out.device, out.alias, out._grad = data, device, None, None
+        if gradient is None:
+            out.node, out.tracked = None, 0
+        else:
+            out.node, out.tracked = gradient.node(tensors, arrays, data, kept), 1
+        return out
+
+    return call
+
+
+def available() -> bool:
+    """Whether kernels are compiled to machine code: otherwise, programs would not be faster than the operations."""
+    return os.environ.get("MINIGRAD_BACKEND", "llvm") in ("", "llvm") and find_spec("llvmlite") is not None
+
+
+def _new_kind(kinds: dict[Hashable, Kind | None], key: Hashable, *call: Any) -> Kind | None:
+    """Compile the program for a new kind of call, if the call is possible; an error is left to the function itself."""
+    with COMPILING:
+        if key in kinds:
+            return kinds[key]
+        if len(kinds) >= MOST or not available():
+            return None
+        try:
+            with no_collection():
+                made = Kind(*call)
+                usable = made.is_usable
+        except (MinigradError, TypeError, ValueError, ArithmeticError, AttributeError):
+            return None
+        kinds[key] = made if usable else None
+        return kinds[key]
+
+
+class Kind:
+    """Calls of a composed function with the same shapes, dtypes, device and other arguments: programs for them."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], tensors: Sequence[Tensor]) -> None:
+        places = tuple([i for i, x in enumerate(args) if x.__class__ is Tensor])
+        names = tuple([function.__code__.co_varnames[i] for i in places])
+        fixed = tuple([None if x.__class__ is Tensor else x for x in args])
+        name = function.__name__
+        self.op = Closed(name, "structural", names, _no_infer, promotes=(), function=function, arguments=fixed,
+                         places=places)
+        self.traced: TracedFunction = function_of(name, lambda given: [self.op.call(given)], tensors)
+        self.attrs = {function.__code__.co_varnames[i]: x for i, x in enumerate(fixed) if i not in places}
+        self.gradients: dict[int, Gradient] = {}
+
+    @cached_property
+    def forward(self) -> Any:
+        """The program that computes the result."""
+        return self.traced.program
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the call is a pure function of its tensors: it draws no random numbers, and returns a new float."""
+        tracer, (output,) = self.traced.tracer, self.traced.outputs
+        base = output._data if output._data.base is None else output._data.base
+        pure = not tracer.drawn and not tracer.effects and not tracer.looked_into
+        new = output.dtype.kind == "f" and not isinstance(base.node, Source)
+        full = all(t.dtype is not float16 for t in (*self.traced.inputs, output))
+        return pure and new and full and isinstance(self.forward, Program) and self.forward.target is HOST
+
+    def gradient(self, mask: int) -> Gradient:
+        """The gradient by the inputs in `mask`."""
+        found = self.gradients.get(mask)
+        if found is None:
+            with COMPILING, no_collection():
+                found = self.gradients.setdefault(mask, Gradient(self, mask))
+        return found
+
+
+class Gradient:
+    """The gradient of a kind of call by some inputs.
+
+    A closed node saves its inputs, and the gradient computes from them again what else it needs.  The operations would
+    not save all inputs.  A user may write to an input that they would not save: such an input is copied.  If the values
+    that they would save are much smaller, as the mask of a relu is, then the closed node saves these instead.
+    """
+
+    def __init__(self, kind: Kind, mask: int) -> None:
+        self.kind, traced = kind, kind.traced
+        wanted = [i for i, t in enumerate(traced.inputs) if mask >> i & 1 and t.tracked]
+        self.traced, self.op, self.keeps = traced.gradient_by(wanted, [0]), kind.op, False
+        self.reads = _read_directly(traced, self.traced)  # the inputs that the operations would save
+        others = sum([t._data.node.nbytes for i, t in enumerate(traced.inputs) if i not in self.reads])
+        if len(wanted) == len(traced.inputs) and 2 * sum([node.nbytes for node in traced.left]) <= others:
+            history = topological_order([traced.outputs[0].node])
+            values = [v.node for node in history for v in node.saved or () if v.__class__ is Pending]
+            if set(values) == set(traced.left):
+                self.traced, self.keeps = traced.gradient, True
+                self.op = replace(kind.op, saves=tuple([traced.left.index(v) for v in values]))
+        self.wanted = [i for i in self.traced.wanted if i not in self.traced.unused]
+        self.plan = Plan(tuple([Rule(i, self.pulled, (NODE, INDEX), None) for i in self.wanted]), None)
+        self.unread = [np.zeros(())] * len(traced.inputs)  # in place of inputs that are not saved
+
+    @cached_property
+    def forward(self) -> Any:
+        """The program that computes the result, and the values to save if these are not the inputs."""
+        with COMPILING, no_collection():
+            return self.kind.traced.recording_program if self.keeps else self.kind.forward
+
+    @cached_property
+    def backward(self) -> Any:
+        """The program that computes the gradients of the inputs."""
+        with COMPILING, no_collection():
+            return self.traced.program
+
+    def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
+        """The closed node of a call."""
+        made = Node.__new__(Node)
+        made.op, made.attrs, made.plan = self.op, self.kind.attrs, self.plan
+        made.inputs = tuple([t.node or constant(t) for t in tensors])
+        saved = kept if self.keeps else map(self._saved, range(len(arrays)), tensors, arrays)
+        made.saved = (*saved, None)  # the last slot is for the result
+        made.shape, made.dtype, made.device = data.shape, data.dtype, tensors[0].device
+        made.mode, made.serial = current_mode(), tick()
+        made.code, made.offset = caller(3)
+        return made
+
+    def _saved(self, index: int, tensor: Tensor, array: Any) -> Any:
+        """An input to save: a copy if the operations would not save it and it may be overwritten."""
+        alias = tensor.alias
+        fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
+        return array if fixed or index in self.reads else array.copy()
+
+    def pulled(self, g: Tensor, node: Node, index: int) -> Tensor | None:
+        """The gradient rule of a closed node: one run for all inputs, although a walk takes one at a time."""
+        answers = ANSWERS
+        if answers.node is not node or answers.g is not g:
+            *saved, _ = node.saved
+            given = [*self.unread, g._data, *saved] if self.keeps else [*saved, g._data]
+            gradients = zip(self.traced.wanted, self.backward(given))
+            answers.values = {i: wrap(data, node.device) for i, data in gradients}
+            answers.node, answers.g = node, g
+        value = answers.values.pop(index)
+        if not answers.values:
+            answers.node = answers.g = None
+        return value
+
+
+def _read_directly(function: TracedFunction, gradient: TracedFunction) -> set[int]:
+    """The inputs of a function that its gradient reads, except to compute values of the forward pass again."""
+    inside = {node for node in function.graph.nodes if node.op is not None and node.op.kind != "view"}
+    stack, seen = [t._data.node for t in gradient.outputs], set()
+    while stack:
+        node = stack.pop()
+        if node not in seen and node not in inside:
+            seen.add(node)
+            stack += [i for i in node.inputs if isinstance(i, Node)]
+    return {i for i, node in enumerate(function.own) if node in seen}
+
+
+class Answers(threading.local):
+    """The gradients of one node that a walk has not taken yet."""
+
+    node: Node | None = None
+    g: Tensor | None = None
+    values: dict[int, Tensor] = {}
+
+
+ANSWERS = Answers()
+
+
+def _no_infer(*inputs: Any, **attrs: Any) -> Any:
+    raise NotImplementedError
+
+
+PROGRAMS.compiled = compiled

@@ -1,0 +1,185 @@
+"""Matrix products that BLAS computes without copies: the sizes, strides and pieces that machine code needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import float32
+from ...devices.blas import blas
+from ...support.errors import CompileError
+from ..codegen.products import PLAIN, TURNED, product_function
+from ..nodes.view import row_major
+from .backends import chosen
+from .plan import Buffer, Call, Plan, Read
+
+# The kernels of OpenBLAS for small products (AVX-512), and up to which sizes it uses them: elements of the result and
+# terms.  Measured: 2 to 3 times as fast for 8 to 32 rows, 1.2 to 1.4 times for 64, slower for more rows.
+SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
+DIRECT, DIRECT_TERMS, MOST_ROWS, FEWEST_COLUMNS = 1024, 10**6, 64, 8
+LONGEST = 1 << 14  # products of a stack: the offsets of more would take much memory
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix in a buffer, from an element on.  Its rows are `step` elements apart, or its columns if it is turned."""
+
+    buffer: int
+    offset: int
+    step: int
+    turned: bool = False
+
+    def after(self, rows: int, columns: int) -> Matrix:
+        """The matrix without so many rows and columns at its begin."""
+        down, right = (1, self.step) if self.turned else (self.step, 1)
+        return replace(self, offset=self.offset + rows * down + columns * right)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """The products of a stack of m × k matrices with k × n matrices.
+
+    `stack` has a row for each: where it begins in both operands and in the result, in elements after the first one.
+    """
+
+    left: Matrix
+    right: Matrix
+    out: Matrix
+    m: int
+    n: int
+    k: int
+    dtype: Any
+    stack: Any
+
+    def pieces(self, count: int, least: int) -> list[Product]:
+        """The same work in at most so many pieces: of the stack, or of the longer side of the result."""
+        if len(self.stack) > 1:
+            return [replace(self, stack=self.stack[low:high]) for low, high in _ranges(len(self.stack), count, 1)]
+        if self.m >= self.n:
+            return [
+                replace(self, left=self.left.after(low, 0), out=self.out.after(low, 0), m=high - low)
+                for low, high in _ranges(self.m, count, least)
+            ]
+        return [
+            replace(self, right=self.right.after(0, low), out=self.out.after(0, low), n=high - low)
+            for low, high in _ranges(self.n, count, least)
+        ]
+
+    def blocks(self) -> list[Product]:
+        """The same work as products that OpenBLAS computes directly on the operands.
+
+        For AVX-512 it has such kernels for small products.  If the right factor is transposed, the result of a small
+        product has at most 1024 elements; larger products copy that factor first, which takes as long as multiplying
+        it by 16 rows.
+        """
+        most = min(DIRECT // self.m, DIRECT_TERMS // (self.m * self.k))
+        copied = self.right.turned and not self.left.turned and 1 < self.m <= MOST_ROWS
+        if not copied or not FEWEST_COLUMNS <= most < self.n:
+            return [self]
+        count, rest = divmod(self.n, most)
+        begins = np.arange(count)[:, None] * np.array([0, most * self.right.step, most])
+        stack = (self.stack[:, None] + begins).reshape(-1, 3)
+        found = [replace(self, n=most, stack=stack)]
+        if rest:
+            done = count * most
+            found.append(replace(self, right=self.right.after(0, done), out=self.out.after(0, done), n=rest))
+        return found
+
+    @cached_property
+    def function(self) -> str:
+        """The function of BLAS."""
+        return ("s" if self.dtype is float32 else "d") + ("gemv" if 1 in (self.m, self.n) else "gemm")
+
+    def fields(self) -> tuple[list[Matrix], list[int]]:
+        """The operands in the order of the function, and the fields of its table after those of the stack."""
+        left, right, out, m, n, k = self.left, self.right, self.out, self.m, self.n, self.k
+        if self.function.endswith("gemm"):
+            turns = [TURNED if each.turned else PLAIN for each in (left, right)]
+            return [left, right, out], [*turns, m, n, k, left.step, right.step, out.step]
+        if n == 1:
+            sizes = [TURNED, k, m] if left.turned else [PLAIN, m, k]
+            return [left, right, out], [*sizes, left.step, 1 if right.turned else right.step, out.step]
+        sizes = [PLAIN, n, k] if right.turned else [TURNED, k, n]
+        return [right, left, out], [*sizes, right.step, left.step if left.turned else 1, 1]
+
+    def offsets(self) -> Any:
+        """Where each product of the stack begins in the operands of the function, in bytes after the first one."""
+        swapped = self.function.endswith("gemv") and self.n != 1
+        rows = self.stack[:, [1, 0, 2]] if swapped else self.stack
+        return np.ascontiguousarray(rows * self.dtype.itemsize)
+
+
+def products_of(plan: Plan, backend: str | None = None) -> dict[int, Product]:
+    """The products among the steps of a plan that machine code can compute, by the number of the step."""
+    library = blas()
+    if library is None or chosen(backend) != "llvm":
+        return {}
+    calls = [(number, step) for number, step in enumerate(plan.steps) if isinstance(step, Call) and step.fills]
+    made = {number: product_of(call, plan.buffers) for number, call in calls}
+    found = {number: product for number, product in made.items() if product is not None}
+    try:
+        for product in found.values():
+            product_function(product.function, library.bits)
+    except CompileError:  # LLVM is missing: a warning says so if there are kernels
+        return {}
+    return found
+
+
+def product_of(call: Call, buffers: Sequence[Buffer]) -> Product | None:
+    """The matrices of a call, or None if BLAS cannot read them where they are."""
+    out, (left, right) = buffers[call.out], call.reads
+    batch, (m, n), k = out.shape[:-2], out.shape[-2:], left.shape[-1]
+    if not k or any(buffers[read.buffer].dtype is not out.dtype for read in call.reads):
+        return None
+    steps = [_batch_strides(read, batch) for read in (left, right)] + [list(row_major(out.shape)[:-2])]
+    rows = _rows_as_one([*zip(batch, steps[0])], m, left.strides[-2])
+    if batch and rows is not None and not any(steps[1]):
+        left = Read(left.buffer, left.offset, (prod(batch) * m, k), (rows, left.strides[-1]))
+        batch, m, steps = (), prod(batch) * m, [[], [], []]
+    matrices = [_matrix(read.buffer, read.offset, read.shape[-2:], read.strides[-2:]) for read in (left, right)]
+    one, other = matrices
+    if one is None or other is None or prod(batch) > LONGEST or max(m, n, k, one.step, other.step) >= 1 << 31:
+        return None
+    stack = np.indices(batch).reshape(len(batch), prod(batch)).T @ np.array(steps, np.int64).T
+    return Product(one, other, Matrix(call.out, 0, n), m, n, k, out.dtype, stack)
+
+
+def _batch_strides(read: Read, batch: tuple[int, ...]) -> list[int]:
+    """The strides of an operand along the dimensions of the stack, 0 where it is repeated."""
+    missing = len(batch) + 2 - len(read.shape)
+    found = [0] * missing
+    return found + [0 if extent == 1 else stride for extent, stride in zip(read.shape[:-2], read.strides)]
+
+
+def _rows_as_one(batch: Sequence[tuple[int, int]], m: int, stride: int) -> int | None:
+    """The stride of the rows of all matrices of a stack, if it is the same everywhere; else None."""
+    length, step = m, stride if m > 1 else None
+    for extent, apart in reversed(batch):
+        if extent > 1:
+            if step is None:
+                length, step = 1, apart
+            if apart != length * step:
+                return None
+            length *= extent
+    return 0 if step is None else step
+
+
+def _matrix(buffer: int, offset: int, shape: Sequence[int], strides: Sequence[int]) -> Matrix | None:
+    """A matrix as BLAS takes it: its rows or its columns lie in order, and do not overlap; else None."""
+    (rows, columns), (down, right) = shape, strides
+    if (right == 1 or columns == 1) and (down >= columns or rows == 1):
+        return Matrix(buffer, offset, down if rows > 1 else columns)
+    if (down == 1 or rows == 1) and (right >= rows or columns == 1):
+        return Matrix(buffer, offset, right if columns > 1 else rows, turned=True)
+    return None
+
+
+def _ranges(size: int, count: int, least: int) -> list[tuple[int, int]]:
+    """`size` in at most `count` ranges that begin at multiples of `least`."""
+    length = -(-size // (count * least)) * least
+    return [(low, min(low + length, size)) for low in range(0, size, length)]

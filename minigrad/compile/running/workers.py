@@ -1,0 +1,157 @@
+"""Workers: threads that wait in machine code for the pieces of a kernel.
+
+A worker is a thread of Python that calls machine code once.  It returns when its pool ends: at the end of the process,
+or when `set_num_threads` sets another number.  A forked process starts its own workers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Thread
+from typing import Any, NamedTuple
+
+from ...devices.threads import THREADS
+from ...support.forking import new_lock
+from ..codegen.sharing import JOB_FIELDS, POOL_FIELDS, help_function
+
+OPAQUE = 128  # bytes: more than the mutex or the condition variable of any system takes
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class System(NamedTuple):
+    """The names of a system's functions for mutexes and condition variables, and of their library.
+
+    All take addresses, and get more arguments than some of them read.
+    """
+
+    library: str | None
+    new_mutex: str
+    new_condition: str
+    lock: str
+    unlock: str
+    wait: str
+    wake_all: str
+
+    def address(self, name: str) -> int:
+        """The address of a function."""
+        return ctypes.cast(getattr(ctypes.CDLL(self.library), name), ctypes.c_void_p).value or 0
+
+
+POSIX = System(
+    None, "pthread_mutex_init", "pthread_cond_init", "pthread_mutex_lock", "pthread_mutex_unlock",
+    "pthread_cond_wait", "pthread_cond_broadcast",
+)
+WINDOWS = System(
+    "kernel32", "InitializeSRWLock", "InitializeConditionVariable", "AcquireSRWLockExclusive",
+    "ReleaseSRWLockExclusive", "SleepConditionVariableSRW", "WakeAllConditionVariable",
+)
+
+
+def this_system() -> System:
+    """The functions of this system."""
+    return WINDOWS if sys.platform == "win32" else POSIX
+
+
+class Pool:
+    """The table that workers and callers share; `codegen.sharing` lists its fields."""
+
+    def __init__(self, system: System) -> None:
+        self.memory = [ctypes.create_string_buffer(OPAQUE) for _ in range(3)]
+        where = [ctypes.addressof(each) for each in self.memory]
+        for at, name in zip(where, (system.new_mutex, system.new_condition, system.new_condition)):
+            FUNCTION(system.address(name))(at, None)
+        names = system.lock, system.unlock, system.wait, system.wake_all
+        self.table = (ctypes.c_void_p * POOL_FIELDS)(None, None, *where, *map(system.address, names))
+
+    def end(self) -> None:
+        """Let all workers return when they have finished their pieces."""
+        table = self.table
+        lock, unlock, _, wake_all = [FUNCTION(each or 0) for each in table[5:]]
+        lock(table[2], None)
+        table[1] = 1
+        unlock(table[2], None)
+        wake_all(table[3], None)
+
+
+class Workers:
+    """The workers of this process."""
+
+    def __init__(self) -> None:
+        self.lock = new_lock()
+        self.place = ctypes.c_void_p()  # of the address of the pool, which jobs read; 0: callers compute alone
+        self.closed = False  # at the end of the process
+        self.forget()
+
+    def forget(self) -> None:
+        """Start new workers when they are needed: a forked process does not have its parent's threads."""
+        self.count, self.place.value = 0, None
+        self.pools: list[Pool] = []  # kept, because a job may still run in a pool that has ended
+        self.threads: list[Thread] = []
+
+    def ready(self) -> None:
+        """Have as many workers as `num_threads` says.  Call this before a run in which kernels are shared.
+
+        Otherwise the caller may compute all pieces.
+        """
+        if self.count != THREADS.count - 1:
+            self._start(THREADS.count - 1)
+
+    def _start(self, count: int) -> None:
+        with self.lock:
+            if self.count != count and not self.closed:
+                self.end()
+                self.count = count
+                if count:
+                    self._fill()
+
+    def _fill(self) -> None:
+        """Start workers for a new pool, as many as the system allows."""
+        work, pool = help_function(), Pool(this_system())
+        if not self.pools:
+            atexit.register(self.close)
+        self.pools.append(pool)
+        self.threads = [thread for thread in self.threads if thread.is_alive()]
+        where = ctypes.addressof(pool.table)
+        with suppress(RuntimeError):  # no more threads can start
+            for number in range(self.count):
+                thread = Thread(target=work, args=(where,), name=f"minigrad_worker_{number}", daemon=True)
+                thread.start()
+                self.threads.append(thread)
+        self.place.value = where
+
+    def end(self) -> None:
+        """Let all workers return.  Callers compute alone from now on."""
+        self.count, self.place.value = 0, None
+        for pool in self.pools[-1:]:
+            pool.end()
+
+    def close(self) -> None:
+        """Wait until all workers have returned, because the interpreter frees their machine code."""
+        with self.lock:
+            self.closed = True
+            self.end()
+            for thread in self.threads:
+                thread.join()
+
+    def job(self, function: Callable[[int], object], tables: Sequence[int]) -> Any:
+        """A job: machine code that is called with the address of each of these tables, one per piece.
+
+        `share_function()` of its address, or in machine code a call of that function, computes all pieces.
+        """
+        listed = (ctypes.c_void_p * len(tables))(*tables)
+        code = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
+        made = (ctypes.c_void_p * JOB_FIELDS)()
+        made[0], made[1], made[2] = ctypes.addressof(self.place), code, ctypes.addressof(listed)
+        made[3] = len(tables)
+        made.keeps = listed, function  # type: ignore[attr-defined]
+        return made
+
+
+WORKERS = Workers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WORKERS.forget)

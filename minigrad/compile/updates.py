@@ -1,0 +1,108 @@
+"""Updates of optimizers in eager mode: one program changes all parameters of a group.
+
+The program is traced from the optimizer's own `update`, in the first step of its kind: with these options, and with
+gradients for these parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from ..core.programs import PROGRAMS
+from ..core.tensor import Tensor
+from ..devices.registry import REGISTRATIONS
+from ..support.errors import MinigradError
+from .eager import COMPILING, MOST, available
+from .functions.recording import Recording
+from .running.executors import is_profiled
+from .running.program import Program
+from .running.targets import HOST
+from .tracing.collector import no_collection
+
+
+class Updates:
+    """The programs of a group, by kind of step, and the tensors that they use; None where a step has no program."""
+
+    def __init__(self, held: list[Tensor]) -> None:
+        self.held = held
+        self.kinds: dict[Any, Recording | None] = {}
+
+
+def update(optimizer: Any, group: Any) -> bool:
+    """Run `optimizer.update(group)` as a program; False if that is not possible, and nothing was changed."""
+    moves = _moves(group)
+    if moves is None or REGISTRATIONS or is_profiled():
+        return False
+    held = [*group.parameters, group.rate]
+    for state in group.state.values():
+        held += [state] if isinstance(state, Tensor) else state
+    updates = group.updates
+    if updates is None or len(updates.held) != len(held) or not all(map(is_, updates.held, held)):
+        updates = group.updates = Updates(held)
+    if not _are_plain(held):
+        return False
+    try:
+        key = moves, tuple(group.options.items())
+        recording = updates.kinds[key]
+    except KeyError:
+        recording = _new_kind(updates.kinds, key, optimizer, group)
+    except TypeError:  # an option that is not hashable
+        return False
+    if recording is None:
+        return False
+    recording.run([])
+    return True
+
+
+def _moves(group: Any) -> tuple[bool, ...] | None:
+    """Which parameters have gradients; None if a gradient is not an array of its own like that of its parameter."""
+    gradients = [p._grad for p in group.parameters]
+    for p, g, kind in zip(group.parameters, gradients, group.kinds):
+        if g is not None:
+            data, like = g._data, p._data
+            if data.__class__ is not np.ndarray or g.tracked or g.device is not p.device or p.device is not kind[0]:
+                return None
+            if data.shape != like.shape or data.dtype is not like.dtype or like.dtype is not kind[1]:
+                return None
+    there = [g for g in gradients if g is not None]
+    if len({id(g) for g in there}) < len(there) or not _are_plain(there):
+        return None
+    return tuple([g is not None for g in gradients])
+
+
+def _are_plain(tensors: Iterable[Tensor]) -> bool:
+    """Whether each tensor has an array, and no tensor is a view of another one."""
+    for t in tensors:
+        alias = t.alias
+        if t._data.__class__ is not np.ndarray or (alias is not None and alias.base is not None):
+            return False
+    return True
+
+
+def _new_kind(kinds: dict[Any, Recording | None], key: Any, optimizer: Any, group: Any) -> Recording | None:
+    """Trace and compile a step of a new kind; if that fails, the step itself runs, and raises the error."""
+    with COMPILING:
+        if key in kinds:
+            return kinds[key]
+        if len(kinds) >= MOST or not available():
+            return None
+        program: Any = None
+        try:
+            with no_collection():
+                recording = Recording(optimizer.update, (group,), {}, [])
+                program = recording.traced.program
+        except MinigradError:
+            pass
+        if isinstance(program, Program) and program.target is HOST:
+            del recording.guards, recording.objects  # they keep the optimizer alive
+            kinds[key] = recording
+        else:
+            kinds[key] = None
+        return kinds[key]
+
+
+PROGRAMS.update = update

@@ -1,0 +1,161 @@
+"""Programs in eager mode: large calls of composed functions, and updates of optimizers, run as compiled programs.
+
+Such a call records one *closed* node in place of a node for each operation.  The closed node opens into these nodes
+where they are needed: for pictures, replays, the steps of a backward pass, and gradients of gradients.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ..support.errors import ConversionError
+from ..support.words import shown
+from .clock import LastWrite, tick, written_since
+from .mode import Mode, current_mode, switch
+from .node import FREED, Node, topological_order
+from .primitive import Primitive
+from .tensor import Tensor, wrap
+
+
+class PROGRAMS:
+    """Whether eager mode uses programs by default, and the functions that make them.
+
+    The compiler is loaded when it is first needed: `minigrad/__init__.py` sets `load`, which sets the other two.
+    """
+
+    on = os.environ.get("MINIGRAD_EAGER_PROGRAMS", "").lower() not in ("0", "off", "no", "false")
+    load: Callable[[], Any] | None = None
+    compiled: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None  # a composed function as programs
+    update: Callable[..., bool] | None = None  # run `optimizer.update(group)` as a program, if that is possible
+
+
+def eager_programs(on: bool = True) -> switch:
+    """Whether large calls of composed functions run as compiled programs in this block, in eager mode.
+
+    They do by default, except after `import minigrad.course`; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
+    do not.  A program may round differently from the operations that it replaces.  Small calls run operation by
+    operation, and so do calls of a function that has run for 16 other kinds of arguments.
+
+    >>> with mg.eager_programs(False):
+    ...     y = mg.softmax(mg.ones((100, 100)))
+    """
+    if on.__class__ is not bool:
+        raise ConversionError(f"eager_programs: on is True or False, not {shown(on)}")
+    return switch(programs=on)
+
+
+def programs_run() -> bool:
+    """Whether programs may run now: in eager mode, where no views of the operations are wanted."""
+    mode = current_mode()
+    if mode.interpreter is not None or mode.keep:
+        return False
+    return PROGRAMS.on if mode.programs is None else mode.programs
+
+
+def in_programs(function: Callable[..., Any], least: int) -> Callable[..., Any]:
+    """A composed function that runs as a program if its first argument has at least `least` elements."""
+    compiled: Callable[..., Any] | None = None
+
+    def call(*args: Any) -> Any:
+        nonlocal compiled
+        x = args[0]
+        if x.__class__ is not Tensor or x._data.size < least or not programs_run():
+            return function(*args)
+        if compiled is None:
+            compiled = maker("compiled")(function)
+        return compiled(*args)
+
+    return call
+
+
+def maker(name: str) -> Any:
+    """A function of `PROGRAMS`, once the compiler is loaded."""
+    if getattr(PROGRAMS, name) is None and PROGRAMS.load is not None:
+        PROGRAMS.load()
+    return getattr(PROGRAMS, name)
+
+
+@dataclass(frozen=True, eq=False)
+class Closed(Primitive):
+    """The operation of a closed node: `function`, called with these arguments and the inputs at `places`.
+
+    A closed node saves its inputs; or, if `saves` is given, the values that its operations save: `saves` has the number
+    of each in the order of the operations.
+    """
+
+    function: Any = None
+    arguments: tuple[Any, ...] = ()
+    places: tuple[int, ...] = ()
+    saves: tuple[int, ...] | None = None
+
+    def call(self, tensors: Iterable[Any]) -> Any:
+        """The result of the function, operation by operation."""
+        args = list(self.arguments)
+        for place, tensor in zip(self.places, tensors):
+            args[place] = tensor
+        return self.function(*args)
+
+
+def opened_order(roots: Any) -> list[Node]:
+    """The topological order of the roots, after all closed nodes in it were opened."""
+    roots = list(roots)
+    order = topological_order(roots)
+    closed = [node for node in order if node.op.__class__ is Closed]
+    for node in closed:
+        open_node(node)
+    return topological_order(roots) if closed else order
+
+
+def open_node(node: Node) -> None:
+    """Make a closed node the last of the nodes of its operations, which are recorded now.
+
+    A node stays closed if an input was overwritten since: then its gradient is an error, and so is its value.
+    """
+    saved: Any = node.saved
+    op: Any = node.op
+    known = saved.__class__ is tuple
+    if known and LastWrite.time > node.serial and any(written_since(v, node.serial) is not None for v in saved):
+        return
+    # Without the inputs' values, the nodes are recorded with zeros.
+    values = saved if known and op.saves is None else [np.zeros(i.shape, i.dtype) for i in node.inputs]
+    moving, began = {rule.index for rule in node.plan.rules}, tick()
+    with switch(Mode(scope=node.mode.scope, origin=node.mode.origin, programs=False)):
+        inputs = enumerate(zip(node.inputs, values))
+        tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
+        last: Node = op.call(tensors).node
+    made = sorted(_since(last, began), key=attrgetter("serial"))
+    if known and op.saves is not None:
+        numbers = iter(op.saves)
+        for each in made:
+            slots = zip((*each.inputs, each), each.saved or ())
+            values = [v if v is None or not isinstance(i, Node) else saved[next(numbers)] for i, v in slots]
+            each.saved = tuple(values) or None
+    for i, each in enumerate(made):
+        each.serial = node.serial - 1 + (i + 1) / (len(made) + 1)  # type: ignore[assignment]  # before `node`
+        each.code, each.offset = node.code, node.offset
+        if not known and each.saved is not None:
+            each.saved = FREED
+    node.inputs, node.attrs, node.plan, node.saved, node.op = last.inputs, last.attrs, last.plan, last.saved, last.op
+
+
+def _input(source: Node, value: Any, tracked: bool, device: Any) -> Tensor:
+    tensor = wrap(value, device)
+    tensor.node, tensor.tracked = source, int(tracked)
+    return tensor
+
+
+def _since(last: Node, began: int) -> set[Node]:
+    """The nodes before and including `last` that were recorded after `began`."""
+    found, stack = {last}, [last]
+    while stack:
+        for node in stack.pop().inputs:
+            if isinstance(node, Node) and node.serial > began and node not in found:
+                found.add(node)
+                stack.append(node)
+    return found

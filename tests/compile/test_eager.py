@@ -1,0 +1,354 @@
+"""Composed functions that run as programs in eager mode, compared with the same functions operation by operation."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile import eager
+from minigrad.core.mode import current_mode, switch
+from minigrad.core.node import FREED, topological_order
+from minigrad.core.programs import PROGRAMS, Closed, opened_order
+
+pytestmark = pytest.mark.skipif(not eager.available(), reason="llvmlite is not installed")
+
+
+@pytest.fixture(autouse=True)
+def programs_are_on():
+    with mg.eager_programs(True):
+        yield
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+LABELS = np.arange(128) % 10
+CALLS = {
+    "softmax": (lambda x: mg.softmax(x, axis=0), (64, 100)),
+    "log_softmax": (mg.log_softmax, (64, 100)),
+    "logsumexp": (mg.logsumexp, (64, 100)),
+    "relu": (mg.relu, (100, 100)),
+    "leaky_relu": (lambda x: mg.leaky_relu(x, slope=0.2), (100, 100)),
+    "elu": (mg.elu, (100, 100)),
+    "silu": (mg.silu, (100, 100)),
+    "gelu": (mg.gelu, (100, 100)),
+    "tanh gelu": (lambda x: mg.gelu(x, approximate="tanh"), (100, 100)),
+    "softplus": (mg.softplus, (100, 100)),
+    "linear": (mg.linear, (4, 30, 100), (50, 100), (50,)),
+    "linear without bias": (mg.linear, (100, 100), (50, 100)),
+    "layer_norm": (mg.layer_norm, (64, 100), (100,), (100,)),
+    "group_norm": (lambda *xwb: mg.group_norm(xwb[0], 2, *xwb[1:]), (8, 4, 160), (4,), (4,)),
+    "rms_norm": (mg.rms_norm, (64, 100), (100,)),
+    "mse_loss": (mg.mse_loss, (64, 100), (64, 100)),
+    "binary cross-entropy": (lambda x: mg.binary_cross_entropy_with_logits(x, mg.ones((64, 100)) * 0.3), (64, 100)),
+    "attention": (lambda *qkv: mg.scaled_dot_product_attention(*qkv, causal=True), *[(2, 2, 32, 40)] * 3),
+    "cross_entropy": (lambda x: mg.cross_entropy(x, mg.asarray(LABELS)), (128, 10)),
+}
+cases = pytest.mark.parametrize("name", CALLS)
+
+
+def leaves_for(shapes):
+    return [mg.asarray(numbers(*shape), requires_grad=True) for shape in shapes]
+
+
+def is_closed(y):
+    return y.node.op.__class__ is Closed
+
+
+def weights(y):
+    return mg.asarray(np.cos(np.arange(y.size, dtype=np.float32)).reshape(y.shape))
+
+
+def both_ways(function, *args):
+    """The results of a function as programs, and operation by operation."""
+    ours = function(*args)
+    with mg.eager_programs(False):
+        return ours, function(*args)
+
+
+def close(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-6)
+
+
+@cases
+def test_values_and_gradients_are_those_of_the_operations(name):
+    function, *shapes = CALLS[name]
+
+    def run():
+        inputs = leaves_for(shapes)
+        y = function(*inputs)
+        assert is_closed(y) == current_mode().programs
+        y.backward(weights(y))
+        return [y.detach().numpy(), *[x.grad.numpy() for x in inputs]]
+
+    close(*both_ways(run))
+
+
+@cases
+def test_without_gradients_the_values_are_the_same(name):
+    function, *shapes = CALLS[name]
+    inputs = [mg.asarray(numbers(*shape)) for shape in shapes]
+    ours, theirs = both_ways(lambda: function(*inputs))
+    assert ours.node is None and not ours.requires_grad
+    close([ours.numpy()], [theirs.numpy()])
+
+
+@cases
+def test_gradients_of_gradients_are_computed_by_the_operations(name):
+    function, *shapes = CALLS[name]
+
+    def run():
+        inputs = leaves_for(shapes)
+        y = function(*inputs)
+        first = mg.gradients(y, inputs, weights(y), create_graph=True)
+        total = sum((g * g).sum() for g in first)
+        second = mg.gradients(total, inputs, allow_unused=True) if total.requires_grad else []
+        return [t.detach().numpy() for t in (*first, *second) if t is not None]
+
+    ours, theirs = both_ways(run)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@cases
+@pytest.mark.parametrize("after_backward", [False, True])
+def test_a_closed_node_opens_into_the_nodes_of_the_operations(name, after_backward):
+    function, *shapes = CALLS[name]
+
+    def run():
+        inputs = leaves_for(shapes)
+        y = function(*inputs)
+        if after_backward:
+            y.backward(weights(y))
+        order = opened_order([y.node])
+        assert topological_order([y.node]) == order and order[-1] is y.node
+        order = [node for node in order if node.op is not None]
+        kept = [node.saved is FREED or node.saved is None for node in order]
+        return [(node.name, node.shape, node.attrs, node.where and node.where[0]) for node in order], kept
+
+    ours, theirs = both_ways(run)
+    assert [row[:3] for row in ours[0]] == [row[:3] for row in theirs[0]] and ours[1] == theirs[1]
+    assert {row[3] for row in ours[0]} == {row[3] for row in theirs[0]}
+
+
+def test_an_opened_node_has_the_gradient_of_the_closed_one():
+    for name in ("gelu", "relu", "linear"):
+        function, *shapes = CALLS[name]
+        found = []
+        for opens in (False, True):
+            inputs = leaves_for(shapes)
+            y = function(*inputs)
+            if opens:
+                opened_order([y.node])
+            y.backward(weights(y))
+            found.append([x.grad.numpy() for x in inputs])
+        close(*found)
+
+
+def test_replay_and_views_open_nodes():
+    x = mg.asarray(numbers(100, 100), requires_grad=True)
+    y = mg.gelu(mg.softmax(x))
+    np.testing.assert_allclose(mg.replay(y).numpy(), y.detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert not is_closed(y)
+    assert "exp" in str(mg.viz.graph(mg.softmax(x).sum()).text())
+    assert any(step.node is not None and step.node.name == "erf" for step in
+               mg.viz.steps.record_steps(mg.gelu(x).sum()).steps)
+
+
+# where programs do not run -------------------------------------------------------------------------------------------
+
+
+def test_a_small_call_runs_operation_by_operation():
+    assert not is_closed(mg.softmax(mg.ones((8, 8), requires_grad=True)))
+
+
+def test_record_keeps_all_operations():
+    with mg.record():
+        y = mg.softmax(mg.ones((100, 100)))
+    assert "exp" in [node.name for node in topological_order([y.node])]
+
+
+def test_transformations_see_all_operations():
+    x = mg.asarray(numbers(100, 100))
+    names = [node.name for node in mg.trace(mg.softmax, x).nodes]
+    assert "exp" in names and "softmax" not in names
+    close(*both_ways(lambda: [mg.vmap(mg.softmax)(x).numpy(), mg.jvp(mg.gelu, (x,), (x,))[1].numpy()]))
+    close(*both_ways(lambda: [mg.jacobian(lambda v: mg.softmax(v)[:3, 0])(x).numpy()]))
+    with mg.debug_nans(), pytest.raises(mg.MinigradError, match="log"):
+        mg.softmax(mg.log(x))
+
+
+def test_the_switch_and_the_variable(monkeypatch):
+    x = mg.asarray(numbers(100, 100), requires_grad=True)
+    with mg.eager_programs(False):
+        assert not is_closed(mg.softmax(x))
+        with mg.eager_programs():
+            assert is_closed(mg.softmax(x))
+    with switch(programs=None):
+        monkeypatch.setattr(PROGRAMS, "on", False)
+        assert not is_closed(mg.softmax(x))
+
+
+def test_a_kernel_of_the_user_runs():
+    x = mg.asarray(numbers(100, 100))
+    with mg.devices.register_kernel("exp", "cpu", lambda x: x * 0 + 7):
+        assert mg.softmax(x).numpy()[0, 0] == np.float32(7 * (np.float32(1) / np.float32(700)))
+
+
+def test_a_profile_shows_programs_of_the_user_only():
+    with mg.profile() as run:
+        mg.softmax(mg.asarray(numbers(100, 100)))
+    assert run.events == []
+
+
+def test_without_llvmlite_the_operations_run(monkeypatch):
+    monkeypatch.setattr(eager, "available", lambda: False)
+    x = mg.asarray(numbers(101, 99), requires_grad=True)
+    assert not is_closed(mg.softmax(x))
+
+
+def test_half_precision_runs_operation_by_operation():
+    x = mg.asarray(numbers(100, 100)).astype(mg.float16)
+    x.requires_grad = True
+    assert not is_closed(mg.softmax(x))
+
+
+def test_a_function_has_a_bounded_number_of_kinds(monkeypatch):
+    monkeypatch.setattr(eager, "MOST", 2)
+    function = eager.compiled(lambda x: mg.tanh(x) * 2)
+    made = [function(mg.ones((n, 100), requires_grad=True)) for n in (50, 51, 52, 50)]
+    assert [is_closed(y) for y in made] == [True, True, False, True]
+
+
+def test_numbers_that_compare_equal_are_different_kinds():
+    function = eager.compiled(lambda x, number: x * number)
+    x = mg.ones((100, 100))
+    assert np.signbit([function(x, number).numpy()[0, 0] for number in (0.0, -0.0)]).tolist() == [False, True]
+
+
+# errors and effects --------------------------------------------------------------------------------------------------
+
+WRONG = {
+    "shapes": lambda: mg.linear(mg.ones((100, 100)), mg.ones((50, 99))),
+    "an axis": lambda: mg.softmax(mg.ones((100, 100)), axis=3),
+    "a name": lambda: mg.gelu(mg.ones((100, 100)), approximate="no"),
+    "a label": lambda: mg.cross_entropy(mg.ones((128, 10)), mg.asarray(LABELS + 1)),
+    "devices": lambda: mg.linear(mg.ones((100, 100)), mg.ones((50, 100), device="cpu:1")),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_errors_are_those_of_the_operations(what):
+    def run():
+        with pytest.raises(mg.MinigradError) as caught:
+            WRONG[what]()
+        return str(caught.value)
+
+    ours, theirs = both_ways(run)
+    assert ours == theirs
+
+
+def test_an_input_that_the_operations_would_not_save_may_be_overwritten():
+    def run():
+        x = mg.asarray(numbers(100, 100), requires_grad=True)
+        bias = mg.zeros(50, requires_grad=True)
+        y, z = mg.softmax(x), mg.linear(x.detach(), mg.asarray(numbers(50, 100), requires_grad=True), bias)
+        with mg.no_grad():
+            x *= 2
+            bias += 1
+        y.backward(weights(y))
+        with pytest.raises(mg.MutationError):  # the operations save the input of a product
+            z.sum().backward()
+        return [x.grad.numpy()]
+
+    close(*both_ways(run))
+
+
+def test_a_weight_that_was_overwritten_is_an_error_that_names_it():
+    x, w = mg.asarray(numbers(100, 100), requires_grad=True), mg.asarray(numbers(50, 100), requires_grad=True)
+    y = mg.linear(x, w)
+    with mg.no_grad():
+        w *= 2
+    with pytest.raises(mg.MutationError, match="input weight of linear"):
+        y.sum().backward()
+    with pytest.raises(mg.MutationError, match="input weight of linear"):
+        mg.gradients(y.sum(), x, create_graph=True)
+
+
+def test_a_second_backward_pass_needs_retain_graph():
+    x = mg.asarray(numbers(100, 100), requires_grad=True)
+    y = mg.gelu(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(mg.GradError, match="a second time through"):
+        y.backward()
+
+
+def test_results_own_their_memory():
+    x = mg.asarray(numbers(100, 100))
+    y = mg.relu(x)
+    y += 1
+    np.testing.assert_array_equal(y.numpy(), np.maximum(x.numpy(), 0) + 1)
+    np.testing.assert_array_equal(mg.relu(x).numpy(), np.maximum(x.numpy(), 0))
+
+
+def test_relu_saves_a_mask():
+    y = mg.relu(mg.asarray(numbers(100, 100), requires_grad=True))
+    assert [array.dtype for array in y.node.saved if array is not None] == [np.dtype(bool)]
+
+
+def test_hooks_and_retained_gradients():
+    def run():
+        x = mg.asarray(numbers(100, 100), requires_grad=True)
+        h = mg.relu(x)
+        h.retain_grad()
+        h.register_hook(lambda g: g * 10)
+        mg.softmax(h)[:, :3].sum().backward()
+        return [h.grad.numpy(), x.grad.numpy()]
+
+    close(*both_ways(run))
+
+
+def test_equal_calls_have_equal_results():
+    x = mg.asarray(numbers(90, 110))
+    first, *others = [mg.softmax(x).numpy() for _ in range(4)]
+    assert all(np.array_equal(first, other) for other in others)
+
+
+def test_views_and_other_devices():
+    x = numbers(100, 120)
+    close(*both_ways(lambda: [mg.softmax(mg.asarray(x).T[3:, ::2]).numpy()]))
+    close(*both_ways(lambda: [mg.gelu(mg.asarray(x, device="cpu:1")).numpy()]))
+
+
+def test_threads_share_a_program():
+    x = mg.asarray(numbers(100, 130), requires_grad=True)
+    found = []
+
+    def work():
+        for _ in range(20):
+            found.append(mg.gradients(mg.gelu(mg.softmax(x)).sum(), x).numpy())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80 and all(np.array_equal(found[0], each) for each in found)
+
+
+def test_nodes_are_freed_without_the_collector():
+    gc.disable()
+    try:
+        x = mg.asarray(numbers(100, 100), requires_grad=True)
+        y = mg.gelu(x)
+        dead = mg.core.node.weakref.ref(y.node)
+        y.sum().backward()
+        del y
+        assert dead() is None
+    finally:
+        gc.enable()
