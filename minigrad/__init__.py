@@ -65,7 +65,7 @@ from .support.errors import *
 if TYPE_CHECKING:
     from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 watch_cells()
 
 # Loaded when they are first used: `import minigrad` stays light.  Type checkers read `__init__.pyi`.

@@ -41,12 +41,12 @@ def test_dir_does_not_depend_on_what_is_loaded(first):
 
 
 def test_dir_loads_nothing():
-    code = "import minigrad as mg, sys; dir(mg); print('minigrad.viz' in sys.modules, 'minigrad.compile' in sys.modules)"
-    assert printed(code) == "False False"
+    code = 'import minigrad, sys; dir(minigrad); print({"minigrad.viz", "minigrad.compile"} - {*sys.modules})'
+    assert printed(code) in ("{'minigrad.viz', 'minigrad.compile'}", "{'minigrad.compile', 'minigrad.viz'}")
 
 
 def test_a_star_import_brings_all_names():
-    code = "from minigrad import *; import builtins; builtins.print(jit.__name__, viz.__name__, sum(asarray([1])).dtype)"
+    code = "from minigrad import *; __builtins__.print(jit.__name__, viz.__name__, sum(asarray([1])).dtype)"
     assert printed(code) == "jit minigrad.viz int64"
 
 
