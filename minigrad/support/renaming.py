@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+
+from .source import in_library
 
 
 def renamed(old: str, new: Callable[..., Any], since: str) -> Callable[..., Any]:
@@ -24,9 +27,12 @@ def renamed(old: str, new: Callable[..., Any], since: str) -> Callable[..., Any]
 
 
 def warn_renamed(old: str, new: str, since: str) -> None:
-    """Warn at the line that called the caller of this function.  A function calls it for an old argument."""
+    """Warn at the user's line.  A function calls this for an old argument."""
+    level, frame = 1, sys._getframe()
+    while in_library(frame.f_code.co_filename) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
     message = f"{old} is now {new}; the old name will be removed in {end_of(since)}"
-    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    warnings.warn(message, DeprecationWarning, stacklevel=level)
 
 
 def end_of(since: str) -> str:

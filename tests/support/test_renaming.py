@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.support.renaming import end_of, renamed, warn_renamed
+from minigrad.arguments.public import public
+from minigrad.support.renaming import end_of, renamed
 
 PACKAGE = Path(mg.__file__).parent
 
@@ -21,11 +22,23 @@ class Box:
     summed = renamed("Box.summed", total, since="0.2")
 
 
+FUNCTION = """
+from minigrad.support.renaming import warn_renamed
+
 def scaled(x, *, factor=1.0, scale=None):
     if scale is not None:
         warn_renamed("scale", "factor", "0.3")
         factor = scale
     return x * factor
+"""
+
+
+def scaled(*args, **kwargs):
+    """A public function of minigrad with an old argument."""
+    room = {"__name__": mg.ops.__name__, "Any": object}
+    exec(compile(FUNCTION, str(PACKAGE / "ops" / "scaled.py"), "exec"), room)
+    public(["scaled"], room)
+    return room["scaled"](*args, **kwargs)
 
 
 @pytest.mark.parametrize(
