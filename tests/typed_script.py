@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, assert_type
 
 import minigrad as mg
+import minigrad.course as course
 from minigrad import Tensor, grad, nn, no_grad
 from minigrad.data import DataLoader
 
@@ -91,3 +92,8 @@ try:
     mg.trace(net, x)
 except mg.ShapeError as error:
     print(error)
+
+course.begin("00_start", student="Ada")
+course.chekc("rise")  # refused
+with course.backward(lambda y, g, passed_on: {}):
+    y.backward()
