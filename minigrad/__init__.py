@@ -65,12 +65,10 @@ from .ops.windows import *
 from .support.context import watch_cells
 from .support.errors import *
 
-if TYPE_CHECKING:  # for type checkers: these are loaded when they are first used
+if TYPE_CHECKING:
     from typing import Any
 
-    from . import data, examples, io, viz
-
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 watch_cells()
 
 
@@ -89,19 +87,29 @@ def _load_compiler() -> None:
 
 _PROGRAMS.load = _load_compiler
 
-# Loaded when they are first used: `import minigrad` stays light.
+# Loaded when they are first used: `import minigrad` stays light.  Type checkers read `__init__.pyi`.
 _COMPILER = (
     "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "trace",
 )
-_LATER = {**dict.fromkeys(_COMPILER, "compile"), "script": "scripting"}
+_LATER = {
+    **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
+    "data": "data", "examples": "examples", "io": "io", "viz": "viz",
+}
+# Rooms and names that have another place, or that only this file needs.
+_INTERNAL = {"TYPE_CHECKING", "annotations", "arguments", "control", "core", "ops", "support", "watch_cells"}
+__all__ = sorted([name for name in {*globals(), *_LATER} - _INTERNAL if name[0] != "_"])
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("data", "examples", "io", "viz"):
-        return import_module(f"minigrad.{name}")
     if name not in _LATER:
         raise AttributeError(f"minigrad has no {name!r}")
-    found = globals()[name] = getattr(import_module(f"minigrad.{_LATER[name]}"), name)
+    room = _LATER[name]
+    module = import_module(f"minigrad.{room}")
+    found = globals()[name] = module if room == name else getattr(module, name)
     return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

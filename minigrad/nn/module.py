@@ -7,7 +7,7 @@ gradient is a parameter, any other is a buffer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arguments.public import refused
 from ..core.mode import CURRENT, Mode, current_mode
@@ -19,6 +19,17 @@ from .hooks import AFTER, BEFORE, Handle, Hooks
 from .state import Loaded, load_tensors, move_tensor
 
 Path = tuple[Any, ...]
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, Protocol, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R", covariant=True)
+
+    class HasForward(Protocol[P, R]):
+        """A module for type checkers: a call takes what `forward` takes, and returns what it returns."""
+
+        def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
 
 class Module:
@@ -57,28 +68,31 @@ class Module:
         """Compute the module's result: subclasses override this."""
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward` and the hooks before and after it; the nodes carry the name of this module."""
-        mode = current_mode()
-        outside, inside = self._entry
-        if mode is not outside:
-            inside = self._enter(mode)
-        try:
-            CURRENT.set(inside)  # type: ignore[arg-type]
-            if self._hooks is None:
-                result = self.forward(*args, **kwargs)
-            else:
-                args = self._hooks.before(self, args)
-                result = self._hooks.after(self, args, self.forward(*args, **kwargs))
-            CURRENT.set(mode)
-            return result
-        except BaseException as error:
-            CURRENT.set(mode)
-            if isinstance(error, MinigradError):
-                _say_where(error, inside)  # type: ignore[arg-type]
-            elif isinstance(error, Exception):
-                return refused(self.forward, args, kwargs, error)
-            raise
+    if TYPE_CHECKING:
+        def __call__(self: HasForward[P, R], *args: P.args, **kwargs: P.kwargs) -> R: ...
+    else:
+        def __call__(self, *args, **kwargs):
+            """Run `forward` and the hooks before and after it; the nodes carry the name of this module."""
+            mode = current_mode()
+            outside, inside = self._entry
+            if mode is not outside:
+                inside = self._enter(mode)
+            try:
+                CURRENT.set(inside)
+                if self._hooks is None:
+                    result = self.forward(*args, **kwargs)
+                else:
+                    args = self._hooks.before(self, args)
+                    result = self._hooks.after(self, args, self.forward(*args, **kwargs))
+                CURRENT.set(mode)
+                return result
+            except BaseException as error:
+                CURRENT.set(mode)
+                if isinstance(error, MinigradError):
+                    _say_where(error, inside)
+                elif isinstance(error, Exception):
+                    return refused(self.forward, args, kwargs, error)
+                raise
 
     def _enter(self, mode: Mode) -> Mode:
         """The mode inside of this module, kept for the next call because the mode outside rarely changes."""
