@@ -24,6 +24,7 @@ from ..support.errors import (
 from ..support.interrupts import all_or_none
 from ..support.source import caller, line_of, show
 from . import dtypes
+from .absent import TensorNames
 from .mode import current_mode
 from .node import Leaf
 from .state import PYTHON_STATE
@@ -45,7 +46,7 @@ ADVICE = {
 }
 
 
-class Tensor:
+class Tensor(TensorNames):
     """An array on a device, and the node that made it.  Make one with `mg.asarray`.
 
     `_data`    the raw array of NumPy or CuPy, or `AbstractData` while a computation is recorded or batched

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..arguments.public import refused
+from ..core.absent import ModuleNames
 from ..core.mode import CURRENT, Mode, current_mode
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
@@ -21,7 +22,7 @@ from .state import Loaded, load_tensors, move_tensor
 Path = tuple[Any, ...]
 
 
-class Module:
+class Module(ModuleNames):
     """A function with parameters.  Set attributes in `__init__`, and compute the result in `forward`.
 
     >>> class Scale(mg.nn.Module):

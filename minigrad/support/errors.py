@@ -15,7 +15,7 @@ from .table import printable
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError",
+    "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError", "MissingNameError",
     "DeclarationError", "Gone", "GradientWarning",
 ]
 
@@ -297,6 +297,20 @@ class PackageError(MinigradError, ImportError):
     ...
 
     Hint: the message names the command that installs the package.
+    """
+
+
+class MissingNameError(MinigradError, AttributeError):
+    """minigrad has no such name: it is misspelt, or another library has it.
+
+    >>> import minigrad as mg
+    >>> mg.cat
+    Traceback (most recent call last):
+    minigrad.support.errors.MissingNameError: minigrad has no 'cat'
+      Hint: mg.concat([x, y])
+    ...
+
+    Hint: `lectures/reference/coming_from.md` lists the names of PyTorch, NumPy and JAX with those of minigrad.
     """
 
 
