@@ -61,7 +61,7 @@ class _Names:
     __slots__ = ()
 
     def __dir__(self) -> list[str]:
-        return [each for each in super().__dir__() if getattr_static(type(self), each, None).__class__ is not Absent]
+        return [each for each in super().__dir__() if getattr_static(self, each).__class__ is not Absent]
 
 
 class TensorNames(_Names):
