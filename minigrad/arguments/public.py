@@ -23,7 +23,7 @@ from ..core.dtypes import ALL, as_dtype
 from ..core.mode import CURRENT
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
-from ..support.source import in_library
+from ..support.source import in_library, show
 from ..support.synonyms import hint_for, nearest
 from ..support.words import LEAST, MOST, shown, whole
 
@@ -360,7 +360,18 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
         if isinstance(error, OSError):
             kind = MissingFileError if isinstance(error, FileNotFoundError) else StorageError
             raise kind(f"{_title(function)}: {_reason(error)}") from error
+    called = str(error) == "'int' object is not callable" and not hasattr(error, "__notes__")
+    if called and ".size(" in _text_of(error):
+        error.add_note("  Hint: x.shape, x.shape[i]; x.size is the number of elements, without parentheses")
     raise error
+
+
+def _text_of(error: Exception) -> str:
+    """The line that raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return show((trace.tb_frame.f_code, trace.tb_lasti)) if trace is not None else ""
 
 
 def _reason(error: OSError) -> str:

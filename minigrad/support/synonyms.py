@@ -32,7 +32,7 @@ class Synonym(NamedTuple):
         """The place in minigrad where a program that was not changed looks for the name."""
         if self.foreign.endswith("="):
             return "="
-        library, _, inner = self.foreign.rpartition(".")[0].partition(".")
+        library, _, inner = self.foreign.rpartition(".")[0].removesuffix(".lax").partition(".")
         return library if library in ("x", "model") else ".".join(filter(None, ("minigrad", inner)))
 
 
@@ -53,7 +53,7 @@ def hint_for(place: str, name: str, fits: Iterable[str] | None = None) -> str | 
     """What to write for a name of another library that is missed at a place; `fits` lists what may be written.
 
     >>> hint_for("x", "view"), hint_for("=", "inplace=")
-    ('x.reshape((3, 2))', 'leave it out: a layer returns a new tensor')
+    ('x.reshape((3, 2))', 'leave it out: the result is a new tensor')
     """
     hints = [each.here + f": {each.why}" * bool(each.why)
              for each in synonyms()

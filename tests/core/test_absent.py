@@ -21,7 +21,8 @@ def samples(tmp_path):
     path = str(tmp_path / "weights.safetensors")
     mg.io.save_file({"w": mg.ones(2)}, path)
     return {
-        "mg": mg, "x": x, "y": mg.ones((2, 3)), "a": mg.ones(3), "b": mg.ones(3), "i": mg.asarray([0, 1]),
+        "mg": mg, "x": x, "y": mg.ones((2, 3)), "w": mg.ones((3, 2)), "a": mg.ones(3), "b": mg.ones(3),
+        "i": mg.asarray([0, 1]),
         "indices": mg.asarray([[0], [1]]), "f": mg.tanh, "model": mg.nn.Linear(2, 3), "data": [1.0, 2.0],
         "array": x.numpy(), "path": path, "loss": mg.ones(2, requires_grad=True).sum(),
     }
@@ -161,7 +162,7 @@ x = mg.ones((2, 3))
         (lambda: mg.nn.Conv2d(3, 4, kernel_size=3), "'kernel_size'\n  Expected: inputs, outputs, size"),
         (lambda: mg.nn.Linear(in_features=3, out_features=4), "Hint: inputs=\n"),
         (lambda: mg.nn.ReLU(inplace=True), "ReLU() got an unexpected keyword argument 'inplace'\n"
-         "  Expected: no arguments\n  Hint: leave it out: a layer returns a new tensor\n"),
+         "  Expected: no arguments\n  Hint: leave it out: the result is a new tensor\n"),
         (lambda: mg.nn.Dropout(0.5, inplace=True), "Expected: p\n  Hint: leave it out"),
         (lambda: mg.optim.SGD([], learning_rate=0.1), "Hint: lr=\n"),
         (lambda: mg.optim.SGD([], lrr=0.1), "Hint: did you mean lr=?\n"),
@@ -199,3 +200,24 @@ def test_a_missing_argument_is_named():
 
 def test_nearest_prefers_the_same_letters():
     assert nearest("RELU", ["relu", "ReLU6"]) == "relu" and nearest("", []) is None
+
+
+class Flat(mg.nn.Module):
+    def forward(self, x):
+        return x.reshape((x.size(0), -1))
+
+
+class Wrong(mg.nn.Module):
+    def forward(self, x):
+        return x.ndim()
+
+
+def test_a_call_of_size_in_a_module_gets_a_hint():
+    """The error is Python's own, and outside of modules no code of minigrad sees it."""
+    with pytest.raises(TypeError, match="not callable") as error:
+        mg.nn.Sequential(Flat())(x)
+    (note,) = error.value.__notes__
+    assert note.startswith("  Hint: x.shape, x.shape[i]; x.size is the number of elements")
+    with pytest.raises(TypeError, match="not callable") as error:
+        Wrong()(x)
+    assert not hasattr(error.value, "__notes__")
