@@ -461,7 +461,8 @@ _ABOVE = sys._getframe().f_lineno  # number of lines above the text, so that tra
 _CALL = """
 def make(_function, _ours, _refused, _current, _marked, _unexpected):
     def call({declared}):
-{strict}        try:
+        {strict}
+        try:
             return {marked}_function({given}{named})
         except _ours:
             raise
@@ -469,7 +470,7 @@ def make(_function, _ours, _refused, _current, _marked, _unexpected):
             return _refused(_function, ({given}), dict({named}), _error)
     return call
 """
-_STRICT = "        if _unknown:\n            raise _unexpected(_function, _unknown)\n"
+_STRICT = "if _unknown: raise _unexpected(_function, _unknown)"
 _MARKED = "_marked(_function, ({given}), dict({named})) if _current.get().interpreter is not None else "
 
 
@@ -488,7 +489,7 @@ def _maker(
         "given": "".join(f"{each}, " for each in given),
         "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
     }
-    text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", strict="" if others else _STRICT, **parts)
+    text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", strict="pass" if others else _STRICT, **parts)
     room: dict[str, Any] = {}
     exec(compile("\n" * _ABOVE + text, __file__, "exec"), room)
     return room["make"]
