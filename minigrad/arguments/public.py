@@ -272,13 +272,16 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     return None
 
 
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
 def unexpected(function: Callable[..., Any], kwargs: Iterable[str]) -> Any:
     """The error for the first keyword argument that a function does not take, with a hint; None if it takes all."""
     parameters = _parameters(function)[0].parameters
-    unknown = [name for name in kwargs if name not in parameters]
+    known = [name for name, each in parameters.items() if each.kind in _BY_NAME and name != "self"]
+    unknown = [name for name in kwargs if name not in known]
     if not unknown or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return None
-    known = [name for name in parameters if name != "self"]
     near = nearest(unknown[0], known)
     hint = hint_for("=", unknown[0] + "=", [*[f"{name}=" for name in known], "leave it out"])
     return ConversionError(
