@@ -7,7 +7,6 @@ evaluates everything that it says to write.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -67,6 +66,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     >>> nearest("relU", ["tanh", "relu", "ReLU"]), nearest("concatt", ["concat"]), nearest("q", ["concat"])
     ('relu', 'concat', None)
     """
+    from difflib import get_close_matches  # only errors need it
+
     alike = {each.lower(): each for each in reversed(list(names))}
     near = get_close_matches(name.lower(), alike, 1, 0.75)
     return alike[near[0]] if near else None
