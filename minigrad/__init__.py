@@ -32,6 +32,7 @@ from .autodiff import (
     vmap,
 )
 from .control import cond, fori_loop, scan, while_loop
+from .core.absent import missing as _missing
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
@@ -104,7 +105,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name not in _LATER:
-        raise AttributeError(f"minigrad has no {name!r}")
+        _missing(__name__, name)
     room = _LATER[name]
     module = import_module(f"minigrad.{room}")
     found = globals()[name] = module if room == name else getattr(module, name)

@@ -6,6 +6,7 @@
 Tensor([0.03474188, 0.01154673], shape=(2,), dtype=float32, device=cpu)
 """
 
+from .arguments.public import public
 from .ops.random import DEFAULT_GENERATOR, Generator
 
 seed = DEFAULT_GENERATOR.seed
@@ -23,3 +24,5 @@ __all__ = [
     "Generator", "seed", "get_state", "set_state",
     "uniform", "normal", "integers", "bernoulli", "permutation", "categorical", "bits",
 ]
+
+public(__all__, globals())

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..arguments.public import refused
+from ..core.absent import ModuleNames
 from ..core.mode import CURRENT, Mode, current_mode
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
         def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
 
-class Module:
+class Module(ModuleNames):
     """A function with parameters.  Set attributes in `__init__`, and compute the result in `forward`.
 
     >>> class Scale(mg.nn.Module):

@@ -195,7 +195,8 @@ def __array_ufunc__(x: Tensor, ufunc: Any, how: str, *inputs: Any, **kwargs: Any
         given = ", ".join(f"{k}=" for k in kwargs)
         raise ConversionError(
             f"np.{name} with {given} has no counterpart for tensors",
-            hint="a = a + t gives a tensor; a += t.detach().numpy() changes the array, without gradients",
+            hint="a = a + t gives a tensor; a += t.detach().numpy() changes the array, without gradients; "
+            "for p.data -= t: `with mg.no_grad(): p -= t`",
         )
     function = find_ours(UFUNCS.get(name, name), f"np.{name}")
     return function(*_as_tensors(inputs, x.device))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
-from ..support.errors import ConversionError, ShapeError
+from ..support.errors import ClassesWarning, ConversionError, ShapeError, warn_once
 from ..support.words import shown
 from . import reduce
 from .composite import composed, program
@@ -120,14 +120,26 @@ def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, T
     scores = _as_float(name, scores)
     targets = as_integers(name, "targets", targets, scores)
     if not scores.ndim or scores.shape[:-1] != targets.shape:
-        classes = scores.ndim > 1 and (scores.shape[0], *scores.shape[2:]) == targets.shape
         raise ShapeError(
             f"{name}: {what} of shape {scores.shape} do not fit targets of shape {targets.shape}",
             expect=f"targets of shape {scores.shape[:-1]}: the last dimension are the classes",
-            hint=f"mg.moveaxis({what}, 1, -1) brings the classes from dimension 1 to the end" if classes else None,
+            hint=f"mg.moveaxis({what}, 1, -1) brings the classes from dimension 1 to the end"
+            if _fits_dimension_1(scores, targets) else None,
+        )
+    if scores.ndim > 2 and _fits_dimension_1(scores, targets):
+        warn_once(
+            f"{name}: the classes are the last dimension of {what}, whose shape {scores.shape} would fit classes in "
+            f"dimension 1 too, as in PyTorch\n  Hint: mg.moveaxis({what}, 1, -1) if the classes are in dimension 1; if "
+            f"they are last, {what}.reshape((-1, {scores.shape[-1]})) and targets.reshape((-1,)) are unambiguous",
+            ClassesWarning,
         )
     targets = _check_range(f"{name}: target", targets, scores.shape[-1], f"{what} have shape {scores.shape}")
     return scores, targets
+
+
+def _fits_dimension_1(scores: Tensor, targets: Tensor) -> bool:
+    """Whether the shapes fit if dimension 1 are the classes."""
+    return scores.ndim > 1 and (scores.shape[0], *scores.shape[2:]) == targets.shape
 
 
 def _picked(scores: Tensor, targets: Tensor) -> Tensor:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
+from ..arguments.public import unexpected
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, IndexingError, ShapeError
@@ -204,12 +205,14 @@ def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
 
 
 @method
-def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
+def expand_dims(x: Tensor, axis: Any = 0, **unknown: Never) -> Tensor:
     """The tensor with a new dimension of size 1 at `axis` (or at several axes): a view.
 
     >>> mg.expand_dims(mg.ones((2, 3)), axis=-1).shape
     (2, 3, 1)
     """
+    if unknown:
+        raise unexpected(expand_dims, unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
@@ -219,12 +222,14 @@ def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
 
 
 @method
-def squeeze(x: Tensor, axis: Any = None) -> Tensor:
+def squeeze(x: Tensor, axis: Any = None, **unknown: Never) -> Tensor:
     """The tensor without the dimensions of size 1 at `axis` (or without all of them): a view.
 
     >>> mg.squeeze(mg.ones((2, 1, 3)), axis=1).shape
     (2, 3)
     """
+    if unknown:
+        raise unexpected(squeeze, unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     shape = x.shape

@@ -33,7 +33,7 @@ ROOF = ["__init__", "random", "linalg"]
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
 # commit that raises a budget must say what the lines buy.
 BUDGETS = {
-    "support": 1150, "core": 2800, "arguments": 520, "devices": 3200, "ops": 7150, "autodiff": 1730, "control": 430,
+    "support": 1150, "core": 2800, "arguments": 580, "devices": 3200, "ops": 7150, "autodiff": 1730, "control": 430,
     "compile": 21300, "scripting": 2380, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
     "viz": 13500, "course": 5100, "examples": 600,
 }
