@@ -32,7 +32,7 @@ from .autodiff import (
     vmap,
 )
 from .control import cond, fori_loop, scan, while_loop
-from .core.absent import missing
+from .core.absent import missing as _missing
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
@@ -84,6 +84,6 @@ def __getattr__(name: str) -> Any:
     if name in ("data", "examples", "io", "viz"):
         return import_module(f"minigrad.{name}")
     if name not in _LATER:
-        missing(__name__, name)
+        _missing(__name__, name)
     found = globals()[name] = getattr(import_module(f"minigrad.{_LATER[name]}"), name)
     return found
