@@ -54,9 +54,8 @@ def hint_for(place: str, name: str, fits: Iterable[str] | None = None) -> str | 
     >>> hint_for("x", "view"), hint_for("=", "inplace=")
     ('x.reshape((3, 2))', 'leave it out: the result is a new tensor')
     """
-    hints = [each.here + f": {each.why}" * bool(each.why)
-             for each in synonyms()
-             if each.place == place and each.name == name and (fits is None or each.here in fits)]
+    found = [each for each in synonyms() if each.place == place and each.name == name]
+    hints = [f"{each.here}: {each.why}" if each.why else each.here for each in found if not fits or each.here in fits]
     return " or ".join(hints) or None
 
 
