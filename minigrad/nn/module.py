@@ -6,7 +6,7 @@ gradient is a parameter, any other is a buffer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..arguments.public import refused
@@ -162,6 +162,19 @@ class Module:
 
     # what is done to all of it --------------------------------------------------------------------------------------
 
+    def apply(self, function: Callable[[Module], Any]) -> Any:
+        """Call `function` with every module in this one, inner ones first, and with itself.  Returns the module.
+
+        >>> def ones(module):
+        ...     if isinstance(module, mg.nn.Linear):
+        ...         mg.nn.init.ones_(module.weight)
+        >>> mg.nn.Sequential(mg.nn.Linear(1, 2), mg.nn.ReLU()).apply(ones)[0].weight.tolist()
+        [[1.0], [1.0]]
+        """
+        for module in list(_inner_first(self, set())):
+            function(module)
+        return self
+
     def train(self, mode: bool = True) -> Any:
         """Switch to training: dropout drops.  Returns the module.
 
@@ -302,6 +315,14 @@ def _collect_modules(module: Module, path: Path, found: dict[int, tuple[str, Mod
     found[id(module)] = ".".join(map(str, path)), module
     for more, child in children(module):
         _collect_modules(child, (*path, *more), found)
+
+
+def _inner_first(module: Module, visited: set[int]) -> Iterator[Module]:
+    visited.add(id(module))
+    for _, child in children(module):
+        if id(child) not in visited:
+            yield from _inner_first(child, visited)
+    yield module
 
 
 def _once(named: Any) -> list[tuple[str, Tensor]]:

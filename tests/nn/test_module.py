@@ -90,6 +90,16 @@ def test_zero_grad_and_backward():
     assert all(p.grad is None for p in net.parameters())
 
 
+def test_apply_visits_each_module_once_inner_ones_first():
+    net, visited = Net(), []
+    net.friend, net.again = Net(), net.layers[0]
+    net.friend.friend = net
+    assert net.apply(visited.append) is net and visited[-1] is net
+    assert len(visited) == len({id(module) for module in visited}) == len(net.named_modules())
+    order = [id(module) for module in visited]
+    assert order.index(id(net.friend.layers[0])) < order.index(id(net.friend))
+
+
 # State --------------------------------------------------------------------------------------------------------------
 
 
