@@ -147,9 +147,9 @@ class _Recurrent(Module):
     def _run(self, x: Tensor, start: State, suffix: str, reverse: bool) -> tuple[State, Tensor]:
         """One layer in one direction."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        weights = [getattr(self, f"{name}_{suffix}", None) for name in names]
+        w, u, b, d = [getattr(self, f"{name}_{suffix}", None) for name in names]
         cell = start[1] if self.states > 1 else None
-        return recurrent_layer(x, *weights, start[0], cell, self.kind, reverse)  # type: ignore[call-arg, arg-type]
+        return recurrent_layer(x, w, u, b, d, start[0], cell, self.kind, reverse)  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         words = [f"{self.inputs} → {self.size}"] + [f"{self.num_layers} layers"] * (self.num_layers > 1)

@@ -13,9 +13,9 @@ from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import check_memory, shown, whole
 from .composite import composed
-from .index import repeat, take
+from .index import take
 from .reduce import _as_float
-from .view import permute_dims, reshape
+from .view import broadcast_to, expand_dims, permute_dims, reshape
 from .windows import Sizes, for_each
 
 __all__ = ["interpolate", "pixel_shuffle"]
@@ -71,8 +71,9 @@ def _sizes(given: Sizes, size: Any, factor: Any) -> tuple[Sizes, list[float]]:
 
 def _nearest(x: Tensor, axis: int, wanted: int, step: float) -> Tensor:
     extent = x.shape[axis]
-    if extent and wanted % extent == 0 and step * wanted == extent:
-        return repeat(x, wanted // extent, axis)  # a view and a copy, whose gradient is a sum
+    if 0 < extent < wanted and wanted % extent == 0 and step * wanted == extent:  # the gradient is a sum
+        rows = broadcast_to(expand_dims(x, axis + 1), (*x.shape[: axis + 1], wanted // extent, *x.shape[axis + 1 :]))
+        return reshape(rows, (*x.shape[:axis], wanted, *x.shape[axis + 1 :]))
     places = np.arange(wanted) * extent // max(wanted, 1) if step * wanted == extent else np.arange(wanted) * step
     return take(x, _numbers(x, np.minimum(places.astype(np.int64), extent - 1)), axis)
 

@@ -77,9 +77,17 @@ MODELS = {
               lambda n: normal(n, 4), None),
     "adaptive pooling": (lambda: nn.Sequential(nn.AdaptiveAvgPool2d((2, 3)), nn.AdaptiveAvgPool2d(1), nn.Flatten()),
                          lambda n: normal(n, 3, 7, 5), None),
-    "an LSTM": (lambda: nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True),
-                lambda n: normal(n, 5, 3), None),
-    "a GRU": (lambda: nn.GRU(3, 4, batch_first=True), lambda n: normal(n, 5, 3), None),
+    "a two-way LSTM": (lambda: nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True),
+                       lambda n: normal(n, 5, 3), None),
+    "a GRU": (lambda: nn.GRU(3, 4, batch_first=True, bias=False), lambda n: normal(n, 5, 3), None),
+    "an RNN": (lambda: nn.RNN(3, 4, batch_first=True, nonlinearity="relu"), lambda n: normal(n, 5, 3), None),
+    "a plain RNN": (lambda: nn.RNN(3, 4, batch_first=True), lambda n: normal(n, 5, 3), None),
+    "a cell": (lambda: nn.LSTMCell(3, 4), lambda n: normal(n, 3), None),
+    "larger images": (
+        lambda: nn.Sequential(nn.Upsample(scale_factor=2), nn.InstanceNorm2d(3, affine=True),
+                              nn.Upsample(size=(5, 3), mode="bilinear"), nn.InstanceNorm2d(3)),
+        lambda n: normal(n, 3, 4, 5), ["Resize", "InstanceNormalization", "Resize", "InstanceNormalization"]),
+    "shuffled pixels": (lambda: nn.PixelShuffle(2), lambda n: normal(n, 8, 2, 3), ["DepthToSpace"]),
 }
 
 
@@ -92,7 +100,7 @@ def test_a_model_for_batches_of_any_size(name, tmp_path):
         out = model(x)
         return out[0] if isinstance(out, tuple) else out
 
-    exported = model if not name.endswith(("LSTM", "GRU")) else function
+    exported = function if isinstance(model, (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell)) else model
     made = check(tmp_path / "model.onnx", exported, [batch(2)], others=[[batch(7)], [batch(1)]], jit=True)
     assert wanted is None or operators(made) == wanted
     assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"

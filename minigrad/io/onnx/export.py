@@ -21,6 +21,7 @@ from ...core.tensor import Tensor, from_host
 from ...nn.module import Module
 from ...support.errors import FileError, TraceError
 from ...support.files import write_whole
+from . import layers  # noqa: F401 - adds its operators to the tables
 from .composites import calls_in
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
