@@ -333,6 +333,26 @@ def test_unsupported_dependence_on_the_batch_size_is_refused():
         mg.io.export_onnx(lambda x: x + mask, "nowhere/f.onnx", normal(3, 4))
 
 
+@pytest.mark.parametrize("layer", [nn.LSTM(4, 4), nn.TransformerEncoderLayer(4, 2, 8)], ids=["LSTM", "encoder"])
+def test_a_layer_with_sequences_first_needs_the_batch_axis(layer, tmp_path):
+    class Tagger(nn.Module):
+        def __init__(self):
+            self.layer = layer.eval()
+
+        def forward(self, x):
+            out = self.layer(x)
+            return out[0] if isinstance(out, tuple) else out
+
+    model, x = Tagger(), normal(5, 2, 4)
+    for exported in (model, model.forward, mg.jit(model)):
+        words = refused(exported, x)
+        assert "which axis is the batch?  The model has a layer that takes sequences as (length, examples, ...)" in words
+        assert "\n  layer" in words and "Expected: batch_axes=1 for inputs in this order, or batch_axes=0" in words
+    made = check(tmp_path / "f.onnx", model, [x], others=[[normal(5, 3, 4)]], batch_axes=1)
+    assert [d.dim_param or d.dim_value for d in made.graph.input[0].type.tensor_type.shape.dim] == [5, "batch", 4]
+    mg.io.export_onnx(model, tmp_path / "f.onnx", x, batch_axes=None)
+
+
 def test_wrong_arguments_are_refused():
     x, y = normal(3, 2), normal(4, 2)
     assert "the tensors have different batch sizes: [3, 4]" in refused(lambda x, y: x, x, y)
