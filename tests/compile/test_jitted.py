@@ -700,7 +700,7 @@ def test_a_state_that_a_step_writes_is_that_of_eager_mode(backward, detach, nump
 def test_gradients_flow_through_the_states_of_several_calls(numpy_kernels):
     gradients = []
     for jit in (False, True):
-        w, hidden, step = kept(False, False)
+        w, _, step = kept(False, False)
         run = mg.jit(step) if jit else step
         sum(run(mg.ones(2) * (i + 0.5)) for i in range(4)).sum().backward()
         gradients.append(w.grad.tolist())
@@ -710,7 +710,7 @@ def test_gradients_flow_through_the_states_of_several_calls(numpy_kernels):
 
 def test_a_state_with_a_freed_history_says_what_to_detach(numpy_kernels):
     for jit, error in ((False, mg.GradError), (True, mg.TraceError)):
-        w, hidden, step = kept(True, False)
+        _, _, step = kept(True, False)
         run = mg.jit(step) if jit else step
         run(mg.ones(2))
         with pytest.raises(error, match=r"detach\(\) what a next step keeps"):

@@ -419,7 +419,7 @@ class Recording:
         return what.find(arguments) if isinstance(what, Location) else None if what is None else results[what]
 
     def _with_history(self, value: Tensor, number: int) -> Tensor:
-        """A value for a tensor from outside; if its history was freed, using it in a gradient is an error, as eagerly."""
+        """A value for a tensor from outside; a gradient through a freed history is an error, as in eager mode."""
         node = self.spent.get(number)
         if node is not None:
             value = wrap(value._data, value.device)

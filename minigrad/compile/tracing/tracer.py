@@ -364,8 +364,8 @@ class Tracer(Interpreter, State, Control):
             raise TraceError(
                 f"a gradient has reached a tensor that was made outside, at {show(known.tensor.node.where)}",
                 expect="inside a jitted function, backward() ends at leaves and at tensors made inside",
-                hint="compute the tensor inside as well, or call backward() on the result outside; detach() what a next "
-                "step keeps",
+                hint="compute the tensor inside as well, or call backward() on the result outside; "
+                "detach() what a next step keeps",
             )
         known.gradient_known = True
         known.stand_in._grad = gradient if gradient is None else self.lift(gradient)
