@@ -48,6 +48,7 @@ ROOMS = {
     "ops.losses": "Losses",
     "ops.convolution": "Convolutions",
     "ops.pooling": "Pooling",
+    "ops.resampling": "Resampling",
     "ops.positions": "Positions in sequences",
     "ops.segments": "Segments",
     "ops.transfer": "Devices",

@@ -59,6 +59,7 @@ from .ops.ordering import *
 from .ops.pooling import *
 from .ops.positions import *
 from .ops.reduce import *
+from .ops.resampling import *
 from .ops.segments import *
 from .ops.transfer import to_device
 from .ops.view import *

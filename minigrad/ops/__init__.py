@@ -21,6 +21,7 @@ from . import (
     positions,
     random,
     reduce,
+    resampling,
     segments,
     transfer,
     view,
@@ -35,7 +36,7 @@ QUICK = frozenset((
 
 for _room in (
     contract, convolution, creation, elementary, elementwise, functional, index, joining, losses, normalization,
-    ordering, pooling, positions, reduce, segments, view, windows,
+    ordering, pooling, positions, reduce, resampling, segments, view, windows,
 ):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
 public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "vector_norm"], vars(linalg))

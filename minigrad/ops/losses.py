@@ -15,13 +15,13 @@ from . import reduce
 from .composite import composed, program
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
-from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
+from .elementwise import abs, exp, log, log1p, maximum, multiply, sqrt, where
 from .functional import _check_range, _top, log_softmax, softplus
 from .reduce import _as_float
 from .view import broadcast_to, reshape
 
 __all__ = [
-    "cross_entropy", "nll_loss", "binary_cross_entropy_with_logits", "kl_div",
+    "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div",
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cosine_similarity",
 ]
 
@@ -170,6 +170,24 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
         losses = softplus(logits) - logits * targets
     else:
         losses = logits * (1.0 - targets) + softplus(-logits) * ((pos_weight - 1.0) * targets + 1.0)
+    return _reduced(name, losses if weight is None else losses * weight, reduction)
+
+
+@composed
+def binary_cross_entropy(probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """The cross-entropy of probabilities and targets between 0 and 1; a logarithm below -100 counts as -100.
+
+    `binary_cross_entropy_with_logits` is more precise: wrong probabilities of exactly 0 or 1 have no gradient.
+
+    >>> mg.binary_cross_entropy(mg.asarray([0.5, 0.0]), mg.asarray([1.0, 1.0]), "none").tolist()
+    [0.693..., 100.0]
+    """
+    name = "binary_cross_entropy"
+    given, targets = _alike(name, "probabilities", probabilities, targets)
+    low, high = given == 0, given == 1
+    yes = where(low, -100.0, maximum(log(where(low, 1.0, given)), -100.0))
+    no = where(high, -100.0, maximum(log1p(-where(high, 0.0, given)), -100.0))
+    losses = (targets - 1.0) * no - targets * yes
     return _reduced(name, losses if weight is None else losses * weight, reduction)
 
 
