@@ -38,6 +38,7 @@ from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
 from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
+from .ops.comparison import *
 from .ops.contract import *
 from .ops.convolution import *
 from .ops.creation import *
@@ -56,6 +57,7 @@ from .ops.pooling import *
 from .ops.positions import *
 from .ops.reduce import *
 from .ops.segments import *
+from .ops.statistics import *
 from .ops.transfer import to_device
 from .ops.view import *
 from .ops.windows import *

@@ -64,7 +64,9 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "mg.eye": _eye,
     "mg.flatten": _flatten,
     "mg.linalg.norm": _norm,
-    "mg.pad": lambda x, widths, value=0.0: np.pad(x, widths, constant_values=value),
+    "mg.pad": lambda x, widths, value=0.0, mode="constant": (
+        np.pad(x, widths, constant_values=value) if mode == "constant" else np.pad(x, widths, mode)
+    ),
     "mg.relu": lambda x: np.maximum(x, 0),
     "mg.reshape": _reshape,
     "mg.sigmoid": lambda x: REFERENCES["sigmoid"](np.asarray(x) * 1),

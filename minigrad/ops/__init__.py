@@ -3,6 +3,7 @@
 from ..arguments.public import public
 from ..core import dtypes
 from . import (
+    comparison,
     contract,
     convolution,
     creation,
@@ -16,12 +17,14 @@ from . import (
     linalg,
     losses,
     normalization,
+    numpy_functions,
     ordering,
     pooling,
     positions,
     random,
     reduce,
     segments,
+    statistics,
     transfer,
     view,
     windows,
@@ -34,8 +37,8 @@ QUICK = frozenset((
 ))
 
 for _room in (
-    contract, convolution, creation, elementary, elementwise, functional, index, joining, losses, normalization,
-    ordering, pooling, positions, reduce, segments, view, windows,
+    comparison, contract, convolution, creation, elementary, elementwise, functional, index, joining, losses,
+    normalization, ordering, pooling, positions, reduce, segments, statistics, view, windows,
 ):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
 public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "vector_norm"], vars(linalg))
