@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import autodiff, devices, linalg, nn, optim, random, train
+from . import autodiff, devices, fft, linalg, nn, optim, random, train
 from .autodiff import (
     checkpoint,
     custom_vjp,

@@ -10,6 +10,8 @@ from . import (
     effects,
     elementary,
     elementwise,
+    factors,
+    frequencies,
     functional,
     index,
     interop,
@@ -41,7 +43,11 @@ for _room in (
     normalization, ordering, pooling, positions, reduce, segments, statistics, view, windows,
 ):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
-public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "vector_norm"], vars(linalg))
+public([
+    "cholesky", "cross", "det", "inv", "matrix_norm", "matrix_power", "norm", "slogdet", "solve", "vector_norm",
+], vars(linalg))
+public(["eigh", "eigvalsh", "lstsq", "matrix_rank", "pinv", "qr", "svd", "svdvals"], vars(factors))
+public(["fftfreq", "fftshift", "ifftshift", "rfftfreq"], vars(frequencies))
 public(["to_device", "to"], vars(transfer))
 public(["from_dlpack"], vars(interop))
 public(["Generator"], vars(random))

@@ -386,6 +386,8 @@ def pad(x: Tensor, widths: Any, value: float = 0.0, mode: str = "constant") -> T
     shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
     check_memory("pad", shape)
     if mode != "constant":
+        if value != 0:
+            raise ConversionError(f"pad: a value is for mode 'constant', not {shown(mode)}", actual=shown(value))
         return _continued(x, pairs, mode)
     index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
     out = P.place.apply(x, shape=shape, index=index)

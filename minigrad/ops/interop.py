@@ -104,6 +104,15 @@ FUNCTIONS = """
     linalg.det              x |
     linalg.solve            x y |
     linalg.cholesky         x |
+    linalg.eigh             x | -UPLO
+    linalg.eigvalsh         x | -UPLO
+    linalg.svd              x | full_matrices -compute_uv
+    linalg.qr               x | mode
+    linalg.pinv             x | rtol
+    linalg.matrix_rank      x | rtol
+    linalg.matrix_power     x n |
+    linalg.cross            x y | axis
+    linalg.lstsq            x y | rcond:rtol
 """
 
 COMPOSED: dict[str, Callable[..., Any]] = {}  # NumPy's functions that `numpy_functions` composes, by name

@@ -62,7 +62,7 @@ def quantile(x: Tensor, q: Any, axis: Axis = None, keepdims: bool = False) -> Te
 def _shares(q: Any, device: Any) -> Tensor:
     if isinstance(q, Tensor):
         return astype(q, dtypes.float64)
-    shares = np.asarray(q, np.float64)
-    if not ((shares >= 0) & (shares <= 1)).all():
+    shares = np.asarray(q)
+    if shares.dtype.kind not in "biuf" or not ((shares >= 0) & (shares <= 1)).all():
         raise ConversionError(f"quantile: q is from 0 to 1, not {q}")
-    return as_tensor(shares, device)
+    return as_tensor(shares.astype(np.float64), device)

@@ -61,7 +61,7 @@ UNLIKE_NUMPY = (
     ("mg.(isclose|allclose)", "rtol|atol", r"2\*\*70", "a number of a formula"),
     ("mg.round", "decimals", "64 dimensions", "one integer, of any number of dimensions"),
     ("mg.quantile", "x", "True|array of bools|inf", "bools are 0 and 1; between equal elements nothing is subtracted"),
-    ("mg.quantile", "q", "64 dimensions", "shares of any shape"),
+    ("mg.quantile", "q", "64 dimensions|empty array", "shares of any shape"),
     ("mg.astype", "x", "nan|inf|NumPy nan", "casts saturate; NumPy leaves open what comes of such floats"),
     ("mg.(broadcast_arrays|roll|pad)", "tensors|shift|value", "64 dimensions", "NumPy has fewer dimensions there"),
     ("mg.flatten", "x", NUMBERS, "a number has no dimensions, of which all are flattened"),
