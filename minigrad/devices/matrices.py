@@ -94,7 +94,7 @@ class MatrixKernels(KernelGroup):
 
     def qr(self, x: Any, complete: bool) -> Any:
         def stacked(x: Any) -> Any:
-            q, r = self.xp.linalg.qr(x, "complete" if complete else "reduced")
+            q, r = self.xp.linalg.qr(x, mode="complete" if complete else "reduced")
             return self.xp.concatenate([q, r.swapaxes(-1, -2)], axis=-2)
 
         return self._in_lapack_dtype(stacked, x)

@@ -107,6 +107,9 @@ class ndarray:
     def reshape(self, *shape: Any, order: str = "C") -> ndarray:
         return made(self._host.reshape(*shape, order=order), self)
 
+    def swapaxes(self, first: int, second: int) -> ndarray:
+        return made(self._host.swapaxes(first, second), self)
+
     def transpose(self, *axes: Any) -> ndarray:
         return made(self._host.transpose(*axes), self)
 
