@@ -7,6 +7,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.tensor import NUMBERS, Tensor, as_tensor
 from .composite import composed
+from .creation import asarray
 from .elementary import isfinite, isnan, logical_and, logical_or
 from .elementwise import abs, astype, equal, less_equal, maximum, minimum, where
 from .reduce import all
@@ -21,7 +22,7 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     >>> mg.isclose(mg.asarray([1.0, 2.0]), mg.asarray([1.000001, 2.1])).tolist()
     [True, False]
     """
-    x, y = _as_number(x), _as_number(y)
+    x, y = _of_one_dtype(x, y)
     near = less_equal(abs(x - y), atol + rtol * abs(y))
     close = logical_or(logical_and(near, isfinite(y)), equal(x, y))
     return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
@@ -37,10 +38,13 @@ def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return all(isclose(x, y, rtol, atol, equal_nan))
 
 
-def _as_number(x: Any) -> Tensor:
-    """The tensor; bools, which have no difference, become integers."""
-    x = as_tensor(x)
-    return astype(x, dtypes.default_int) if x.dtype.kind == "b" else x
+def _of_one_dtype(x: Any, y: Any) -> list[Tensor]:
+    """Both operands as tensors of their common dtype; bools, which have no difference, become integers."""
+    device = next((t.device for t in (x, y) if t.__class__ is Tensor), None)
+    pair = [t if t.__class__ is Tensor or t.__class__ in NUMBERS else asarray(t, device=device) for t in (x, y)]
+    common = dtypes.result_type(*pair)
+    dtype = dtypes.default_int if common is dtypes.bool else common
+    return [astype(t, dtype, copy=False) if t.__class__ is Tensor else asarray(t, dtype, device) for t in pair]
 
 
 @composed

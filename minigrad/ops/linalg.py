@@ -16,7 +16,7 @@ from ..support.words import shown, whole
 from .composite import composed
 from .contract import matmul
 from .creation import eye
-from .declare import broadcast_shapes, declare, normal_axes
+from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 from .elementwise import abs, astype, exp, multiply, not_equal, power
 from .factors import check_square, lower_half, svdvals
 from .joining import roll
@@ -191,7 +191,7 @@ def cross(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     >>> mg.linalg.cross(mg.asarray([1.0, 0.0, 0.0]), mg.asarray([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
-    x, y = (moveaxis(t, axis, -1) for t in (as_tensor(x), as_tensor(y)))
+    x, y = (moveaxis(t, normal_axis("cross", axis, t.ndim), -1) for t in (as_tensor(x), as_tensor(y)))
     if x.shape[-1] != 3 or y.shape[-1] != 3:
         raise ShapeError(f"cross: vectors have three elements, not {x.shape[-1]} and {y.shape[-1]} along axis {axis}")
     out = roll(x, -1, -1) * roll(y, 1, -1) - roll(x, 1, -1) * roll(y, -1, -1)

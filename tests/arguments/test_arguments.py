@@ -30,7 +30,7 @@ REVIEWED = (
     ("mg.random.permutation", "axis", ANY, "not read where the first argument is a count"),
     ("mg.nn.init.(calculate_gain|kaiming_.*)|mg.leaky_relu", "a|slope", ANY, "only leaky_relu reads the slope"),
     (ANY, "eps|momentum|label_smoothing|dropout_p|threshold|slope|beta|alpha|delta|correction|scale|gain"
-          "|base|p|norm_type|max_norm|clip_value|ord"
+          "|base|p|norm_type|max_norm|clip_value|ord|rtol"
           "|pos_weight|weight|mean|std|low|high|value|fill_value|ignore_index", f"{NUMBERS}|{ARRAYS}",
      "a number of a formula, which is computed with as it is: PyTorch does the same"),
     (ANY, "shape|sections|repetitions|tensors|widths|workers|metadata|parameters|output_names|iterable",
@@ -48,7 +48,9 @@ REVIEWED = (
 )
 # Accepted calls for which NumPy raises an error or has another result: function, parameter, input, why.
 UNLIKE_NUMPY = (
-    (ANY, "keepdims|descending|stable|include_initial|upper|equal_nan", "deep list|cyclic list", "Python's truth"),
+    (ANY, "keepdims|descending|stable|include_initial|upper|equal_nan|full_matrices", "deep list|cyclic list",
+     "a flag is Python's truth"),
+    ("mg.linalg.pinv", "rtol", ARRAYS, "a tolerance for each matrix of the result"),
     (ANY, "dtype|to|a|b", "other device|integer tensor|empty array|64 dimensions", "what has a dtype, as finfo"),
     (ANY, "axis", "empty list", "a list of axes is as good as a tuple"),
     ("mg.(max|sum|squeeze)", "axis", "True", "True is the integer 1, as in NumPy's argmax"),

@@ -37,6 +37,14 @@ def test_diag_is_that_of_numpy(dtype, k):
     assert x.tolist() == matrix.tolist()
 
 
+def test_numbers_and_lists_are_close_in_the_precision_of_the_tensor():
+    x = mg.asarray(np.array([0.1, 0.2]), device="cpu:1")
+    assert mg.isclose(x, 0.1, rtol=1e-14, atol=0).tolist() == mg.isclose(0.1, x, 1e-14, 0).tolist() == [True, False]
+    assert mg.allclose(x, [0.1, 0.2]).item() and not mg.allclose(x, [True, False]).item()
+    assert mg.isclose(1, 1.0).item() and mg.fmax(x, 0.15).tolist() == [0.15, 0.2]
+    assert mg.fmin(float("nan"), x).tolist() == [0.1, 0.2]
+
+
 def test_quantiles_at_tensors_under_vmap_and_jit():
     x = np.random.default_rng(0).standard_normal((4, 7))
     by_row = mg.jit(mg.vmap(lambda row, q: mg.quantile(row, q)))
