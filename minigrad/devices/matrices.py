@@ -103,6 +103,8 @@ class MatrixKernels(KernelGroup):
         def inverse(x: Any) -> Any:
             return self.xp.linalg.pinv(x, rtol[..., 0, 0])
 
+        stack = np.broadcast_shapes(x.shape[:-2], rtol.shape[:-2])
+        x = self.xp.broadcast_to(x, stack + x.shape[-2:])
         return self._converging("pinv", inverse, x)
 
     def _converging(self, name: str, function: Kernel, x: Any) -> Any:

@@ -21,7 +21,7 @@ from .declare import broadcast_shapes, declare
 from .elementwise import astype, divide, equal, greater, where
 from .joining import concat
 from .reduce import count_nonzero, max, sum
-from .view import broadcast_to, expand_dims, matrix_transpose
+from .view import expand_dims, matrix_transpose
 
 # The primitives -----------------------------------------------------------------------------------------------------
 
@@ -53,7 +53,8 @@ def _infer_qr(x: Any, complete: bool) -> Any:
 
 
 def _infer_pinv(x: Any, rtol: Any) -> Any:
-    return (*x.shape[:-2], x.shape[-1], x.shape[-2]), P.pinv.common_dtype((x,))
+    stack = broadcast_shapes("pinv", [x.shape[:-2], rtol.shape[:-2]])
+    return (*stack, x.shape[-1], x.shape[-2]), P.pinv.common_dtype((x,))
 
 
 def lower_half(x: Any) -> Any:
@@ -289,9 +290,7 @@ def pinv(x: Tensor, rtol: Any = None) -> Tensor:
     x = _as_float("pinv", x)
     if not x.size:
         return matrix_transpose(x).copy()
-    cutoff = _tolerance(x, rtol)
-    stack = broadcast_shapes("pinv", [x.shape[:-2], cutoff.shape[:-2]])
-    return P.pinv.apply(broadcast_to(x, (*stack, *x.shape[-2:])), cutoff)  # type: ignore[no-any-return]
+    return P.pinv.apply(x, _tolerance(x, rtol))  # type: ignore[no-any-return]
 
 
 @composed
