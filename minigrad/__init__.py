@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import autodiff, devices, linalg, nn, optim, random, train
+from . import autodiff, devices, fft, linalg, nn, optim, random, train
 from .autodiff import (
     checkpoint,
     custom_vjp,
@@ -42,6 +42,7 @@ from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
 from .devices.compiled import Provider as _Provider
+from .ops.comparison import *
 from .ops.contract import *
 from .ops.convolution import *
 from .ops.creation import *
@@ -61,6 +62,7 @@ from .ops.positions import *
 from .ops.reduce import *
 from .ops.resampling import *
 from .ops.segments import *
+from .ops.statistics import *
 from .ops.transfer import to_device
 from .ops.view import *
 from .ops.windows import *

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .compile import Jitted
-from . import autodiff as autodiff, devices as devices, linalg as linalg, nn as nn, optim as optim, random as random, train as train
+from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, nn as nn, optim as optim, random as random, train as train
 from .autodiff import checkpoint as checkpoint, custom_vjp as custom_vjp, grad as grad, gradcheck as gradcheck, gradients as gradients, hessian as hessian, hvp as hvp, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
 from .control import cond as cond, fori_loop as fori_loop, scan as scan, while_loop as while_loop
 from .core.debug import debug_nans as debug_nans, live_graphs as live_graphs
@@ -15,6 +15,7 @@ from .core.programs import eager_programs as eager_programs
 from .core.replay import replay as replay
 from .core.tensor import Tensor as Tensor
 from .devices import as_device as as_device, available_devices as available_devices, device as device
+from .ops.comparison import *
 from .ops.contract import *
 from .ops.convolution import *
 from .ops.creation import *
@@ -32,7 +33,9 @@ from .ops.ordering import *
 from .ops.pooling import *
 from .ops.positions import *
 from .ops.reduce import *
+from .ops.resampling import *
 from .ops.segments import *
+from .ops.statistics import *
 from .ops.transfer import to_device as to_device
 from .ops.view import *
 from .ops.windows import *

@@ -18,11 +18,13 @@ integers = DEFAULT_GENERATOR.integers
 bernoulli = DEFAULT_GENERATOR.bernoulli
 permutation = DEFAULT_GENERATOR.permutation
 categorical = DEFAULT_GENERATOR.categorical
+multinomial = DEFAULT_GENERATOR.multinomial
 bits = DEFAULT_GENERATOR.bits
 
 __all__ = [
     "Generator", "seed", "get_state", "set_state",
-    "uniform", "normal", "integers", "bernoulli", "permutation", "categorical", "bits",
+    "uniform", "normal", "integers", "bernoulli", "permutation", "categorical", "multinomial",
+    "bits",
 ]
 
 public(__all__, globals())

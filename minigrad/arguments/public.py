@@ -136,6 +136,7 @@ NAMED: dict[str, tuple[Check, str]] = {
     "repeats": (_is_list_of_integers, "an integer, or one for each element"),
     "repetitions": _SIZES,
     "shift": (lambda value: isinstance(value, tuple) or whole(value) is not None, "an integer or a tuple of them"),
+    "q": (_is_list_of_numbers, "numbers from 0 to 1"),
     "widths": (_is_list_of_integers, "an integer, a pair, or a pair for each dimension"),
     "size": _SIZES,
     "stride": (lambda value: value is None or _is_whole_or_several(value), "an integer or several"),

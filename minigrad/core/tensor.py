@@ -204,7 +204,7 @@ class Tensor(TensorNames):
         return _taken_out(self, "item()").item()
 
     def tolist(self) -> Any:
-        """The values as nested Python lists."""
+        """The values as nested Python lists; `json.dumps(values, default=mg.Tensor.tolist)` writes tensors as lists."""
         return _taken_out(self, "tolist()").tolist()
 
     def __bool__(self) -> bool:

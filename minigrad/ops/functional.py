@@ -13,7 +13,7 @@ from ..core import dtypes
 from ..core.emit import emit, recorded
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, as_tensor, wrap
+from ..core.tensor import Tensor, as_tensor, method, wrap
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from . import reduce
 from .composite import composed, program
@@ -71,6 +71,7 @@ def _total(x: Tensor, axis: int) -> Tensor:
 # Softmax and its kin ------------------------------------------------------------------------------------------------
 
 
+@method
 @program(least=4096)
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """Positive numbers that sum to 1 along `axis`: `exp(x) / sum(exp(x))`.
@@ -85,6 +86,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     return powers * (1.0 / _total(powers, place))
 
 
+@method
 @program(least=4096)
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`, exact even where the softmax is too small for a float.
@@ -98,6 +100,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     return shifted - log(_total(exp(shifted), place))
 
 
+@method
 @program(least=4096)
 def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
     """A smooth maximum along `axis`: `log(sum(exp(x)))`.
@@ -116,6 +119,7 @@ def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
 # Activations --------------------------------------------------------------------------------------------------------
 
 
+@method
 @program(least=8192)
 def relu(x: Tensor) -> Tensor:
     """x where it is positive, 0 elsewhere; at 0 the gradient is 0.

@@ -217,10 +217,10 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
 @method
 @composed
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over `axis` (over everything if None).
+    """The mean over `axis` (over everything if None); of bools, the share of True.
 
-    >>> mg.mean(mg.asarray([1.0, 2.0, 6.0])).item()
-    3.0
+    >>> mg.mean(mg.asarray([1.0, 2.0, 6.0])).item(), mg.mean(mg.asarray([True, False])).item()
+    (3.0, 0.5)
     """
     x = _as_float("mean", x)
     if x._data.dtype is dtypes.float16:
@@ -281,7 +281,10 @@ def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs
 
 def _as_float(name: str, x: Any) -> Tensor:
     x = as_tensor(x)
-    if x._data.dtype.kind != "f":
+    kind = x._data.dtype.kind
+    if kind == "b":  # the mean of bools is the share of True
+        return astype(x, dtypes.default_float)
+    if kind != "f":
         raise DtypeError(f"{name} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)")
     return x
 
@@ -338,6 +341,7 @@ def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return greater(count_nonzero(x, axis, keepdims), 0)
 
 
+@method
 @composed
 def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The number of elements along `axis` that are not zero.
@@ -361,6 +365,7 @@ def cumulative_sum(x: Tensor, axis: int | None = None, dtype: Any = None, includ
     return _running(P.cumulative_sum, x, axis, dtype, include_initial, 0)
 
 
+@method
 def cumulative_prod(x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
     """The running product along `axis`; `include_initial` puts a 1 in front.
 

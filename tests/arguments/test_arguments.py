@@ -30,14 +30,14 @@ REVIEWED = (
     ("mg.random.permutation", "axis", ANY, "not read where the first argument is a count"),
     ("mg.nn.init.(calculate_gain|kaiming_.*)|mg.leaky_relu", "a|slope", ANY, "only leaky_relu reads the slope"),
     (ANY, "eps|momentum|label_smoothing|dropout_p|threshold|slope|beta|alpha|delta|correction|scale|gain"
-          "|base|p|norm_type|max_norm|clip_value|ord"
+          "|base|p|norm_type|max_norm|clip_value|ord|rtol"
           "|pos_weight|weight|mean|std|low|high|value|fill_value|ignore_index", f"{NUMBERS}|{ARRAYS}",
      "a number of a formula, which is computed with as it is: PyTorch does the same"),
     (ANY, "shape|sections|repetitions|tensors|widths|workers|metadata|parameters|output_names|iterable",
      f"{COLLECTIONS}|ragged list|deep list|cyclic list|array of .*|{ARRAYS}|complex array|text|0|True",
      "anything that can be iterated over, or is empty"),
     ("mg.io.save_checkpoint", "step", NUMBERS, "a step is any integer"),
-    (ANY, "create_graph", ANY, "a flag is Python's truth of the object"),
+    (ANY, "create_graph|replacement", ANY, "a flag is Python's truth of the object"),
     (ANY, "bias", NUMBERS, "a large integer beside a float becomes a float"),
     ("mg.print", "message", ANY, "printed as it is"),
     ("mg.while_loop", "max_steps", NUMBERS, "more steps than are ever taken"),
@@ -48,7 +48,9 @@ REVIEWED = (
 )
 # Accepted calls for which NumPy raises an error or has another result: function, parameter, input, why.
 UNLIKE_NUMPY = (
-    (ANY, "keepdims|descending|stable|include_initial|upper", "deep list|cyclic list", "a flag is Python's truth"),
+    (ANY, "keepdims|descending|stable|include_initial|upper|equal_nan|full_matrices", "deep list|cyclic list",
+     "a flag is Python's truth"),
+    ("mg.linalg.pinv", "rtol", ARRAYS, "a tolerance for each matrix of the result"),
     (ANY, "dtype|to|a|b", "other device|integer tensor|empty array|64 dimensions", "what has a dtype, as finfo"),
     (ANY, "axis", "empty list", "a list of axes is as good as a tuple"),
     ("mg.(max|sum|squeeze)", "axis", "True", "True is the integer 1, as in NumPy's argmax"),
@@ -56,8 +58,12 @@ UNLIKE_NUMPY = (
     (ANY, "shape|sections|tensors", "generator|set", "anything that can be iterated over"),
     ("mg.(promote_types|result_type|nextafter)", ANY, "class|NumPy nan|1.5|nan|inf|empty array|other device"
      "|64 dimensions", "floats are float32 unless something else is said"),
-    ("mg.(conj|real|imag|square|positive)", "x", "True|array of bools", "bools stay bools"),
+    ("mg.(conj|real|imag|square|positive|round)", "x", "True|array of bools", "bools stay bools"),
     ("mg.reciprocal", "x", f"{NUMBERS}|{ARRAYS}", "1 / x, which is a float; NumPy's is 0 for most integers"),
+    ("mg.(isclose|allclose)", "rtol|atol", r"2\*\*70", "a number of a formula"),
+    ("mg.round", "decimals", "64 dimensions", "one integer, of any number of dimensions"),
+    ("mg.quantile", "x", "True|array of bools|inf", "bools are 0 and 1; between equal elements nothing is subtracted"),
+    ("mg.quantile", "q", "64 dimensions|empty array", "shares of any shape"),
     ("mg.astype", "x", "nan|inf|NumPy nan", "casts saturate; NumPy leaves open what comes of such floats"),
     ("mg.(broadcast_arrays|roll|pad)", "tensors|shift|value", "64 dimensions", "NumPy has fewer dimensions there"),
     ("mg.flatten", "x", NUMBERS, "a number has no dimensions, of which all are flattened"),
