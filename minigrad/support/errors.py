@@ -349,6 +349,10 @@ class ClassesWarning(UserWarning):
     """A loss takes the last dimension as the classes, but these shapes fit classes in dimension 1 too."""
 
 
+class WideningWarning(UserWarning):
+    """A NumPy number of float64, such as `np.sqrt(2.0)`, makes the result of an operation on float32 float64."""
+
+
 _WARNED: set[tuple[str, int, type[Warning]]] = set()
 
 
