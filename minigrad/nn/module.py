@@ -209,6 +209,8 @@ class Module(ModuleNames):
         >>> mg.nn.Sequential(mg.nn.Linear(1, 2), mg.nn.ReLU()).apply(ones)[0].weight.tolist()
         [[1.0], [1.0]]
         """
+        if isinstance(function, type) or not callable(function):
+            raise ConversionError(f"apply: function is called with each module, not a {type(function).__name__}")
         for module in list(_inner_first(self, set())):
             function(module)
         return self

@@ -24,7 +24,8 @@ COLLECTIONS = "no text|bytes|set|generator|integers|empty list|empty tuple|dicti
 # function, parameter, input, why.  Arguments of the declared type need no line.
 REVIEWED = (
     (ANY, "requires_grad|keepdims|copy|stable|training|include_initial|descending|infinities|upper|strict|reverse|mode"
-          "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure", ANY,
+          "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure"
+          "|align_corners", ANY,
      "a flag is Python's truth of the object"),
     ("mg.cosine_similarity|mg.random.permutation", "axis", f"None|{COLLECTIONS}", "as in sum: all axes, or several"),
     ("mg.random.permutation", "axis", ANY, "not read where the first argument is a count"),

@@ -90,6 +90,12 @@ def test_zero_grad_and_backward():
     assert all(p.grad is None for p in net.parameters())
 
 
+@pytest.mark.parametrize("function", [int, None, "zero"])
+def test_apply_takes_a_function(function):
+    with pytest.raises(mg.ConversionError, match="apply: function is called with each module, not a "):
+        mg.nn.Linear(1, 1).apply(function)
+
+
 def test_apply_visits_each_module_once_inner_ones_first():
     net, visited = Net(), []
     net.friend, net.again = Net(), net.layers[0]

@@ -59,7 +59,7 @@ def export_onnx(
     tensors: list[Tensor] = []
     for part in (*args, *kwargs.values()):
         kind_of(part, tensors)
-    if batch_axes == "first":
+    if isinstance(batch_axes, str) and batch_axes == "first":
         _refuse_sequences_first(function)
         batch_axes = 0
     axes = _axes(batch_axes, tensors)
