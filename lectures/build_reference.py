@@ -1,4 +1,4 @@
-"""Write the pages of `lectures/reference` from the library itself: the primitives, and the catalogue of errors.
+"""Write the pages of `lectures/reference` from the library itself: primitives, errors, names of other libraries.
 
 `python -m lectures.build_reference` writes them again; a test compares the stored pages with fresh ones.
 """
@@ -16,6 +16,7 @@ import numpy as np
 import minigrad.compile
 import minigrad.course
 import minigrad.data  # noqa: F401 - some errors are declared in these rooms
+from lectures import coming_from
 from minigrad.core.primitive import P, Primitive
 from minigrad.support import errors
 
@@ -47,6 +48,7 @@ ROOMS = {
     "ops.losses": "Losses",
     "ops.convolution": "Convolutions",
     "ops.pooling": "Pooling",
+    "ops.resampling": "Resampling",
     "ops.positions": "Positions in sequences",
     "ops.segments": "Segments",
     "ops.transfer": "Devices",
@@ -168,7 +170,7 @@ def errors_page() -> str:
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    return {"primitives.md": primitives_page(), "errors.md": errors_page()}
+    return {"primitives.md": primitives_page(), "errors.md": errors_page(), "coming_from.md": coming_from.page()}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from minigrad.core.primitive import P
 from minigrad.course.unit import Unit
 
 from .api import entries
+from .coming_from import tables
 from .frames import Section
 from .markup import Lecture, slug, texts
 
@@ -103,6 +104,11 @@ def _reference(read: dict[str, Lecture]) -> Iterable[Line]:
     for section, (shown, hidden) in zip(_sections(read, "errors"), texts(read["errors"])):
         if section.level > 1:
             yield Line(section.text, "error", f"errors.html#{section.anchor}", "", shown, hidden)
+    for row in (row for rows in tables().values() for row in rows):
+        yield Line(row.names, "elsewhere", f"coming_from.html#{slug(row.names)}", row.here.replace("`", ""), row.why)
+    for section, (shown, hidden) in zip(_sections(read, "coming_from"), texts(read["coming_from"])):
+        if section.level > 2:
+            yield Line(section.text, "elsewhere", f"coming_from.html#{section.anchor}", "", shown, hidden)
 
 
 def _words(glossary: str) -> Iterable[Line]:

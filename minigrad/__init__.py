@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import autodiff, devices, linalg, nn, optim, random, train
+from . import autodiff, devices, fft, linalg, nn, optim, random, train
 from .autodiff import (
     checkpoint,
     custom_vjp,
@@ -32,6 +32,7 @@ from .autodiff import (
     vmap,
 )
 from .control import cond, fori_loop, scan, while_loop
+from .core.absent import missing as _missing
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
@@ -41,6 +42,7 @@ from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
 from .devices.compiled import Provider as _Provider
+from .ops.comparison import *
 from .ops.contract import *
 from .ops.convolution import *
 from .ops.creation import *
@@ -58,19 +60,19 @@ from .ops.ordering import *
 from .ops.pooling import *
 from .ops.positions import *
 from .ops.reduce import *
+from .ops.resampling import *
 from .ops.segments import *
+from .ops.statistics import *
 from .ops.transfer import to_device
 from .ops.view import *
 from .ops.windows import *
 from .support.context import watch_cells
 from .support.errors import *
 
-if TYPE_CHECKING:  # for type checkers: these are loaded when they are first used
+if TYPE_CHECKING:
     from typing import Any
 
-    from . import data, examples, io, viz
-
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 watch_cells()
 
 
@@ -89,19 +91,29 @@ def _load_compiler() -> None:
 
 _PROGRAMS.load = _load_compiler
 
-# Loaded when they are first used: `import minigrad` stays light.
+# Loaded when they are first used: `import minigrad` stays light.  Type checkers read `__init__.pyi`.
 _COMPILER = (
     "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "trace",
 )
-_LATER = {**dict.fromkeys(_COMPILER, "compile"), "script": "scripting"}
+_LATER = {
+    **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
+    "data": "data", "examples": "examples", "io": "io", "viz": "viz",
+}
+# Rooms and names that have another place, or that only this file needs.
+_INTERNAL = {"TYPE_CHECKING", "annotations", "arguments", "control", "core", "ops", "support", "watch_cells"}
+__all__ = sorted([name for name in {*globals(), *_LATER} - _INTERNAL if name[0] != "_"])
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("data", "examples", "io", "viz"):
-        return import_module(f"minigrad.{name}")
     if name not in _LATER:
-        raise AttributeError(f"minigrad has no {name!r}")
-    found = globals()[name] = getattr(import_module(f"minigrad.{_LATER[name]}"), name)
+        _missing(__name__, name)
+    room = _LATER[name]
+    module = import_module(f"minigrad.{room}")
+    found = globals()[name] = module if room == name else getattr(module, name)
     return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

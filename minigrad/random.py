@@ -6,6 +6,7 @@
 Tensor([0.03474188, 0.01154673], shape=(2,), dtype=float32, device=cpu)
 """
 
+from .arguments.public import public
 from .ops.random import DEFAULT_GENERATOR, Generator
 
 seed = DEFAULT_GENERATOR.seed
@@ -17,9 +18,13 @@ integers = DEFAULT_GENERATOR.integers
 bernoulli = DEFAULT_GENERATOR.bernoulli
 permutation = DEFAULT_GENERATOR.permutation
 categorical = DEFAULT_GENERATOR.categorical
+multinomial = DEFAULT_GENERATOR.multinomial
 bits = DEFAULT_GENERATOR.bits
 
 __all__ = [
     "Generator", "seed", "get_state", "set_state",
-    "uniform", "normal", "integers", "bernoulli", "permutation", "categorical", "bits",
+    "uniform", "normal", "integers", "bernoulli", "permutation", "categorical", "multinomial",
+    "bits",
 ]
+
+public(__all__, globals())

@@ -86,6 +86,21 @@ for _name in ("logical_and", "greater"):
     composed(_name, lambda m, x, y, n=_name: getattr(m, n)(x, y), integers(3), integers(3), smooth=False)
 for _name in ("ceil", "trunc", "sign", "square", "isfinite", "isnan"):
     composed(_name, lambda m, x, n=_name: getattr(m, n)(x), integers(2, 3), smooth=False)
+everywhere("exp2", np.exp2, 1)
+for _name in ("fmax", "fmin"):
+    everywhere(_name, getattr(np, _name), 2)
+    composed(_name, lambda m, x, n=_name: getattr(m, n)(x, 1), integers(2, 3))
+for _equal in (False, True):
+    everywhere("isclose", np.isclose, 2)
+    composed("isclose", lambda m, x, y, e=_equal: m.isclose(x, y, equal_nan=e), SPECIAL[:, None], SPECIAL)
+composed("isclose", lambda m, x: m.isclose(x, x + 0.01, rtol=0.01), values(9, low=0.5))
+composed("isclose", lambda m, x, y: m.isclose(x, y, atol=1), integers(9), integers(9))
+composed("isclose", lambda m, x, y: m.isclose(x, y), bools(9), bools(9))
+composed("allclose", lambda m, x: m.allclose(x, x + 1e-9), values(2, 3))
+composed("allclose", lambda m, x, y: m.allclose(x, y), values(2, 3), values(3))
+for _decimals in (2, 1, 0, -1):
+    composed("round", lambda m, x, d=_decimals: m.round(x, d), values(2, 5, low=-30, high=30), smooth=False)
+    composed("round", lambda m, x, d=_decimals: m.round(x, d), integers(5, low=-30, high=30))
 composed("clip", lambda m, x: m.clip(x, -1.0, 1.0), values(2, 5))
 composed("clip", lambda m, x: m.clip(x, -0.5), values(5), like=lambda x: np.clip(x, -0.5, None))
 composed("clip", lambda m, x: m.clip(x, max=0.5), values(5), like=lambda x: np.clip(x, None, 0.5))
@@ -122,6 +137,18 @@ for _name in ("all", "any", "count_nonzero"):
     composed(_name, lambda m, x, n=_name: getattr(m, n)(x, axis=1, keepdims=True), integers(2, 3, low=0, high=2))
     composed(_name, lambda m, x, n=_name: getattr(m, n)(x), SPECIAL)
     composed(_name, lambda m, x, n=_name: getattr(m, n)(x, axis=0), values(0, 2))
+for _name in ("mean", "var", "std"):
+    composed(_name, lambda m, x, n=_name: getattr(m, n)(x, axis=0), bools(4, 3))
+for _axis in (None, 0, -1, (0, 2)):
+    composed("median", lambda m, x, a=_axis: m.median(x, axis=a), values(2, 5, 2))
+    composed("quantile", lambda m, x, a=_axis: m.quantile(x, 0.3, axis=a, keepdims=True), values(2, 5, 2))
+    composed("quantile", lambda m, x, a=_axis: m.quantile(x, np.array([[0, 0.25], [0.6, 1]]), axis=a), values(2, 5, 2))
+    composed("median", lambda m, x, a=_axis: m.median(x, axis=a, keepdims=True), values(2, 1, 3))
+composed("median", lambda m, x: m.median(x), integers(4))
+composed("median", lambda m, x: m.median(x, axis=0), np.array([[1, np.inf, np.nan], [np.inf, np.inf, 1]]), smooth=False)
+composed("quantile", lambda m, x, q: m.quantile(x, q), values(4), np.array(0.25), smooth=False)
+composed("interp", lambda m, x, xp, fp: m.interp(x, xp, fp), values(2, 9, low=-1, high=5), np.arange(4.0), values(4))
+composed("interp", lambda m, x, xp, fp: m.interp(x, xp, fp), values(3), np.arange(1.0), values(1), smooth=False)
 composed("diff", lambda m, x: m.diff(x, axis=0), values(4, 2))
 composed("diff", lambda m, x: m.diff(x, n=2), values(5))
 composed("diff", lambda m, x, y: m.diff(x, prepend=y), values(3), values(1))
@@ -142,6 +169,7 @@ composed("moveaxis", lambda m, x: m.moveaxis(x, (0, 2), (1, 0)), values(2, 3, 4)
 composed("swapaxes", lambda m, x: m.swapaxes(x, 0, -1), values(2, 3, 4))
 composed("matrix_transpose", lambda m, x: m.matrix_transpose(x), values(2, 3, 4), like=lambda x: np.swapaxes(x, -1, -2))
 composed("unstack", lambda m, x: m.unstack(x, axis=1), values(2, 3), like=lambda x: tuple(x[:, i] for i in range(3)))
+composed("broadcast_arrays", lambda m, x: tuple(m.broadcast_arrays([[1], [2]], x)), values(3), smooth=False)
 composed("broadcast_arrays", lambda m, x, y: tuple(m.broadcast_arrays(x, y)), values(2, 1), values(3))
 
 # Index ----------------------------------------------------------------------------------------------------------------
@@ -165,6 +193,10 @@ composed("pad", lambda m, x: m.pad(x, ((1, 0), (0, 2)), value=3.0), values(2, 3)
 composed(
     "pad", lambda m, x: m.pad(x, (0, 2), value=1), integers(3), like=lambda x: np.pad(x, (0, 2), constant_values=1)
 )
+for _mode in ("edge", "reflect", "symmetric", "wrap"):
+    composed("pad", lambda m, x, d=_mode: m.pad(x, ((1, 0), (0, 2)), mode=d), values(2, 3))
+    composed("pad", lambda m, x, d=_mode: m.pad(x, 5, mode=d), values(3))
+composed("pad", lambda m, x: m.pad(x, ((0, 0), (1, 1)), mode="edge"), values(0, 3))
 for _shift, _axis in ((1, None), (-2, 0), (7, 1), ((1, 2), (0, 1)), (0, 0)):
     composed("roll", lambda m, x, s=_shift, a=_axis: m.roll(x, s, axis=a), values(3, 4))
 for _counts in (2, (2,), (2, 1, 3), (0, 1)):

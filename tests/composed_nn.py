@@ -143,6 +143,50 @@ composed(
     like=lambda x, mean, var: (x - mean) / np.sqrt(var + 1e-5),
 )
 
+composed(
+    "instance_norm",
+    lambda m, x, w, b: m.instance_norm(x, w, b),
+    values(2, 3, 4),
+    values(3),
+    values(3),
+    like=lambda x, w, b: plain.normalised(x, 2, 1e-5) * w[:, None] + b[:, None],
+)
+composed(
+    "instance_norm",
+    lambda m, x: m.instance_norm(x, eps=1e-2),
+    values(2, 2, 2, 3),
+    like=lambda x: plain.normalised(x, (2, 3), 1e-2),
+)
+
+# Resampling ---------------------------------------------------------------------------------------------------------
+
+for _options, _sizes, _steps, _mode, _corners in (
+    ({"size": (4, 6)}, (4, 6), (0.5, 0.5), "nearest", False),
+    ({"size": (3, 2)}, (3, 2), (2 / 3, 1.5), "nearest", False),
+    ({"scale_factor": 1.5}, (3, 4), (1 / 1.5, 1 / 1.5), "nearest", False),
+    ({"size": (5, 2)}, (5, 2), (0.4, 1.5), "bilinear", False),
+    ({"scale_factor": (1.75, 2)}, (3, 6), (1 / 1.75, 0.5), "bilinear", False),
+    ({"size": (4, 1)}, (4, 1), (0.5, 3.0), "bilinear", True),
+):
+    composed(
+        "interpolate",
+        lambda m, x, o=_options, mode=_mode, c=_corners: m.interpolate(x, **o, mode=mode, align_corners=c),
+        values(1, 2, 2, 3),
+        like=lambda x, given=(_sizes, _steps, _mode, _corners): plain.resized(x, *given),
+    )
+composed(
+    "interpolate",
+    lambda m, x: m.interpolate(x, size=7, mode="linear"),
+    values(2, 1, 3),
+    like=lambda x: plain.resized(x, (7,), (3 / 7,), "linear"),
+)
+composed(
+    "pixel_shuffle",
+    lambda m, x: m.pixel_shuffle(x, 2),
+    values(2, 8, 1, 3),
+    like=lambda x: plain.pixel_shuffle(x, 2),
+)
+
 # Losses -------------------------------------------------------------------------------------------------------------
 
 _targets = np.array([0, 2, 1, 2])
@@ -204,6 +248,23 @@ composed(
     values(2, 3),
     values(3, low=0.1),
     like=lambda x, t, w, p: -w * (p * t * np.log(plain.sigmoid(x)) + (1 - t) * np.log(plain.sigmoid(-x))),
+)
+for _reduction, _reduce in (("mean", np.mean), ("sum", np.sum), ("none", np.asarray)):
+    composed(
+        "binary_cross_entropy",
+        lambda m, x, t, r=_reduction: m.binary_cross_entropy(x, t, r),
+        values(2, 3, low=0.1, high=0.9),
+        values(2, 3, low=0.1, high=0.9),
+        like=lambda x, t, reduce=_reduce: reduce(-t * np.log(x) - (1 - t) * np.log(1 - x)),
+    )
+composed(
+    "binary_cross_entropy",
+    lambda m, x, t, w: m.binary_cross_entropy(x, t, "none", w),
+    np.array([0.0, 1.0, 0.0, 1.0, 1e-60]),
+    np.array([0.0, 1.0, 1.0, 0.25, 1.0]),
+    values(5),
+    like=lambda x, t, w: w * np.array([0.0, 0.0, 100.0, 75.0, 100.0]),
+    smooth=False,
 )
 composed(
     "kl_div",

@@ -64,7 +64,9 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "mg.eye": _eye,
     "mg.flatten": _flatten,
     "mg.linalg.norm": _norm,
-    "mg.pad": lambda x, widths, value=0.0: np.pad(x, widths, constant_values=value),
+    "mg.pad": lambda x, widths, value=0.0, mode="constant": (
+        np.pad(x, widths, constant_values=value) if mode == "constant" else np.pad(x, widths, mode)
+    ),
     "mg.relu": lambda x: np.maximum(x, 0),
     "mg.reshape": _reshape,
     "mg.sigmoid": lambda x: REFERENCES["sigmoid"](np.asarray(x) * 1),
@@ -78,8 +80,11 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "Tensor.item": lambda x: x.item(),
     "Tensor.tolist": lambda x: x.tolist(),
 }
-# NumPy's function of this name is a different one, or the result is not a value.
-NONE = ("mg.trace", "mg.device", "mg.to_device", "mg.empty", "mg.empty_like", "mg.from_dlpack", "mg.isdtype")
+# NumPy's function of this name is a different one, or the result is not a value, or another where it is empty.
+NONE = (
+    "mg.linalg.lstsq", "mg.trace", "mg.device", "mg.to_device", "mg.empty", "mg.empty_like", "mg.from_dlpack",
+    "mg.isdtype",
+)
 WITHOUT_MEANING = ("device", "requires_grad", "copy", "stream")  # NumPy's results do not depend on these
 RENAMED = {"sections": "indices_or_sections", "values": "v"}
 

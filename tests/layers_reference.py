@@ -91,6 +91,35 @@ def group_norm(x: Any, groups: int, weight: Any, bias: Any, eps: float = 1e-5) -
     return out * along(weight, x, 1) + along(bias, x, 1)
 
 
+def neighbours(extent: int, wanted: int, step: float, corners: bool) -> Any:
+    """For each element of a resized row: the two elements around its place, and the share of the second one."""
+    for i in range(wanted):
+        place = i * (extent - 1) / max(wanted - 1, 1) if corners else (i + 0.5) * step - 0.5
+        place = min(max(place, 0.0), extent - 1.0)
+        first = int(place)
+        yield first, min(first + 1, extent - 1), place - first
+
+
+def resized(x: Any, sizes: Any, steps: Any, mode: str, corners: bool = False) -> Any:
+    """Images or sequences of other sizes, one element at a time."""
+    for axis, (wanted, step) in enumerate(zip(sizes, steps), start=2):
+        rows = np.moveaxis(x, axis, 0)
+        if mode == "nearest":
+            parts = [rows[min(int(i * step), len(rows) - 1)] for i in range(wanted)]
+        else:
+            parts = [rows[a] * (1 - t) + rows[b] * t for a, b, t in neighbours(len(rows), wanted, step, corners)]
+        x = np.moveaxis(np.stack(parts), 0, axis)
+    return x
+
+
+def pixel_shuffle(x: Any, r: int) -> Any:
+    n, channels, height, width = x.shape
+    out = np.zeros((n, channels // r**2, height * r, width * r))
+    for c, i, j in np.ndindex(out.shape[1:]):
+        out[:, c, i, j] = x[:, c * r**2 + i % r * r + j % r, i // r, j // r]
+    return out
+
+
 def log_softmax(x: Any) -> Any:
     shifted = x - x.max(-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
@@ -172,6 +201,13 @@ def recurrent(kind: str, x: Any, weights: Any, layers: int, directions: int, siz
         if direction == directions - 1:
             x = np.concatenate(parts, -1)
     return (x, np.stack(last_h)) if c is None else (x, np.stack(last_h), np.stack(last_c))
+
+
+def cell(kind: str, state: Any, x: Any, size: int, *starts: Any, **options: Any) -> Any:
+    """A cell as a layer over a sequence of one element."""
+    weights = {f"{name}_l0": value for name, value in state.items()}
+    _, *last = recurrent(kind, x[None], weights, 1, 1, size, *[s[None] for s in starts], **options)
+    return tuple(part[0] for part in last)
 
 
 def attention(q: Any, k: Any, v: Any, forbidden: Any = None) -> Any:

@@ -38,6 +38,14 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "matmul": np.matmul,
     "solve": np.linalg.solve,
     "cholesky": np.linalg.cholesky,
+    "eigh": lambda x: np.concatenate([(found := np.linalg.eigh(x))[0][..., None, :], found[1]], axis=-2),
+    "svd": lambda x: np.concatenate(
+        [(found := np.linalg.svd(x, full_matrices=False))[1][..., None, :], found[0], np.swapaxes(found[2], -1, -2)], -2
+    ),
+    "qr": lambda x, complete: np.concatenate(
+        [(found := np.linalg.qr(x, "complete" if complete else "reduced"))[0], np.swapaxes(found[1], -1, -2)], axis=-2
+    ),
+    "pinv": lambda x, rtol: np.linalg.pinv(x, rtol[..., 0, 0]),
     "slogdet": lambda x: np.stack(np.linalg.slogdet(x), axis=-1),
     "full": lambda shape, value, dtype, device: np.full(shape, value),
     "arange": lambda start, step, count, dtype, device: np.array([start + i * step for i in range(count)]),

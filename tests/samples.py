@@ -344,6 +344,26 @@ for _name in ("cholesky", "slogdet"):
 sample("slogdet", values(3, 3))
 sample("slogdet", np.array([[0.0, 1.0], [1.0, 0.0]]))
 
+for _name in ("eigh", "svd"):
+    sample(_name, positive(3, 3))
+    sample(_name, positive(2, 1, 2, 2))
+    sample(_name, positive(1, 1))
+    sample(_name, values(0, 0))
+    sample(_name, positive(0, 3, 3))
+    sample(_name, positive(3, 3, dtype=np.float32))
+    sample(_name, positive(2, 2, dtype=np.float16), smooth=False)
+    sample(_name, np.array([[4, 2], [2, 5]]), smooth=False)
+for _shape in ((4, 2), (2, 4), (2, 3, 2)):
+    sample("svd", values(*_shape))
+    sample("pinv", values(*_shape), np.full((1, 1), 1e-15))
+for _shape in ((3, 3), (4, 2), (2, 3, 1), (0, 3, 2)):
+    sample("qr", values(*_shape), complete=False)
+sample("qr", integers(3, 2), complete=True, smooth=False)  # which has no gradient
+sample("qr", values(3, 2, dtype=np.float32), complete=False)
+sample("qr", np.array([[4, 2], [2, 5]]), complete=False, smooth=False)
+sample("pinv", positive(2, 3, 3), np.full((2, 1, 1), 1e-15))
+sample("pinv", positive(3, 3, dtype=np.float32), np.full((1, 1), 1e-6, np.float32))
+
 # Creation -------------------------------------------------------------------------------------------------------------
 
 sample("full", shape=(2, 3), value=2.5, dtype=np.dtype("float32"), device=None)

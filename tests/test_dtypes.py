@@ -2,13 +2,15 @@
 
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.core import dtypes
-from minigrad.support.errors import DtypeError
+from minigrad.support import errors
+from minigrad.support.errors import DtypeError, WideningWarning
 from tests.test_registry import DTYPES, PROMOTION
 
 PAIRS = list(itertools.product(DTYPES, DTYPES))
@@ -117,3 +119,23 @@ def test_limits_of_integers(name):
     assert (ours.bits, ours.max, ours.min) == (theirs.bits, theirs.max, theirs.min)
     with pytest.raises(DtypeError, match="iinfo is for integers"):
         mg.iinfo("float32")
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, mg.jit])
+def test_a_number_of_numpy_that_widens_a_tensor_gets_a_warning_once(wrapped, monkeypatch):
+    monkeypatch.setattr(errors, "_WARNED", set())
+
+    def scaled(x):
+        return [x * np.sqrt(2.0) for _ in range(3)]
+
+    with pytest.warns(WideningWarning, match=r"multiply: a NumPy number of float64 .* Hint: float\(number\)") as caught:
+        assert {str(result.dtype) for result in wrapped(scaled)(mg.ones(3))} == {"float64"}
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_wide_and_weak_numbers_get_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (mg.ones(3) * float(np.sqrt(2.0))).dtype == (mg.ones(3) * np.float32(2)).dtype == mg.float32
+        assert (mg.ones(3, dtype=mg.float64) * np.sqrt(2.0)).dtype == (mg.arange(3) * np.sqrt(2.0)).dtype == mg.float64
+        assert (mg.ones(3) * mg.ones(3, dtype=mg.float64)).dtype == mg.float64

@@ -1,8 +1,13 @@
-"""The type stub of Tensor lists the members of the class."""
+"""The type stubs list the members of the Tensor class and the names that the packages export."""
 
-from tests.typing_stub import STUB, stub
+import pytest
+
+from tests.typing_stub import stubs
+
+STUBS = stubs()
 
 
-def test_the_stub_is_up_to_date():
+@pytest.mark.parametrize("path", STUBS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_stubs_are_up_to_date(path):
     message = "write it anew: python3 course python -m tests.typing_stub"
-    assert STUB.read_text(encoding="utf-8") == stub(), message
+    assert path.read_text(encoding="utf-8") == STUBS[path], message

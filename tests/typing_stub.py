@@ -1,19 +1,24 @@
-"""Writes `minigrad/core/tensor.pyi`: the stub of `Tensor` for type checkers, with the methods that `ops` adds.
+"""Writes the stubs for type checkers, the `.pyi` files in `minigrad`.
 
-    python3 course python -m tests.typing_stub          writes the file
+    python3 course python -m tests.typing_stub          writes the files
+
+`core/tensor.pyi` lists the methods that `ops` adds to `Tensor`.  The `__init__.pyi` of a package lists the names that
+it exports, also those that are loaded when they are first used.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pathlib
 from types import FunctionType
 from typing import Any
 
-import minigrad  # noqa: F401 - declares the operations
+import minigrad
+from minigrad import course, viz
 from minigrad.core import tensor as module
 
-STUB = pathlib.Path(module.__file__).with_suffix(".pyi")
+PACKAGES = minigrad, viz, course  # those that load names when they are first used
 
 HEADER = '''"""Made by `python -m tests.typing_stub`; a test compares it with the class."""
 
@@ -51,6 +56,40 @@ ATTRIBUTES = {
     "_data": "Any", "device": "Any", "node": "Any", "tracked": "int", "alias": "Alias | None", "_grad": "Tensor | None",
 }
 
+# A jitted function keeps its types.  A method loses its first parameter when it is read from an object.
+JIT = '''
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Self = TypeVar("_Self")
+_Rest = ParamSpec("_Rest")
+
+class _Jitted(Jitted, Generic[_P, _R]):
+    @overload
+    def __get__(self, instance: None, owner: type | None = ...) -> _Jitted[_P, _R]: ...
+    @overload
+    def __get__(
+        self: _Jitted[Concatenate[_Self, _Rest], _R], instance: _Self, owner: type | None = ...
+    ) -> _Jitted[_Rest, _R]: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+@overload
+def jit(function: Callable[_P, _R], {settings}) -> _Jitted[_P, _R]: ...
+@overload
+def jit(function: None = ..., {settings}) -> Callable[[Callable[_P, _R]], _Jitted[_P, _R]]: ...
+'''
+JIT_IMPORTS = """import builtins
+from collections.abc import Callable
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from .compile import Jitted
+"""
+
+
+def stubs() -> dict[pathlib.Path, str]:
+    """The text of each stub, by the path of its file."""
+    texts = {module: stub(), **{package: package_stub(package) for package in PACKAGES}}
+    return {pathlib.Path(each.__file__).with_suffix(".pyi"): text for each, text in texts.items()}
+
 
 def stub() -> str:
     """The text of `tensor.pyi`, made from the class after all operations are declared."""
@@ -63,6 +102,37 @@ def stub() -> str:
         if isinstance(member, FunctionType) and member.__module__ == module.__name__:
             lines.append(_function(name, member))
     return "\n".join(lines) + "\n"
+
+
+def package_stub(package: Any) -> str:
+    """The text of a package's `__init__.pyi`: its imports, and those of the names that it loads later."""
+    head = '"""Made by `python -m tests.typing_stub`; a test compares it with the package."""\n\n'
+    tree = ast.parse(pathlib.Path(package.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.level]
+    lines = [
+        _exported(package, "." * node.level + (node.module or ""), [alias.name for alias in node.names])
+        for node in imports
+    ]
+    lines += [_exported(package, "." + room.removeprefix("."), [name]) for name, room in package._LATER.items()]
+    if package is not minigrad:
+        return head + "".join(lines)
+    return head + JIT_IMPORTS + "".join(lines) + "\n__version__: str\n" + JIT.format(settings=_settings(minigrad.jit))
+
+
+def _exported(package: Any, room: str, names: list[str]) -> str:
+    """An import as stubs export names: `from .room import name as name`."""
+    public = [name for name in names if name == "*" or (name in package.__all__ and name != "jit")]
+    if [room] == [f".{name}" for name in public]:
+        room = "."  # the name is that of a module
+    listed = ", ".join([name if name == "*" else f"{name} as {name}" for name in public])
+    return f"from {room} import {listed}\n" if public else ""
+
+
+def _settings(function: Any) -> str:
+    """The keyword parameters of a function, where `bool` is a dtype."""
+    _, *parameters = inspect.signature(function).parameters.values()
+    assert all(p.kind is p.KEYWORD_ONLY for p in parameters)
+    return ", ".join(["*", *[f"{p.name}: {p.annotation.replace('bool', 'builtins.bool')} = ..." for p in parameters]])
 
 
 def _member(name: str, member: Any) -> list[str]:
@@ -101,4 +171,5 @@ def _text(annotation: Any) -> str:
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub(), encoding="utf-8")
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")

@@ -85,7 +85,7 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
     tensor = wrap(saved, node.device)
     if recording:
         tensor.node = source
-        tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0
+        tensor.tracked = 1 if source.plan.rules or isinstance(source, Leaf) else 0
     return tensor
 
 
@@ -123,7 +123,7 @@ def check_unchanged(node: Node) -> None:
 def freed(node: Node) -> GradError:
     return GradError(
         f"backward a second time through {node.name}, made at {show(node.where)}: its saved values were deleted",
-        hint="backward(retain_graph=True) the first time, or compute the loss again",
+        hint="backward(retain_graph=True) the first time, or compute the loss again; detach() what a next step keeps",
     )
 
 

@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.mode import current_mode, switch
 from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
-from ..ops.creation import eye, zeros_like
+from ..ops.creation import asarray, eye, zeros_like
 from ..ops.view import reshape
 from ..support.errors import GradError
 from .batching import vmap
@@ -27,9 +29,10 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """A function that returns the value of `function` and its gradient by the arguments `argnums`.
 
-    A gradient has the structure of its argument; it is None for integers.  With `has_aux` the function returns a pair:
-    the number to differentiate, and anything else.  The value is then this pair.  No gradient flows through a Python
-    number that the function makes from a tensor: a `GradientWarning` names the line.
+    A gradient has the structure of its argument; it is None for integers.  Python floats and NumPy's arrays in an
+    argument become tensors.  With `has_aux` the function returns a pair: the number to differentiate, and anything
+    else.  The value is then this pair.  No gradient flows through a Python number that the function makes from a
+    tensor: a `GradientWarning` names the line.
 
     >>> value, gradient = mg.value_and_grad(lambda p: (p["w"] ** 2).sum())({"w": mg.asarray([1.0, 3.0])})
     >>> value.item(), gradient["w"].tolist()
@@ -39,7 +42,7 @@ def value_and_grad(
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
 
     def evaluated(*args: Any, **kwargs: Any) -> Any:
-        parts, rebuild = flatten(tuple(_argument(args, i) for i in chosen))
+        parts, rebuild = flatten(tuple(_with_tensors(_argument(args, i)) for i in chosen))
         with switch(grad=True):
             inputs = [_as_input(t) for t in parts]
             replaced = dict(zip(chosen, rebuild(inputs)))
@@ -62,6 +65,8 @@ def grad(
     >>> cube = lambda x: x**3
     >>> mg.grad(cube)(mg.asarray(2.0)).item(), mg.grad(mg.grad(cube))(mg.asarray(2.0)).item()
     (12.0, 12.0)
+    >>> mg.grad(cube)(2.0).item()
+    12.0
     """
     both = value_and_grad(function, argnums, has_aux, allow_unused)
 
@@ -79,7 +84,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
     >>> back(mg.asarray([1.0, 10.0]))[0].tolist()
     [2.0, 20.0]
     """
-    parts, rebuild = flatten(args)
+    parts, rebuild = flatten(tuple(map(_with_tensors, args)))
     with switch(grad=True):
         inputs = [_as_input(t) for t in parts]
     with switch(grad=True, grad_inputs=_nodes_of(inputs)):
@@ -117,6 +122,19 @@ def _as_input(tensor: Tensor) -> Tensor:
     leaf = wrap(tensor._data, tensor.device)
     leaf.requires_grad = True
     return leaf
+
+
+def _with_tensors(argument: Any) -> Any:
+    """An argument to differentiate by, with a tensor for each Python float or array; a module's numbers stay numbers.
+
+    >>> _with_tensors({"w": 2.0, "names": ("a", 3)})
+    {'w': Tensor(2., shape=(), dtype=float32, device=cpu), 'names': ('a', 3)}
+    """
+    if isinstance(argument, (float, np.ndarray, np.generic)):
+        return asarray(argument)
+    if argument.__class__ is dict:
+        return {key: _with_tensors(value) for key, value in argument.items()}
+    return argument.__class__(map(_with_tensors, argument)) if argument.__class__ in (tuple, list) else argument
 
 
 def _nodes_of(inputs: list[Tensor]) -> tuple[Node, ...]:
@@ -170,7 +188,7 @@ def jacobian(function: Callable[..., Any], argnums: int = 0, mode: str = "revers
         raise GradError(f"jacobian: mode is 'reverse' or 'forward', not {mode!r}")
 
     def of(*args: Any) -> Tensor:
-        x: Tensor = _argument(args, argnums)
+        x: Tensor = _with_tensors(_argument(args, argnums))
 
         def of_x(new: Tensor) -> Tensor:
             return _check_tensor(function(*[new if i == argnums else a for i, a in enumerate(args)]), "jacobian")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..support.errors import MinigradError
-from .explain import common_device, explained
+from .explain import common_device, explained, warn_of_widening
 from .mode import Mode, current_mode
 from .node import Constant, Node
 from .primitive import Attrs, P, Primitive
@@ -48,6 +48,7 @@ class Interpreter:
         ]
         if op.casting:  # casts are nodes like any other: no kernel sees mixed types
             dtype, wrong = op.casts(lifted)
+            warn_of_widening(op, inputs, [lifted[i] for i in wrong])
             for i in wrong:
                 lifted[i] = emit(P.astype, as_tensor(lifted[i], device), dtype=dtype)
         if op.kind == "view":

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..support.errors import ConversionError, DeviceError, DtypeError, MinigradError, TraceError
+import numpy as np
+
+from ..support.errors import (
+    ConversionError,
+    DeviceError,
+    DtypeError,
+    MinigradError,
+    TraceError,
+    WideningWarning,
+    warn_once,
+)
 from ..support.source import show
 from .mode import current_mode
 from .node import Node
@@ -70,3 +80,14 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
     given = described(op, inputs) or None
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
     return kind(f"{op.name}: {str(error) or type(error).__name__}", actual=given)
+
+
+def warn_of_widening(op: Primitive, inputs: Sequence[Any], cast: Sequence[Any]) -> None:
+    """Warn once for each line where a number of NumPy makes float32 tensors float64, which is rarely meant."""
+    narrower = [x for x in cast if x.__class__ is Tensor and x.dtype.kind == "f"]
+    if narrower and any(x.__class__ is np.float64 for x in inputs):
+        warn_once(
+            f"{op.name}: a NumPy number of float64 makes the result float64. "
+            "Hint: float(number) keeps the tensor's dtype",
+            WideningWarning,
+        )

@@ -118,6 +118,15 @@ class Node:
 FREED = object()  # the value of `saved` after a backward pass
 
 
+def spent_node(node: Node) -> Node:
+    """A node like another one after a backward pass, but without its inputs."""
+    spent = object.__new__(Node)
+    for field in ("op", "attrs", "shape", "dtype", "device", "serial", "code", "offset", "mode"):
+        setattr(spent, field, getattr(node, field))
+    spent.inputs, spent.plan, spent.saved = (), NO_RULES, FREED
+    return spent
+
+
 def _source(node: Any, data: Any, device: Any) -> None:
     """Set the attributes of a node without an operation."""
     node.op, node.inputs, node.attrs, node.plan, node.saved = None, (), {}, NO_RULES, None
@@ -138,6 +147,17 @@ class Leaf(Node):
     @property
     def name(self) -> str:
         return "leaf"
+
+
+class OuterResult(Leaf):
+    """The leaf of a trace that stands for a result of operations outside of it: like that result, it may be written."""
+
+    __slots__ = ()
+
+
+def is_made(node: Any) -> bool:
+    """Whether an operation made the value of a node, in this trace or outside of it."""
+    return node is not None and (node.op is not None or node.__class__ is OuterResult)
 
 
 class Constant(Node):

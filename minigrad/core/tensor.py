@@ -6,7 +6,6 @@ class.  `tensor.pyi` lists them all for readers and type checkers.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -20,10 +19,12 @@ from ..support.errors import (
     GradientWarning,
     MutationError,
     TraceError,
+    warn_once,
 )
 from ..support.interrupts import all_or_none
-from ..support.source import caller, line_of, show
+from ..support.source import show
 from . import dtypes
+from .absent import TensorNames
 from .mode import current_mode
 from .node import Leaf
 from .state import PYTHON_STATE
@@ -45,7 +46,7 @@ ADVICE = {
 }
 
 
-class Tensor:
+class Tensor(TensorNames):
     """An array on a device, and the node that made it.  Make one with `mg.asarray`.
 
     `_data`    the raw array of NumPy or CuPy, or `AbstractData` while a computation is recorded or batched
@@ -167,7 +168,8 @@ class Tensor:
     def data(self, value: Any) -> None:
         raise MutationError(
             "the data of a tensor cannot be replaced: its views, its history and compiled programs refer to it",
-            actual=f"an assignment of {type(value).__name__} to .data",
+            actual="a change of .data in place, which is done, but is not recorded" if value is self._data
+            else f"an assignment of {type(value).__name__} to .data",
             hint="`with mg.no_grad(): x[...] = value` changes the values, and x -= rate * x.grad there is an update",
         )
 
@@ -202,7 +204,7 @@ class Tensor:
         return _taken_out(self, "item()").item()
 
     def tolist(self) -> Any:
-        """The values as nested Python lists."""
+        """The values as nested Python lists; `json.dumps(values, default=mg.Tensor.tolist)` writes tensors as lists."""
         return _taken_out(self, "tolist()").tolist()
 
     def __bool__(self) -> bool:
@@ -350,22 +352,16 @@ def _taken_out(tensor: Tensor, what: str) -> Any:
     return value
 
 
-_WARNED: set[tuple[str, int]] = set()
-
-
 def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
     """Warn, once for each line, if a differentiated function turns a tensor into Python numbers."""
     mode = current_mode()
     if not (mode.grad_inputs and mode.grad) or (tensor.is_leaf and tensor.node not in mode.grad_inputs):
         return
-    filename, line = line_of(caller())
-    if (filename, line) not in _WARNED:
-        _WARNED.add((filename, line))
-        warnings.warn_explicit(
-            f"{what} in a function that is being differentiated: no gradient flows through its result\n"
-            "  Hint: a function of mg in place of one of math or NumPy; x.detach() if no gradient is wanted",
-            GradientWarning, filename, line,
-        )
+    warn_once(
+        f"{what} in a function that is being differentiated: no gradient flows through its result\n"
+        "  Hint: a function of mg in place of one of math or NumPy; x.detach() if no gradient is wanted",
+        GradientWarning,
+    )
 
 
 def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:

@@ -7,23 +7,10 @@ count and measure.  `unit.py` and `tasks.py` define units and tasks, `units/` de
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.programs import PROGRAMS
 from .session import begin, check, keep, progress, report, task
-
-if TYPE_CHECKING:
-    from ..viz.lessons.costs import costs, sizes
-    from .counting import Passes, kept_bytes, kept_over_time, most_bytes
-    from .digits import Trained, train_digits
-    from .guarding import guard
-    from .interpreting import dispatcher, emitter
-    from .kernels import erf, exp, languages, log, sqrt, tanh, where
-    from .letters import Learned, train_names
-    from .one_run import by_example
-    from .operators import operator
-    from .swapping import backward, compiler_pass, forward_rule, node_order, rule, scheduler, swap
-    from .walking import impatient, inputs_of, made_from
 
 __all__ = [
     "begin", "task", "check", "progress", "report", "keep",
@@ -37,6 +24,7 @@ __all__ = [
 PROGRAMS.on = False  # where the course is used, each operation runs on its own: see `mg.eager_programs`
 
 # A module is imported when one of its names is first used, so that a notebook does not wait for views and the compiler.
+# Type checkers read `__init__.pyi`.
 _MODULES = {
     ".interpreting": ("emitter", "dispatcher"), ".guarding": ("guard",), ".operators": ("operator",),
     ".swapping": ("node_order", "rule", "forward_rule", "backward", "compiler_pass", "scheduler", "swap"),
@@ -45,13 +33,13 @@ _MODULES = {
     ".counting": ("Passes", "kept_bytes", "kept_over_time", "most_bytes"), "..viz.lessons.costs": ("costs", "sizes"),
     ".walking": ("inputs_of", "made_from", "impatient"),
 }
+_LATER = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    module = next((each for each, names in _MODULES.items() if name in names), None)
-    if module is None:
+    if name not in _LATER:
         raise AttributeError(f"minigrad.course has no {name!r}")
-    globals()[name] = found = getattr(import_module(module, __name__), name)
+    globals()[name] = found = getattr(import_module(_LATER[name], __name__), name)
     return found
 
 

@@ -22,7 +22,7 @@ MANY = 1 << 15  # products of integers from which floats are faster
 
 
 class MatrixKernels(KernelGroup):
-    """`matmul`, `solve`, `cholesky` and `slogdet`."""
+    """`matmul`, `solve`, and the factors of matrices, which `ops` describes."""
 
     half_is_slow = True  # BLAS on CPUs does not have it
     whole_is_slow = True  # nor integers
@@ -90,6 +90,45 @@ class MatrixKernels(KernelGroup):
         """The result for stacks of small matrices, or that of LAPACK."""
         found = small(*arrays) if self.xp is np else None
         return self._in_lapack_dtype(function, *arrays) if found is None else found
+
+    def eigh(self, x: Any) -> Any:
+        def stacked(x: Any) -> Any:
+            values, vectors = self.xp.linalg.eigh(x)
+            return self.xp.concatenate([values[..., None, :], vectors], axis=-2)
+
+        return self._converging("eigh", stacked, x)
+
+    def svd(self, x: Any) -> Any:
+        def stacked(x: Any) -> Any:
+            u, s, vh = self.xp.linalg.svd(x, full_matrices=False)
+            parts = [s[..., None, :], u, vh.swapaxes(-1, -2)]
+            return self.xp.concatenate(parts, axis=-2)
+
+        return self._converging("svd", stacked, x)
+
+    def qr(self, x: Any, complete: bool) -> Any:
+        def stacked(x: Any) -> Any:
+            q, r = self.xp.linalg.qr(x, mode="complete" if complete else "reduced")
+            return self.xp.concatenate([q, r.swapaxes(-1, -2)], axis=-2)
+
+        return self._in_lapack_dtype(stacked, x)
+
+    def pinv(self, x: Any, rtol: Any) -> Any:
+        def inverse(x: Any) -> Any:
+            return self.xp.linalg.pinv(x, rtol[..., 0, 0])
+
+        stack = np.broadcast_shapes(x.shape[:-2], rtol.shape[:-2])
+        x = self.xp.broadcast_to(x, stack + x.shape[-2:])
+        return self._converging("pinv", inverse, x)
+
+    def _converging(self, name: str, function: Kernel, x: Any) -> Any:
+        try:
+            return self._in_lapack_dtype(function, x)
+        except np.linalg.LinAlgError as error:
+            raise MatrixError(
+                f"{name}: the singular values or eigenvalues were not found: {error}",
+                expect="finite numbers, as mg.isfinite(x).all() checks",
+            ) from error
 
     def _in_lapack_dtype(self, function: Kernel, *arrays: Any) -> Any:
         """LAPACK has float32 and float64; half precision is computed in float32."""

@@ -17,8 +17,9 @@ from .conv import (
     MaxPool2d,
 )
 from .graph import GAT, GraphConv
-from .layers import Dropout, Embedding, Flatten, Identity, Linear
+from .layers import Dropout, Dropout2d, Embedding, Flatten, Identity, Linear
 from .losses import (
+    BCELoss,
     BCEWithLogitsLoss,
     CosineSimilarity,
     CrossEntropyLoss,
@@ -30,24 +31,26 @@ from .losses import (
     SmoothL1Loss,
 )
 from .module import Module, functional_call
-from .norm import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
-from .recurrent import GRU, LSTM, RNN
+from .norm import BatchNorm1d, BatchNorm2d, GroupNorm, InstanceNorm1d, InstanceNorm2d, LayerNorm, RMSNorm
+from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from .resampling import PixelShuffle, Upsample
 from .transformer import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 
 __all__ = [
     "Module", "functional_call", "init",
     "Sequential", "ModuleList", "ModuleDict",
-    "Linear", "Embedding", "Dropout", "Flatten", "Identity",
+    "Linear", "Embedding", "Dropout", "Dropout2d", "Flatten", "Identity",
     "ReLU", "LeakyReLU", "ELU", "GELU", "Sigmoid", "SiLU", "Softplus", "Tanh", "Softmax", "LogSoftmax",
     "Conv1d", "Conv2d", "ConvTranspose2d",
     "MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
-    "LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d",
-    "RNN", "GRU", "LSTM",
+    "Upsample", "PixelShuffle",
+    "LayerNorm", "RMSNorm", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "BatchNorm1d", "BatchNorm2d",
+    "RNN", "GRU", "LSTM", "RNNCell", "GRUCell", "LSTMCell",
     "MultiheadAttention", "LearnedPositions",
     "TransformerEncoderLayer", "TransformerEncoder", "TransformerDecoderLayer", "TransformerDecoder",
     "GraphConv", "GAT",
-    "CrossEntropyLoss", "NLLLoss", "BCEWithLogitsLoss", "KLDivLoss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss",
-    "CosineSimilarity",
+    "CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss", "KLDivLoss", "MSELoss", "L1Loss", "SmoothL1Loss",
+    "HuberLoss", "CosineSimilarity",
 ]
 
 public([name for name in __all__ if name != "Module"], globals())

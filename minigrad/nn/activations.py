@@ -17,6 +17,9 @@ class ReLU(Module):
     [0.0, 2.0]
     """
 
+    def __init__(self) -> None:
+        """No options: `inplace=` gets its hint."""
+
     def forward(self, x: Tensor) -> Tensor:
         return relu(x)
 
@@ -91,6 +94,9 @@ class SiLU(Module):
     >>> mg.nn.SiLU()(mg.zeros(1)).tolist()
     [0.0]
     """
+
+    def __init__(self) -> None:
+        """No options: `inplace=` gets its hint."""
 
     def forward(self, x: Tensor) -> Tensor:
         return silu(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..ops.functional import dropout, embedding, linear
+from ..ops.functional import dropout, dropout2d, embedding, linear
 from ..ops.random import DEFAULT_GENERATOR
 from ..ops.view import flatten
 from ..support.errors import ConversionError, ShapeError
@@ -69,7 +69,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         if not 0 <= p <= 1:
-            raise ConversionError(f"Dropout: a probability is between 0 and 1, not {p}")
+            raise ConversionError(f"{type(self).__name__}: a probability is between 0 and 1, not {p}")
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
@@ -77,6 +77,17 @@ class Dropout(Module):
 
     def extra_repr(self) -> str:
         return f"{self.p}"
+
+
+class Dropout2d(Dropout):
+    """In training, zeros each channel of images with probability `p` and scales the others up.
+
+    >>> mg.nn.Dropout2d(0.5).eval()(mg.ones((1, 3, 2, 2))).shape
+    (1, 3, 2, 2)
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout2d(x, self.p, self.training)
 
 
 class Flatten(Module):

@@ -61,6 +61,21 @@ class NLLLoss(_Loss):
         self.weight, self.ignore_index = weight, ignore_index
 
 
+class BCELoss(_Loss):
+    """`mg.binary_cross_entropy` as a layer: of probabilities and targets.
+
+    >>> mg.nn.BCELoss()(mg.asarray([0.5]), mg.ones(1)).item()
+    0.693...
+    """
+
+    function = staticmethod(losses.binary_cross_entropy)
+    options = ("weight",)
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = weight
+
+
 class BCEWithLogitsLoss(_Loss):
     """`mg.binary_cross_entropy_with_logits` as a layer.
 

@@ -1,15 +1,16 @@
 """`Module`: an object whose attributes hold tensors, other modules, and lists and dicts of them.
 
-Nothing has to be registered: tensors and modules are found by walking the attributes.  A tensor that requires a
-gradient is a parameter, any other is a buffer.
+Nothing has to be registered: tensors and modules are found by walking the attributes.  A leaf that requires a gradient
+is a parameter, any other tensor is a buffer.  An attribute that `forward` adds holds an activation, which is neither.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from ..arguments.public import refused
+from ..core.absent import ModuleNames
 from ..core.mode import CURRENT, Mode, current_mode
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
@@ -20,8 +21,19 @@ from .state import Loaded, load_tensors, move_tensor
 
 Path = tuple[Any, ...]
 
+if TYPE_CHECKING:
+    from typing import ParamSpec, Protocol, TypeVar
 
-class Module:
+    P = ParamSpec("P")
+    R = TypeVar("R", covariant=True)
+
+    class HasForward(Protocol[P, R]):
+        """A module for type checkers: a call takes what `forward` takes, and returns what it returns."""
+
+        def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+class Module(ModuleNames):
     """A function with parameters.  Set attributes in `__init__`, and compute the result in `forward`.
 
     >>> class Scale(mg.nn.Module):
@@ -33,11 +45,10 @@ class Module:
     >>> scale(mg.asarray([1.0, 2.0])).tolist(), len(scale.parameters())
     ([2.0, 4.0], 1)
 
-    The class attribute `caches` names the attributes that are not part of the model's state.  They are not parameters,
-    buffers or submodules, they are not saved or copied, and `mg.jit` does not read them.  A class adds its own names:
+    A tensor that `forward` stores where no tensor was is an activation: it is not part of the state.  A new leaf with
+    `requires_grad=True` is a parameter wherever it is set, because that is how a parameter is declared.
 
     >>> class Watched(mg.nn.Module):
-    ...     caches = (*mg.nn.Module.caches, "last")
     ...     def forward(self, x):
     ...         self.last = x
     ...         return x
@@ -45,44 +56,67 @@ class Module:
     >>> y = watched(mg.ones(2))
     >>> watched.last is y, watched.buffers(), list(watched.state_dict())
     (True, [], [])
+
+    The class attribute `caches` names further attributes that are not part of the state.  They are not submodules
+    either, they are not saved or copied, and `mg.jit` does not read them.  A class adds its own names:
+    `caches = (*mg.nn.Module.caches, "last")`.
     """
 
-    caches: tuple[str, ...] = ("_entry", "_name", "_hooks")  # attributes that are not part of the state
+    caches: tuple[str, ...] = ("_entry", "_name", "_hooks", "_activations", "_rebuilt")  # not part of the state
     training = True  # train() and eval() set it on the object
     _entry: tuple[Mode | None, Mode | None] = (None, None)  # the modes outside and inside of the last call
     _name = ""  # its name in the module that holds it
     _hooks: Hooks | None = None
+    _activations: frozenset[str] | None = None  # attributes that `forward` added; None before the first call
+    _rebuilt = False  # a copy with other tensors, whose parameters may be results of operations
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._activations is not None and isinstance(value, (Tensor, list, tuple, dict)):
+            self._note(name, value)
+        object.__setattr__(self, name, value)
+
+    def _note(self, name: str, value: Any) -> None:
+        """Note whether an attribute is about to become, or to be no longer, an activation."""
+        known = self._activations or frozenset()
+        replaced = any(_walk((name,), vars(self).get(name))) and name not in known
+        declared = not current_mode().scope or replaced or any(_is_declaration(t) for _, t in _walk((name,), value))
+        vars(self)["_activations"] = known - {name} if declared else known | {name}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result: subclasses override this."""
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward` and the hooks before and after it; the nodes carry the name of this module."""
-        mode = current_mode()
-        outside, inside = self._entry
-        if mode is not outside:
-            inside = self._enter(mode)
-        try:
-            CURRENT.set(inside)  # type: ignore[arg-type]
-            if self._hooks is None:
-                result = self.forward(*args, **kwargs)
-            else:
-                args = self._hooks.before(self, args)
-                result = self._hooks.after(self, args, self.forward(*args, **kwargs))
-            CURRENT.set(mode)
-            return result
-        except BaseException as error:
-            CURRENT.set(mode)
-            if isinstance(error, MinigradError):
-                _say_where(error, inside)  # type: ignore[arg-type]
-            elif isinstance(error, Exception):
-                return refused(self.forward, args, kwargs, error)
-            raise
+    if TYPE_CHECKING:
+        def __call__(self: HasForward[P, R], *args: P.args, **kwargs: P.kwargs) -> R: ...
+    else:
+        def __call__(self, *args, **kwargs):
+            """Run `forward` and the hooks before and after it; the nodes carry the name of this module."""
+            mode = current_mode()
+            outside, inside = self._entry
+            if mode is not outside:
+                inside = self._enter(mode)
+            try:
+                CURRENT.set(inside)
+                if self._hooks is None:
+                    result = self.forward(*args, **kwargs)
+                else:
+                    args = self._hooks.before(self, args)
+                    result = self._hooks.after(self, args, self.forward(*args, **kwargs))
+                CURRENT.set(mode)
+                return result
+            except BaseException as error:
+                CURRENT.set(mode)
+                if isinstance(error, MinigradError):
+                    _say_where(error, inside)
+                elif isinstance(error, Exception):
+                    return refused(self.forward, args, kwargs, error)
+                raise
 
     def _enter(self, mode: Mode) -> Mode:
         """The mode inside of this module, kept for the next call because the mode outside rarely changes."""
         _name_children(self)
+        if self._activations is None:
+            vars(self)["_activations"] = frozenset()
         inside = mode.but(scope=(*mode.scope, self._name or type(self).__name__))
         if mode.interpreter is None and mode.origin is None:  # do not keep a graph alive
             self._entry = mode, inside
@@ -128,24 +162,28 @@ class Module:
         return list(found.values())
 
     def named_tensors(self) -> list[tuple[str, Tensor]]:
-        """Every tensor by its name.  A tensor in two attributes has two names."""
-        return [
-            (".".join(map(str, (*([name] if name else []), *path))), tensor)
-            for name, module in self.named_modules()
-            for path, tensor in _held(module)
-            if isinstance(tensor, Tensor)
-        ]
+        """Every tensor by its name, without activations.  A tensor in two attributes has two names."""
+        return [(name, tensor) for name, tensor, _ in self._named()]
+
+    def _named(self) -> Iterator[tuple[str, Tensor, bool]]:
+        """The tensors by name, and whether each is a parameter."""
+        for name, module in self.named_modules():
+            for path, tensor in _held(module):
+                if isinstance(tensor, Tensor) and path[0] not in (module._activations or ()):
+                    leaf = tensor.is_leaf or module._rebuilt
+                    whole = ".".join(map(str, (*([name] if name else []), *path)))
+                    yield whole, tensor, tensor.requires_grad and leaf
 
     def named_parameters(self) -> list[tuple[str, Tensor]]:
-        """The tensors that require a gradient by name, each once.
+        """The leaves that require a gradient by name, each once.
 
         >>> [(name, p.shape) for name, p in mg.nn.Linear(2, 3).named_parameters()]
         [('weight', (3, 2)), ('bias', (3,))]
         """
-        return _once((name, t) for name, t in self.named_tensors() if t.requires_grad)
+        return _once((name, t) for name, t, parameter in self._named() if parameter)
 
     def parameters(self) -> list[Tensor]:
-        """The tensors that require a gradient, each once.
+        """The leaves that require a gradient, each once.
 
         >>> len(mg.nn.Linear(2, 3).parameters())
         2
@@ -153,14 +191,29 @@ class Module:
         return [t for _, t in self.named_parameters()]
 
     def named_buffers(self) -> list[tuple[str, Tensor]]:
-        """The tensors that do not require a gradient by name, each once."""
-        return _once((name, t) for name, t in self.named_tensors() if not t.requires_grad)
+        """The tensors that are not parameters by name, each once."""
+        return _once((name, t) for name, t, parameter in self._named() if not parameter)
 
     def buffers(self) -> list[Tensor]:
-        """The tensors that do not require a gradient, each once."""
+        """The tensors that are not parameters, each once."""
         return [t for _, t in self.named_buffers()]
 
     # what is done to all of it --------------------------------------------------------------------------------------
+
+    def apply(self, function: Callable[[Module], Any]) -> Any:
+        """Call `function` with every module in this one, inner ones first, and with itself.  Returns the module.
+
+        >>> def ones(module):
+        ...     if isinstance(module, mg.nn.Linear):
+        ...         mg.nn.init.ones_(module.weight)
+        >>> mg.nn.Sequential(mg.nn.Linear(1, 2), mg.nn.ReLU()).apply(ones)[0].weight.tolist()
+        [[1.0], [1.0]]
+        """
+        if isinstance(function, type) or not callable(function):
+            raise ConversionError(f"apply: function is called with each module, not a {type(function).__name__}")
+        for module in list(_inner_first(self, set())):
+            function(module)
+        return self
 
     def train(self, mode: bool = True) -> Any:
         """Switch to training: dropout drops.  Returns the module.
@@ -249,7 +302,8 @@ class Module:
         return printable(head + lines + ("\n)" if parts else ")"))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in self.caches}
+        kept = {name: value for name, value in vars(self).items() if name not in self.caches}
+        return kept | ({"_activations": self._activations} if self._activations else {})
 
 
 def children(module: Module) -> list[tuple[Path, Module]]:
@@ -284,6 +338,10 @@ def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
             yield from _walk((*path, key), item)
 
 
+def _is_declaration(value: Any) -> bool:
+    return not isinstance(value, Tensor) or (value.requires_grad and value.is_leaf)
+
+
 def _described(path: Path, tensor: Tensor) -> str:
     kind = "" if tensor.requires_grad else ", buffer"
     return f"{'.'.join(map(str, path))}: {tensor.dtype} {tensor.shape}{kind}"
@@ -302,6 +360,14 @@ def _collect_modules(module: Module, path: Path, found: dict[int, tuple[str, Mod
     found[id(module)] = ".".join(map(str, path)), module
     for more, child in children(module):
         _collect_modules(child, (*path, *more), found)
+
+
+def _inner_first(module: Module, visited: set[int]) -> Iterator[Module]:
+    visited.add(id(module))
+    for _, child in children(module):
+        if id(child) not in visited:
+            yield from _inner_first(child, visited)
+    yield module
 
 
 def _once(named: Any) -> list[tuple[str, Tensor]]:
@@ -323,6 +389,7 @@ def _rebuilt(module: Module, parts: list[Any]) -> Module:
     copy = object.__new__(type(module))
     names = [name for name in vars(module) if name not in module.caches]
     vars(copy).update(zip(names, parts), _name=module._name, _hooks=module._hooks)
+    vars(copy).update(_activations=module._activations, _rebuilt=True)
     return copy
 
 

@@ -9,7 +9,7 @@ from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..ops.creation import ones, zeros
 from ..ops.functional import layer_norm
-from ..ops.normalization import batch_norm, group_norm, rms_norm
+from ..ops.normalization import batch_norm, group_norm, instance_norm, rms_norm
 from ..support.errors import ShapeError
 from .layers import check_sizes
 from .module import Module
@@ -85,6 +85,48 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         return f"{self.groups} groups of {self.channels}" + ("" if self.weight is not None else ", affine=False")
+
+
+class _InstanceNorm(Module):
+    dimensions = 4
+
+    def __init__(self, channels: int, eps: float = 1e-5, affine: bool = False, dtype: Any = None,
+                 device: Any = None) -> None:
+        check_sizes(type(self).__name__, channels=channels)
+        self.channels, self.eps = channels, eps
+        self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None
+        self.bias = zeros(channels, dtype, device, requires_grad=True) if affine else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim != self.dimensions or x.shape[1] != self.channels:
+            sides = "length" if self.dimensions == 3 else "height, width"
+            raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
+                             expect=f"(examples, {self.channels}, {sides})")
+        return instance_norm(x, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.channels}" + ("" if self.weight is None else ", affine=True")
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Each channel of each sequence (examples, channels, length) to mean 0 and variance 1.
+
+    >>> mg.nn.InstanceNorm1d(1, eps=0.0)(mg.asarray([[[1.0, 3.0]]])).tolist()
+    [[[-1.0, 1.0]]]
+    """
+
+    dimensions = 3
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Each channel of each image (examples, channels, height, width) to mean 0 and variance 1.
+
+    With `affine`, each channel is then multiplied by a weight, and a bias is added.
+
+    >>> norm = mg.nn.InstanceNorm2d(3, affine=True)
+    >>> norm, list(norm.state_dict())
+    (InstanceNorm2d(3, affine=True), ['weight', 'bias'])
+    """
 
 
 class _BatchNorm(Module):

@@ -1,6 +1,7 @@
-"""Recurrent layers: RNN, GRU and LSTM, with PyTorch's names of weights and order of gates.
+"""Recurrent layers and cells: RNN, GRU and LSTM, with PyTorch's names of weights and order of gates.
 
-A layer is one matrix product for all steps of a sequence, and a `scan` for the part that goes step by step.
+A layer is one matrix product for all steps of a sequence, and a `scan` for the part that goes step by step.  A cell is
+one such step.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from ..control.flow import scan
 from ..core.tensor import Tensor
+from ..ops.composite import composed
 from ..ops.creation import zeros
 from ..ops.elementwise import sigmoid, tanh
 from ..ops.functional import dropout, linear, relu
@@ -24,7 +26,69 @@ from .module import Module
 State = tuple[Tensor, ...]
 
 
+# One step: the next state, from the input and the state, each already multiplied by its weights.
+
+
+def _plain(function: Callable[[Any], Tensor]) -> Callable[..., State]:
+    return lambda row, recurrent, state: (function(row + recurrent),)
+
+
+def _gru(row: Tensor, recurrent: Tensor, state: State) -> State:
+    size = state[0].shape[-1]
+    opened = sigmoid(row[..., : 2 * size] + recurrent[..., : 2 * size])
+    reset, keep = opened[..., :size], opened[..., size:]
+    new = tanh(row[..., 2 * size :] + reset * recurrent[..., 2 * size :])
+    return (new + keep * (state[0] - new),)
+
+
+def _lstm(row: Tensor, recurrent: Tensor, state: State) -> State:
+    into, stay, new, out = split(row + recurrent, 4, axis=-1)
+    cell = sigmoid(stay) * state[1] + sigmoid(into) * tanh(new)
+    return sigmoid(out) * tanh(cell), cell
+
+
+STEPS: dict[str, Callable[..., State]] = {"tanh": _plain(tanh), "relu": _plain(relu), "gru": _gru, "lstm": _lstm}
+
+
+@composed
+def recurrent_layer(x: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None, bias_hh: Tensor | None,
+                    h: Tensor, c: Tensor | None, kind: str, reverse: bool) -> tuple[State, Tensor]:
+    """One recurrent layer in one direction over (length, examples, inputs): the last state, and the outputs."""
+    rows = linear(x, weight_ih, bias_ih)
+
+    def step(state: State, row: Tensor) -> tuple[State, Tensor]:
+        new = STEPS[kind](row, linear(state[0], weight_hh, bias_hh), state)
+        return new, new[0]
+
+    return scan(step, (h,) if c is None else (h, c), rows, reverse=reverse)
+
+
+def _parameters(gates: int, inputs: int, size: int, bias: bool, dtype: Any, device: Any) -> dict[str, Tensor]:
+    rows = gates * size
+    shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, size)}
+    if bias:
+        shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+    return {name: uniform_parameter(shape, size, dtype, device) for name, shape in shapes.items()}
+
+
+def _initial(layer: Any, x: Tensor, state: Any, wanted: tuple[int, ...]) -> State:
+    """The initial states of a layer or cell, of the shape `wanted`: the given ones, or zeros."""
+    if state is None:
+        return (zeros(wanted, x.dtype, x.device),) * layer.states
+    given = tuple(state) if layer.states > 1 and isinstance(state, (tuple, list)) else (state,)
+    if len(given) != layer.states or any(getattr(s, "shape", None) != wanted for s in given):
+        raise ShapeError(
+            f"a state of shape {', '.join(str(getattr(s, 'shape', s)) for s in given)} does not fit {layer!r}",
+            expect=", ".join([str(wanted)] * layer.states),
+        )
+    return given
+
+
+# Layers -------------------------------------------------------------------------------------------------------------
+
+
 class _Recurrent(Module):
+    kind = "tanh"
     gates = 1
     states = 1  # tensors carried from step to step
 
@@ -43,12 +107,8 @@ class _Recurrent(Module):
         for layer in range(num_layers):
             for suffix in self._suffixes(layer):
                 wide = inputs if layer == 0 else size * self.directions
-                rows = self.gates * size
-                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, wide), "weight_hh": (rows, size)}
-                if bias:
-                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-                for kind, shape in shapes.items():
-                    setattr(self, f"{kind}_{suffix}", uniform_parameter(shape, size, dtype, device))
+                for kind, parameter in _parameters(self.gates, wide, size, bias, dtype, device).items():
+                    setattr(self, f"{kind}_{suffix}", parameter)
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"l{layer}", f"l{layer}_reverse"][: self.directions]
@@ -63,7 +123,10 @@ class _Recurrent(Module):
             x = expand_dims(x, 1)
         elif self.batch_first:
             x = swapaxes(x, 0, 1)
-        given = self._start(x, state, single)
+        count = self.num_layers * self.directions
+        given = _initial(self, x, state, (count, self.size) if single else (count, x.shape[1], self.size))
+        if single:
+            given = tuple([expand_dims(s, 1) for s in given])
         last: list[State] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
@@ -81,34 +144,12 @@ class _Recurrent(Module):
             x = swapaxes(x, 0, 1)
         return x, ends if self.states > 1 else ends[0]
 
-    def _start(self, x: Tensor, state: Any, single: bool) -> State:
-        """The initial states (layers · directions, examples, size): the given ones, or zeros."""
-        shape = (self.num_layers * self.directions, x.shape[1], self.size)
-        if state is None:
-            return (zeros(shape, x.dtype, x.device),) * self.states
-        given = tuple(state) if self.states > 1 and isinstance(state, (tuple, list)) else (state,)
-        wanted = (shape[0], shape[2]) if single else shape
-        if len(given) != self.states or any(s.shape != wanted for s in given):
-            raise ShapeError(
-                f"a state of shape {', '.join(str(getattr(s, 'shape', s)) for s in given)} does not fit {self!r}",
-                expect=", ".join([str(wanted)] * self.states),
-            )
-        return tuple([expand_dims(s, 1) for s in given]) if single else given
-
     def _run(self, x: Tensor, start: State, suffix: str, reverse: bool) -> tuple[State, Tensor]:
         """One layer in one direction."""
-        weight, bias = getattr(self, f"weight_hh_{suffix}"), getattr(self, f"bias_hh_{suffix}", None)
-        rows = linear(x, getattr(self, f"weight_ih_{suffix}"), getattr(self, f"bias_ih_{suffix}", None))
-
-        def step(state: State, row: Tensor) -> tuple[State, Tensor]:
-            new = self.step(row, linear(state[0], weight, bias), state)
-            return new, new[0]
-
-        return scan(step, start, rows, reverse=reverse)
-
-    def step(self, row: Tensor, recurrent: Tensor, state: State) -> State:
-        """The next state, from the input and the state, each already multiplied by its weights."""
-        raise NotImplementedError
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        w, u, b, d = [getattr(self, f"{name}_{suffix}", None) for name in names]
+        cell = start[1] if self.states > 1 else None
+        return recurrent_layer(x, w, u, b, d, start[0], cell, self.kind, reverse)  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         words = [f"{self.inputs} → {self.size}"] + [f"{self.num_layers} layers"] * (self.num_layers > 1)
@@ -128,14 +169,8 @@ class RNN(_Recurrent):
     """
 
     def __init__(self, inputs: int, size: int, num_layers: int = 1, nonlinearity: str = "tanh", **options: Any) -> None:
-        functions: dict[str, Callable[[Any], Tensor]] = {"tanh": tanh, "relu": relu}
-        if nonlinearity not in functions:
-            raise ConversionError(f"RNN: nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
-        self.nonlinearity = functions[nonlinearity]
+        self.kind = _checked_nonlinearity("RNN", nonlinearity)
         super().__init__(inputs, size, num_layers, **options)
-
-    def step(self, row: Tensor, recurrent: Tensor, state: State) -> State:
-        return (self.nonlinearity(row + recurrent),)
 
 
 class GRU(_Recurrent):
@@ -147,14 +182,7 @@ class GRU(_Recurrent):
     (GRU(3 → 4, 2 layers, batch_first), (5, 7, 4), (2, 5, 4))
     """
 
-    gates = 3
-
-    def step(self, row: Tensor, recurrent: Tensor, state: State) -> State:
-        size = self.size
-        opened = sigmoid(row[..., : 2 * size] + recurrent[..., : 2 * size])
-        reset, keep = opened[..., :size], opened[..., size:]
-        new = tanh(row[..., 2 * size :] + reset * recurrent[..., 2 * size :])
-        return (new + keep * (state[0] - new),)
+    kind, gates = "gru", 3
 
 
 class LSTM(_Recurrent):
@@ -166,9 +194,78 @@ class LSTM(_Recurrent):
     (LSTM(3 → 4, bidirectional), (7, 5, 8), (2, 5, 4))
     """
 
-    gates, states = 4, 2
+    kind, gates, states = "lstm", 4, 2
 
-    def step(self, row: Tensor, recurrent: Tensor, state: State) -> State:
-        into, stay, new, out = split(row + recurrent, 4, axis=-1)
-        cell = sigmoid(stay) * state[1] + sigmoid(into) * tanh(new)
-        return sigmoid(out) * tanh(cell), cell
+
+def _checked_nonlinearity(name: str, nonlinearity: str) -> str:
+    if nonlinearity not in ("tanh", "relu"):
+        raise ConversionError(f"{name}: nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+    return nonlinearity
+
+
+# Cells --------------------------------------------------------------------------------------------------------------
+
+
+class _Cell(Module):
+    kind = "tanh"
+    gates = 1
+    states = 1
+
+    def __init__(self, inputs: int, size: int, bias: bool = True, dtype: Any = None, device: Any = None) -> None:
+        check_sizes(type(self).__name__, inputs=inputs)
+        check_sizes(type(self).__name__, 1, size=size)
+        self.inputs, self.size = inputs, size
+        found = _parameters(self.gates, inputs, size, bias, dtype, device)
+        self.weight_ih, self.weight_hh = found["weight_ih"], found["weight_hh"]
+        self.bias_ih, self.bias_hh = found.get("bias_ih"), found.get("bias_hh")
+
+    def forward(self, x: Tensor, state: Any = None) -> Any:
+        """The next state, from an input (examples, inputs) and a state; without a state, it begins with zeros."""
+        if x.ndim not in (1, 2) or x.shape[-1] != self.inputs:
+            raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}", expect=f"(examples, {self.inputs})")
+        given = _initial(self, x, state, (*x.shape[:-1], self.size))
+        row, recurrent = linear(x, self.weight_ih, self.bias_ih), linear(given[0], self.weight_hh, self.bias_hh)
+        new = STEPS[self.kind](row, recurrent, given)
+        return new if self.states > 1 else new[0]
+
+    def extra_repr(self) -> str:
+        return f"{self.inputs} → {self.size}" + ("" if self.bias_ih is not None else ", bias=False")
+
+
+class RNNCell(_Cell):
+    """One step of an `RNN`.
+
+    >>> cell = mg.nn.RNNCell(3, 4)
+    >>> cell, cell(mg.ones((5, 3))).shape
+    (RNNCell(3 → 4), (5, 4))
+    """
+
+    def __init__(self, inputs: int, size: int, bias: bool = True, nonlinearity: str = "tanh", dtype: Any = None,
+                 device: Any = None) -> None:
+        self.kind = _checked_nonlinearity("RNNCell", nonlinearity)
+        super().__init__(inputs, size, bias, dtype, device)
+
+
+class GRUCell(_Cell):
+    """One step of a `GRU`.
+
+    >>> cell = mg.nn.GRUCell(3, 4)
+    >>> h = cell(mg.ones((5, 3)))
+    >>> cell(mg.ones((5, 3)), h).shape
+    (5, 4)
+    """
+
+    kind, gates = "gru", 3
+
+
+class LSTMCell(_Cell):
+    """One step of an `LSTM`: the next state and the next cell.
+
+    >>> cell = mg.nn.LSTMCell(3, 4)
+    >>> h, c = cell(mg.ones((5, 3)))
+    >>> h, c = cell(mg.ones((5, 3)), (h, c))
+    >>> cell, h.shape, c.shape
+    (LSTMCell(3 → 4), (5, 4), (5, 4))
+    """
+
+    kind, gates, states = "lstm", 4, 2

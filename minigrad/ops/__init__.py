@@ -3,12 +3,15 @@
 from ..arguments.public import public
 from ..core import dtypes
 from . import (
+    comparison,
     contract,
     convolution,
     creation,
     effects,
     elementary,
     elementwise,
+    factors,
+    frequencies,
     functional,
     index,
     interop,
@@ -16,12 +19,15 @@ from . import (
     linalg,
     losses,
     normalization,
+    numpy_functions,
     ordering,
     pooling,
     positions,
     random,
     reduce,
+    resampling,
     segments,
+    statistics,
     transfer,
     view,
     windows,
@@ -34,11 +40,15 @@ QUICK = frozenset((
 ))
 
 for _room in (
-    contract, convolution, creation, elementary, elementwise, functional, index, joining, losses, normalization,
-    ordering, pooling, positions, reduce, segments, view, windows,
+    comparison, contract, convolution, creation, elementary, elementwise, functional, index, joining, losses,
+    normalization, ordering, pooling, positions, reduce, resampling, segments, statistics, view, windows,
 ):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
-public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "vector_norm"], vars(linalg))
+public([
+    "cholesky", "cross", "det", "inv", "matrix_norm", "matrix_power", "norm", "slogdet", "solve", "vector_norm",
+], vars(linalg))
+public(["eigh", "eigvalsh", "lstsq", "matrix_rank", "pinv", "qr", "svd", "svdvals"], vars(factors))
+public(["fftfreq", "fftshift", "ifftshift", "rfftfreq"], vars(frequencies))
 public(["to_device", "to"], vars(transfer))
 public(["from_dlpack"], vars(interop))
 public(["Generator"], vars(random))

@@ -9,16 +9,18 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.words import shown, whole
 from .composite import composed
+from .creation import eye
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
-from .elementwise import astype, multiply
+from .elementwise import astype, multiply, where
+from .index import pad
 from .view import moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape
 from .write import update
 
-__all__ = ["matmul", "outer", "vecdot", "tensordot", "diagonal", "einsum"]  # `trace` is `mg.linalg.trace`
+__all__ = ["matmul", "outer", "vecdot", "tensordot", "diag", "diagonal", "einsum"]  # `trace` is `mg.linalg.trace`
 
 # The primitive ------------------------------------------------------------------------------------------------------
 
@@ -76,6 +78,7 @@ declare(
 _product = P.matmul.apply
 
 
+@method
 def matmul(x: Any, y: Any) -> Tensor:
     """The matrix product; dimensions before the last two are stacks of matrices, and broadcast.  It takes vectors too.
 
@@ -110,6 +113,7 @@ Tensor.__imatmul__ = _in_place_matmul
 # Composed from it ---------------------------------------------------------------------------------------------------
 
 
+@method
 @composed
 def outer(x: Tensor, y: Tensor) -> Tensor:
     """The product of each element of one vector with each element of another.
@@ -125,6 +129,7 @@ def outer(x: Tensor, y: Tensor) -> Tensor:
     return multiply(reshape(x, (x.size, 1)), y)
 
 
+@method
 @composed
 def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     """The sum of products along `axis`; the other dimensions broadcast.
@@ -167,6 +172,7 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
     return _contracted(Term(x, left), Term(y, right), free).tensor
 
 
+@method
 @composed
 def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     """The diagonal of each matrix of a stack: the main one, or `offset` places to the right of it.
@@ -186,6 +192,26 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     lined = reshape(x, (*x.shape[:-2], rows * columns))
     every = slice(first, first + length * (columns + 1), columns + 1) if length else slice(0, 0)
     return raw_slice(lined, index=(..., every))
+
+
+@method
+@composed
+def diag(x: Tensor, k: int = 0) -> Tensor:
+    """The matrix whose `k`-th diagonal is a vector, with zeros elsewhere; of a matrix, a copy of that diagonal.
+
+    >>> mg.diag(mg.asarray([1, 2])).tolist(), mg.diag(mg.asarray([[1, 2], [3, 4]])).tolist()
+    ([[1, 0], [0, 2]], [1, 4])
+    """
+    x = as_tensor(x)
+    if x.ndim not in (1, 2):
+        raise ShapeError(f"diag: x is a vector or a matrix, not of shape {x.shape}", hint="mg.diagonal takes stacks")
+    if x.ndim == 2:
+        return diagonal(x, k).copy()
+    if whole(k) is None:
+        raise ConversionError(f"diag: k is an integer, not {shown(k)}")
+    size = x.shape[0] + abs(k)
+    row = pad(x, (max(k, 0), max(-k, 0)))
+    return where(eye(size, k=k, dtype=dtypes.bool, device=x.device), row, False if x.dtype is dtypes.bool else 0)
 
 
 @composed

@@ -12,16 +12,16 @@ import numpy as np
 from ..core import dtypes
 from ..core.emit import emit
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, from_host, wrap
+from ..core.tensor import Tensor, from_host, method, wrap
 from ..devices import as_device
 from ..devices.special import cast
 from ..support.errors import ConversionError, DtypeError, ShapeError
 from ..support.words import check_memory, shown, whole
 from .composite import composed
-from .declare import declare
+from .declare import broadcast_shapes, declare
 from .elementwise import less_equal, where
 from .joining import stack
-from .view import reshape
+from .view import broadcast_to, reshape, swapaxes
 
 
 def _infer_full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Any:
@@ -39,7 +39,7 @@ declare(
 
 __all__ = [
     "asarray", "full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "arange",
-    "linspace", "eye", "tril", "triu", "meshgrid",
+    "linspace", "eye", "tril", "triu", "broadcast_arrays", "meshgrid",
 ]
 
 
@@ -364,6 +364,7 @@ def _corner(x: Tensor, k: int, lower: bool) -> Tensor:
     return where(keep, x, False if x.dtype.kind == "b" else 0)
 
 
+@method
 @composed
 def tril(x: Tensor, k: int = 0) -> Tensor:
     """The lower triangle, up to the `k`-th diagonal, zeros above it.
@@ -374,6 +375,7 @@ def tril(x: Tensor, k: int = 0) -> Tensor:
     return _corner(x, k, lower=True)
 
 
+@method
 @composed
 def triu(x: Tensor, k: int = 0) -> Tensor:
     """The upper triangle, from the `k`-th diagonal, zeros below it.
@@ -384,6 +386,18 @@ def triu(x: Tensor, k: int = 0) -> Tensor:
     return _corner(x, k, lower=False)
 
 
+def broadcast_arrays(*tensors: Any) -> list[Tensor]:
+    """The tensors, or lists of numbers, broadcast against each other: views, or the tensors themselves.
+
+    >>> [t.shape for t in mg.broadcast_arrays(mg.ones((2, 1)), [1, 2, 3])]
+    [(2, 3), (2, 3)]
+    """
+    first = _first_tensor(tensors)
+    made = [asarray(t, device=None if first is None else first.device) for t in tensors]
+    shape = broadcast_shapes("broadcast_arrays", [t.shape for t in made])
+    return [broadcast_to(t, shape) for t in made]
+
+
 @composed
 def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
     """Coordinates of a grid from coordinates along its axes.
@@ -391,8 +405,6 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
     >>> [t.tolist() for t in mg.meshgrid(mg.arange(2), mg.arange(2), indexing="ij")]
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    from .view import broadcast_arrays, swapaxes
-
     if indexing not in ("xy", "ij"):
         raise ConversionError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
     count = len(tensors)

@@ -110,7 +110,7 @@ def normal_axis(name: str, axis: Any, ndim: int) -> int:
             f"{name}: axis {shown(axis)} does not exist in a tensor of {ndim} dimensions",
             expect=f"an integer from {-ndim} to {ndim - 1}" if ndim else "no axis: this tensor has no dimensions",
         )
-    return int(number) % ndim
+    return number % ndim
 
 
 def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -121,8 +121,8 @@ def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return ALL_AXES[ndim]
-    if axis.__class__ is int:
-        return (normal_axis(name, axis, ndim),)
+    if axis.__class__ is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     if not isinstance(axis, (tuple, list)):
         return (normal_axis(name, axis, ndim),)
     axes = tuple(normal_axis(name, a, ndim) for a in axis)

@@ -48,7 +48,8 @@ from .elementwise import (
 )
 
 __all__ = [
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "ceil", "conj", "copysign", "cosh", "hypot", "imag",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "ceil", "conj", "copysign", "cosh", "exp2",
+    "hypot", "imag",
     "isfinite", "isinf", "isnan", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
     "logical_xor", "nextafter", "positive", "real", "reciprocal", "signbit", "sinh", "square", "tan", "trunc",
 ]
@@ -133,6 +134,7 @@ def _two_floats(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 # What kind of number --------------------------------------------------------------------------------------------------
 
 
+@method
 def isnan(x: Tensor) -> Tensor:
     """Where x is not a number.
 
@@ -142,6 +144,7 @@ def isnan(x: Tensor) -> Tensor:
     return not_equal(x, x)
 
 
+@method
 def isinf(x: Tensor) -> Tensor:
     """Where x is infinite.
 
@@ -152,6 +155,7 @@ def isinf(x: Tensor) -> Tensor:
     return equal(abs(x), math.inf) if x.dtype.kind == "f" else not_equal(x, x)
 
 
+@method
 def isfinite(x: Tensor) -> Tensor:
     """Where x is neither infinite nor a nan.
 
@@ -170,6 +174,7 @@ def _truth(x: Any) -> Any:
     return x if x.dtype is dtypes.bool else not_equal(x, 0)
 
 
+@method
 @composed
 def logical_and(x: Any, y: Any) -> Tensor:
     """Where both are true (not zero).
@@ -180,6 +185,7 @@ def logical_and(x: Any, y: Any) -> Tensor:
     return bitwise_and(_truth(x), _truth(y))
 
 
+@method
 @composed
 def logical_or(x: Any, y: Any) -> Tensor:
     """Where either is true (not zero).
@@ -200,6 +206,7 @@ def logical_xor(x: Any, y: Any) -> Tensor:
     return bitwise_xor(_truth(x), _truth(y))
 
 
+@method
 @composed
 def logical_not(x: Any) -> Tensor:
     """Where x is false (zero).
@@ -264,6 +271,7 @@ def square(x: Tensor) -> Tensor:
     return multiply(x, x)
 
 
+@method
 def reciprocal(x: Tensor) -> Tensor:
     """1 / x.
 
@@ -273,6 +281,7 @@ def reciprocal(x: Tensor) -> Tensor:
     return divide(1, x)
 
 
+@method
 @composed
 def ceil(x: Tensor) -> Tensor:
     """The next integer above, in the same dtype.  No gradient flows through it.
@@ -283,6 +292,7 @@ def ceil(x: Tensor) -> Tensor:
     return negative(floor(negative(x)))
 
 
+@method
 @composed
 def trunc(x: Tensor) -> Tensor:
     """The next integer towards zero, in the same dtype.  No gradient flows through it.
@@ -312,6 +322,17 @@ def hypot(x: Any, y: Any) -> Tensor:
 
 
 @composed
+def exp2(x: Tensor) -> Tensor:
+    """2 to the power of x.
+
+    >>> mg.exp2(mg.asarray([0.0, 3.0])).tolist()
+    [1.0, 8.0]
+    """
+    return power(2.0, as_tensor(x))
+
+
+@method
+@composed
 def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2, exact for powers of 2.
 
@@ -321,6 +342,7 @@ def log2(x: Tensor) -> Tensor:
     return _log_to_base(x, 2.0)
 
 
+@method
 @composed
 def log10(x: Tensor) -> Tensor:
     """The logarithm to base 10, exact for powers of 10.
@@ -356,6 +378,7 @@ def logaddexp(x: Any, y: Any) -> Tensor:
 # Trigonometric and hyperbolic functions -------------------------------------------------------------------------------
 
 
+@method
 @composed
 def tan(x: Tensor) -> Tensor:
     """The tangent.

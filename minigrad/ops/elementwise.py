@@ -11,6 +11,8 @@ from typing import Any
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from ..support.errors import ConversionError
+from ..support.words import shown, whole
 from .composite import composed
 from .declare import declare, elementwise
 from .write import update
@@ -155,6 +157,7 @@ def _share_of_minimum(g: Any, x: Any, y: Any) -> Any:
     return g * (astype(less(x, y), g.dtype) + astype(equal(x, y), g.dtype) * 0.5)
 
 
+@method
 @elementwise(expr="max(x, y)", formula=r"\max(x, y)", local={"x": "[x > y]", "y": "[y > x]"},
              x=_share_of_maximum, y=lambda g, x, y: _share_of_maximum(g, y, x))
 def maximum(x: Any, y: Any) -> Tensor:
@@ -165,6 +168,7 @@ def maximum(x: Any, y: Any) -> Tensor:
     """
 
 
+@method
 @elementwise(expr="min(x, y)", formula=r"\min(x, y)", local={"x": "[x < y]", "y": "[y < x]"},
              x=_share_of_minimum, y=lambda g, x, y: _share_of_minimum(g, y, x))
 def minimum(x: Any, y: Any) -> Tensor:
@@ -188,6 +192,7 @@ def exp(x: Any) -> Tensor:
     """
 
 
+@method
 @elementwise(expr="expm1(x)", domain="float", cost=10, formula=r"e^x - 1", local={"x": "e^x"},
              x=lambda g, out: g * (out + 1.0))
 def expm1(x: Any) -> Tensor:
@@ -209,6 +214,7 @@ def log(x: Any) -> Tensor:
     """
 
 
+@method
 @elementwise(expr="log1p(x)", domain="float", cost=12, formula=r"\ln(1 + x)", local={"x": r"\frac{1}{1 + x}"},
              x=lambda g, x: g / (x + 1.0))
 def log1p(x: Any) -> Tensor:
@@ -263,6 +269,7 @@ def tanh(x: Any) -> Tensor:
     """
 
 
+@method
 @elementwise(expr="(exp(-abs(x)) if x < 0 else 1) / (1 + exp(-abs(x)))", domain="float", cost=11,
              formula=r"\sigma(x)", local={"x": r"\sigma(x) \cdot (1 - \sigma(x))"},
              x=lambda g, out: g * (out * (1.0 - out)))
@@ -276,6 +283,7 @@ def sigmoid(x: Any) -> Tensor:
     """
 
 
+@method
 @elementwise(expr="erf(x)", domain="float", cost=12, formula=r"\operatorname{erf} x",
              local={"x": r"\frac{2}{\sqrt\pi} e^{-x^2}"},
              x=lambda g, x: g * (exp(-(x * x)) * (2 / math.sqrt(math.pi))))
@@ -299,6 +307,7 @@ def atan2(x: Any, y: Any) -> Tensor:
     """
 
 
+@method
 @elementwise(expr="floor(x)", accepts="iuf", formula=r"\lfloor x \rfloor")
 def floor(x: Any) -> Tensor:
     """The next integer below, in the same dtype.  No gradient flows through it.
@@ -308,14 +317,27 @@ def floor(x: Any) -> Tensor:
     """
 
 
-@method
-@elementwise(expr="rint(x)", accepts="iuf", formula=r"\operatorname{round} x")
-def round(x: Any) -> Tensor:
-    """The nearest integer, halves to the even one.  No gradient flows through it.
+@elementwise(name="round", expr="rint(x)", accepts="iuf", formula=r"\operatorname{round} x")
+def to_integer(x: Any) -> Tensor:
+    """The primitive behind `round`."""
 
-    >>> mg.round(mg.asarray([0.5, 1.5])).tolist()
-    [0.0, 2.0]
+
+@method
+def round(x: Any, decimals: int = 0) -> Tensor:
+    """The nearest number with so many decimals, halves to the even one.  No gradient flows through it.
+
+    >>> mg.round(mg.asarray([0.5, 1.5])).tolist(), round(mg.asarray([0.125, 1.0]), 2).tolist()
+    ([0.0, 2.0], [0.11999999731779099, 1.0])
     """
+    if decimals == 0:
+        return to_integer(x)
+    if whole(decimals) is None:
+        raise ConversionError(f"round: decimals is an integer, not {shown(decimals)}")
+    x = as_tensor(x)
+    if x.dtype.kind != "f":  # integers are rounded to tens or hundreds in float64
+        return x.copy() if decimals > 0 else astype(round(astype(x, dtypes.float64), decimals), x.dtype)
+    scale = 10.0 ** max(decimals, -decimals)
+    return to_integer(x * scale) / scale if decimals > 0 else to_integer(x / scale) * scale
 
 
 # Comparisons and bits -----------------------------------------------------------------------------------------------
@@ -491,6 +513,7 @@ def not_equal(x: Any, y: Any) -> Tensor:
     return bitwise_invert(equal(x, y))
 
 
+@method
 @composed
 def sign(x: Any) -> Tensor:
     """-1, 0 or 1 by the sign of x; nan for nan.
@@ -510,6 +533,20 @@ def _reflected(function: Any) -> Any:
         return function(other, self)
 
     return apply
+
+
+def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+    return floor_divide(self, other), remainder(self, other)
+
+
+def _chosen(x: Tensor, condition: Any, y: Any) -> Tensor:
+    """x where the condition holds, y elsewhere: `where(condition, x, y)`, in the order of PyTorch's method.
+
+    >>> x = mg.asarray([-1.0, 2.0])
+    >>> x.where(x > 0, 0.0).tolist()
+    [0.0, 2.0]
+    """
+    return where(condition, x, y)
 
 
 def _in_place(op: Primitive) -> Any:
@@ -548,3 +585,5 @@ for _name, _operator in (
     ("gt", greater), ("ge", greater_equal), ("eq", _or_unequal(equal)), ("ne", _or_unequal(not_equal)),
 ):
     setattr(Tensor, f"__{_name}__", _operator)
+Tensor.where, Tensor.__round__ = _chosen, round  # type: ignore[assignment]
+Tensor.__divmod__, Tensor.__rdivmod__ = _divmod, _reflected(_divmod)  # type: ignore[assignment]

@@ -13,7 +13,7 @@ from ..core import dtypes
 from ..core.emit import emit, recorded
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, as_tensor, wrap
+from ..core.tensor import Tensor, as_tensor, method, wrap
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from . import reduce
 from .composite import composed, program
@@ -28,7 +28,7 @@ from .view import expand_dims, permute_dims, reshape
 __all__ = [
     "softmax", "log_softmax", "logsumexp",
     "relu", "leaky_relu", "elu", "silu", "gelu", "softplus",
-    "linear", "embedding", "one_hot", "dropout", "layer_norm", "scaled_dot_product_attention",
+    "linear", "embedding", "one_hot", "dropout", "dropout2d", "layer_norm", "scaled_dot_product_attention",
 ]
 
 # Values beside the computation --------------------------------------------------------------------------------------
@@ -71,6 +71,7 @@ def _total(x: Tensor, axis: int) -> Tensor:
 # Softmax and its kin ------------------------------------------------------------------------------------------------
 
 
+@method
 @program(least=4096)
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """Positive numbers that sum to 1 along `axis`: `exp(x) / sum(exp(x))`.
@@ -85,6 +86,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     return powers * (1.0 / _total(powers, place))
 
 
+@method
 @program(least=4096)
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`, exact even where the softmax is too small for a float.
@@ -98,6 +100,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     return shifted - log(_total(exp(shifted), place))
 
 
+@method
 @program(least=4096)
 def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
     """A smooth maximum along `axis`: `log(sum(exp(x)))`.
@@ -116,6 +119,7 @@ def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
 # Activations --------------------------------------------------------------------------------------------------------
 
 
+@method
 @program(least=8192)
 def relu(x: Tensor) -> Tensor:
     """x where it is positive, 0 elsewhere; at 0 the gradient is 0.
@@ -260,14 +264,33 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     >>> sorted(set(mg.dropout(mg.ones(100), p=0.5).tolist()))
     [0.0, 2.0]
     """
-    if not 0 <= p <= 1:
-        raise ConversionError(f"dropout: a probability is between 0 and 1, not {p}")
     x = _as_float("dropout", x)
+    return _dropped("dropout", x, p, training, x.shape)
+
+
+@composed
+def dropout2d(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Zero each channel of images (..., channels, height, width) with probability `p` and scale the others up.
+
+    >>> sorted(set(mg.dropout2d(mg.ones((100, 1, 2, 2))).sum((1, 2, 3)).tolist()))
+    [0.0, 8.0]
+    """
+    x = _as_float("dropout2d", x)
+    if x.ndim < 3:
+        raise ShapeError(f"dropout2d: an input of shape {x.shape} has no channels of images",
+                         expect="(..., channels, height, width)")
+    return _dropped("dropout2d", x, p, training, (*x.shape[:-2], 1, 1))
+
+
+def _dropped(name: str, x: Tensor, p: float, training: bool, shape: tuple[int, ...]) -> Tensor:
+    """Dropout that decides for tensors of `shape`, which broadcasts to that of x."""
+    if not 0 <= p <= 1:
+        raise ConversionError(f"{name}: a probability is between 0 and 1, not {p}")
     if not training or p == 0:
         return x
     if p == 1:
         return x * 0.0
-    keep = DEFAULT_GENERATOR.bernoulli(1 - p, x.shape, device=x.device)
+    keep = DEFAULT_GENERATOR.bernoulli(1 - p, shape, device=x.device)
     return where(keep, x * (1 / (1 - p)), 0.0)
 
 

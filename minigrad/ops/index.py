@@ -370,21 +370,32 @@ def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
     return P.scatter_add.apply(base, value, *[as_integers("scatter_add", "indices", i) for i in arrays])
 
 
+CONTINUATIONS = ("edge", "reflect", "symmetric", "wrap")
+
 # Padding and repeating ----------------------------------------------------------------------------------------------
 
 
 @composed
-def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
+def pad(x: Tensor, widths: Any, value: float = 0.0, mode: str = "constant") -> Tensor:
     """The tensor with `value` around it: `widths` is a number, a pair, or a pair for each dimension.
+
+    Other modes continue the tensor: "edge" with its last element, "reflect" and "symmetric" with its mirror image
+    (without and with the last element), "wrap" from the other end.
 
     >>> mg.pad(mg.ones(2), (1, 2)).tolist()
     [0.0, 1.0, 1.0, 0.0, 0.0]
+    >>> mg.pad(mg.asarray([1, 2, 3]), 2, mode="reflect").tolist()
+    [3, 2, 1, 2, 3, 2, 1]
     """
     pairs = _pairs(widths, x.ndim)
     if any(w < 0 for pair in pairs for w in pair):
         raise ShapeError(f"pad: widths are not negative: {widths}", hint="slicing removes elements")
     shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
     check_memory("pad", shape)
+    if mode != "constant":
+        if value != 0:
+            raise ConversionError(f"pad: a value is for mode 'constant', not {shown(mode)}", actual=shown(value))
+        return _continued(x, pairs, mode)
     index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
     out = P.place.apply(x, shape=shape, index=index)
     if value == 0:
@@ -392,6 +403,19 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     true = broadcast_to(full((), True, dtypes.bool, x.device), x.shape)
     inside = P.place.apply(true, shape=shape, index=index)
     return where(inside, out, value)
+
+
+def _continued(x: Tensor, pairs: list[tuple[int, int]], mode: str) -> Tensor:
+    """The tensor with elements of its own around it: NumPy pads the positions in the same way."""
+    if mode not in CONTINUATIONS:
+        raise ConversionError(f"pad: there is no mode {shown(mode)}", expect=", ".join(("constant", *CONTINUATIONS)))
+    for axis, (size, pair) in enumerate(zip(x.shape, pairs)):
+        if any(pair) and not size:
+            raise ShapeError(f"pad: dimension {axis} of shape {x.shape} has no elements to continue with")
+        if any(pair):
+            places = np.pad(np.arange(size), (int(pair[0]), int(pair[1])), mode=mode)  # type: ignore[call-overload]
+            x = take(x, as_tensor(places, x.device), axis=axis)
+    return x
 
 
 def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
@@ -411,6 +435,7 @@ def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
     return [tuple(pair) for pair in pairs]  # type: ignore[misc]
 
 
+@method
 @composed
 def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element repeated: all equally often, or with a count for each.
@@ -450,6 +475,7 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
     return P.argsort.apply(x, axis=normal_axis("argsort", axis, x.ndim), descending=descending)
 
 
+@method
 @composed
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements sorted along `axis`.
@@ -468,6 +494,7 @@ def _is_plain(x: Tensor) -> bool:
     return mode.interpreter is None and not mode.keep and not (x.tracked and mode.grad)
 
 
+@method
 @composed
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along `axis`, sorted, and their positions.

@@ -51,8 +51,8 @@ FUNCTIONS = """
     any                     x | axis -out keepdims
     count_nonzero           x | axis keepdims
     clip                    x | a_min:min a_max:max -out min max
-    round                   x | -decimals -out
-    around:round            x | -decimals -out
+    round                   x | decimals -out
+    around:round            x | decimals -out
     reshape                 x shape | -order -copy
     ravel:flatten           x | -order
     transpose:permute_dims  x | axes
@@ -63,7 +63,6 @@ FUNCTIONS = """
     squeeze                 x | axis
     expand_dims             x axis |
     broadcast_to            x shape | -subok
-    broadcast_arrays        * | -subok
     meshgrid                * | indexing -copy -sparse
     flip                    x | axis
     roll                    x shift | axis
@@ -76,6 +75,11 @@ FUNCTIONS = """
     searchsorted            x values | side sorter
     nonzero                 x |
     diff                    x | n axis prepend append
+    median                  x | axis -out -overwrite_input keepdims
+    quantile                x q | axis -out -overwrite_input -method keepdims
+    interp                  x xp fp | -left -right -period
+    pad                     x pad_width | mode constant_values:value
+    diag                    x | k
     tril                    x | k
     triu                    x | k
     split                   x sections | axis
@@ -100,7 +104,18 @@ FUNCTIONS = """
     linalg.det              x |
     linalg.solve            x y |
     linalg.cholesky         x |
+    linalg.eigh             x | -UPLO
+    linalg.eigvalsh         x | -UPLO
+    linalg.svd              x | full_matrices -compute_uv
+    linalg.qr               x | mode
+    linalg.pinv             x | rtol
+    linalg.matrix_rank      x | rtol
+    linalg.matrix_power     x n |
+    linalg.cross            x y | axis
+    linalg.lstsq            x y | rcond:rtol
 """
+
+COMPOSED: dict[str, Callable[..., Any]] = {}  # NumPy's functions that `numpy_functions` composes, by name
 
 # Functions of values, without gradients: NumPy computes them from a copy.
 QUESTIONS = {
@@ -110,7 +125,7 @@ QUESTIONS = {
 REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }
-SAYS_NOTHING = (False, True, 0, "C", "K", "A", "raise", "stable", "quicksort")
+SAYS_NOTHING = (False, True, 0, "C", "K", "A", "raise", "stable", "quicksort", "linear")
 
 
 class Counterpart:
@@ -195,7 +210,8 @@ def __array_ufunc__(x: Tensor, ufunc: Any, how: str, *inputs: Any, **kwargs: Any
         given = ", ".join(f"{k}=" for k in kwargs)
         raise ConversionError(
             f"np.{name} with {given} has no counterpart for tensors",
-            hint="a = a + t gives a tensor; a += t.detach().numpy() changes the array, without gradients",
+            hint="a = a + t gives a tensor; a += t.detach().numpy() changes the array, without gradients; "
+            "for p.data -= t: `with mg.no_grad(): p -= t`",
         )
     function = find_ours(UFUNCS.get(name, name), f"np.{name}")
     return function(*_as_tensors(inputs, x.device))
@@ -207,7 +223,7 @@ def __array_function__(x: Tensor, function: Any, types: Any, args: Any, kwargs: 
     name = f"{module}.{function.__name__}" if module else function.__name__
     if name in QUESTIONS:
         return function(*[_for_numpy(a) for a in args], **{k: _for_numpy(v) for k, v in kwargs.items()})
-    counterpart = COUNTERPARTS.get(name)
+    counterpart = COUNTERPARTS.get(name) or COMPOSED.get(name)
     if counterpart is None:
         raise no_counterpart(f"np.{name}")
     named = dict(zip(kwargs, _as_tensors(kwargs.values(), x.device)))

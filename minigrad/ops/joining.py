@@ -97,6 +97,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
     return [raw_slice(x, index=(*front, slice(a, b), ...)) for a, b in pairwise(edges)]
 
 
+@method
 @composed
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     """The elements shifted by `shift`; elements that leave one end enter at the other.
@@ -119,6 +120,7 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     return x.copy() if rolled is x else rolled
 
 
+@method
 @composed
 def tile(x: Tensor, repetitions: Any) -> Tensor:
     """The whole tensor repeated, with a number of times for each dimension.

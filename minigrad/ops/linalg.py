@@ -1,7 +1,6 @@
 """Linear algebra: `solve`, `cholesky` and `slogdet` are primitives, because LAPACK computes them; the rest is composed.
 
-The last two dimensions of a tensor are a matrix, and the dimensions before them a stack of matrices.  There is no
-singular value decomposition, and so no matrix norm of order 2.
+The last two dimensions of a tensor are a matrix, and the dimensions before them a stack of matrices.
 """
 
 from __future__ import annotations
@@ -13,24 +12,22 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import AxisError, ConversionError, ShapeError
+from ..support.words import shown, whole
 from .composite import composed
 from .contract import matmul
-from .creation import eye, tril
-from .declare import broadcast_shapes, declare, normal_axes
+from .creation import eye
+from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 from .elementwise import abs, astype, exp, multiply, not_equal, power
+from .factors import check_square, lower_half, svdvals
+from .joining import roll
 from .reduce import max, min, root, sum
-from .view import matrix_transpose, reshape
+from .view import broadcast_to, expand_dims, matrix_transpose, moveaxis, reshape
 
 # The primitives -----------------------------------------------------------------------------------------------------
 
 
-def _check_square(name: str, x: Any) -> None:
-    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{name}: a square matrix is needed (or a stack of them), not shape {x.shape}")
-
-
 def _infer_solve(x: Any, y: Any) -> Any:
-    _check_square("solve", x)
+    check_square("solve", x)
     if len(y.shape) < 2 or y.shape[-2] != x.shape[-1]:
         raise ShapeError(
             f"solve: shapes {x.shape} and {y.shape} do not go together: the matrix has {x.shape[-1]} rows",
@@ -41,12 +38,12 @@ def _infer_solve(x: Any, y: Any) -> Any:
 
 
 def _infer_cholesky(x: Any) -> Any:
-    _check_square("cholesky", x)
+    check_square("cholesky", x)
     return x.shape, P.cholesky.common_dtype((x,))
 
 
 def _infer_slogdet(x: Any) -> Any:
-    _check_square("slogdet", x)
+    check_square("slogdet", x)
     return (*x.shape[:-2], 2), P.slogdet.common_dtype((x,))
 
 
@@ -64,15 +61,10 @@ def _of_cholesky(g: Any, out: Any) -> Any:
     The rule is the transpose of that map.  Only the lower triangle of A is read; the upper one is taken to be equal.
     """
     turned = matrix_transpose(out)
-    middle = _lower_half(matmul(turned, g))
+    middle = lower_half(matmul(turned, g))
     inner = matrix_transpose(P.solve.apply(turned, middle))
     both = P.solve.apply(turned, inner)  # L⁻ᵀ middleᵀ L⁻¹
-    return _lower_half(both + matrix_transpose(both))
-
-
-def _lower_half(x: Any) -> Any:
-    """Φ: the lower triangle, the diagonal halved."""
-    return (tril(x) + tril(x, -1)) * 0.5
+    return lower_half(both + matrix_transpose(both))
 
 
 def _of_slogdet(g: Any, x: Any) -> Any:
@@ -108,7 +100,7 @@ def solve(x: Tensor, y: Tensor) -> Tensor:
     [1.0, 0.5]
     """
     x, y = as_tensor(x), as_tensor(y)
-    _check_square("solve", x)
+    check_square("solve", x)
     if y.ndim != 1:
         return P.solve.apply(x, y)  # type: ignore[no-any-return]
     out = P.solve.apply(x, reshape(y, (y.size, 1)))
@@ -123,7 +115,7 @@ def inv(x: Tensor) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     x = as_tensor(x)
-    _check_square("inv", x)
+    check_square("inv", x)
     dtype = x.dtype if x.dtype.kind == "f" else dtypes.default_float
     return P.solve.apply(x, eye(x.shape[-1], dtype=dtype, device=x.device))  # type: ignore[no-any-return]
 
@@ -137,7 +129,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     [[2.0, 0.0], [1.0, 2.0]]
     """
     x = as_tensor(x)
-    _check_square("cholesky", x)
+    check_square("cholesky", x)
     lower: Tensor = P.cholesky.apply((x + matrix_transpose(x)) * 0.5)
     return matrix_transpose(lower) if upper else lower
 
@@ -169,6 +161,41 @@ def det(x: Tensor) -> Tensor:
     """
     sign, log_size = slogdet(x)
     return multiply(sign, exp(log_size))
+
+
+@composed
+def matrix_power(x: Tensor, n: int) -> Tensor:
+    """A square matrix to the power of an integer: a product of `n` factors, or of inverses if `n` is negative.
+
+    >>> mg.linalg.matrix_power(mg.asarray([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
+    [[1.0, 5.0], [0.0, 1.0]]
+    """
+    x = as_tensor(x)
+    check_square("matrix_power", x)
+    if (count := whole(n)) is None:
+        raise ConversionError(f"matrix_power: n is an integer, not {shown(n)}")
+    power = x if count > 0 else inv(x) if count else broadcast_to(eye(x.shape[-1], device=x.device), x.shape)
+    out, count = (None if count else astype(power, x.dtype)), count if count > 0 else -count
+    while count:  # the product of x, x², x⁴, ... for the bits of n
+        if count % 2:
+            out = power if out is None else matmul(out, power)
+        count //= 2
+        power = matmul(power, power) if count else power
+    return out.copy() if out is x else out  # type: ignore[return-value]
+
+
+@composed
+def cross(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
+    """The cross product of vectors with three elements along `axis`: orthogonal to both.
+
+    >>> mg.linalg.cross(mg.asarray([1.0, 0.0, 0.0]), mg.asarray([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    x, y = (moveaxis(t, normal_axis("cross", axis, t.ndim), -1) for t in (as_tensor(x), as_tensor(y)))
+    if x.shape[-1] != 3 or y.shape[-1] != 3:
+        raise ShapeError(f"cross: vectors have three elements, not {x.shape[-1]} and {y.shape[-1]} along axis {axis}")
+    out = roll(x, -1, -1) * roll(y, 1, -1) - roll(x, 1, -1) * roll(y, -1, -1)
+    return moveaxis(out, -1, axis)
 
 
 # Norms --------------------------------------------------------------------------------------------------------------
@@ -230,7 +257,8 @@ def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = Fa
 @composed
 def matrix_norm(x: Tensor, ord: Any = "fro", keepdims: bool = False) -> Tensor:
     """The norm of each matrix of a stack: "fro" (the root of the sum of squares), 1 and inf (the largest sum of sizes
-    in a column and in a row), -1 and -inf (the smallest).
+    in a column and in a row), -1 and -inf (the smallest), 2, -2 and "nuc" (the largest, the smallest and the sum of the
+    singular values).
 
     >>> mg.linalg.matrix_norm(mg.asarray([[3.0, 0.0], [0.0, 4.0]])).item()
     5.0
@@ -244,10 +272,13 @@ def matrix_norm(x: Tensor, ord: Any = "fro", keepdims: bool = False) -> Tensor:
 def _matrix_norm(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     if ord == "fro":
         return vector_norm(x, axes, 2, keepdims)
+    if ord in (2, -2, "nuc"):
+        values = svdvals(moveaxis(_as_float(x), axes, (-2, -1)))
+        out = sum(values, -1) if ord == "nuc" else (max if ord > 0 else min)(values, -1)
+        return expand_dims(out, sorted(axes)) if keepdims else out
     if ord not in (1, -1, math.inf, -math.inf):
         raise ConversionError(
-            f"matrix_norm: there is no ord {ord!r}", expect="'fro', 1, -1, inf or -inf",
-            hint="the norms 2, -2 and 'nuc' need singular values, which minigrad does not compute",
+            f"matrix_norm: there is no ord {ord!r}", expect="'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
     summed, rest = axes if ord in (1, -1) else axes[::-1]
     sums = sum(abs(_as_float(x)), summed, keepdims=True)

@@ -9,19 +9,19 @@ from typing import Any
 
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
-from ..support.errors import ConversionError, ShapeError
+from ..support.errors import ClassesWarning, ConversionError, ShapeError, warn_once
 from ..support.words import shown
 from . import reduce
 from .composite import composed, program
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
-from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
+from .elementwise import abs, exp, log, log1p, maximum, multiply, sqrt, where
 from .functional import _check_range, _top, log_softmax, softplus
 from .reduce import _as_float
 from .view import broadcast_to, reshape
 
 __all__ = [
-    "cross_entropy", "nll_loss", "binary_cross_entropy_with_logits", "kl_div",
+    "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div",
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cosine_similarity",
 ]
 
@@ -120,14 +120,26 @@ def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, T
     scores = _as_float(name, scores)
     targets = as_integers(name, "targets", targets, scores)
     if not scores.ndim or scores.shape[:-1] != targets.shape:
-        classes = scores.ndim > 1 and (scores.shape[0], *scores.shape[2:]) == targets.shape
         raise ShapeError(
             f"{name}: {what} of shape {scores.shape} do not fit targets of shape {targets.shape}",
             expect=f"targets of shape {scores.shape[:-1]}: the last dimension are the classes",
-            hint=f"mg.moveaxis({what}, 1, -1) brings the classes from dimension 1 to the end" if classes else None,
+            hint=f"mg.moveaxis({what}, 1, -1) brings the classes from dimension 1 to the end"
+            if _fits_dimension_1(scores, targets) else None,
+        )
+    if scores.ndim > 2 and _fits_dimension_1(scores, targets):
+        warn_once(
+            f"{name}: the classes are the last dimension of {what}, whose shape {scores.shape} would fit classes in "
+            f"dimension 1 too, as in PyTorch\n  Hint: mg.moveaxis({what}, 1, -1) if the classes are in dimension 1; if "
+            f"they are last, {what}.reshape((-1, {scores.shape[-1]})) and targets.reshape((-1,)) are unambiguous",
+            ClassesWarning,
         )
     targets = _check_range(f"{name}: target", targets, scores.shape[-1], f"{what} have shape {scores.shape}")
     return scores, targets
+
+
+def _fits_dimension_1(scores: Tensor, targets: Tensor) -> bool:
+    """Whether the shapes fit if dimension 1 are the classes."""
+    return scores.ndim > 1 and (scores.shape[0], *scores.shape[2:]) == targets.shape
 
 
 def _picked(scores: Tensor, targets: Tensor) -> Tensor:
@@ -158,6 +170,24 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
         losses = softplus(logits) - logits * targets
     else:
         losses = logits * (1.0 - targets) + softplus(-logits) * ((pos_weight - 1.0) * targets + 1.0)
+    return _reduced(name, losses if weight is None else losses * weight, reduction)
+
+
+@composed
+def binary_cross_entropy(probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """The cross-entropy of probabilities and targets between 0 and 1; a logarithm below -100 counts as -100.
+
+    `binary_cross_entropy_with_logits` is more precise: wrong probabilities of exactly 0 or 1 have no gradient.
+
+    >>> mg.binary_cross_entropy(mg.asarray([0.5, 0.0]), mg.asarray([1.0, 1.0]), "none").tolist()
+    [0.693..., 100.0]
+    """
+    name = "binary_cross_entropy"
+    given, targets = _alike(name, "probabilities", probabilities, targets)
+    low, high = given == 0, given == 1
+    yes = where(low, -100.0, maximum(log(where(low, 1.0, given)), -100.0))
+    no = where(high, -100.0, maximum(log1p(-where(high, 0.0, given)), -100.0))
+    losses = (targets - 1.0) * no - targets * yes
     return _reduced(name, losses if weight is None else losses * weight, reduction)
 
 

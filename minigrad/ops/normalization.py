@@ -19,7 +19,7 @@ from .elementwise import power
 from .reduce import _as_float, in_float32, mean
 from .view import reshape
 
-__all__ = ["rms_norm", "group_norm", "batch_norm"]
+__all__ = ["rms_norm", "group_norm", "instance_norm", "batch_norm"]
 
 Axes = tuple[int, ...]
 
@@ -61,6 +61,20 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tenso
     rows = reshape(x, (count, groups, channels // groups * math.prod(x.shape[2:])))
     out = reshape(standardized(rows, (2,), eps), x.shape)
     return _times_and_plus("group_norm", out, weight, bias, 1)
+
+
+@composed
+def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Each channel of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
+
+    >>> mg.instance_norm(mg.asarray([[[1.0, 3.0], [5.0, 9.0]]]), eps=0.0).tolist()
+    [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+    x = _as_float("instance_norm", x)
+    if x.ndim < 3:
+        raise ShapeError(f"instance_norm: an input of shape {x.shape} has only one value for each channel",
+                         expect="(examples, channels, length) or (examples, channels, height, width)")
+    return _times_and_plus("instance_norm", standardized(x, tuple(range(2, x.ndim)), eps), weight, bias, 1)
 
 
 @composed

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core import dtypes
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown, whole
 from .composite import composed
 from .creation import full, zeros
 from .declare import normal_axis
 from .elementary import logical_and, logical_or
-from .elementwise import equal, less, less_equal, minimum, not_equal, where
+from .elementwise import divide, equal, less, less_equal, maximum, minimum, not_equal, where
 from .index import argsort, nonzero, scatter_add, take
 from .joining import concat
-from .reduce import cumulative_sum
-from .view import reshape
+from .reduce import clip, cumulative_sum
+from .view import broadcast_to, reshape
 
-__all__ = ["diff", "searchsorted", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ = ["diff", "interp", "searchsorted", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
 @composed
@@ -60,6 +60,26 @@ def _comes_before(x: Tensor, value: Tensor, side: str) -> Tensor:
     return logical_or(before, is_nan if side == "right" else logical_and(is_nan, equal(x, x)))
 
 
+@composed
+def interp(x: Tensor, xp: Any, fp: Any) -> Tensor:
+    """The values at `x` of the function with values `fp` at increasing `xp`, straight in between, constant outside.
+
+    >>> mg.interp(mg.asarray([0.5, 1.75, 9.0]), mg.asarray([0.0, 1.0, 2.0]), mg.asarray([0.0, 10.0, 30.0])).tolist()
+    [5.0, 25.0, 30.0]
+    """
+    x, xp, fp = as_tensor(x), as_tensor(xp), as_tensor(fp)
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
+        raise ShapeError(f"interp: xp and fp are lists of one length, not of shapes {xp.shape} and {fp.shape}")
+    last = max(xp.shape[0] - 1, 1)
+    after = minimum(maximum(searchsorted(xp, x, side="right"), 1), last)
+    if xp.shape[0] == 1:
+        return broadcast_to(fp, x.shape).copy()
+    left, right, low, high = take(xp, after - 1), take(xp, after), take(fp, after - 1), take(fp, after)
+    share = divide(clip(x, left, right) - left, right - left)
+    return low + (high - low) * share
+
+
+@method
 @composed
 def diff(
     x: Tensor, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None

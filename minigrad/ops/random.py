@@ -27,10 +27,10 @@ from .composite import composed
 from .creation import _made, _shape
 from .declare import declare, normal_axis
 from .elementwise import astype, cos, floor, less, log, maximum, minimum, remainder, sin, sqrt
-from .index import argsort, take
+from .index import argsort, take, topk
 from .joining import concat
 from .reduce import argmax
-from .view import reshape
+from .view import moveaxis, reshape
 
 declare(
     Primitive(
@@ -291,9 +291,39 @@ class Generator:
                 expect="along the axis no nan, and at least one logit above -inf",
             )
         samples = _shape(shape)
+        return argmax(self._perturbed(logits, samples), axis=place + len(samples))
+
+    def _perturbed(self, logits: Tensor, samples: tuple[int, ...] = ()) -> Tensor:
+        """The logits plus Gumbel numbers: the order of these sums is that of drawing without replacement."""
         uniform = self._draw((*samples, *logits.shape), _source(logits.dtype), logits.device)
-        gumbel = -log(-log(maximum(uniform, 2.0**-25)))
-        return argmax(logits.detach() + gumbel, axis=place + len(samples))
+        return logits.detach() - log(-log(maximum(uniform, 2.0**-25)))
+
+    @composed
+    def multinomial(self, p: Tensor, count: int, replacement: bool = False) -> Tensor:
+        """`count` positions along the last axis, drawn with probabilities proportional to `p`.
+
+        As in PyTorch, no position is drawn twice unless `replacement` is True.  (NumPy's and JAX's function of this
+        name counts how often each position was drawn.)  In eager mode on the CPU, wrong probabilities are an error.
+
+        >>> mg.random.seed(0)
+        >>> sorted(mg.random.multinomial(mg.asarray([0.5, 0.0, 0.2, 0.3]), 3).tolist())
+        [0, 2, 3]
+        """
+        chances = as_tensor(p)
+        if chances.dtype.kind != "f" or not chances.ndim:
+            raise DtypeError(f"multinomial: p is a tensor of floats, not {chances.dtype} of shape {chances.shape}")
+        count = _whole("multinomial: count", count, 0, BLOCKS if replacement else chances.shape[-1])
+        values = _values_at_hand(chances)
+        if values is not None:
+            enough = (values > 0).sum(-1) >= (1 if replacement else count)
+            if not ((values >= 0) & (values < math.inf)).all() or not enough.all():
+                raise ConversionError(
+                    f"multinomial: {count} positions cannot be drawn with these probabilities",
+                    expect="finite numbers, 0 or more; as many above 0 as positions, or with replacement one",
+                )
+        if replacement:
+            return moveaxis(self.categorical(log(chances), (count,)), 0, -1)
+        return topk(self._perturbed(log(chances)), count)[1]
 
 
 SOURCES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)

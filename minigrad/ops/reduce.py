@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
+from ..arguments.public import unexpected
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
@@ -156,12 +157,14 @@ def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
 
 
 @method
-def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **unknown: Never) -> Tensor:
     """The sum over `axis` (over everything if None).  Integers are summed in int64.
 
     >>> mg.sum(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
+    if unknown:
+        raise unexpected(sum, unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     axes = normal_axes("sum", axis, len(x._data.shape))
@@ -171,12 +174,14 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
 
 
 @method
-def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **unknown: Never) -> Tensor:
     """The product over `axis` (over everything if None).
 
     >>> mg.prod(mg.asarray([2.0, 3.0, 4.0])).item()
     24.0
     """
+    if unknown:
+        raise unexpected(prod, unknown)
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
     x, dtype = _to_total(x, dtype)
@@ -184,23 +189,27 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 
 
 @method
-def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def max(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
     """The largest element along `axis` (of everything if None).
 
     >>> mg.max(mg.asarray([[1.0, 5.0], [7.0, 2.0]]), axis=1).tolist()
     [5.0, 7.0]
     """
+    if unknown:
+        raise unexpected(max, unknown)
     x = as_tensor(x)
     return P.max.apply(x, axis=normal_axes("max", axis, x.ndim), keepdims=keepdims)
 
 
 @method
-def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) -> Tensor:
     """The smallest element along `axis` (of everything if None).
 
     >>> mg.min(mg.asarray([3.0, 1.0, 2.0])).item()
     1.0
     """
+    if unknown:
+        raise unexpected(min, unknown)
     x = as_tensor(x)
     return P.min.apply(x, axis=normal_axes("min", axis, x.ndim), keepdims=keepdims)
 
@@ -208,10 +217,10 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @method
 @composed
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over `axis` (over everything if None).
+    """The mean over `axis` (over everything if None); of bools, the share of True.
 
-    >>> mg.mean(mg.asarray([1.0, 2.0, 6.0])).item()
-    3.0
+    >>> mg.mean(mg.asarray([1.0, 2.0, 6.0])).item(), mg.mean(mg.asarray([True, False])).item()
+    (3.0, 0.5)
     """
     x = _as_float("mean", x)
     if x._data.dtype is dtypes.float16:
@@ -272,7 +281,10 @@ def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs
 
 def _as_float(name: str, x: Any) -> Tensor:
     x = as_tensor(x)
-    if x._data.dtype.kind != "f":
+    kind = x._data.dtype.kind
+    if kind == "b":  # the mean of bools is the share of True
+        return astype(x, dtypes.default_float)
+    if kind != "f":
         raise DtypeError(f"{name} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)")
     return x
 
@@ -329,6 +341,7 @@ def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return greater(count_nonzero(x, axis, keepdims), 0)
 
 
+@method
 @composed
 def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The number of elements along `axis` that are not zero.
@@ -352,6 +365,7 @@ def cumulative_sum(x: Tensor, axis: int | None = None, dtype: Any = None, includ
     return _running(P.cumulative_sum, x, axis, dtype, include_initial, 0)
 
 
+@method
 def cumulative_prod(x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
     """The running product along `axis`; `include_initial` puts a 1 in front.
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
+from ..arguments.public import unexpected
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, IndexingError, ShapeError
@@ -20,8 +21,8 @@ from ..support.words import shown
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 
 __all__ = [
-    "reshape", "permute_dims", "broadcast_to", "broadcast_arrays", "expand_dims", "squeeze", "flatten", "flip",
-    "moveaxis", "swapaxes", "matrix_transpose", "unstack",
+    "reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "flatten", "flip", "moveaxis",
+    "swapaxes", "matrix_transpose", "unstack",
 ]
 
 
@@ -193,23 +194,15 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     return x if target == x.shape else raw_broadcast_to(x, shape=target)
 
 
-def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
-    """The tensors broadcast against each other: views, or the tensors themselves.
-
-    >>> [t.shape for t in mg.broadcast_arrays(mg.ones((2, 1)), mg.ones(3))]
-    [(2, 3), (2, 3)]
-    """
-    shape = broadcast_shapes("broadcast_arrays", [t.shape for t in tensors])
-    return [broadcast_to(t, shape) for t in tensors]
-
-
 @method
-def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
+def expand_dims(x: Tensor, axis: Any = 0, **unknown: Never) -> Tensor:
     """The tensor with a new dimension of size 1 at `axis` (or at several axes): a view.
 
     >>> mg.expand_dims(mg.ones((2, 3)), axis=-1).shape
     (2, 3, 1)
     """
+    if unknown:
+        raise unexpected(expand_dims, unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
@@ -219,12 +212,14 @@ def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
 
 
 @method
-def squeeze(x: Tensor, axis: Any = None) -> Tensor:
+def squeeze(x: Tensor, axis: Any = None, **unknown: Never) -> Tensor:
     """The tensor without the dimensions of size 1 at `axis` (or without all of them): a view.
 
     >>> mg.squeeze(mg.ones((2, 1, 3)), axis=1).shape
     (2, 3)
     """
+    if unknown:
+        raise unexpected(squeeze, unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     shape = x.shape
@@ -248,6 +243,7 @@ def flatten(x: Tensor, start: int = 0, stop: int = -1) -> Tensor:
     return reshape(x, (*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
 
 
+@method
 def flip(x: Tensor, axis: Any = None) -> Tensor:
     """The elements in reverse order along `axis` (along all of them if None): a view.
 
@@ -259,6 +255,7 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
     return raw_slice(x, index=(*[turned if i in axes else whole for i in range(x.ndim)], ...))
 
 
+@method
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
     """The tensor with the dimensions `source` moved to `destination`: a view.
 
@@ -274,6 +271,7 @@ def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
     return permute_dims(x, order)
 
 
+@method
 def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
     """The tensor with two dimensions exchanged: a view.
 
@@ -297,6 +295,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
     return swapaxes(x, -1, -2)
 
 
+@method
 def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of a tensor along `axis`, without that dimension: views.
 
@@ -315,5 +314,6 @@ def _transposed(x: Tensor) -> Tensor:
     return raw_permute_dims(x, axes=(1, 0))
 
 
+Tensor.ravel = flatten  # type: ignore[assignment]  # by which matplotlib flattens
 Tensor.T = property(_transposed, doc="The matrix transposed.")  # type: ignore[assignment]
 Tensor.mT = property(matrix_transpose, doc="Each matrix of a stack, transposed.")  # type: ignore[assignment]

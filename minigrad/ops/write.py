@@ -19,6 +19,7 @@ from ..core.dtypes import check_fits, float32
 from ..core.emit import emit
 from ..core.explain import common_device, described
 from ..core.mode import current_mode
+from ..core.node import is_made
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
 from ..core.view import Step, alias_of
@@ -159,15 +160,15 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     if alias is None and tensor.node is None and not tracked_value and tensor._data.__class__ is tensor.device.ndarray:
         return None  # the commonest case: no other tensor is involved
     base = tensor if alias is None or alias.base is None else alias.base
-    made = base.node is not None and base.node.op is not None
+    made = is_made(base.node)
     linked = alias is None or alias.linked
     leaf = tensor if tensor.tracked and not linked else base
-    if leaf.tracked and leaf.node.op is None and mode.grad and (linked or leaf is tensor):
+    if mode.grad and leaf.tracked and not is_made(leaf.node) and (linked or leaf is tensor):
         raise MutationError(
             f"in-place change of a leaf that requires a gradient, made at {show(leaf.node.where)}",
             hint="`with mg.no_grad():` for an update of a parameter; x = x.copy() to change a copy",
         )
-    if base.tracked and base.node.op is not None and not (mode.grad and linked):
+    if base.tracked and made and not (mode.grad and linked):
         how = "under no_grad" if linked else "through detach()"
         raise MutationError(
             f"the tensor made at {show(base.node.where)} has a history, which a write {how} would contradict",
@@ -277,7 +278,7 @@ def adopt(base: Tensor, value: Tensor) -> None:
     Without a history, and without a buffer because the computation is only recorded, the old value counts as
     overwritten, and a leaf stays a leaf.
     """
-    leaf = base.tracked and base.node.op is None
+    leaf = base.tracked and not is_made(base.node)
     if (leaf or not value.tracked) and hasattr(base._data, "base"):
         mark_written(base._data)
     after = wrap(value._data, base.device)

@@ -3,7 +3,7 @@
 from ..arguments.public import public
 from . import lr_scheduler
 from .adam import Adam, AdamW, Lion
-from .adaptive import Adagrad, RMSprop
+from .adaptive import Adadelta, Adagrad, RMSprop
 from .clipping import clip_grad_norm, clip_grad_value
 from .ema import EMA
 from .groups import Group
@@ -12,7 +12,7 @@ from .optimizer import Optimizer
 from .sgd import SGD
 
 __all__ = [
-    "Optimizer", "Group", "SGD", "Adam", "AdamW", "Lion", "RMSprop", "Adagrad", "Muon",
+    "Optimizer", "Group", "SGD", "Adam", "AdamW", "Lion", "RMSprop", "Adagrad", "Adadelta", "Muon",
     "clip_grad_norm", "clip_grad_value", "EMA", "lr_scheduler",
 ]
 

@@ -1,4 +1,4 @@
-"""Step sizes that depend on past gradients: on all of them in Adagrad, on recent ones in RMSprop."""
+"""Step sizes that depend on past gradients: on all of them in Adagrad, on recent ones in RMSprop and Adadelta."""
 
 from __future__ import annotations
 
@@ -84,3 +84,37 @@ class Adagrad(Optimizer):
                 gradient = gradient + parameter * decay
             total += gradient * gradient
             parameter -= gradient * rate / (sqrt(total) + group["eps"])
+
+
+class Adadelta(Optimizer):
+    """Steps as long as recent steps, times the gradient divided by the root of a running mean of its squares.
+
+    The running means of squared gradients and squared steps keep the share `rho`.
+
+    >>> w = mg.asarray([1.0, 1.0], requires_grad=True)
+    >>> optimizer = mg.optim.Adadelta([w], rho=0.75, eps=0.0625)
+    >>> (w * mg.asarray([1000.0, 0.0])).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    Tensor([0.5..., 1...], shape=(2,), dtype=float32, device=cpu, requires_grad=True, ...)
+    """
+
+    def __init__(self, parameters: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6,
+                 weight_decay: float = 0.0) -> None:
+        super().__init__(parameters, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
+
+    def states(self, options: dict[str, Any]) -> dict[str, float]:
+        return {"square_avg": 0.0, "acc_delta": 0.0}
+
+    def update(self, group: Group) -> None:
+        rho, eps, decay = group["rho"], group["eps"], group["weight_decay"]
+        for _, parameter, gradient, square, moved in group.moving("square_avg", "acc_delta"):
+            (rate,) = beside(parameter, group.rate)
+            if decay:
+                gradient = gradient + parameter * decay
+            square *= rho
+            square += gradient * gradient * (1 - rho)
+            step = gradient * sqrt(moved + eps) / sqrt(square + eps)
+            moved *= rho
+            moved += step * step * (1 - rho)
+            parameter -= step * rate

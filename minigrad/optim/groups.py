@@ -232,7 +232,7 @@ def check_options(name: str, options: dict[str, Any]) -> None:
                 raise ConversionError(f"{name}: {label} is 0 or more, not {_short(v)}")
 
 
-SHARES = ("betas", "momentum", "alpha")  # below 1: how much a running mean keeps
+SHARES = ("betas", "momentum", "alpha", "rho")  # below 1: how much a running mean keeps
 POSITIVE = ("weight_decay", "eps", "lr_decay", "initial_accumulator_value")
 
 

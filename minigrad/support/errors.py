@@ -7,16 +7,17 @@ last line is the line of the user's program.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from .source import ON_BEHALF_OF, caller, notebook_shell, outside, show
+from .source import ON_BEHALF_OF, caller, line_of, notebook_shell, outside, show
 from .table import printable
 
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError",
-    "DeclarationError", "Gone", "GradientWarning",
+    "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError", "MissingNameError",
+    "DeclarationError", "Gone", "GradientWarning", "ClassesWarning",
 ]
 
 
@@ -300,6 +301,20 @@ class PackageError(MinigradError, ImportError):
     """
 
 
+class MissingNameError(MinigradError, AttributeError):
+    """minigrad has no such name: it is misspelt, or another library has it.
+
+    >>> import minigrad as mg
+    >>> mg.cat
+    Traceback (most recent call last):
+    minigrad.support.errors.MissingNameError: minigrad has no 'cat'
+      Hint: mg.concat([x, y])
+    ...
+
+    Hint: `lectures/reference/coming_from.md` lists the names of PyTorch, NumPy and JAX with those of minigrad.
+    """
+
+
 class DeclarationError(MinigradError, ValueError):
     """The declaration of a primitive contradicts itself, or names something that does not exist.
 
@@ -328,3 +343,22 @@ class Gone(MinigradError, RuntimeError):
 
 class GradientWarning(UserWarning):
     """A differentiated function made a Python number from a tensor: no gradient flows through that number."""
+
+
+class ClassesWarning(UserWarning):
+    """A loss takes the last dimension as the classes, but these shapes fit classes in dimension 1 too."""
+
+
+class WideningWarning(UserWarning):
+    """A NumPy number of float64, such as `np.sqrt(2.0)`, makes the result of an operation on float32 float64."""
+
+
+_WARNED: set[tuple[str, int, type[Warning]]] = set()
+
+
+def warn_once(message: str, category: type[Warning]) -> None:
+    """Warn at the user's line, once for each line."""
+    filename, line = line_of(caller())
+    if (filename, line, category) not in _WARNED:
+        _WARNED.add((filename, line, category))
+        warnings.warn_explicit(message, category, filename, line)

@@ -16,33 +16,12 @@ A view's module is imported when the view is first used, so that the first pictu
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arguments.public import public
 
-if TYPE_CHECKING:
-    from .dashboard import Dashboard
-    from .flipbook import Flipbook
-    from .fused import Fusion, fusion
-    from .graphs import graph, shown
-    from .lessons.benches import bench
-    from .lessons.dispatches import dispatch
-    from .lessons.expansion import expand
-    from .lessons.rings import ring
-    from .lessons.side_by_side import Beside, beside
-    from .lessons.stacks import stack
-    from .lessons.tapes import tape
-    from .lessons.three_ways import compare
-    from .lessons.timelines import timeline
-    from .lessons.trainings import training
-    from .memories import memory
-    from .picture import Picture
-    from .profiles import profile, roofline
-    from .schedules import schedule
-    from .stepper import Stepper, step
-
-# The module of each name.
-_MODULES = {
+# The module of each name.  Type checkers read `__init__.pyi`.
+_LATER = {
     "graph": "graphs", "step": "stepper", "beside": "lessons.side_by_side", "expand": "lessons.expansion",
     "bench": "lessons.benches", "tape": "lessons.tapes",
     "fusion": "fused", "memory": "memories", "schedule": "schedules", "profile": "profiles", "roofline": "profiles",
@@ -52,15 +31,15 @@ _MODULES = {
     "Picture": "picture", "Stepper": "stepper", "Beside": "lessons.side_by_side", "Fusion": "fused",
     "Flipbook": "flipbook", "shown": "graphs",
 }
-__all__ = [*_MODULES]
+__all__ = [*_LATER]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _LATER:
         raise AttributeError(f"minigrad.viz has no {name!r}")
-    import_module(f"{__name__}.{_MODULES[name]}")
+    import_module(f"{__name__}.{_LATER[name]}")
     # A view's module also loads the class of what the view returns, whose methods are public too.
-    modules = {each: sys.modules.get(f"{__name__}.{module}") for each, module in _MODULES.items()}
+    modules = {each: sys.modules.get(f"{__name__}.{module}") for each, module in _LATER.items()}
     loaded = {each: getattr(module, each) for each, module in modules.items() if hasattr(module, each)}
     fresh = {each: found for each, found in loaded.items() if each not in globals()}
     globals().update(fresh)

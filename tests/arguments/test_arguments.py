@@ -24,20 +24,21 @@ COLLECTIONS = "no text|bytes|set|generator|integers|empty list|empty tuple|dicti
 # function, parameter, input, why.  Arguments of the declared type need no line.
 REVIEWED = (
     (ANY, "requires_grad|keepdims|copy|stable|training|include_initial|descending|infinities|upper|strict|reverse|mode"
-          "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure", ANY,
+          "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure"
+          "|align_corners", ANY,
      "a flag is Python's truth of the object"),
     ("mg.cosine_similarity|mg.random.permutation", "axis", f"None|{COLLECTIONS}", "as in sum: all axes, or several"),
     ("mg.random.permutation", "axis", ANY, "not read where the first argument is a count"),
     ("mg.nn.init.(calculate_gain|kaiming_.*)|mg.leaky_relu", "a|slope", ANY, "only leaky_relu reads the slope"),
     (ANY, "eps|momentum|label_smoothing|dropout_p|threshold|slope|beta|alpha|delta|correction|scale|gain"
-          "|base|p|norm_type|max_norm|clip_value|ord"
+          "|base|p|norm_type|max_norm|clip_value|ord|rtol"
           "|pos_weight|weight|mean|std|low|high|value|fill_value|ignore_index", f"{NUMBERS}|{ARRAYS}",
      "a number of a formula, which is computed with as it is: PyTorch does the same"),
     (ANY, "shape|sections|repetitions|tensors|widths|workers|metadata|parameters|output_names|iterable",
      f"{COLLECTIONS}|ragged list|deep list|cyclic list|array of .*|{ARRAYS}|complex array|text|0|True",
      "anything that can be iterated over, or is empty"),
     ("mg.io.save_checkpoint", "step", NUMBERS, "a step is any integer"),
-    (ANY, "create_graph", ANY, "a flag is Python's truth of the object"),
+    (ANY, "create_graph|replacement", ANY, "a flag is Python's truth of the object"),
     (ANY, "bias", NUMBERS, "a large integer beside a float becomes a float"),
     ("mg.print", "message", ANY, "printed as it is"),
     ("mg.while_loop", "max_steps", NUMBERS, "more steps than are ever taken"),
@@ -48,7 +49,9 @@ REVIEWED = (
 )
 # Accepted calls for which NumPy raises an error or has another result: function, parameter, input, why.
 UNLIKE_NUMPY = (
-    (ANY, "keepdims|descending|stable|include_initial|upper", "deep list|cyclic list", "a flag is Python's truth"),
+    (ANY, "keepdims|descending|stable|include_initial|upper|equal_nan|full_matrices", "deep list|cyclic list",
+     "a flag is Python's truth"),
+    ("mg.linalg.pinv", "rtol", ARRAYS, "a tolerance for each matrix of the result"),
     (ANY, "dtype|to|a|b", "other device|integer tensor|empty array|64 dimensions", "what has a dtype, as finfo"),
     (ANY, "axis", "empty list", "a list of axes is as good as a tuple"),
     ("mg.(max|sum|squeeze)", "axis", "True", "True is the integer 1, as in NumPy's argmax"),
@@ -56,8 +59,12 @@ UNLIKE_NUMPY = (
     (ANY, "shape|sections|tensors", "generator|set", "anything that can be iterated over"),
     ("mg.(promote_types|result_type|nextafter)", ANY, "class|NumPy nan|1.5|nan|inf|empty array|other device"
      "|64 dimensions", "floats are float32 unless something else is said"),
-    ("mg.(conj|real|imag|square|positive)", "x", "True|array of bools", "bools stay bools"),
+    ("mg.(conj|real|imag|square|positive|round)", "x", "True|array of bools", "bools stay bools"),
     ("mg.reciprocal", "x", f"{NUMBERS}|{ARRAYS}", "1 / x, which is a float; NumPy's is 0 for most integers"),
+    ("mg.(isclose|allclose)", "rtol|atol", r"2\*\*70", "a number of a formula"),
+    ("mg.round", "decimals", "64 dimensions", "one integer, of any number of dimensions"),
+    ("mg.quantile", "x", "True|array of bools|inf", "bools are 0 and 1; between equal elements nothing is subtracted"),
+    ("mg.quantile", "q", "64 dimensions|empty array", "shares of any shape"),
     ("mg.astype", "x", "nan|inf|NumPy nan", "casts saturate; NumPy leaves open what comes of such floats"),
     ("mg.(broadcast_arrays|roll|pad)", "tensors|shift|value", "64 dimensions", "NumPy has fewer dimensions there"),
     ("mg.flatten", "x", NUMBERS, "a number has no dimensions, of which all are flattened"),
@@ -217,10 +224,17 @@ def any_number(*tensors, axis=0):
 def test_checked_functions_keep_their_signature(function, args, kwargs):
     made = arguments.explained(function)
     assert made(*args, **kwargs) == function(*args, **kwargs)
-    assert inspect.signature(made, follow_wrapped=False) == inspect.signature(function)
+    assert inspect.signature(made) == inspect.signature(function)
+    taken = inspect.signature(made, follow_wrapped=False)
+    refused = [each for each in taken.parameters.values() if each.name == "_unknown"]
+    assert taken.replace(parameters=[each for each in taken.parameters.values() if each not in refused]) == (
+        inspect.signature(function))
+    assert bool(refused) == (function is not keywords_only)  # which takes any keyword
     for wrong in ({"unheard_of": 1}, {"tensors": 1}):
         if function is not keywords_only:
-            with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument"):
+            # If an argument is missing too, Python names that one first.
+            fault = "missing" if function is positional_only else "got an unexpected keyword argument"
+            with pytest.raises(TypeError, match=rf"{function.__name__}\(\) {fault}"):
                 made(**wrong)
 
 

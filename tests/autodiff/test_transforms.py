@@ -46,6 +46,23 @@ def test_value_and_grad_of_several_arguments_with_aux():
     assert dq[1] is None, "integers have no gradient"
 
 
+@pytest.mark.parametrize("point", [2.0, np.float32(2), np.array(2.0)])
+def test_functions_are_differentiated_at_python_numbers_and_arrays(point):
+    def cube(x):
+        return x**3
+
+    assert mg.grad(cube)(point).item() == 12.0 and mg.vjp(cube, point)[1](mg.ones(()))[0].item() == 12.0
+    assert mg.grad(mg.grad(cube))(point).item() == mg.hessian(cube)(point).item() == 12.0
+    assert mg.jacobian(cube)(point).item() == mg.jacobian(cube, mode="forward")(point).item() == 12.0
+
+
+def test_python_numbers_in_containers_are_differentiated_and_those_of_modules_are_not():
+    value, found = mg.value_and_grad(lambda p: p["w"] * 3.0 + p["b"][0])({"w": 2.0, "b": [1.0], "steps": 3})
+    assert value.item() == 7.0 and found["w"].item() == 3.0 and found["b"][0].item() == 1.0
+    norm = mg.nn.LayerNorm(2)
+    assert mg.grad(lambda m: (m(mg.asarray([1.0, 2.0])) ** 2).sum())(norm).eps == norm.eps
+
+
 def test_gradients_of_any_order():
     def power(x):
         return x**5

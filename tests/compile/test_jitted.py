@@ -652,3 +652,94 @@ def test_a_call_keeps_none_of_its_arguments(tracked):
     assert f.values(x, mg.ones(4)[1:])["multiply_1"].tolist() == [2, 6]
     with pytest.raises(mg.Gone, match="the value of the input"):
         f.graph(x, mg.ones(4)[1:]).values()
+
+
+# A state that a step keeps --------------------------------------------------------------------------------------------
+
+
+def kept(backward, detach):
+    """A step that keeps its state in a tensor outside, and the results of four steps or the error of one."""
+    w, hidden = mg.asarray([0.5, 2.0], requires_grad=True), mg.zeros(2)
+
+    def step(x):
+        h = mg.tanh(w * x + hidden)
+        hidden[...] = h.detach() if detach else h
+        if backward:
+            h.sum().backward()
+        return h * 1
+
+    return w, hidden, step
+
+
+def outcome(run, w, hidden):
+    found = []
+    for i in range(4):
+        try:
+            result = run(mg.ones(2) * (i + 0.5))
+        except mg.MinigradError:
+            return [*found, "an error"]
+        found.append((result.tolist(), hidden.tolist(), hidden.requires_grad, hidden.is_leaf))
+    return found
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("detach", [False, True])
+def test_a_state_that_a_step_writes_is_that_of_eager_mode(backward, detach, numpy_kernels):
+    w, hidden, step = kept(backward, detach)
+    eager = outcome(step, w, hidden)
+    w, hidden, step = kept(backward, detach)
+    jitted = outcome(mg.jit(step), w, hidden)
+    assert (eager[-1] == "an error") == (backward and not detach)
+    assert len(eager) == len(jitted)
+    for one, other in zip(eager, jitted):
+        assert one[2:] == other[2:]
+        if one != "an error":
+            np.testing.assert_allclose(other[:2], one[:2], rtol=1e-6)
+
+
+def test_gradients_flow_through_the_states_of_several_calls(numpy_kernels):
+    gradients = []
+    for jit in (False, True):
+        w, _, step = kept(False, False)
+        run = mg.jit(step) if jit else step
+        sum(run(mg.ones(2) * (i + 0.5)) for i in range(4)).sum().backward()
+        gradients.append(w.grad.tolist())
+        assert not jit or len(run.traces) == 2
+    assert gradients[1] == pytest.approx(gradients[0])
+
+
+def test_a_state_with_a_freed_history_says_what_to_detach(numpy_kernels):
+    for jit, error in ((False, mg.GradError), (True, mg.TraceError)):
+        _, _, step = kept(True, False)
+        run = mg.jit(step) if jit else step
+        run(mg.ones(2))
+        with pytest.raises(error, match=r"detach\(\) what a next step keeps"):
+            run(mg.ones(2))
+
+
+def test_a_value_that_is_written_and_not_read_needs_no_history(numpy_kernels):
+    w, log = mg.ones(2, requires_grad=True), mg.zeros(2)
+
+    @mg.jit
+    def step(x):
+        h = w * x
+        log[...] = h
+        h.sum().backward()
+
+    for i in range(3):
+        step(mg.ones(2) * i)
+        assert log.tolist() == [i, i] and not log.is_leaf
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_state_with_a_history_is_not_written_under_no_grad(numpy_kernels):
+    w, hidden = mg.ones(2, requires_grad=True), mg.zeros(2)
+    hidden[...] = w * 2
+
+    def step(x):
+        with mg.no_grad():
+            hidden[...] = x
+
+    for run in (step, mg.jit(step)):
+        with pytest.raises(mg.MutationError, match="has a history, which a write under no_grad would contradict"):
+            run(mg.ones(2))

@@ -18,8 +18,20 @@ def test_the_data_of_a_tensor_cannot_be_replaced(value):
     assert f"an assignment of {type(value).__name__} to .data" in str(error.value)
     assert "with mg.no_grad(): x[...] = value" in str(error.value)
     assert p.tolist() == [1.0] and p.requires_grad
-    with pytest.raises(mg.MutationError, match="cannot be replaced"):
+    with pytest.raises(mg.MutationError, match=r"Got: a change of .data in place, which is done, but is not recorded"):
         p.data *= 2
+    assert p.tolist() == [2.0]
+
+
+def test_an_update_of_data_gets_the_hint_of_an_update():
+    p = mg.asarray([1.0], requires_grad=True)
+    p.grad = mg.ones(1)
+    with pytest.raises(mg.ConversionError, match=r"for p.data -= t: `with mg.no_grad.*: p -= t`"):
+        p.data -= 0.1 * p.grad  # as PyTorch's programs do
+    assert p.tolist() == [1.0]
+    with mg.no_grad():
+        p -= 0.5 * p.grad
+    assert p.tolist() == [0.5]
 
 
 def test_data_is_the_array_without_the_history():

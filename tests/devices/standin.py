@@ -107,6 +107,9 @@ class ndarray:
     def reshape(self, *shape: Any, order: str = "C") -> ndarray:
         return made(self._host.reshape(*shape, order=order), self)
 
+    def swapaxes(self, first: int, second: int) -> ndarray:
+        return made(self._host.swapaxes(first, second), self)
+
     def transpose(self, *axes: Any) -> ndarray:
         return made(self._host.transpose(*axes), self)
 
@@ -405,9 +408,9 @@ def matmul(*args: Any, **kwargs: Any) -> ndarray:
 
 
 def _linalg(function: Any) -> Any:
-    def apply(*args: Any) -> Any:
+    def apply(*args: Any, **kwargs: Any) -> Any:
         try:
-            result = function(*map(host, args))
+            result = function(*map(host, args), **kwargs)
         except np.linalg.LinAlgError:
             if LINALG[-1] == "raise":
                 raise
@@ -477,7 +480,7 @@ def modules(count: int = 2, failure: str | None = None) -> dict[str, types.Modul
     for name in ("uint8", "uint32", "uint64", "int32", "int64", "float16", "float32", "float64"):
         setattr(cupy, name, getattr(np, name))
     cupy.linalg = types.SimpleNamespace(  # type: ignore[attr-defined]
-        solve=_linalg(np.linalg.solve), cholesky=_linalg(np.linalg.cholesky), slogdet=_linalg(np.linalg.slogdet)
+        **{name: _linalg(getattr(np.linalg, name)) for name in "solve cholesky slogdet eigh svd qr pinv".split()}
     )
     strides = types.SimpleNamespace(as_strided=as_strided)
     cupy.lib = types.SimpleNamespace(stride_tricks=strides)  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
 """Composed functions in ONNX: calls that become one operator, and calls that are written node by node."""
 
 import numpy as np
+import onnx
 import pytest
 
 import minigrad as mg
@@ -35,12 +36,18 @@ ONE = [
     ("Conv", lambda x: mg.conv2d(x, KERNEL, padding=((1, 0), (0, 2)), groups=4)),
     ("MaxPool", lambda x: mg.max_pool2d(x, (2, 3), stride=(1, 2), padding=1)),
     ("AveragePool", lambda x: mg.avg_pool2d(x, 2)),
+    ("InstanceNormalization", lambda x: mg.instance_norm(x, W, B, eps=0.1)),
+    ("InstanceNormalization", mg.instance_norm), ("DepthToSpace", lambda x: mg.pixel_shuffle(x, 2)),
+    ("Resize", lambda x: mg.interpolate(x, scale_factor=2)), ("Resize", lambda x: mg.interpolate(x, (7, 2))),
+    ("Resize", lambda x: mg.interpolate(x, scale_factor=(1.5, 0.5), mode="bilinear")),
+    ("Resize", lambda x: mg.interpolate(x, (9, 1), mode="bilinear", align_corners=True)),
+    ("Resize", lambda x: mg.interpolate(x[:, :, 0], 6, mode="linear")),
 ]
 
 
 @pytest.mark.parametrize(("name", "function"), ONE, ids=[f"{name}-{i}" for i, (name, _) in enumerate(ONE)])
 def test_a_call_is_one_operator(name, function, tmp_path):
-    others = {"Mul", "Identity"} if name == "BatchNormalization" else set()
+    others = {"Mul", "Identity", "Slice", "Squeeze"} if name in ("BatchNormalization", "Resize") else set()
     assert set(written(tmp_path, function, normal(3, 4, 4, 5 if name in ("Conv", "MaxPool") else 4))) - others == {name}
 
 
@@ -52,10 +59,12 @@ def test_a_call_is_one_operator(name, function, tmp_path):
         ("LayerNormalization", lambda x: mg.layer_norm(x, mg.ones(4, dtype=mg.float16)),
          normal(3, 4).astype(mg.float16)),
         ("BatchNormalization", lambda x: mg.batch_norm(x, W, W * W), normal(3, 4)),
+        ("InstanceNormalization", lambda x: mg.instance_norm(x, W), normal(3, 4, 2)),
         ("Gemm", lambda x: mg.linear(x, mg.arange(8).reshape((2, 4))), mg.asarray(np.arange(12).reshape(3, 4))),
         ("Conv", lambda x: mg.conv2d(x, mg.ones((1, 3, 2, 2))), normal(3, 4, 5)),
         ("MaxPool", lambda x: mg.max_pool2d(x, 2), normal(3, 4, 4)),
         ("LeakyRelu", lambda x: mg.leaky_relu(x, x.sum()), normal(3, 4)),
+        ("LeakyRelu", lambda x: mg.leaky_relu(x, np.full(4, 0.5, np.float32)), normal(3, 4)),
         ("Relu", mg.relu, mg.asarray([[1, -2], [3, -4]])),
     ],
 )
@@ -116,3 +125,47 @@ def test_layers_in_a_loop_and_a_branch(tmp_path):
         return mg.fori_loop(0, 3, lambda i, y: layer(y) + x, x), mg.cond(x.sum() > 0, lambda: layer(x), lambda: x)
 
     check(tmp_path / "f.onnx", function, [normal(3, 4)], others=[[normal(5, 4)]])
+
+
+LAYERS = {
+    "LSTM": lambda: nn.LSTM(3, 4, num_layers=2, bidirectional=True), "GRU": lambda: nn.GRU(3, 4, bidirectional=True),
+    "RNN": lambda: nn.RNN(3, 4, bias=False),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_recurrent_layer_is_one_operator_for_each_direction(name, tmp_path):
+    layer = LAYERS[name]()
+    made = check(tmp_path / "f.onnx", lambda x: mg.core.tree.leaves(layer(x)), [normal(5, 2, 3)],
+                 others=[[normal(5, 1, 3)]], batch_axes=1)
+    found = operators(made)
+    assert found.count(name) == layer.num_layers * layer.directions and "Scan" not in found
+
+
+def test_a_recurrent_layer_with_a_state_keeps_its_gradients(tmp_path):
+    layer, x, h, c = nn.LSTM(3, 4), normal(5, 2, 3), normal(1, 2, 4), normal(1, 2, 4)
+
+    def function(x, h, c):
+        out, (last, cell) = layer(x, (h, c))
+        return out, last, cell
+
+    check(tmp_path / "f.onnx", function, [x, h, c], batch_axes=1, jit=True)
+    mg.io.export_onnx(layer, tmp_path / "g.onnx", x, batch_axes=1)
+    loaded = mg.io.load_onnx(tmp_path / "g.onnx")
+    for model in (layer, loaded):
+        sum((out * out).sum() for out in mg.core.tree.leaves(model(x))).backward()
+    ours, theirs = dict(layer.named_parameters()), dict(loaded.named_parameters())
+    assert ours.keys() == theirs.keys()
+    for parameter, other in zip(ours.values(), [theirs[name] for name in ours]):
+        np.testing.assert_allclose(other.grad.numpy_copy(), parameter.grad.numpy_copy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_recurrent_layer_under_autocast_is_written_node_by_node(tmp_path):
+    layer = nn.GRU(3, 4)
+
+    def function(x):
+        with mg.train.autocast(mg.float16):
+            return layer(x)[0]
+
+    mg.io.export_onnx(function, tmp_path / "f.onnx", normal(5, 2, 3), batch_axes=1)
+    assert "GRU" not in operators(onnx.load(tmp_path / "f.onnx"))

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -160,6 +161,97 @@ def test_unknown_operators_are_listed_together(path):
     assert "has operators that are not supported" in words
     assert [name in words for name in ("Celu, ", "Det, ", "Hardmax", "org.example.Mine")] == [True] * 4
     assert "Elu," not in words.replace("Celu", "") and words.count("Celu") == 1
+
+
+def recurrent(path, op_type, gates, direction="bidirectional", **attributes):
+    """A file with a recurrent layer as PyTorch writes it: biases, no lengths, and an empty initial state."""
+    directions = 1 + (direction == "bidirectional")
+    drawn = np.random.default_rng(0)
+    shapes = {"w": (directions, gates * 4, 3), "r": (directions, gates * 4, 4), "b": (directions, gates * 8)}
+    values = [numpy_helper.from_array(drawn.normal(size=s).astype(np.float32), n) for n, s in shapes.items()]
+    made = node(op_type, "x", "w", "r", "b", direction=direction, hidden_size=4, **attributes)
+    return saved(path, [made], initializers=values, shape=(5, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "gates", "attributes"),
+    [
+        ("LSTM", 4, {}), ("LSTM", 4, {"direction": "reverse"}), ("GRU", 3, {"linear_before_reset": 1}),
+        ("RNN", 1, {}), ("RNN", 1, {"activations": ["Relu", "Relu"]}),
+        ("LSTM", 4, {"activations": ["Sigmoid", "Tanh", "Tanh"], "direction": "forward"}),
+    ],
+)
+def test_recurrent_layers_of_other_programs(path, op_type, gates, attributes):
+    recurrent(path, op_type, gates, **attributes)
+    model = onnx.load(path)
+    directions = model.graph.initializer[0].dims[0]
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", FLOAT, (5, directions, 2, 4)))
+    path.write_bytes(model.SerializeToString())
+    x = np.random.default_rng(1).normal(size=(5, 2, 3)).astype(np.float32)
+    found = arrays(mg.io.load_onnx(path)(mg.asarray(x)))[0]
+    np.testing.assert_allclose(found, onnxruntime.InferenceSession(path).run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "gates", "attributes", "words"),
+    [
+        ("GRU", 3, {}, "GRU: not supported with linear_before_reset=0"),
+        ("LSTM", 4, {"clip": 1.0, "input_forget": 1}, "LSTM: not supported with clip, input_forget"),
+        ("RNN", 1, {"activations": ["Tanh", "Relu"]}, "RNN: not supported with these activations"),
+        ("LSTM", 4, {"activations": ["Tanh"] * 6}, "LSTM: not supported with these activations"),
+    ],
+)
+def test_unsupported_recurrent_layers_are_refused(path, op_type, gates, attributes, words):
+    with pytest.raises(mg.FileError, match=words):
+        mg.io.load_onnx(recurrent(path, op_type, gates, **attributes))(mg.ones((5, 2, 3)))
+
+
+def resized(path, numbers, attributes):
+    kind = "scales" if isinstance(numbers[0], float) else "sizes"
+    given = numpy_helper.from_array(np.array(numbers, np.float32 if kind == "scales" else np.int64), kind)
+    inputs = ["x", "", kind] if kind == "scales" else ["x", "", "", kind]
+    return saved(path, [node("Resize", *inputs, **attributes)], initializers=[given], shape=(1, 2, 3, 4))
+
+
+NEAREST = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "attributes"),
+    [
+        ((1.0, 1.0, 2.0, 1.5), NEAREST), ((1, 2, 7, 3), NEAREST), ((1.0, 1.0, 2.0, 0.5), {"mode": "linear"}),
+        ((1, 2, 5, 6), {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
+        ((1, 2, 5, 6), {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}),
+    ],
+)
+def test_resizing_as_other_programs_write_it(path, numbers, attributes):
+    resized(path, numbers, attributes)
+    x = np.random.default_rng(1).normal(size=(1, 2, 3, 4)).astype(np.float32)
+    expected = onnx.reference.ReferenceEvaluator(str(path)).run(None, {"x": x})[0]
+    np.testing.assert_allclose(arrays(mg.io.load_onnx(path)(mg.asarray(x)))[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "attributes"),
+    [
+        ((1.0, 1.0, 2.0, 2.0), {"mode": "cubic"}), ((1.0, 1.0, 2.0, 2.0), {"mode": "nearest"}),
+        ((2.0, 1.0, 2.0, 2.0), NEAREST), ((1, 4, 3, 4), NEAREST),
+    ],
+)
+def test_unsupported_resizing_is_refused(path, numbers, attributes):
+    with pytest.raises(mg.FileError, match="Resize: not supported for these attributes or dimensions"):
+        mg.io.load_onnx(resized(path, numbers, attributes))(mg.ones((1, 2, 3, 4)))
+
+
+def test_splits_of_other_programs(path):
+    sizes = numpy_helper.from_array(np.array([1, 2]), "sizes")
+    split = helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=1)
+    saved(path, [split, node("Concat", "b", "a", axis=1)], initializers=[sizes])
+    assert mg.io.load_onnx(path)(mg.asarray([[1.0, 2.0, 3.0]])).tolist() == [[2.0, 3.0, 1.0]]
+    split = helper.make_node("Split", ["x"], ["a", "b"], axis=1, num_outputs=2)
+    saved(path, [split, node("Concat", "b", "a", axis=1)])
+    with pytest.raises(mg.FileError, match=r"Split: shape \(1, 3\) can't be cut into 2 equal parts along axis 1"):
+        mg.io.load_onnx(path)(mg.asarray([[1.0, 2.0, 3.0]]))
 
 
 def test_an_attribute_that_is_not_known_is_named(path):

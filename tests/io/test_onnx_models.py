@@ -77,9 +77,17 @@ MODELS = {
               lambda n: normal(n, 4), None),
     "adaptive pooling": (lambda: nn.Sequential(nn.AdaptiveAvgPool2d((2, 3)), nn.AdaptiveAvgPool2d(1), nn.Flatten()),
                          lambda n: normal(n, 3, 7, 5), None),
-    "an LSTM": (lambda: nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True),
-                lambda n: normal(n, 5, 3), None),
-    "a GRU": (lambda: nn.GRU(3, 4, batch_first=True), lambda n: normal(n, 5, 3), None),
+    "a two-way LSTM": (lambda: nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True),
+                       lambda n: normal(n, 5, 3), None),
+    "a GRU": (lambda: nn.GRU(3, 4, batch_first=True, bias=False), lambda n: normal(n, 5, 3), None),
+    "an RNN": (lambda: nn.RNN(3, 4, batch_first=True, nonlinearity="relu"), lambda n: normal(n, 5, 3), None),
+    "a plain RNN": (lambda: nn.RNN(3, 4, batch_first=True), lambda n: normal(n, 5, 3), None),
+    "a cell": (lambda: nn.LSTMCell(3, 4), lambda n: normal(n, 3), None),
+    "larger images": (
+        lambda: nn.Sequential(nn.Upsample(scale_factor=2), nn.InstanceNorm2d(3, affine=True),
+                              nn.Upsample(size=(5, 3), mode="bilinear"), nn.InstanceNorm2d(3)),
+        lambda n: normal(n, 3, 4, 5), ["Resize", "InstanceNormalization", "Resize", "InstanceNormalization"]),
+    "shuffled pixels": (lambda: nn.PixelShuffle(2), lambda n: normal(n, 8, 2, 3), ["DepthToSpace"]),
 }
 
 
@@ -92,7 +100,7 @@ def test_a_model_for_batches_of_any_size(name, tmp_path):
         out = model(x)
         return out[0] if isinstance(out, tuple) else out
 
-    exported = model if not name.endswith(("LSTM", "GRU")) else function
+    exported = function if isinstance(model, (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell)) else model
     made = check(tmp_path / "model.onnx", exported, [batch(2)], others=[[batch(7)], [batch(1)]], jit=True)
     assert wanted is None or operators(made) == wanted
     assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
@@ -323,6 +331,26 @@ def test_unsupported_dependence_on_the_batch_size_is_refused():
     assert "the function computes something else for another batch size" in words
     with pytest.raises(mg.ShapeError, match=r"shapes \(4, 4\) and \(3, 4\) do not broadcast"):
         mg.io.export_onnx(lambda x: x + mask, "nowhere/f.onnx", normal(3, 4))
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM(4, 4), nn.TransformerEncoderLayer(4, 2, 8)], ids=["LSTM", "encoder"])
+def test_a_layer_with_sequences_first_needs_the_batch_axis(layer, tmp_path):
+    class Tagger(nn.Module):
+        def __init__(self):
+            self.layer = layer.eval()
+
+        def forward(self, x):
+            out = self.layer(x)
+            return out[0] if isinstance(out, tuple) else out
+
+    model, x = Tagger(), normal(5, 2, 4)
+    for exported in (model, model.forward, mg.jit(model)):
+        words = refused(exported, x)
+        assert "which axis is the batch?  The model has a layer that takes sequences as (length, " in words
+        assert "\n  layer" in words and "Expected: batch_axes=1 for inputs in this order, or batch_axes=0" in words
+    made = check(tmp_path / "f.onnx", model, [x], others=[[normal(5, 3, 4)]], batch_axes=1)
+    assert [d.dim_param or d.dim_value for d in made.graph.input[0].type.tensor_type.shape.dim] == [5, "batch", 4]
+    mg.io.export_onnx(model, tmp_path / "f.onnx", x, batch_axes=None)
 
 
 def test_wrong_arguments_are_refused():

@@ -158,6 +158,33 @@ LAYERS = {
     ),
     "BatchNorm1d": (lambda: nn.BatchNorm1d(2), [numbers(4, 2)], batch_norm),
     "BatchNorm2d": (lambda: nn.BatchNorm2d(2), [numbers(2, 2, 2, 2)], batch_norm),
+    "InstanceNorm1d": (
+        lambda: nn.InstanceNorm1d(2), [numbers(2, 2, 4)], lambda s, x: plain.normalised(x, 2, 1e-5),
+    ),
+    "InstanceNorm2d": (
+        lambda: nn.InstanceNorm2d(2, affine=True),
+        [numbers(2, 2, 2, 3)],
+        lambda s, x: plain.group_norm(x, 2, s["weight"], s["bias"]),
+    ),
+    "Upsample": (
+        lambda: nn.Upsample(scale_factor=2, mode="bilinear"),
+        [numbers(1, 2, 2, 3)],
+        lambda s, x: plain.resized(x, (4, 6), (0.5, 0.5), "bilinear"),
+    ),
+    "PixelShuffle": (lambda: nn.PixelShuffle(2), [numbers(1, 4, 2, 2)], lambda s, x: plain.pixel_shuffle(x, 2)),
+    "RNNCell": (
+        lambda: nn.RNNCell(2, 3, nonlinearity="relu"),
+        [numbers(4, 2), numbers(4, 3)],
+        lambda s, x, h: plain.cell("rnn", s, x, 3, h, nonlinearity=lambda x: np.maximum(x, 0)),
+    ),
+    "GRUCell": (
+        lambda: nn.GRUCell(2, 3, bias=False), [numbers(4, 2)], lambda s, x: plain.cell("gru", s, x, 3, np.zeros((4, 3)))
+    ),
+    "LSTMCell": (
+        lambda: Stated(nn.LSTMCell(2, 3)),
+        [numbers(4, 2), numbers(4, 3), numbers(4, 3)],
+        lambda s, x, h, c: plain.cell("lstm", part(s, "layer."), x, 3, h, c),
+    ),
     "RNN": (lambda: nn.RNN(2, 3, num_layers=2), [numbers(LENGTH, 2, 2)], recurrent("rnn", 2)),
     "RNN, relu": (
         lambda: nn.RNN(2, 3, nonlinearity="relu", bias=False),
@@ -213,6 +240,11 @@ LAYERS = {
 NAMES = {
     "Conv2d": ["weight", "bias"],
     "BatchNorm2d": ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"],
+    "InstanceNorm1d": [],
+    "InstanceNorm2d": ["weight", "bias"],
+    "RNNCell": ["weight_ih", "weight_hh", "bias_ih", "bias_hh"],
+    "GRUCell": ["weight_ih", "weight_hh"],
+    "LSTMCell": [f"layer.{kind}_{place}" for kind in ("weight", "bias") for place in ("ih", "hh")],
     "GRU": ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"],
     "LSTM": [f"{kind}_{place}_l{layer}{way}" for layer in (0, 1) for way in ("", "_reverse")
              for kind in ("weight", "bias") for place in ("ih", "hh")],
@@ -231,6 +263,16 @@ NAMES = {
 BUFFERS = {"running_mean", "running_var", "num_batches_tracked"}  # tensors without a gradient
 ACROSS_THE_BATCH = ("BatchNorm1d", "BatchNorm2d")
 ONE_EXAMPLE = [n for n in LAYERS if n not in (*ACROSS_THE_BATCH, "GraphConv", "GAT", "RNN", "RNN, relu", "GRU", "LSTM")]
+
+
+class Stated(nn.Module):
+    """A cell with its state as further arguments."""
+
+    def __init__(self, layer):
+        self.layer = layer
+
+    def forward(self, x, *state):
+        return self.layer(x, state)
 
 
 class Fixed(nn.Module):
@@ -308,7 +350,7 @@ def test_gradients_are_central_differences_to_second_order(name):
         given = dict(zip([names[i] for i in small], tensors[len(arrays) :]))
         return tuple(listed(nn.functional_call(layer, given, *tensors[: len(arrays)], **options)))
 
-    order = 1 if "Transformer" in name or name == "LSTM" else 2
+    order = 1 if "Transformer" in name or "LSTM" in name else 2
     check_gradients(call, *arrays, *[parameters[i] for i in small], order=order, rtol=1e-5, atol=1e-6)
 
 

@@ -79,6 +79,22 @@ def test_activations_are_the_functions():
         assert layer(x).tolist() == function(x).tolist()
 
 
+@pytest.mark.parametrize(("layer", "cell"), [(nn.RNN, nn.RNNCell), (nn.GRU, nn.GRUCell), (nn.LSTM, nn.LSTMCell)])
+def test_a_cell_in_a_loop_is_a_layer(layer, cell):
+    whole, one = layer(2, 3, dtype=mg.float64), cell(2, 3, dtype=mg.float64)
+    one.load_state_dict({name.removesuffix("_l0"): value for name, value in whole.state_dict().items()})
+    x, state, outputs = mg.random.normal((4, 5, 2), dtype=mg.float64), None, []
+    for row in x:
+        state = one(row, state)
+        outputs.append(state[0] if cell is nn.LSTMCell else state)
+    np.testing.assert_allclose(mg.stack(outputs).numpy_copy(), whole(x)[0].numpy_copy(), rtol=1e-12)
+
+
+def test_dropout2d_follows_train_and_eval():
+    layer, x = nn.Dropout2d(1.0), mg.ones((1, 2, 3, 3))
+    assert not layer(x).numpy_copy().any() and layer.eval()(x) is x
+
+
 def test_layer_norm_without_parameters():
     assert nn.LayerNorm(2, affine=False).parameters() == []
     assert [n for n, _ in nn.LayerNorm(2, bias=False).named_parameters()] == ["weight"]
@@ -106,7 +122,9 @@ def test_a_graph_convolution_without_loops_reads_only_the_neighbours():
     [
         lambda size: nn.Linear(size, 2), lambda size: nn.Embedding(3, size), nn.LayerNorm, nn.RMSNorm,
         lambda size: nn.GroupNorm(1, size), nn.BatchNorm1d, nn.BatchNorm2d, lambda size: nn.LSTM(size, 2),
-        lambda size: nn.LSTM(2, size), lambda size: nn.Conv2d(1, size, 3), lambda size: nn.MultiheadAttention(size, 1),
+        lambda size: nn.LSTM(2, size),
+        nn.InstanceNorm1d, lambda size: nn.GRUCell(size, 2),
+        lambda size: nn.Conv2d(1, size, 3), lambda size: nn.MultiheadAttention(size, 1),
         lambda size: nn.LearnedPositions(4, size), lambda size: nn.GraphConv(size, 2), lambda size: nn.GAT(size, 2),
     ],
 )
@@ -129,6 +147,16 @@ def test_sizes_of_layers_are_positive_integers(make, size):
          r"an input of shape \(5, 2\) does not fit LearnedPositions\(4 × 2\)\n  Expected: \(..., 4 or less, 2\)"),
         (lambda: nn.LearnedPositions(4, 2)(mg.ones((4, 1))), "does not fit LearnedPositions"),
         (lambda: nn.Dropout(2), "Dropout: a probability is between 0 and 1, not 2"),
+        (lambda: nn.Dropout2d(2), "Dropout2d: a probability is between 0 and 1, not 2"),
+        (lambda: nn.Upsample(), "Upsample: it takes a size or a scale_factor, and not both"),
+        (lambda: nn.PixelShuffle(0), "PixelShuffle: factor is an integer, 1 or more, not 0"),
+        (lambda: nn.InstanceNorm2d(3)(mg.ones((2, 3, 4))),
+         r"does not fit InstanceNorm2d\(3\)\n  Expected: \(examples, 3, height, width\)"),
+        (lambda: nn.LSTMCell(3, 4)(mg.ones((2, 4))), r"fit LSTMCell\(3 → 4\)\n  Expected: \(examples, 3\)"),
+        (lambda: nn.LSTMCell(3, 4)(mg.ones((2, 3)), mg.ones((2, 4))),
+         r"a state of shape \(2, 4\) does not fit LSTMCell\(3 → 4\)\n  Expected: \(2, 4\), \(2, 4\)"),
+        (lambda: nn.RNN(3, 4)(mg.ones((2, 5, 3)), mg.ones((2, 4))), r"fit RNN\(3 → 4\)\n  Expected: \(1, 5, 4\)"),
+        (lambda: nn.RNNCell(3, 4, nonlinearity="gelu"), "RNNCell: nonlinearity is 'tanh' or 'relu', not 'gelu'"),
         (lambda: nn.Embedding(3, 2)(mg.asarray([5])), "embedding: index 5 is out of range"),
         (lambda: nn.Sequential([nn.ReLU()]), "layer 0 is a list, which cannot be called"),
     ],

@@ -90,6 +90,22 @@ def test_zero_grad_and_backward():
     assert all(p.grad is None for p in net.parameters())
 
 
+@pytest.mark.parametrize("function", [int, None, "zero"])
+def test_apply_takes_a_function(function):
+    with pytest.raises(mg.ConversionError, match="apply: function is called with each module, not a "):
+        mg.nn.Linear(1, 1).apply(function)
+
+
+def test_apply_visits_each_module_once_inner_ones_first():
+    net, visited = Net(), []
+    net.friend, net.again = Net(), net.layers[0]
+    net.friend.friend = net
+    assert net.apply(visited.append) is net and visited[-1] is net
+    assert len(visited) == len({id(module) for module in visited}) == len(net.named_modules())
+    order = [id(module) for module in visited]
+    assert order.index(id(net.friend.layers[0])) < order.index(id(net.friend))
+
+
 # State --------------------------------------------------------------------------------------------------------------
 
 
@@ -393,3 +409,76 @@ def test_a_summary_counts_shapes_parameters_and_work_and_computes_nothing():
     unused = nn.ModuleDict({"a": nn.Linear(1, 1)})
     unused.forward = lambda x: x * 2
     assert [row.output for row in unused.summary(mg.ones(3))] == ["(3,)", "not called"]
+
+
+# What forward stores ------------------------------------------------------------------------------------------------
+
+
+class Storing(nn.Module):
+    def __init__(self):
+        self.layer, self.norm, self.late = nn.Linear(2, 2), None, None
+        self.running = mg.zeros(2)
+
+    def forward(self, x):
+        if self.norm is None:
+            self.norm = nn.BatchNorm1d(2)
+            self.scale = mg.ones(2, requires_grad=True)
+        h = self.norm(self.layer(x)) * self.scale
+        self.last = self.late = h
+        self.pair = [x, h]
+        self.running = h.mean(0)
+        return h
+
+
+PARAMETERS = ["layer.weight", "layer.bias", "norm.weight", "norm.bias", "scale"]
+BUFFERS = ["running", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
+
+
+def test_activations_that_forward_stores_are_not_part_of_the_state():
+    net = Storing()
+    for gradients in (True, False, True):
+        with mg.enable_grad() if gradients else mg.no_grad():
+            out = net(x_of())
+        assert net.last is out and net.late is out and net.pair[1] is out
+        assert sorted(name for name, _ in net.named_parameters()) == sorted(PARAMETERS)
+        assert sorted(name for name, _ in net.named_buffers()) == sorted(BUFFERS)
+        assert set(net.state_dict()) == {*PARAMETERS, *BUFFERS}
+
+
+def test_a_tensor_set_outside_of_forward_is_part_of_the_state_again():
+    net = Storing()
+    net(x_of())
+    net.last, net.head = mg.zeros(2), mg.ones(1, requires_grad=True)
+    assert {"last", "head"} <= set(net.state_dict()) and "head" in dict(net.named_parameters())
+    net(x_of())
+    assert "last" in dict(net.named_buffers()), "a buffer that forward replaces stays a buffer"
+
+
+def test_copies_and_other_scopes_distinguish_activations_too():
+    net = Storing()
+    net(x_of())
+    with mg.no_grad():
+        net(x_of())
+    for copied in (copy.deepcopy(net), pickle.loads(pickle.dumps(net)), copy.copy(net)):
+        assert set(copied.state_dict()) == {*PARAMETERS, *BUFFERS} and copied.last.shape == (4, 2)
+    with mg.scope("block"):
+        assert "running_mean" in nn.BatchNorm1d(2).state_dict()
+
+
+def test_parameters_that_are_results_count_in_a_copy_with_other_tensors():
+    """Fast weights of meta-learning: a functional call with results of operations, and their sum of squares."""
+    class Weighed(nn.Linear):
+        def forward(self, x):
+            return sum((p * p).sum() for p in self.parameters())
+
+    layer = Weighed(2, 1)
+    weight, bias = mg.asarray([[1.0, 2.0]], requires_grad=True), mg.asarray([3.0], requires_grad=True)
+    total = nn.functional_call(layer, {"weight": weight * 1, "bias": bias * 1}, None)
+    assert total.item() == 14.0
+
+
+def test_a_buffer_that_holds_a_result_is_not_a_parameter():
+    net = Storing()
+    net.running[...] = net.layer(mg.ones(2))
+    assert net.running.requires_grad and "running" not in dict(net.named_parameters())
+    assert "running" in net.state_dict()

@@ -150,3 +150,20 @@ def test_the_chain_of_gelu_to_second_order():
         return 0.5 * x * (1 + mg.tanh(0.7978845608 * (x + 0.044715 * x**3)))
 
     check_gradients(gelu, np.linspace(-3, 3, 7))
+
+
+def test_python_functions_of_numbers_on_tensors():
+    x = mg.asarray(np.array([2.675, -7.0]))
+    assert round(x, 2).tolist() == np.round(x.numpy(), 2).tolist() and round(x).tolist() == [3, -7]
+    for quotient, rest in (divmod(x, 2), divmod(7, x)):
+        assert quotient.shape == rest.shape == (2,)
+    assert [part.tolist() for part in divmod(x, 2)] == [[1, -4], [0.6749999999999998, 1]]
+    assert mg.round(mg.asarray([15, 25, -1251]), -1).tolist() == np.round([15, 25, -1251], -1).tolist()
+    with pytest.raises(mg.ConversionError, match=r"round: decimals is an integer, not 1\.5"):
+        mg.round(x, 1.5)
+
+
+def test_the_method_where_keeps_its_tensor_where_the_condition_holds():
+    x = mg.asarray([-1.0, 2.0], requires_grad=True)
+    assert x.where(x > 0, 0.0).tolist() == [0, 2]
+    assert mg.gradients(x.where(x > 0, x * x).sum(), x).tolist() == [-2, 1]

@@ -232,6 +232,13 @@ def test_dropout_of_everything_and_of_nothing():
     assert y.tolist() == x.grad.tolist() == [0.0, 0.0]
 
 
+def test_dropout2d_drops_whole_channels():
+    mg.random.seed(0)
+    y = mg.dropout2d(mg.ones((1000, 2, 2, 3)), p=0.25).numpy_copy().reshape(2000, 6)
+    assert (y == y[:, :1]).all() and abs((y[:, 0] != 0).mean() - 0.75) < 0.03
+    np.testing.assert_allclose(y.max(), 1 / 0.75, rtol=1e-6)
+
+
 # Attention ----------------------------------------------------------------------------------------------------------
 
 Q, K, V = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 4)), rng.normal(size=(2, 5, 6))

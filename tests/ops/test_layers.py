@@ -43,6 +43,21 @@ rows, targets = mg.ones((4, 3)), mg.asarray([0, 2, 1, 2])
         (lambda: mg.rms_norm(mg.ones((2, 3)), mg.ones(2)), r"rms_norm: .* has 3 channels in dimension 1"),
         (lambda: mg.rms_norm(mg.asarray(1.0)), "rms_norm: a tensor without dimensions has no rows"),
         (lambda: mg.group_norm(mg.ones((2, 3)), 2), "group_norm: .* no channels that can be divided into 2 groups"),
+        (lambda: mg.instance_norm(mg.ones((2, 3))), r"instance_norm: .* only one value for each channel"),
+        (lambda: mg.instance_norm(image, mg.ones(2)), "instance_norm: .* has 3 channels in dimension 1"),
+        (lambda: mg.interpolate(image, 2, mode="cubic"), "interpolate: mode is 'cubic'\n  Expected: 'nearest',"),
+        (lambda: mg.interpolate(image, 2, mode="linear"),
+         r"the mode 'linear' does not fit an input of shape \(2, 3, 5, 5\)\n  Expected: \(examples, channels, size\)"),
+        (lambda: mg.interpolate(image), "interpolate: it takes a size or a scale_factor, and not both"),
+        (lambda: mg.interpolate(image, 0), "interpolate: size is 0\n  Expected: an integer, 1 or more, or 2 of them"),
+        (lambda: mg.interpolate(image, scale_factor=-1), "scale_factor is -1\n  Expected: a number above 0, or 2 of"),
+        (lambda: mg.interpolate(image, scale_factor=0.1), r"a scale_factor of 0.1 leaves nothing of the sizes"),
+        (lambda: mg.interpolate(image, 2**45), "interpolate: shape .* has .* elements, and this machine has"),
+        (lambda: mg.pixel_shuffle(image, 2), r"\(2, 3, 5, 5\) has no channels that can be divided into groups of 4"),
+        (lambda: mg.pixel_shuffle(image, 0), "pixel_shuffle: factor is an integer, 1 or more, not 0"),
+        (lambda: mg.binary_cross_entropy(rows, rows[0]), r"the probabilities have shape \(4, 3\) and the tar"),
+        (lambda: mg.dropout2d(mg.ones((2, 3))), r"dropout2d: an input of shape \(2, 3\) has no channels of images"),
+        (lambda: mg.dropout2d(image, p=2), "dropout2d: a probability is between 0 and 1, not 2"),
         (lambda: mg.batch_norm(mg.ones((2, 3))), "batch_norm: outside of training it takes a running mean"),
         (lambda: mg.batch_norm(mg.ones(3), training=True), r"batch_norm: an input of shape \(3,\) has no channels"),
         (
@@ -90,3 +105,10 @@ def test_losses_are_finite_for_large_logits_and_so_are_their_gradients():
     x = mg.asarray([-1e4, 1e4, 0.0], requires_grad=True)
     mg.binary_cross_entropy_with_logits(x, mg.asarray([1.0, 0.0, 1.0])).backward()
     np.testing.assert_allclose(x.grad.numpy(), [-1 / 3, 1 / 3, -1 / 6], rtol=1e-6)
+
+
+def test_gradients_of_a_cross_entropy_are_finite_where_a_probability_is_0_or_1():
+    p = mg.asarray([0.0, 1.0, 0.0, 1.0, 0.25], requires_grad=True)
+    mg.binary_cross_entropy(p, mg.asarray([0.0, 1.0, 1.0, 0.0, 1.0]), "sum").backward()
+    assert p.grad.tolist() == [1.0, -1.0, 0.0, 0.0, -4.0]
+    assert np.isnan(mg.binary_cross_entropy(mg.asarray([1.5]), mg.asarray([1.0])).item()), "1.5 is not a probability"

@@ -89,6 +89,8 @@ DRAWS = [
     lambda g, device: g.bernoulli(0.3, 20, device=device),
     lambda g, device: g.permutation(20, device=device),
     lambda g, device: g.categorical(mg.zeros((3, 4), device=device), shape=5),
+    lambda g, device: g.multinomial(mg.ones((3, 4), device=device), 2),
+    lambda g, device: g.multinomial(mg.ones((3, 4), device=device), 5, replacement=True),
 ]
 
 
@@ -321,6 +323,21 @@ def test_categorical_of_certain_choices_and_tracked_logits(generator):
     assert x.tolist() == [2] * 50 and not x.requires_grad
 
 
+def test_multinomial(generator):
+    p = np.array([0.1, 0.2, 0.0, 0.7])
+    many = generator.multinomial(mg.asarray(np.stack([p, p[::-1]])), 20_000, replacement=True)
+    assert many.shape == (2, 20_000) and many.dtype == mg.int64
+    np.testing.assert_allclose(np.bincount(many.numpy()[0], minlength=4) / 20_000, p, atol=0.015)
+    np.testing.assert_allclose(np.bincount(many.numpy()[1], minlength=4) / 20_000, p[::-1], atol=0.015)
+    pairs = generator.multinomial(mg.asarray(np.tile(p * 3, (20_000, 1))), 2).numpy()
+    assert (pairs[:, 0] != pairs[:, 1]).all() and not (pairs == 2).any()
+    np.testing.assert_allclose(np.bincount(pairs[:, 0], minlength=4) / 20_000, p, atol=0.015)
+    second = sum(p[first] * p[3] / (1 - p[first]) for first in (0, 1))
+    np.testing.assert_allclose((pairs[:, 1] == 3).mean(), second, atol=0.015)
+    drawn = mg.jit(lambda p: mg.random.multinomial(p, 3))(mg.ones(3))
+    assert sorted(drawn.tolist()) == [0, 1, 2]
+
+
 # errors ---------------------------------------------------------------------------------------------------------------
 
 
@@ -346,6 +363,11 @@ def test_categorical_of_certain_choices_and_tracked_logits(generator):
         (lambda g: g.categorical(mg.ones((2, 0))), "categorical: there is nothing to choose from"),
         (lambda g: g.categorical(mg.asarray([1, 2])), "categorical: logits are floats, not int64"),
         (lambda g: g.categorical(mg.ones(3), axis=1), "categorical: axis 1 does not exist"),
+        (lambda g: g.multinomial(mg.asarray([1, 2]), 1), "multinomial: p is a tensor of floats, not int64"),
+        (lambda g: g.multinomial(mg.ones(3), 4), "multinomial: count is an integer from 0 to 3, not 4"),
+        (lambda g: g.multinomial(mg.asarray([1.0, 0.0]), 2), "multinomial: 2 positions cannot be drawn"),
+        (lambda g: g.multinomial(mg.asarray([1.0, -1.0]), 1), "multinomial: 1 positions cannot be drawn"),
+        (lambda g: g.multinomial(mg.zeros(2), 5, replacement=True), "multinomial: 5 positions cannot be drawn"),
         (lambda g: g.bits(3, mg.bool), "bits are int32, int64, float32 or float64, not bool"),
         (lambda g: g.seed(-1), "the seed is an integer from 0 to .* not -1"),
         (lambda g: g.seed(1.5), "the seed is an integer from 0 to .* not 1.5"),

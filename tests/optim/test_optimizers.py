@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.optim import SGD, Adagrad, Adam, AdamW, Lion, Muon, Optimizer, RMSprop
+from minigrad.optim import SGD, Adadelta, Adagrad, Adam, AdamW, Lion, Muon, Optimizer, RMSprop
 
 rng = np.random.default_rng(0)
 START = [rng.normal(size=(3, 2)), rng.normal(size=2), rng.normal(size=(2, 5))]
@@ -75,6 +75,20 @@ def np_adagrad(lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, ep
     return step
 
 
+def np_adadelta(rho=0.9, eps=1e-6, weight_decay=0.0):
+    square, moved = 0.0, 0.0
+
+    def step(w, g, lr, t):
+        nonlocal square, moved
+        g = g + weight_decay * w
+        square = rho * square + (1 - rho) * g * g
+        change = np.sqrt(moved + eps) / np.sqrt(square + eps) * g
+        moved = rho * moved + (1 - rho) * change * change
+        return w - lr * change
+
+    return step
+
+
 def np_lion(betas=(0.9, 0.99), weight_decay=0.0):
     mean = 0.0
 
@@ -120,6 +134,8 @@ OPTIMIZERS = {
     "Adagrad": (Adagrad, np_adagrad, {}),
     "Adagrad with its options": (Adagrad, np_adagrad, {"lr_decay": 0.1, "weight_decay": 0.1,
                                                        "initial_accumulator_value": 0.2}),
+    "Adadelta": (Adadelta, np_adadelta, {}),
+    "Adadelta with its options": (Adadelta, np_adadelta, {"rho": 0.5, "weight_decay": 0.1, "eps": 0.1}),
     "Lion": (Lion, np_lion, {"weight_decay": 0.1}),
     "Muon": (Muon, np_muon, {}),
     "Muon with steps as AdamW's": (Muon, np_muon, {"nesterov": False, "adjust_lr_fn": "match_rms_adamw"}),
@@ -301,6 +317,7 @@ W = mg.asarray([1.0], requires_grad=True)
         (lambda: Adam([W], betas=0.9), r"Adam: betas are two numbers, not 0.9\n  Expected: \(0.9, 0.999\)"),
         (lambda: Adam([W], eps=-1), "Adam: eps is 0 or more, not -1"),
         (lambda: RMSprop([W], alpha=1.0), "RMSprop: alpha is at least 0 and below 1, not 1.0"),
+        (lambda: Adadelta([W], rho=1.0), "Adadelta: rho is at least 0 and below 1, not 1.0"),
         (lambda: Adagrad([W], lr_decay=-0.1), "Adagrad: lr_decay is 0 or more"),
         (lambda: Muon([W]), r"Muon: parameter 0, of shape \(1,\), is not a matrix\n  Hint: give it to AdamW"),
         (lambda: Muon([mg.ones((1, 1), requires_grad=True)], adjust_lr_fn="x"), "Muon: there is no adjust_lr_fn 'x'"),

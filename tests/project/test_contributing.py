@@ -58,6 +58,15 @@ def test_the_layer_and_the_optimizer_of_the_text_work():
     assert layer.weight.tolist() == [0.75, 0.75]
 
 
+def test_the_old_names_of_the_text_work():
+    names = {"sum": mg.sum}
+    exec(examples("Rename a public name")[0], names)
+    with pytest.warns(DeprecationWarning, match="mg.total is now mg.sum"):
+        assert names["total"](mg.ones(2)).item() == 2.0
+    with pytest.warns(DeprecationWarning, match="scale is now factor"):
+        assert names["scaled"](2, scale=3) == 6
+
+
 def test_the_view_of_the_text_works():
     names = {}
     exec(examples("Add a view")[0], names)

@@ -28,13 +28,13 @@ ROOMS = [
 # These may import all rooms, and no room imports them.
 ONLOOKERS = ["viz", "course", "examples"]
 # Modules above all rooms: they may import anything, and no room imports them.
-ROOF = ["__init__", "random", "linalg"]
+ROOF = ["__init__", "random", "linalg", "fft"]
 
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
 # commit that raises a budget must say what the lines buy.
 BUDGETS = {
-    "support": 1075, "core": 2800, "arguments": 520, "devices": 3200, "ops": 7150, "autodiff": 1730, "control": 430,
-    "compile": 21300, "scripting": 2380, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
+    "support": 1230, "core": 2880, "arguments": 580, "devices": 3240, "ops": 7720, "autodiff": 1730, "control": 430,
+    "compile": 21350, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "train": 850,
     "viz": 13500, "course": 5100, "examples": 600,
 }
 

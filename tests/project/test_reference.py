@@ -16,7 +16,7 @@ def builder():
     return module
 
 
-@pytest.mark.parametrize("name", ["primitives.md", "errors.md"])
+@pytest.mark.parametrize("name", ["primitives.md", "errors.md", "coming_from.md"])
 def test_the_stored_page_is_fresh(builder, name):
     stored = (LECTURES / "reference" / name).read_text(encoding="utf-8")
     assert stored == builder.pages()[name], "run: python lectures/build_reference.py"

@@ -18,7 +18,7 @@ from ...autodiff.reverse import HOOKS
 from ...core.clock import mark_written
 from ...core.emit import emit
 from ...core.mode import current_mode, switch
-from ...core.node import FREED, topological_order
+from ...core.node import FREED, Node, spent_node, topological_order
 from ...core.tensor import Tensor, wrap
 from ...core.tree import flatten
 from ...core.view import Step, detach
@@ -203,6 +203,7 @@ class Recording:
         """Note which tensors from outside are written, and with which outputs."""
         self.writes: list[tuple[Location, int]] = []
         self.adoptions: list[tuple[Location, int]] = []
+        self.spent: dict[int, Node] = {}  # the nodes of adopted values whose history backward() has freed
         for entry in self.tracer.captured.values():
             if not entry.written:
                 continue
@@ -210,7 +211,10 @@ class Recording:
             gains_history = stand_in.tracked and stand_in.node.op is not None
             value = stand_in if gains_history else wrap(stand_in._data, stand_in.device)
             noted = self.adoptions if gains_history else self.writes
-            noted.append((self._place(entry.tensor), self._output(value)))
+            number = self._output(value)
+            noted.append((self._place(entry.tensor), number))
+            if gains_history and not self.outputs[number].tracked:
+                self.spent[number] = spent_node(value.node)
 
     def _note_gradients(self) -> None:
         """Note which `.grad`s are replaced, and by what: an output, an existing tensor, or None."""
@@ -382,7 +386,7 @@ class Recording:
     def _change(self, written: list[Tensor], results: list[Any], arguments: list[Tensor]) -> Callable[[], None]:
         """A function that makes the changes outside.  After an interrupt it can be called again."""
         gradients = [(p.find(arguments), self._gradient(what, results, arguments)) for p, what in self.gradients]
-        adoptions = [(place.find(arguments), results[number]) for place, number in self.adoptions]
+        adoptions = [(p.find(arguments), self._with_history(results[n], n)) for p, n in self.adoptions]
         line = caller() if written else None
 
         def writes() -> None:
@@ -414,6 +418,14 @@ class Recording:
 
     def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
         return what.find(arguments) if isinstance(what, Location) else None if what is None else results[what]
+
+    def _with_history(self, value: Tensor, number: int) -> Tensor:
+        """A value for a tensor from outside; a gradient through a freed history is an error, as in eager mode."""
+        node = self.spent.get(number)
+        if node is not None:
+            value = wrap(value._data, value.device)
+            value.node, value.tracked = node, 1
+        return value
 
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:

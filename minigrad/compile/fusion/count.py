@@ -126,6 +126,13 @@ def _slogdet(node: Node) -> int:
     return prod(shape[:-2]) * (2 * shape[-1] ** 3 // 3)
 
 
+def _factors(node: Node, tall: float, square: float) -> int:
+    """The operations for a matrix with n columns and m rows, at least n: `tall` m n² + `square` n³."""
+    shape = node.inputs[0].shape
+    n, m = sorted(shape[-2:])
+    return int(prod(shape[:-2]) * (tall * m * n * n + square * n**3))
+
+
 def _argsort(node: Node) -> int:
     return int(node.size) * (node.shape[node.attrs["axis"]] - 1).bit_length() if node.size else 0
 
@@ -149,6 +156,10 @@ FLOPS: dict[str, Callable[[Node], int]] = {
     "solve": _solve,
     "cholesky": lambda node: prod(node.shape[:-2]) * (node.shape[-1] ** 3 // 3),
     "slogdet": _slogdet,
+    "eigh": lambda node: prod(node.shape[:-2]) * 9 * node.shape[-1] ** 3,
+    "svd": lambda node: _factors(node, 6, 20),
+    "qr": lambda node: _factors(node, 4, -4 / 3),  # R, and Q from its reflections
+    "pinv": lambda node: _factors(node, 8, 20),
     "argsort": _argsort,
     "scatter_add": _places,
     "random": lambda node: int(node.size),

@@ -21,7 +21,7 @@ from ...core import dtypes
 from ...core.clock import tick
 from ...core.emit import EAGER, Interpreter, emit
 from ...core.mode import Mode, current_mode, switch
-from ...core.node import Leaf, Node
+from ...core.node import Leaf, Node, OuterResult, is_made
 from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
@@ -321,7 +321,7 @@ class Tracer(Interpreter, State, Control):
 
     def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
         """A leaf in the trace, where gradients of a tensor from outside arrive."""
-        leaf = Leaf(stand_in)
+        leaf = OuterResult(stand_in) if is_made(tensor.node) else Leaf(stand_in)
         leaf.code, leaf.offset = tensor.node.code, tensor.node.offset
         if tensor.node in HOOKS:
             HOOKS[leaf] = list(HOOKS[tensor.node])
@@ -364,7 +364,8 @@ class Tracer(Interpreter, State, Control):
             raise TraceError(
                 f"a gradient has reached a tensor that was made outside, at {show(known.tensor.node.where)}",
                 expect="inside a jitted function, backward() ends at leaves and at tensors made inside",
-                hint="compute the tensor inside as well, or call backward() on the result outside",
+                hint="compute the tensor inside as well, or call backward() on the result outside; "
+                "detach() what a next step keeps",
             )
         known.gradient_known = True
         known.stand_in._grad = gradient if gradient is None else self.lift(gradient)

@@ -80,15 +80,23 @@ def _call_of(node: Node) -> Call | None:
     """The outermost call whose result this node is, of those that ONNX covers."""
     for composite in () if node.composite is None else node.composite.path:
         operator = OPERATORS.get(composite.name)
-        if operator is not None and composite.outputs == (node,):
+        if operator is not None and _is_result(node, composite):
             call = Call(composite.name, _inputs(operator, composite), composite.attributes)
             if call.inputs and _in_one_dtype(node, composite) and operator.covers(call):
                 return call
     return None
 
 
+def _is_result(node: Node, composite: Composite) -> bool:
+    """Whether a node is the result of a call, or has all its results as parts."""
+    parts = [out for out in composite.outputs if out is not None and out.name == "project" and out.inputs[0] is node]
+    return composite.outputs == (node,) or 0 < len(parts) == len(composite.outputs)
+
+
 def _inputs(operator: Operator, composite: Composite) -> list[Node]:
     """The inputs in the operator's order; none if one is missing, is not a tensor, or if another argument is one."""
+    if any(isinstance(value, np.ndarray) for value in composite.attributes.values()):
+        return []
     wanted = [name for name in operator.optional if composite.attributes.get(name, composite) is not None]
     names, given = [*operator.needed, *wanted], composite.inputs
     nodes = [node for name in names if (node := given.get(name)) is not None]
@@ -98,8 +106,15 @@ def _inputs(operator: Operator, composite: Composite) -> list[Node]:
 def _in_one_dtype(node: Node, composite: Composite) -> bool:
     """Whether the nodes are still those of the call, and all compute in the dtype of its inputs, as operators do."""
     members, inputs = composite.members(), composite.inputs.values()
-    same = all(i is not None and i.dtype == node.dtype and node.dtype.kind == "f" for i in inputs)
-    return same and bool(members) and all(member.name != "astype" for member in members)
+    dtype, *others = {*node.dtype} if isinstance(node.dtype, tuple) else {node.dtype}
+    same = not others and dtype.kind == "f" and all(i is not None and i.dtype == dtype for i in inputs)
+    inner = [n for m in members for v in m.attrs.values() if isinstance(getattr(v, "graph", None), Graph)
+             for n in v.graph.nodes]
+    return same and bool(members) and not any(map(_casts, (*members, *inner)))
+
+
+def _casts(node: Node) -> bool:
+    return node.name == "astype" and node.inputs[0].dtype != node.dtype  # otherwise it is a copy
 
 
 # Convolutions and pooling --------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from ...core.tensor import Tensor, from_host
 from ...nn.module import Module
 from ...support.errors import FileError, TraceError
 from ...support.files import write_whole
+from . import layers  # noqa: F401 - adds its operators to the tables
 from .composites import calls_in
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
@@ -31,14 +32,15 @@ LARGEST = (1 << 31) - 1  # bytes of a protobuf message
 
 
 def export_onnx(
-    function: Callable[..., Any], path: str | os.PathLike[str], *args: Any, batch_axes: Any = 0,
+    function: Callable[..., Any], path: str | os.PathLike[str], *args: Any, batch_axes: Any = "first",
     input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None, **kwargs: Any,
 ) -> None:
     """Write what a function or a model computes, for arguments like these, as an ONNX file (opset 18).
 
     The first dimension of every tensor among the arguments is the batch, and the file takes batches of any size.  As
-    in `vmap`, `batch_axes` may be another axis, or one for each tensor (None: it has no batch).  With `batch_axes=None`
-    the file takes exactly these shapes.  Parameters keep their names.  Call `model.eval()` first: a file cannot train.
+    in `vmap`, `batch_axes` may be another axis, or one for each tensor (None: it has no batch).  A model with a layer
+    that takes sequences before examples needs it.  With `batch_axes=None` the file takes exactly these shapes.
+    Parameters keep their names.  Call `model.eval()` first: a file cannot train.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/model.onnx"
@@ -57,6 +59,9 @@ def export_onnx(
     tensors: list[Tensor] = []
     for part in (*args, *kwargs.values()):
         kind_of(part, tensors)
+    if isinstance(batch_axes, str) and batch_axes == "first":
+        _refuse_sequences_first(function)
+        batch_axes = 0
     axes = _axes(batch_axes, tensors)
     batch = _batch_of(axes, tensors)
     first = max(2, batch or 0)
@@ -107,6 +112,17 @@ def _resized(tensor: Tensor, axis: int, batch: int) -> Tensor:
 
 
 # The batch -----------------------------------------------------------------------------------------------------------
+
+
+def _refuse_sequences_first(function: Any) -> None:
+    """Raise an error for a model with a layer that takes (length, examples, ...): its first axis is not the batch."""
+    owner = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    for name, module in owner.named_modules() if isinstance(owner, Module) else ():
+        if getattr(module, "batch_first", True) is False:
+            raise FileError(f"export_onnx: which axis is the batch?  The model has a layer that takes sequences as "
+                            f"(length, examples, ...)\n  {name or 'the model'}: {module!r}",
+                            expect="batch_axes=1 for inputs in this order, or batch_axes=0 if the model takes examples "
+                            "first", hint="batch_first=True makes a layer that takes the examples first")
 
 
 def _axes(batch_axes: Any, tensors: list[Tensor]) -> list[int | None]:

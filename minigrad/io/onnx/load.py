@@ -24,6 +24,7 @@ from ...devices import as_device
 from ...nn.module import Module
 from ...support.errors import DtypeError, FileError, MinigradError, ShapeError
 from ...support.packages import needed
+from . import layers  # noqa: F401 - adds its operators to the tables
 from .export import TENSORS
 from .operators import NUMBERS_WELCOME, OPERATORS
 
@@ -235,16 +236,21 @@ class Reader:
     # its parts ------------------------------------------------------------------------------------------------------
 
     def tensors(self, device: Any) -> dict[str, Tensor]:
-        """The parameters and buffers by name: those that our export listed; in other files, all floats with a shape."""
+        """The parameters and buffers by name: those that our export listed; in other files, all floats with a shape
+        that no operator takes as numbers.
+        """
         noted = {p.key: p.value for p in self.model.metadata_props}.get(TENSORS)
         try:
             named = None if noted is None else dict(json.loads(noted))
         except (ValueError, TypeError, RecursionError):
             raise self.damaged("the list of its parameters cannot be read") from None
         found: dict[str, Tensor] = {}
+        numbers = {name for node in self._nodes(self.model.graph) for i, name in enumerate(node.input)
+                   if _takes_numbers(OPERATORS.get(node.op_type), i)}
         for proto in self.model.graph.initializer:
             array = self.array(proto)
-            if proto.name in named if named is not None else array.dtype.kind == "f" and array.ndim:
+            weight = array.dtype.kind == "f" and array.ndim and proto.name not in numbers
+            if proto.name in named if named is not None else weight:
                 if hasattr(OnnxModel, proto.name) or proto.name in OnnxModel.caches or proto.name.startswith("_"):
                     raise self.damaged(f"a tensor is called {proto.name!r}, as a part of the model is")
                 found[proto.name] = from_host(array, device)
@@ -278,6 +284,8 @@ class Reader:
             return self.array(attribute.t)
         if attribute.type == kinds.GRAPH:
             return self.steps(attribute.g, {})
+        if attribute.type == kinds.STRINGS:
+            return [s.decode("utf-8", "replace") for s in attribute.strings]
         if attribute.type in (kinds.INTS, kinds.FLOATS):
             return list(attribute.ints if attribute.type == kinds.INTS else attribute.floats)
         raise self.damaged(f"{node.op_type} has an attribute {attribute.name} of an unknown kind")
@@ -362,10 +370,9 @@ def _applied(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[A
 def _arguments(op: str, function: Callable[..., Any], values: list[Any]) -> list[Any]:
     """The inputs as the operator takes them: numbers for parameters annotated `Numbers`, tensors for others."""
     device = next((v.device for v in values if isinstance(v, Tensor)), as_device("cpu"))
-    asked = [*getattr(function, "__annotations__", {}).values()]
     arguments = []
     for i, value in enumerate(values):
-        if i < len(asked) and "Numbers" in str(asked[i]) and value is not None:
+        if value is not None and _takes_numbers(function, i):
             if not isinstance(value, Known):
                 raise FileError(f"the model computes a shape or an index from its data ({op}), which is not "
                                 "supported: shapes can depend on shapes only")
@@ -377,6 +384,11 @@ def _arguments(op: str, function: Callable[..., Any], values: list[Any]) -> list
         else:
             arguments.append(value)
     return arguments
+
+
+def _takes_numbers(function: Any, number: int) -> bool:
+    asked = [*getattr(function, "__annotations__", {}).values()]
+    return number < len(asked) and "Numbers" in str(asked[number])
 
 
 def _shape(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:

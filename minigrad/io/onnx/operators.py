@@ -178,6 +178,15 @@ def Concat(*xs: Tensor, axis: int) -> Any:
 
 
 @operator
+def Split(x: Tensor, sizes: Numbers | None = None, axis: int = 0, num_outputs: Any = None) -> Any:
+    if sizes is None:
+        if not num_outputs or x.shape[axis] % num_outputs:
+            raise FileError(f"Split: shape {x.shape} can't be cut into {num_outputs} equal parts along axis {axis}")
+        return tuple(joining.split(x, num_outputs, axis=axis))
+    return tuple(joining.split(x, [int(n) for n in np.cumsum(sizes)[:-1]], axis=axis))
+
+
+@operator
 def Pad(x: Tensor, pads: Numbers, value: Numbers | None = None, axes: Numbers | None = None,
         mode: str = "constant") -> Any:
     if mode != "constant" or any(p < 0 for p in pads):

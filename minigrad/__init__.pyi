@@ -1,0 +1,76 @@
+"""Made by `python -m tests.typing_stub`; a test compares it with the package."""
+
+import builtins
+from collections.abc import Callable
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from .compile import Jitted
+from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, nn as nn, optim as optim, random as random, train as train
+from .autodiff import checkpoint as checkpoint, custom_vjp as custom_vjp, grad as grad, gradcheck as gradcheck, gradients as gradients, hessian as hessian, hvp as hvp, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
+from .control import cond as cond, fori_loop as fori_loop, scan as scan, while_loop as while_loop
+from .core.debug import debug_nans as debug_nans, live_graphs as live_graphs
+from .core.dtypes import *
+from .core.mode import enable_grad as enable_grad, is_grad_enabled as is_grad_enabled, no_grad as no_grad, record as record, scope as scope
+from .core.programs import eager_programs as eager_programs
+from .core.replay import replay as replay
+from .core.tensor import Tensor as Tensor
+from .devices import as_device as as_device, available_devices as available_devices, device as device
+from .ops.comparison import *
+from .ops.contract import *
+from .ops.convolution import *
+from .ops.creation import *
+from .ops.effects import *
+from .ops.elementary import *
+from .ops.elementwise import *
+from .ops.functional import *
+from .ops.index import *
+from .ops.interop import from_dlpack as from_dlpack
+from .ops.joining import *
+from .ops.losses import *
+from .ops.namespace import *
+from .ops.normalization import *
+from .ops.ordering import *
+from .ops.pooling import *
+from .ops.positions import *
+from .ops.reduce import *
+from .ops.resampling import *
+from .ops.segments import *
+from .ops.statistics import *
+from .ops.transfer import to_device as to_device
+from .ops.view import *
+from .ops.windows import *
+from .support.errors import *
+from .compile import GuardWarning as GuardWarning
+from .compile import ProgramError as ProgramError
+from .compile import RetraceWarning as RetraceWarning
+from .compile import graph as graph
+from .compile import kernel as kernel
+from .compile import load_program as load_program
+from .compile import profile as profile
+from .compile import trace as trace
+from .scripting import script as script
+from . import data as data
+from . import examples as examples
+from . import io as io
+from . import viz as viz
+
+__version__: str
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Self = TypeVar("_Self")
+_Rest = ParamSpec("_Rest")
+
+class _Jitted(Jitted, Generic[_P, _R]):
+    @overload
+    def __get__(self, instance: None, owner: type | None = ...) -> _Jitted[_P, _R]: ...
+    @overload
+    def __get__(
+        self: _Jitted[Concatenate[_Self, _Rest], _R], instance: _Self, owner: type | None = ...
+    ) -> _Jitted[_Rest, _R]: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+@overload
+def jit(function: Callable[_P, _R], *, static: Any = ..., disable: builtins.bool = ..., executor: str | None = ..., check: builtins.bool = ...) -> _Jitted[_P, _R]: ...
+@overload
+def jit(function: None = ..., *, static: Any = ..., disable: builtins.bool = ..., executor: str | None = ..., check: builtins.bool = ...) -> Callable[[Callable[_P, _R]], _Jitted[_P, _R]]: ...

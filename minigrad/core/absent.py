@@ -1,0 +1,80 @@
+"""The errors for names that minigrad lacks, with hints for those that other libraries have."""
+
+from __future__ import annotations
+
+import sys
+from inspect import getattr_static
+from typing import Any, NoReturn
+
+from ..support.errors import MissingNameError
+from ..support.synonyms import hint_for, nearest, synonyms
+
+# Where a name is looked for that another room lacks.
+ROOMS = ("minigrad", *[f"minigrad.{room}" for room in (
+    "nn", "optim", "random", "linalg", "nn.init", "optim.lr_scheduler", "data", "io", "train",
+)])
+
+
+def missing(room: str, name: str) -> NoReturn:
+    """Raise the error for a name that a room of minigrad lacks: this is the `__getattr__` of the rooms."""
+    if name.startswith("_"):  # Python and other programs look for such names, which no user misspells
+        raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
+    hint = hint_for(room, name)
+    if hint is None:
+        others = [each for each in ROOMS if name in _public(each)]
+        near = nearest(name, [*_public(room), *[each.name for each in synonyms() if each.place == room]])
+        words = _called(others[0], name) if others else near and (hint_for(room, near) or _called(room, near))
+        hint = words and f"did you mean {words}?"
+    raise _missing(f"{room} has no {name!r}", name, hint)
+
+
+def _public(room: str) -> list[str]:
+    """The public names of a room; none if it is not loaded."""
+    module = sys.modules.get(room)
+    return [each for each in getattr(module, "__all__", dir(module)) if each[0] != "_"]
+
+
+def _called(room: str, name: str) -> str:
+    return f"mg{room.removeprefix('minigrad')}.{name}"
+
+
+def _missing(message: str, name: str, hint: str | None) -> MissingNameError:
+    error = MissingNameError(message, hint=hint)
+    error.name = name  # with a name, Python adds no suggestion of its own
+    return error
+
+
+class Absent:
+    """A name that only objects of other libraries have.  Nothing is slower than without it, as with `__getattr__`."""
+
+    def __init__(self, place: str, name: str) -> None:
+        self.place, self.name = place, name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        what = f"type object {owner.__name__!r}" if instance is None else f"{owner.__name__!r} object"
+        raise _missing(f"{what} has no attribute {self.name!r}", self.name, hint_for(self.place, self.name))
+
+
+class _Names:
+    """A base class that holds names of other libraries, which `dir` leaves out."""
+
+    __slots__ = ()
+
+    def __dir__(self) -> list[str]:
+        return [each for each in super().__dir__() if getattr_static(self, each).__class__ is not Absent]
+
+
+class TensorNames(_Names):
+    """The names that tensors of other libraries have."""
+
+    __slots__ = ()
+
+
+class ModuleNames(_Names):
+    """The names that modules of PyTorch have."""
+
+
+for _place, _names in (("x", TensorNames), ("model", ModuleNames)):
+    for _each in synonyms():
+        if _each.place == _place:
+            setattr(_names, _each.name, Absent(_place, _each.name))

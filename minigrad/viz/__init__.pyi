@@ -1,0 +1,26 @@
+"""Made by `python -m tests.typing_stub`; a test compares it with the package."""
+
+from .graphs import graph as graph
+from .stepper import step as step
+from .lessons.side_by_side import beside as beside
+from .lessons.expansion import expand as expand
+from .lessons.benches import bench as bench
+from .lessons.tapes import tape as tape
+from .fused import fusion as fusion
+from .memories import memory as memory
+from .schedules import schedule as schedule
+from .profiles import profile as profile
+from .profiles import roofline as roofline
+from .lessons.dispatches import dispatch as dispatch
+from .lessons.stacks import stack as stack
+from .lessons.timelines import timeline as timeline
+from .lessons.three_ways import compare as compare
+from .lessons.trainings import training as training
+from .dashboard import Dashboard as Dashboard
+from .lessons.rings import ring as ring
+from .picture import Picture as Picture
+from .stepper import Stepper as Stepper
+from .lessons.side_by_side import Beside as Beside
+from .fused import Fusion as Fusion
+from .flipbook import Flipbook as Flipbook
+from .graphs import shown as shown
