@@ -323,7 +323,7 @@ def test_object_with_many_numbers():
 
 def test_a_slow_comparison_is_a_warning_once():
     array, numbers = np.zeros(300_000), list(range(30_000))
-    f = mg.jit(lambda x: x * array[0] + len(numbers))
+    f = mg.jit(lambda x: x * float(array[0]) + len(numbers))
     with pytest.warns(mg.GuardWarning, match=r"mg\.asarray\(array\)") as caught:
         f(mg.ones(1))
     assert "array, 2 MB" in str(caught[0].message) and "numbers, 30,000 entries" in str(caught[0].message)
@@ -337,7 +337,7 @@ def test_a_slow_comparison_is_a_warning_once():
 def test_an_array_that_cannot_be_written_is_not_compared():
     array = np.zeros(300_000)
     array.flags.writeable = False
-    f = mg.jit(lambda x: x * array[0])
+    f = mg.jit(lambda x: x * float(array[0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         f(mg.ones(1))
