@@ -48,7 +48,8 @@ class Interpreter:
         ]
         if op.casting:  # casts are nodes like any other: no kernel sees mixed types
             dtype, wrong = op.casts(lifted)
-            warn_of_widening(op, inputs, [lifted[i] for i in wrong])
+            if wrong:
+                warn_of_widening(op, inputs, [lifted[i] for i in wrong])
             for i in wrong:
                 lifted[i] = emit(P.astype, as_tensor(lifted[i], device), dtype=dtype)
         if op.kind == "view":

@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from .rounds import compiled_text
+
 JOB_FIELDS, POOL_FIELDS = 6, 9
 COMMON = """
 define internal void @pieces(ptr %job) {
@@ -179,16 +181,14 @@ LOOKS = 1000  # loads of a word before a thread sleeps: about a microsecond
 @cache
 def share_function() -> Callable[[int], object]:
     """The function, of the address of a job, that computes all pieces and returns when they are complete."""
-    return _compiled(SHARE)
+    return compiled_text(_with_common(SHARE))
 
 
 @cache
 def help_function() -> Callable[[int], object]:
     """The function, of the address of a pool, that helps with its jobs until the workers should end."""
-    return _compiled(HELP)
+    return compiled_text(_with_common(HELP))
 
 
-def _compiled(text: str) -> Callable[[int], object]:
-    from .native import compile_text  # brings LLVM, which a machine may not have
-
-    return compile_text(COMMON.replace("LOOKS", str(LOOKS)) + text)
+def _with_common(text: str) -> str:
+    return COMMON.replace("LOOKS", str(LOOKS)) + text

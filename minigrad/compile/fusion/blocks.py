@@ -13,8 +13,7 @@ Where a mask hides all keys after the query, a block ends at the key of its last
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...core.dtypes import float32, float64
@@ -22,7 +21,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.view import View, whole
 from .compute import IN_ORDER, PER_ELEMENT, Compute, Elementwise, Library
-from .group import MOST_NODES, Group, Partition
+from .group import MOST_NODES, Block, Group, Partition
 from .masks import hides_later_columns
 
 BLOCK = 1 << 17  # elements of a block, so that a core's cache holds it
@@ -31,37 +30,6 @@ MOST_OF_TRIANGLE = 128  # rows: a block computes all columns up to that of its l
 LARGE = 1 << 16  # elements of a matrix: smaller ones stay in a cache between a product and a kernel
 LONGER = 4  # times the length of the sums in a product: the least height and width of its result
 LONGEST = 128  # of these sums: such a product takes less time than to store and load its result
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A kernel over `rows` of a stack of matrices at a time, with products before it (`into`) and after it (`out`).
-
-    The values in `inside` exist only in scratch memory.  If `triangular`, a block ends at the column of its last row.
-    """
-
-    into: tuple[Library, ...]
-    out: tuple[tuple[Library, Node], ...]  # with the value of the kernel that each multiplies
-    inside: tuple[Node, ...]
-    shape: tuple[int, ...]  # of the stack and of one matrix
-    rows: int
-    triangular: bool
-
-    @property
-    def products(self) -> tuple[Library, ...]:
-        """All products."""
-        return (*self.into, *[product for product, _ in self.out])
-
-    def listing(self, names: Mapping[Node, str]) -> str:
-        """The size of a block, and the products in it."""
-        *_, height, width = self.shape
-        ends = ", up to the column of the last row" if self.triangular else ""
-        before, after, inside = [
-            ", ".join([names[node] for node in nodes]) or "nothing"
-            for nodes in ([p.node for p in self.into], [p.node for p, _ in self.out], self.inside)
-        ]
-        size = f"{self.rows} rows of {height} × {width}{ends}"
-        return f"{size}; {before} before, {after} after; {inside} only in scratch memory"
 
 
 def with_blocks(partition: Partition) -> Partition:

@@ -7,6 +7,7 @@ So a new kind of loop needs a class in `KINDS` and such a function.  A library c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, IntEnum
 from functools import cached_property
 from math import prod
@@ -26,7 +27,6 @@ from .spans import spans
 
 if TYPE_CHECKING:
     from .group import Group
-    from .loop_shape import Chunking
 
 SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
 SHORTEST_VECTOR = 8  # the fewest columns of a product by loops
@@ -502,10 +502,12 @@ CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arra
 KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, WindowProduct, *CALLS]
 
 
-def computes_of(graph: Graph, chunking: Chunking) -> tuple[dict[Node, Compute], Views]:
-    """How each node is computed, by the first kind that takes it, and each node as a view of memory."""
-    wanted = {Scan: chunking.scans, WindowProduct: chunking.lanes > 0}
-    kinds = [kind for kind in KINDS if wanted.get(kind, True)]
+def computes_of(graph: Graph, without: Sequence[type[Compute]] = ()) -> tuple[dict[Node, Compute], Views]:
+    """How each node is computed, by the first kind that takes it, and each node as a view of memory.
+
+    The kinds in `without` are left out.
+    """
+    kinds = [kind for kind in KINDS if kind not in without]
     views = views_of(graph)
     computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
@@ -15,9 +15,6 @@ from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
 from .loop_shape import Chunking, Loops
-
-if TYPE_CHECKING:
-    from .blocks import Block
 
 MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
 FEW_CHUNKS = 4  # so many partial results are added up where the sum is used
@@ -94,6 +91,37 @@ class Moved(NamedTuple):
     node: Node
     how: str  # "moved": only the readers compute it; "recomputed": its first kernel does, too
     readers: int  # the number of these kernels
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A kernel over `rows` of a stack of matrices at a time, with products before it (`into`) and after it (`out`).
+
+    The values in `inside` exist only in scratch memory.  If `triangular`, a block ends at the column of its last row.
+    """
+
+    into: tuple[Library, ...]
+    out: tuple[tuple[Library, Node], ...]  # with the value of the kernel that each multiplies
+    inside: tuple[Node, ...]
+    shape: tuple[int, ...]  # of the stack and of one matrix
+    rows: int
+    triangular: bool
+
+    @property
+    def products(self) -> tuple[Library, ...]:
+        """All products."""
+        return (*self.into, *[product for product, _ in self.out])
+
+    def listing(self, names: Mapping[Node, str]) -> str:
+        """The size of a block, and the products in it."""
+        *_, height, width = self.shape
+        ends = ", up to the column of the last row" if self.triangular else ""
+        before, after, inside = [
+            ", ".join([names[node] for node in nodes]) or "nothing"
+            for nodes in ([p.node for p in self.into], [p.node for p, _ in self.out], self.inside)
+        ]
+        size = f"{self.rows} rows of {height} × {width}{ends}"
+        return f"{size}; {before} before, {after} after; {inside} only in scratch memory"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,31 +12,30 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...devices.threads import THREADS, in_blocks
 from .memory import aligned
 from .native_steps import can_share_products, on_one_thread
-from .plan import Blocked, Read
+from .plan import Blocked, Launch, Read
 
-if TYPE_CHECKING:
-    from .frame import Frame
-
+Reader = Callable[[Read], Callable[[], Any]]  # makes a function that returns an operand as an array
+Tables = Callable[[Launch], Any]  # makes a table of a kernel for a range that changes
 Unit = tuple[tuple[int, ...], int, int, int]  # a matrix by its index in the stack and its number, and a range of rows
 
 
 class BlockedRun:
-    """The step of a frame that runs a kernel in blocks."""
+    """The step of a frame that runs a kernel in blocks; the frame makes its readers and tables."""
 
-    def __init__(self, frame: Frame, step: Blocked, function: Callable[[int], object]) -> None:
+    def __init__(self, step: Blocked, function: Callable[[int], object], reader: Reader, tables: Tables) -> None:
         self.step, self.function, self.units = step, function, units_of(step)
         self.height, self.width = step.shape[-2:]
-        self.read = [[_reader(frame, part) for part in (f.left, f.right, f.out)] for f in (*step.into, *step.out)]
+        self.read = [[_part(part, reader) for part in (f.left, f.right, f.out)] for f in (*step.into, *step.out)]
         in_machine_code = hasattr(function, "engine")
         self.alone = [on_one_thread()] if in_machine_code and can_share_products() else []
-        self.lanes = [_Lane(frame, step) for _ in range(min(THREADS.count, len(self.units)))]
+        self.lanes = [_Lane(step, tables(step.launch)) for _ in range(min(THREADS.count, len(self.units)))]
 
     def run(self, starts: Any) -> None:
         """Run all units, by all threads."""
@@ -93,8 +92,8 @@ class BlockedRun:
 class _Lane:
     """What one thread needs: the arguments of the kernel, and memory for a block and for products that are added."""
 
-    def __init__(self, frame: Frame, step: Blocked) -> None:
-        self.table = frame.table_for(step.launch)
+    def __init__(self, step: Blocked, table: Any) -> None:
+        self.table = table
         self.scratch = [_memory((step.rows, step.shape[-1]), dtype) for dtype in step.scratch]
         self.addresses = [each.ctypes.data for each in self.scratch]
         self.totals = [_total_memory(step, factor) for factor in step.out]
@@ -130,8 +129,8 @@ def _total_memory(step: Blocked, factor: Any) -> Any:
     return _memory(shape[::-1], step.scratch[0]).T
 
 
-def _reader(frame: Frame, part: Read | int) -> Callable[[], Any]:
-    return frame._reader(part) if isinstance(part, Read) else lambda: part
+def _part(part: Read | int, reader: Reader) -> Callable[[], Any]:
+    return reader(part) if isinstance(part, Read) else lambda: part
 
 
 def _memory(shape: Sequence[int], dtype: Any) -> Any:

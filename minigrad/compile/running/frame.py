@@ -122,7 +122,7 @@ class Frame:
         if isinstance(step, Check):
             return self._check(step)
         if isinstance(step, Blocked):
-            return BlockedRun(self, step, made).run
+            return BlockedRun(step, made, self._reader, self.table_for).run
         if made is not None:
             return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...core.node import Node
-from ..fusion.blocks import Block, multiplied
+from ..fusion.blocks import multiplied
 from ..fusion.compute import Library
 from ..fusion.count import Count
-from ..fusion.group import Group, Partition
+from ..fusion.group import Block, Group, Partition
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
 from ..nodes.view import View, whole

@@ -19,7 +19,6 @@ from minigrad.compile.fusion.compute import (
     UserKernel,
     WindowProduct,
 )
-from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.lowering import write
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.partitions import check, recorded
@@ -29,7 +28,7 @@ X = mg.reshape(mg.arange(24, dtype=mg.float32), (4, 6))
 
 def last_of(graph):
     """The computation of the last node of a graph."""
-    computes, views = compute.computes_of(graph, Chunking())
+    computes, views = compute.computes_of(graph)
     return computes[views[graph.outputs[0]].base]
 
 
