@@ -76,13 +76,13 @@ __version__ = "0.2.0"
 watch_cells()
 
 
-def _machine_code(*given: Any) -> Any:
-    from .compile.eager_kernels import machine_code  # brings the compiler
+def _eager_kernels() -> Any:
+    from .compile import eager_kernels  # brings the compiler
 
-    return machine_code(*given)
+    return eager_kernels
 
 
-_Provider.make = _machine_code
+_Provider.load = _eager_kernels
 
 
 def _load_compiler() -> None:

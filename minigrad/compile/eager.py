@@ -6,12 +6,10 @@ calls of later kinds run operation by operation, because sequences that grow wou
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
 from ..support.forking import new_lock
 from ..support.source import caller
+from .codegen.native import is_available
 from .control.body import function_of
 from .functions.function import TracedFunction
 from .nodes.source import Source
@@ -90,17 +89,12 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def available() -> bool:
-    """Whether kernels are compiled to machine code: otherwise, programs would not be faster than the operations."""
-    return os.environ.get("MINIGRAD_BACKEND", "llvm") in ("", "llvm") and find_spec("llvmlite") is not None
-
-
 def _new_kind(kinds: dict[Hashable, Kind | None], key: Hashable, *call: Any) -> Kind | None:
     """Compile the program for a new kind of call, if the call is possible; an error is left to the function itself."""
     with COMPILING:
         if key in kinds:
             return kinds[key]
-        if len(kinds) >= MOST or not available():
+        if len(kinds) >= MOST or not is_available():
             return None
         try:
             with no_collection():

@@ -1,8 +1,11 @@
-"""Machine code for eager elementwise operations that NumPy computes number by number: see `devices.compiled`."""
+"""The functions of the compiler that devices call in eager mode: see `devices.compiled`.
+
+Elementwise operations that NumPy computes number by number are compiled here.  `codegen.for_eager` adds rows, and
+computes with stacks of matrices.
+"""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -12,7 +15,11 @@ import numpy as np
 from ..core.primitive import Primitive
 from ..devices.compiled import Compiled
 from ..support.errors import CompileError
+from .codegen.for_eager import add_rows as add_rows
+from .codegen.for_eager import on_stacks as on_stacks
+from .codegen.for_eager import run_on
 from .codegen.native import compile_kernels
+from .codegen.native import is_available as is_available
 from .loops.ir import BOOL, For, Kernel, Let, Parameter, Store
 from .loops.operations import OPERATIONS
 from .loops.scalar import Done, Given, steps_of, typed
@@ -23,7 +30,10 @@ SIZE = 1 << 16  # in the declaration of the kernel; it computes any number of el
 
 @cache
 def machine_code(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Compiled | None:
-    """A function that computes an elementwise operation on arrays of these dtypes; None if there is no machine code."""
+    """A function that computes an elementwise operation on arrays of these dtypes; a dtype is None for a number.
+
+    None if there is no machine code.
+    """
     kernel = kernel_of(op, kinds, dtype)
     if kernel is None or not is_native(kernel):
         return None
@@ -36,8 +46,7 @@ def machine_code(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Compiled 
     def compute(values: Sequence[Any], out: Any) -> None:
         arrays = [np.asarray(v, given) if kind is None else v for v, kind in zip(values, kinds)]
         addresses = [array.ctypes.data for array in (*arrays, out)]
-        table = (ctypes.c_void_p * (len(addresses) + 2))(*addresses, 0, out.size)
-        function(ctypes.addressof(table))
+        run_on(function, addresses, 0, out.size)
 
     return compute
 

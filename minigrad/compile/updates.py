@@ -16,7 +16,8 @@ from ..core.programs import PROGRAMS
 from ..core.tensor import Tensor
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
-from .eager import COMPILING, MOST, available
+from .codegen.native import is_available
+from .eager import COMPILING, MOST
 from .functions.recording import Recording
 from .running.executors import is_profiled
 from .running.program import Program
@@ -88,7 +89,7 @@ def _new_kind(kinds: dict[Any, Recording | None], key: Any, optimizer: Any, grou
     with COMPILING:
         if key in kinds:
             return kinds[key]
-        if len(kinds) >= MOST or not available():
+        if len(kinds) >= MOST or not is_available():
             return None
         program: Any = None
         try:

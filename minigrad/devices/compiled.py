@@ -6,6 +6,7 @@ These are all operations on float16, and some functions of float64.  Without LLV
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,22 +21,26 @@ ENOUGH = 1 << 12  # elements that are worth a call
 
 
 class Provider:
-    """`make(primitive, dtypes of the arrays, dtype of the result)` returns machine code, or None; the package sets it.
+    """The compiler, a room above this one: `load` returns its functions for eager mode.  The package sets it."""
 
-    A dtype is None for a number.
-    """
+    load: Callable[[], Any] | None = None
 
-    make: Callable[[Primitive, tuple[Any, ...], Any], Compiled | None] | None = None
+
+@cache
+def native() -> Any:
+    """The compiler's functions for eager mode, or None without LLVM."""
+    found = Provider.load and Provider.load()
+    return found if found and found.is_available() else None
 
 
 def compiled(op: Primitive, values: Sequence[Any], dtype: Any) -> Compiled | None:
     """Machine code for an operation on NumPy arrays of one shape and on numbers, or None."""
-    make = Provider.make
-    if make is None:
+    load = Provider.load
+    if load is None:
         return None
     kinds = tuple([getattr(value, "dtype", None) if getattr(value, "ndim", 0) else None for value in values])
     half = float16 in (*kinds, dtype) and all(kind is None or kind.kind in "bf" for kind in (*kinds, dtype))
-    return make(op, kinds, dtype) if half or (op.name in SLOW and kinds == (float64,)) else None
+    return load().machine_code(op, kinds, dtype) if half or (op.name in SLOW and kinds == (float64,)) else None
 
 
 def with_machine_code(kernel: Kernel, op: Primitive, values: Sequence[Any], dtype: Any) -> Kernel:

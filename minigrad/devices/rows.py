@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from .compiled import native
 from .threads import BLOCK, THREADS, in_blocks
 
 MANY = 1 << 16  # elements: from here on, the pool has memory for the result
@@ -94,16 +93,6 @@ def _add_flat(out: Any, places: Any, rows: Any, width: int) -> None:
     for first in range(0, len(starts), step):
         at = starts[first : first + step] + within
         np.add.at(out, at.reshape(-1), rows[first : first + step].reshape(-1))
-
-
-@cache
-def native() -> Any:
-    """The compiler's functions for eager mode, or None without LLVM.
-
-    The compiler is a room above this one, so it is imported by name.
-    """
-    found = import_module("minigrad.compile.codegen.for_eager")
-    return found if found.is_available() else None
 
 
 def row_numbers(shape: tuple[int, ...], indices: tuple[Any, ...]) -> Any:

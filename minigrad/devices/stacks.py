@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .rows import native
+from .compiled import native
 
 FEWEST = 256  # matrices
 LARGEST = 4  # rows and columns of equations and determinants: larger ones take LLVM half a second

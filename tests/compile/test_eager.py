@@ -12,7 +12,7 @@ from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import FREED, topological_order
 from minigrad.core.programs import PROGRAMS, Closed, opened_order
 
-pytestmark = pytest.mark.skipif(not eager.available(), reason="llvmlite is not installed")
+pytestmark = pytest.mark.skipif(not eager.is_available(), reason="llvmlite is not installed")
 
 
 @pytest.fixture(autouse=True)
@@ -206,7 +206,7 @@ def test_a_profile_shows_programs_of_the_user_only():
 
 
 def test_without_llvmlite_the_operations_run(monkeypatch):
-    monkeypatch.setattr(eager, "available", lambda: False)
+    monkeypatch.setattr(eager, "is_available", lambda: False)
     x = mg.asarray(numbers(101, 99), requires_grad=True)
     assert not is_closed(mg.softmax(x))
 

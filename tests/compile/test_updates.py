@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad.compile import eager, updates
 from minigrad.core.programs import PROGRAMS
 
-pytestmark = pytest.mark.skipif(not eager.available(), reason="llvmlite is not installed")
+pytestmark = pytest.mark.skipif(not eager.is_available(), reason="llvmlite is not installed")
 
 SHAPES = [(64, 80), (64,), (3, 5, 7)]
 OPTIMIZERS = {

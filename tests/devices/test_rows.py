@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.codegen import for_eager
+from minigrad.compile.codegen import native
 from minigrad.devices import rows
 from minigrad.devices.rows import MANY, PART, WORTH_FLATTENING, WORTH_SHARING, gather, row_numbers, scatter_add
 
@@ -141,4 +141,4 @@ def test_wide_rows_are_added_in_parts_by_any_number_of_threads(monkeypatch):
 
 def test_the_environment_can_choose_numpy(monkeypatch):
     monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
-    assert not for_eager.is_available()
+    assert not native.is_available()

@@ -6,16 +6,15 @@ Each kernel is made for a dtype and for small sizes.  How many rows or matrices 
 from __future__ import annotations
 
 import ctypes
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ...devices.threads import in_blocks
-from ...support.errors import CompileError
 from ..loops.index import plus, times
 from ..loops.ir import DOUBLE, LONG, Accumulate, Accumulator, For, Kernel, Let, Parameter, Statement, Store
 from ..loops.writer import Writer
+from .native import compile_kernels
 
 MOST = 1 << 40  # rows or matrices: the caller has checked all positions
 WIDEST = 1 << 12  # columns of a kernel, so that few kernels serve long rows of any length
@@ -24,28 +23,14 @@ AT_ONCE = 2  # steps of a loop: from two on, machine code computes all of its fe
 Matrix = list[list[str]]
 
 
-def is_available() -> bool:
-    """Whether kernels are compiled to machine code."""
-    if os.environ.get("MINIGRAD_BACKEND") == "numpy":
-        return False
-    try:
-        from .native import llvmlite
-
-        llvmlite()
-    except CompileError:
-        return False
-    return True
-
-
 @lru_cache(256)
 def _function(make: Callable[..., Kernel], *sizes: Any) -> Callable[[int], object]:
-    from .native import compile_kernels
-
     (made,) = compile_kernels([make(*sizes)])
     return made.function
 
 
-def _run(function: Callable[[int], object], addresses: list[int], low: int, high: int) -> None:
+def run_on(function: Callable[[int], object], addresses: Sequence[int], low: int, high: int) -> None:
+    """Run a kernel on arrays at these addresses, for a range of its units."""
     table = (ctypes.c_void_p * (len(addresses) + 2))(*addresses, low, high)
     function(ctypes.addressof(table))
 
@@ -64,7 +49,7 @@ def add_rows(out: Any, places: Any, rows: Any, start: int, stop: int) -> None:
     count, width = rows.shape
     for low in range(start, stop, WIDEST):
         function, further = _function(adding, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
-        _run(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], 0, count)
+        run_on(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], 0, count)
 
 
 def adding(dtype: Any, width: int, columns: int) -> Kernel:
@@ -83,7 +68,7 @@ def on_stacks(name: str, sizes: tuple[int, ...], *stacks: Any) -> None:
     """Run the kernel `name` on all matrices of stacks, which are contiguous; the last stacks are written."""
     function, count = _function(MATRICES[name], stacks[0].dtype, *sizes), len(stacks[0])
     addresses = [stack.ctypes.data for stack in stacks]
-    in_blocks(lambda low, high: _run(function, addresses, low, high), count, max(TOGETHER, -(-count // 64)))
+    in_blocks(lambda low, high: run_on(function, addresses, low, high), count, max(TOGETHER, -(-count // 64)))
 
 
 def product(dtype: Any, rows: int, inner: int, columns: int) -> Kernel:

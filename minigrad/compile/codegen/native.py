@@ -76,6 +76,17 @@ def has_lanes(kernel: Kernel) -> bool:
     return any(isinstance(s, Lanes) for s in statements(kernel.body))
 
 
+def is_available() -> bool:
+    """Whether kernels are compiled to machine code here."""
+    if (os.environ.get("MINIGRAD_BACKEND") or "llvm") != "llvm":
+        return False
+    try:
+        llvmlite()
+    except CompileError:
+        return False
+    return True
+
+
 @cache
 def llvmlite() -> Any:
     """The initialised library; a `CompileError` says how to install it."""
