@@ -14,13 +14,13 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
+from ...ops.view import inverse
 from ..loops.operations import REDUCTIONS
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import picks_of
+from .permutations import Axes, permuted, reduced_before, with_dimensions
 from .reductions import FEWEST_COLUMNS
 from .rules import Note, rewritten
-
-Axes = tuple[int, ...]
 
 
 def channels_last(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
@@ -28,27 +28,6 @@ def channels_last(graph: Graph, note: Note, without: frozenset[str] = frozenset(
     if not any(node.op is P.windows for node in graph.nodes):
         return graph
     return _Walk(graph, note).graph()
-
-
-def transposed(x: Node) -> Node:
-    """A matrix with rows as columns, without a second permutation."""
-    if x.op is P.permute_dims and x.ndim == 2:
-        return x.inputs[0]  # type: ignore[no-any-return]
-    return permuted(x, (1, 0))
-
-
-def permuted(x: Node, axes: Axes) -> Node:
-    """A permutation of dimensions, unless it changes nothing."""
-    return x if axes == tuple(range(x.ndim)) else node_like(P.permute_dims, (x,), {"axes": axes}, like=x)
-
-
-def inverse(axes: Axes) -> Axes:
-    """The permutation that undoes another.
-
-    >>> inverse((1, 2, 0))
-    (2, 0, 1)
-    """
-    return tuple([axes.index(a) for a in range(len(axes))])
 
 
 def is_columns(x: Any) -> bool:
@@ -105,7 +84,7 @@ class _Walk:
             return None
         if node in self.results and node.size > left.size:  # it would be copied to the old order
             return None
-        return node_like(P.matmul, (transposed(right), transposed(left)), node.attrs, like=node), (1, 0)
+        return node_like(P.matmul, (permuted(right, (1, 0)), permuted(left, (1, 0))), node.attrs, like=node), (1, 0)
 
     def elementwise(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
         found = [self.stored[x] for x in inputs if x in self.stored and x.shape == node.shape]
@@ -121,20 +100,12 @@ class _Walk:
         stored = self.stored.get(x)
         if stored is not None and stored[1] == axes:
             return stored[0]
-        if x.ndim < len(axes):
-            x = node_like(P.reshape, (x,), {"shape": (1,) * (len(axes) - x.ndim) + x.shape}, like=x)
-        return permuted(x, inverse(axes))
+        return permuted(with_dimensions(x, len(axes)), inverse(axes))
 
     def reduction(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
         if inputs[0] not in self.stored or node.name not in REDUCTIONS or node.op is None:
             return None
-        x, axes = self.stored[inputs[0]]
-        gone = node.attrs["axis"]
-        new = node_like(node.op, (x,), node.attrs | {"axis": tuple(sorted(axes[a] for a in gone))}, like=node)
-        if node.attrs["keepdims"]:
-            return new, axes
-        left = [axis for number, axis in enumerate(axes) if number not in gone]
-        return new, tuple([sorted(left).index(axis) for axis in left])
+        return reduced_before(node, *self.stored[inputs[0]])
 
     def permutation(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
         if inputs[0] not in self.stored:

@@ -11,11 +11,13 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
+from ...ops.view import inverse
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import is_filled
+from .permutations import Axes, permuted, reduced_before, with_dimensions
 from .rules import Note, rewritten
 
-Order = tuple[int, ...]  # dimension i of the value is dimension order[i] in memory
+Order = Axes  # dimension i of the value is dimension order[i] in memory
 REDUCTIONS = (P.sum, P.prod, P.max, P.min)
 
 
@@ -44,7 +46,8 @@ def _rearranged(graph: Graph, note: Note, fixed: set[Node]) -> Graph:
         if now is not node and now.op is P.permute_dims:
             return permuted(now.inputs[0], now.attrs["axes"], now)
         if now.op in REDUCTIONS and inputs[0].op is P.permute_dims:
-            now = reduced_in_order(now)
+            (x,) = now.inputs
+            now = permuted(*reduced_before(now, x.inputs[0], x.attrs["axes"]), now)
             note("reduction of a permutation", node, now)
         return now
 
@@ -116,35 +119,11 @@ def _wishes_of_inputs(node: Node, wishes: dict[Node, Order]) -> set[Order]:
 # The replacement ------------------------------------------------------------------------------------------------------
 
 
-def permuted(x: Node, axes: Order, like: Node) -> Node:
-    """A permutation of a value; a permutation of a permutation is one, and one that changes nothing is left out."""
-    if x.op is P.permute_dims:
-        x, axes = x.inputs[0], tuple([x.attrs["axes"][a] for a in axes])
-    return x if axes == tuple(range(x.ndim)) else node_like(P.permute_dims, (x,), {"axes": axes}, like=like)
-
-
 def _in_order(node: Node, inputs: tuple[Any, ...], order: Order) -> Node:
     """Arithmetic in the order of memory, and its result permuted."""
     assert node.op is not None
-    back = tuple(sorted(range(len(order)), key=order.__getitem__))
-    given = []
-    for x in inputs:
-        if isinstance(x, Node) and x.ndim:
-            if x.ndim < node.ndim:
-                x = node_like(P.reshape, (x,), {"shape": (1,) * (node.ndim - x.ndim) + x.shape}, like=x)
-            x = permuted(x, back, x)
-        given.append(x)
+    back = inverse(order)
+    given = [
+        permuted(with_dimensions(x, node.ndim), back) if isinstance(x, Node) and x.ndim else x for x in inputs
+    ]
     return permuted(node_like(node.op, tuple(given), node.attrs, like=node), order, node)
-
-
-def reduced_in_order(node: Node) -> Node:
-    """A reduction of a permuted tensor as a reduction of the tensor, of which only the result is permuted."""
-    assert node.op is not None
-    (x,) = node.inputs
-    axes, reduced = x.attrs["axes"], node.attrs["axis"]
-    attrs = node.attrs | {"axis": tuple(sorted([axes[a] for a in reduced]))}
-    total = node_like(node.op, x.inputs, attrs, like=node)
-    if node.attrs["keepdims"]:
-        return permuted(total, axes, node)
-    left = [a for i, a in enumerate(axes) if i not in reduced]
-    return permuted(total, tuple([sorted(left).index(a) for a in left]), node)

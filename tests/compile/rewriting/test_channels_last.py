@@ -5,7 +5,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.rewriting import optimise
-from minigrad.compile.rewriting.channels_last import inverse, regrouped
+from minigrad.compile.rewriting.channels_last import regrouped
+from minigrad.ops.view import inverse
 from tests.compile.rewriting.recording import Recorded
 
 ROUNDED = {"rtol": 1e-5, "atol": 1e-4}

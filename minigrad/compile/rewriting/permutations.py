@@ -1,0 +1,34 @@
+"""Permutations of dimensions, for the passes that choose layouts."""
+
+from __future__ import annotations
+
+from ...core.node import Node
+from ...core.primitive import P
+from ..nodes.graph import node_like
+
+Axes = tuple[int, ...]
+
+
+def permuted(x: Node, axes: Axes, like: Node | None = None) -> Node:
+    """A permutation of a value; a permutation of a permutation is one, and one that changes nothing is left out."""
+    like = x if like is None else like
+    if x.op is P.permute_dims:
+        x, axes = x.inputs[0], tuple([x.attrs["axes"][a] for a in axes])
+    return x if axes == tuple(range(x.ndim)) else node_like(P.permute_dims, (x,), {"axes": axes}, like=like)
+
+
+def with_dimensions(x: Node, count: int) -> Node:
+    """A value with dimensions of size 1 in front, so that it has `count` dimensions."""
+    shape = (1,) * (count - x.ndim) + x.shape
+    return x if shape == x.shape else node_like(P.reshape, (x,), {"shape": shape}, like=x)
+
+
+def reduced_before(node: Node, x: Node, axes: Axes) -> tuple[Node, Axes]:
+    """A reduction of `x` permuted by `axes`, as a reduction of x and the axes that permute its result."""
+    assert node.op is not None
+    gone = node.attrs["axis"]
+    total = node_like(node.op, (x,), node.attrs | {"axis": tuple(sorted([axes[a] for a in gone]))}, like=node)
+    if node.attrs["keepdims"]:
+        return total, axes
+    left = [axis for number, axis in enumerate(axes) if number not in gone]
+    return total, tuple([sorted(left).index(axis) for axis in left])
