@@ -240,12 +240,13 @@ class Frame:
         """A product in machine code, in pieces if threads share it.
 
         Blocks and stacks give the same bits for any number of threads; the rounding in a single matrix may differ, as
-        it does when BLAS divides the matrix itself.
+        it does when BLAS divides the matrix itself.  Each thread gets one piece, because BLAS copies both factors of
+        a piece: with two, the step of an MLP with a batch of 512 took 2.0 instead of 1.7 ms.
         """
         blocks = divided(product)
         if not (is_shared(call) and can_share_products()):
             return multiplied(blocks, self._write_operand)
-        pieces = [piece for block in blocks for piece in block.pieces(PIECES * THREADS.count, STEP)]
+        pieces = [piece for block in blocks for piece in block.pieces(THREADS.count, STEP)]
         steps = [multiplied([piece], self._write_operand) for piece in pieces]
         self.keep += steps
         return self._entry(steps[0].function, [step.table for step in steps])
