@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import autodiff, devices, fft, linalg, nn, optim, random, train
+from . import autodiff, devices, fft, linalg, random
 from .autodiff import (
     checkpoint,
     custom_vjp,
@@ -97,7 +97,7 @@ _COMPILER = (
 )
 _LATER = {
     **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
-    "data": "data", "examples": "examples", "io": "io", "viz": "viz",
+    **{room: room for room in ("data", "examples", "io", "nn", "optim", "train", "viz")},
 }
 # Rooms and names that have another place, or that only this file needs.
 _INTERNAL = {"TYPE_CHECKING", "annotations", "arguments", "control", "core", "ops", "support", "watch_cells"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from inspect import getattr_static
 from typing import Any, NoReturn
 
@@ -29,8 +29,8 @@ def missing(room: str, name: str) -> NoReturn:
 
 
 def _public(room: str) -> list[str]:
-    """The public names of a room; none if it is not loaded."""
-    module = sys.modules.get(room)
+    """The public names of a room."""
+    module = import_module(room)
     return [each for each in getattr(module, "__all__", dir(module)) if each[0] != "_"]
 
 
