@@ -11,12 +11,12 @@ from typing import Any
 
 from ...core import dtypes
 from ..loops.index import computed, depends, fold, plus
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Store
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import identity
 from .gpu_loops import step_of
-from .lanes import distance, is_simple, lanes_of
+from .lanes import distance, has_lanes, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
@@ -26,7 +26,7 @@ READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 def vector_source(kernel: Kernel, width: int = 256, fused: bool = True) -> str | None:
     """The text of a module with the function `kernel`, for vectors of `width` bits; None if LLVM must look for vectors.
 
-    It needs no passes of LLVM, only the translation to machine code.
+    Except for kernels with loops over `Lanes`, it needs no passes of LLVM, only the translation to machine code.
     """
     legal = legalise(kernel, fused=fused)
     lanes = lanes_of(legal, width)
@@ -60,6 +60,8 @@ class _VectorPrinter(Printer):
         self.variable = ""  # of the innermost loop that is being printed
         self.lanes = 1  # of that loop
         self.now = 1  # lanes of the statement that is being printed
+        self.given = has_lanes(kernel)
+        self.around = 1  # lanes of the loop over lanes around the statement that is being printed
         self.wide: set[str] = set()  # the registers with vectors
         self.varying: set[str] = set()  # the registers that are set in that loop
         self.ahead: list[str] = []  # the lines before that loop
@@ -68,6 +70,8 @@ class _VectorPrinter(Printer):
 
     def module(self) -> str:
         """One function, which reads its arguments from the table."""
+        if self.given:
+            return super().module()
         self.block(self.kernel.body)
         head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
         text = [READY, head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
@@ -133,6 +137,8 @@ class _VectorPrinter(Printer):
         """The place of the first lane."""
         if not self.variable or step_of(index, self.variable) != 1:
             return super().pointer(buffer, index, sure)
+        if self.around > 1:
+            return super().pointer(buffer, without(index, self.variable), sure)
         kind, place = stored_type(self.types[buffer]), self.names[self.variable]
         return self.set(f"getelementptr {kind}, ptr {self.start(buffer, index)}, i64 {place}")
 
@@ -209,18 +215,27 @@ class _VectorPrinter(Printer):
 
     def loop(self, loop: For) -> None:
         """The rounds on vectors, then the rounds that are left."""
+        if self.given and self.around == 1 and not isinstance(loop, Lanes):
+            return super().loop(loop)
         outside = dict(self.names)
+        if isinstance(loop, Lanes):
+            self.around = int(str(loop.high))
+            self.body(loop, "0", self.around, self.room())
+            self.around, self.names = 1, outside
+            return None
+        self.now = self.around
         for a in loop.accumulators:
             self.types[a.name] = a.dtype
         place, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
-        totals = [constant(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators]
+        totals = [self.number(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators]
         if isinstance(loop.low, int) and isinstance(loop.high, int):
             totals = self.known_rounds(loop, range(loop.low, loop.high), totals, lanes)
         else:
             if lanes > 1:
                 place, totals = self.rounds(loop, place, high, totals, lanes)
             _, totals = self.rounds(loop, place, high, totals, 1)
-        self.names = outside | dict(zip([a.name for a in loop.accumulators], totals))
+        self.names, self.now = outside | dict(zip([a.name for a in loop.accumulators], totals)), 1
+        self.wide |= {total for total in totals if self.around > 1}
 
     def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
         """A loop over most of the rounds, and straight code for the others, on vectors that halve their lanes."""
@@ -252,8 +267,10 @@ class _VectorPrinter(Printer):
         What is the same in all rounds is set in line number `ahead`.
         """
         self.names[loop.variable] = place
-        if id(loop) not in self.lanes_of:  # it has inner loops
+        if id(loop) not in self.lanes_of and not isinstance(loop, Lanes):  # it has loops inside, or lanes around
+            self.varying.add(place)
             self.block(loop.body)
+            self.now = self.around
             return [self.value(a.value, a.dtype) for a in loop.accumulators]
         self.variable, self.lanes, self.varying = loop.variable, lanes, {place}
         self.ahead, self.copies, self.starts = [], {}, {}
@@ -285,7 +302,7 @@ class _VectorPrinter(Printer):
         self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
         start = self.room()
-        values, self.now = self.body(loop, variable, lanes, ahead), lanes
+        values, self.now = self.body(loop, variable, lanes, ahead), max(lanes, self.around)
         changing = [("i64", low, following)]  # type, value before the loop, value after a round
         sums = [f"%{a.name}.{number}" for a in loop.accumulators]
         for a, register, total, value in zip(loop.accumulators, sums, totals, values):
