@@ -73,6 +73,7 @@ class Printer(Walk):
         self.label = ".entry"  # the label of the current block
         self.count = 0
         self.loops = 0
+        self.now = self.around = 1  # lanes of the statement that is being printed, and of the loop over lanes around it
         self.declared: dict[str, None] = {}
         self.metadata: list[str] = []
         self.used: set[str] = set()
@@ -140,19 +141,19 @@ class Printer(Walk):
 
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
-        before = self.read(update.buffer, pointer)
-        self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
+        value = self.value(update.value, dtype)
+        self.write(update.buffer, pointer, self.taken(self.read(update.buffer, pointer), update.op, value, dtype))
 
     def running(self, running: Running) -> None:
-        """The next total; `loop` puts the total before the first round, and of the round before, into a register."""
+        """The next total; `rounds` puts the total before the first round, and of the round before, into a register."""
         before, dtype = self.names[running.name], running.dtype
         given = [before, self.value(running.value, dtype)]
         register = self.define(running.name, dtype)
         self.operation(REDUCTIONS[running.op], dtype, dtype, given, register)
 
-    def taken(self, before: str, op: str, value: Any, dtype: Any) -> str:
+    def taken(self, before: str, op: str, value: str, dtype: Any) -> str:
         """One step of a reduction, whose steps may be regrouped."""
-        return self.operation(REDUCTIONS[op], dtype, dtype, [before, self.value(value, dtype)], flags=REGROUP)
+        return self.operation(REDUCTIONS[op], dtype, dtype, [before, value], flags=REGROUP)
 
     def prefetch(self, prefetch: Prefetch) -> None:
         place = self.pointer(prefetch.buffer, prefetch.index, sure="")  # it may be behind the last row
@@ -203,39 +204,66 @@ class Printer(Walk):
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
-        self.loops += 1
-        number, before = self.loops, self.label
-        low, high = self.index(loop.low), self.index(loop.high)
         outside = dict(self.names)
-        variable = self.names[loop.variable] = f"%{loop.variable}.{number}"
-        for accumulator in loop.accumulators:
-            self.names[accumulator.name] = f"%{accumulator.name}.{number}"
-            self.types[accumulator.name] = accumulator.dtype
+        self.types |= {a.name: a.dtype for a in loop.accumulators}
+        sums = self.all_rounds(loop, [self.number(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators])
+        self.names = outside | dict(zip([a.name for a in loop.accumulators], sums))
+
+    def all_rounds(self, loop: For, sums: list[str]) -> list[str]:
+        """All rounds of a loop: the accumulators after them, if they begin as `sums`."""
+        return self.rounds(loop, self.index(loop.low), self.index(loop.high), sums, 1)[1]
+
+    def rounds(
+        self, loop: For, low: str, high: str, sums: list[str], lanes: int, sure: bool = False
+    ) -> tuple[str, list[str]]:
+        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far.
+
+        There is a test after each round, and one before the first round unless it is `sure`.
+        """
+        self.loops += 1
+        number, before, ahead = self.loops, self.label, self.room()
+        variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
+        last = self.set(f"sub nsw i64 {high}, {lanes - 1}") if lanes > 1 else high
+        any_round = "true" if sure else self.set(f"icmp slt i64 {low}, {last}")
+        self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
+        self.begin(f".round.{number}")
+        start = self.room()
+        changing = [(variable, "i64", low, following)]  # register, type, value before the loop, value after a round
         earlier = [self.fresh() for _ in loop.totals]
         self.names |= {total.name: register for total, register in zip(loop.totals, earlier)}
-        self.emit(f"br label %.head.{number}")
-        self.begin(f".head.{number}")
-        place = len(self.lines)
-        self.emit(f"%.more.{number} = icmp slt i64 {variable}, {high}")
-        self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
-        self.begin(f".round.{number}")
-        self.block(loop.body)
-        taken = [self.taken(self.names[a.name], a.op, a.value, a.dtype) for a in loop.accumulators]
-        self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
-        self.emit(f"br label %.head.{number}{self._hint(loop)}")
-        heads = [(variable, "i64", low, f"%.next.{number}")]
-        registers = [*[self.names[a.name] for a in loop.accumulators], *earlier]
-        values = [*taken, *[self.names[total.name] for total in loop.totals]]
-        for each, register, value in zip((*loop.accumulators, *loop.totals), registers, values):
-            heads.append((register, TYPES[each.dtype], constant(identity(each.op, each.dtype), each.dtype), value))
-        self.lines[place:place] = [
-            f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
-            for register, kind, start, value in heads
-        ]
+        for a, begin, value in zip(loop.accumulators, sums, self.body(loop, variable, lanes, ahead)):
+            register = f"%{a.name}.{number}"
+            begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else begin
+            changing.append((register, self.kind(a.dtype), begin, self.taken(register, a.op, value, a.dtype)))
+        self.now = 1
+        for total, register in zip(loop.totals, earlier):
+            begin = constant(identity(total.op, total.dtype), total.dtype)
+            changing.append((register, TYPES[total.dtype], begin, self.names[total.name]))
+        self.emit(f"{following} = add nsw i64 {variable}, {lanes}")
+        more = self.set(f"icmp slt i64 {following}, {last}")
+        self.emit(f"br i1 {more}, label %.round.{number}, label %.end.{number}{self.hint(loop)}")
+        choices = [f"phi {kind} [{begin}, %{before}], [{after}, %{self.label}]" for _, kind, begin, after in changing]
+        self.lines[start] = "\n".join(f"  {register} = {text}" for (register, *_), text in zip(changing, choices))
         self.begin(f".end.{number}")
-        self.names = outside | {a.name: self.names[a.name] for a in loop.accumulators}
+        place, *sums = map(self.set, choices[: 1 + len(loop.accumulators)])
+        return place, sums
 
-    def _hint(self, loop: For) -> str:
+    def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
+        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes.
+
+        What is the same in all rounds may be set in line number `ahead`.
+        """
+        self.names[loop.variable] = place
+        self.block(loop.body)
+        self.now = self.around
+        return [self.value(a.value, a.dtype) for a in loop.accumulators]
+
+    def room(self) -> int:
+        """The number of a new line that is written later."""
+        self.lines.append("")
+        return len(self.lines) - 1
+
+    def hint(self, loop: For) -> str:
         """The metadata with hints for the vectoriser on an innermost loop."""
         if any(isinstance(s, For) for s in loop.body):
             return ""

@@ -59,9 +59,7 @@ class _VectorPrinter(Printer):
         self.lanes_of = lanes_of
         self.variable = ""  # of the innermost loop that is being printed
         self.lanes = 1  # of that loop
-        self.now = 1  # lanes of the statement that is being printed
         self.given = has_lanes(kernel)
-        self.around = 1  # lanes of the loop over lanes around the statement that is being printed
         self.wide: set[str] = set()  # the registers with vectors
         self.varying: set[str] = set()  # the registers that are set in that loop
         self.ahead: list[str] = []  # the lines before that loop
@@ -214,28 +212,24 @@ class _VectorPrinter(Printer):
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
-        """The rounds on vectors, then the rounds that are left."""
-        if self.given and self.around == 1 and not isinstance(loop, Lanes):
-            return super().loop(loop)
-        outside = dict(self.names)
         if isinstance(loop, Lanes):
-            self.around = int(str(loop.high))
+            outside, self.around = dict(self.names), int(str(loop.high))
             self.body(loop, "0", self.around, self.room())
-            self.around, self.names = 1, outside
-            return None
+            self.names, self.around, self.now = outside, 1, 1
+            return
         self.now = self.around
-        for a in loop.accumulators:
-            self.types[a.name] = a.dtype
+        super().loop(loop)
+        self.now = 1
+        self.wide |= {self.names[a.name] for a in loop.accumulators if self.around > 1}
+
+    def all_rounds(self, loop: For, sums: list[str]) -> list[str]:
+        """The rounds on vectors, then the rounds that are left."""
         place, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
-        totals = [self.number(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators]
         if isinstance(loop.low, int) and isinstance(loop.high, int):
-            totals = self.known_rounds(loop, range(loop.low, loop.high), totals, lanes)
-        else:
-            if lanes > 1:
-                place, totals = self.rounds(loop, place, high, totals, lanes)
-            _, totals = self.rounds(loop, place, high, totals, 1)
-        self.names, self.now = outside | dict(zip([a.name for a in loop.accumulators], totals)), 1
-        self.wide |= {total for total in totals if self.around > 1}
+            return self.known_rounds(loop, range(loop.low, loop.high), sums, lanes)
+        if lanes > 1:
+            place, sums = self.rounds(loop, place, high, sums, lanes)
+        return self.rounds(loop, place, high, sums, 1)[1]
 
     def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
         """A loop over most of the rounds, and straight code for the others, on vectors that halve their lanes."""
@@ -255,69 +249,34 @@ class _VectorPrinter(Printer):
     def once(self, loop: For, place: str, totals: list[str], lanes: int) -> list[str]:
         """As many rounds as there are lanes, without a loop: the accumulators after them."""
         values = self.body(loop, place, lanes, self.room())
-        sums = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
-        return [
-            self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [total, value], flags=REGROUP)
-            for a, total, value in zip(loop.accumulators, totals, sums)
-        ]
+        parts = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
+        sums = [self.taken(s, a.op, part, a.dtype) for a, s, part in zip(loop.accumulators, totals, parts)]
+        self.now = 1
+        return sums
 
     def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
-        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes.
-
-        What is the same in all rounds is set in line number `ahead`.
-        """
-        self.names[loop.variable] = place
         if id(loop) not in self.lanes_of and not isinstance(loop, Lanes):  # it has loops inside, or lanes around
             self.varying.add(place)
-            self.block(loop.body)
-            self.now = self.around
-            return [self.value(a.value, a.dtype) for a in loop.accumulators]
+            return super().body(loop, place, lanes, ahead)
         self.variable, self.lanes, self.varying = loop.variable, lanes, {place}
         self.ahead, self.copies, self.starts = [], {}, {}
+        self.names[loop.variable] = place
         self.block(loop.body)
         self.now = lanes
         values = [self.value(a.value, a.dtype) for a in loop.accumulators]
-        self.lanes = self.now = 1
         self.lines[ahead] = "\n".join(self.ahead)
-        self.ahead, self.variable = [], ""
+        self.lanes, self.ahead, self.variable = 1, [], ""
         return values
 
-    def room(self) -> int:
-        """The number of a new line that is written later."""
-        self.lines.append("")
-        return len(self.lines) - 1
-
     def rounds(
-        self, loop: For, low: str, high: str, totals: list[str], lanes: int, sure: bool = False
+        self, loop: For, low: str, high: str, sums: list[str], lanes: int, sure: bool = False
     ) -> tuple[str, list[str]]:
-        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far.
-
-        There is a test after each round, and one before the first round unless it is `sure`.
-        """
-        self.loops += 1
-        number, before, ahead = self.loops, self.label, self.room()
-        variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
-        last = self.set(f"sub nsw i64 {high}, {lanes}")
-        any_round = "true" if sure else self.set(f"icmp sle i64 {low}, {last}")
-        self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
-        self.begin(f".round.{number}")
-        start = self.room()
-        values, self.now = self.body(loop, variable, lanes, ahead), max(lanes, self.around)
-        changing = [("i64", low, following)]  # type, value before the loop, value after a round
-        sums = [f"%{a.name}.{number}" for a in loop.accumulators]
-        for a, register, total, value in zip(loop.accumulators, sums, totals, values):
-            begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else total
-            after = self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [register, value], flags=REGROUP)
-            changing.append((self.kind(a.dtype), begin, after))
-        self.now = 1
-        self.emit(f"{following} = add nsw i64 {variable}, {lanes}")
-        more = self.set(f"icmp sle i64 {following}, {last}")
-        self.emit(f"br i1 {more}, label %.round.{number}, label %.end.{number}")
-        choices = [f"phi {kind} [{begin}, %{before}], [{after}, %{self.label}]" for kind, begin, after in changing]
-        self.lines[start] = "\n".join(f"  {each} = {text}" for each, text in zip([variable, *sums], choices))
-        self.begin(f".end.{number}")
-        place, *sums = map(self.set, choices)
+        place, sums = super().rounds(loop, low, high, sums, lanes, sure)
         return place, [self.across(a.op, a.dtype, each, lanes) for a, each in zip(loop.accumulators, sums)]
+
+    def hint(self, loop: For) -> str:
+        """Only loops over lanes go through LLVM's passes."""
+        return super().hint(loop) if self.given else ""
 
     def across(self, op: str, dtype: Any, vector: str, lanes: int) -> str:
         """The reduction of a vector: halves are joined until one number is left."""
