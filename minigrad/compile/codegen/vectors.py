@@ -14,7 +14,6 @@ from ..loops.index import computed, depends, fold, plus
 from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
-from ..loops.scalar import identity
 from .gpu_loops import step_of
 from .lanes import distance, has_lanes, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
