@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from .by_hand import compiled_text, loads
+from .short_forms import compiled_text, loads
 
 # The fields of the tables with their types; "INT" has as many bits as the integers of the library.
 STACK = (("a", "ptr"), ("b", "ptr"), ("c", "ptr"), ("function", "ptr"), ("offsets", "ptr"), ("count", "i64"))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from .by_hand import compiled_text, loads
+from .short_forms import compiled_text, loads
 
 FIELDS = (
     ("first", "i64"), ("most", "i64"), ("ran", "i64"), ("tests", "ptr"), ("tests.count", "i64"), ("flag", "ptr"),

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from .by_hand import compiled_text
+from .short_forms import compiled_text
 
 JOB_FIELDS, POOL_FIELDS = 6, 9
 COMMON = """
