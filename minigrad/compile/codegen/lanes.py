@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..loops.index import computed, depends, fold
-from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Running, Statement, Store, statements
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Statement, Store, statements
 from ..loops.operations import OPERATIONS
 from .gpu_loops import step_of
 
@@ -27,9 +27,9 @@ def lanes_of(kernel: Kernel, width: int) -> dict[int, int] | None:
 
     A kernel with loops over `Lanes` has no entries: LLVM looks for vectors in its other loops.
     """
-    given = [each for each in statements(kernel.body) if isinstance(each, (Lanes, Running))]
-    if given:  # totals follow one another
-        return {} if all(isinstance(each, Lanes) and _is_vector(each) for each in given) else None
+    given = [each for each in statements(kernel.body) if isinstance(each, Lanes)]
+    if given:
+        return {} if all(map(_is_vector, given)) else None
     types = {parameter.name: parameter.dtype for parameter in kernel.parameters}
     found = {id(loop): _lanes(loop, types, width) for loop in innermost(kernel.body)}
     return None if None in found.values() else found  # type: ignore[return-value]
@@ -70,7 +70,7 @@ def _lanes(loop: For, types: Mapping[str, Any], width: int) -> int | None:
     lets = [each for each in loop.body if isinstance(each, Let)]
     if any(isinstance(each, Prefetch) for each in loop.body) or not all(map(_on_vectors, lets)):
         return 1
-    if any(a.op == "prod" and a.dtype.kind in "iu" for a in loop.accumulators):
+    if loop.totals or any(a.op == "prod" and a.dtype.kind in "iu" for a in loop.accumulators):
         return 1
     loads = [let.args for let in lets if let.op == "load"]
     stores = {(each.buffer, each.index) for each in loop.body if isinstance(each, (Store, Accumulate))}

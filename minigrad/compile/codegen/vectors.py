@@ -224,7 +224,7 @@ class _VectorPrinter(Printer):
     def all_rounds(self, loop: For, sums: list[str]) -> list[str]:
         """The rounds on vectors, then the rounds that are left."""
         place, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
-        if isinstance(loop.low, int) and isinstance(loop.high, int):
+        if isinstance(loop.low, int) and isinstance(loop.high, int) and not loop.totals:
             return self.known_rounds(loop, range(loop.low, loop.high), sums, lanes)
         if lanes > 1:
             place, sums = self.rounds(loop, place, high, sums, lanes)

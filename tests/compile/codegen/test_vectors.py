@@ -7,7 +7,18 @@ import pytest
 
 from minigrad.compile.codegen.lanes import lanes_of
 from minigrad.compile.codegen.vectors import READY, vector_source
-from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Lanes, Let, Parameter, Store, statements
+from minigrad.compile.loops.ir import (
+    Accumulate,
+    Accumulator,
+    For,
+    Kernel,
+    Lanes,
+    Let,
+    Parameter,
+    Running,
+    Store,
+    statements,
+)
 from minigrad.compile.loops.legalise import legalise
 from minigrad.compile.loops.operations import OPERATIONS
 from tests.compile.codegen.running import native
@@ -195,3 +206,18 @@ def test_loops_over_lanes_that_are_not_vectors_run_one_by_one(name):
     made = over_lanes(*ONE_BY_ONE[name])
     assert vector_source(made.kernel) is None
     check(made, native(made.kernel), reference=expected(over_lanes(*ONE_BY_ONE[name], kind=For)))
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 40])
+def test_running_totals_need_no_passes(columns):
+    place = ("+", "r", ("*", "p", columns))
+    body = [
+        Let("x", "load", ("a", place), FLOAT), Running("t", "sum", "x", FLOAT), Let("y", "mul", ("t", 2.0), FLOAT),
+        Store("b", place, "y"),
+    ]
+    loops = [For("p", "lo", "hi", [For("r", 0, columns, body, [Accumulator("m", "max", "t", FLOAT)])])]
+    x = np.random.default_rng(0).integers(-9, 9, 3 * columns).astype(np.float32)
+    parameters = [("a", FLOAT, 3 * columns, "in"), ("b", FLOAT, 3 * columns, "out")]
+    made = sample(parameters, loops, {"a": x}, parallel="rows", units=3)
+    assert vector_source(made.kernel).startswith(READY)
+    check(made, native(made.kernel))
