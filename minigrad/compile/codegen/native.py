@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 from ...support.errors import CompileError
 from ...support.forking import new_lock
 from ...support.packages import how_to_install
-from ..loops.ir import HALF, Kernel, Lanes, Let, statements
+from ..loops.ir import HALF, Kernel, Let, statements
 from ..loops.operations import OPERATIONS
 from . import disk_cache
 from .engines import Engines
+from .lanes import has_lanes
 from .llvm import llvm_source
 from .tiles import tiled
 from .vectors import READY, vector_source
@@ -69,11 +70,6 @@ def computes_functions(kernel: Kernel) -> bool:
     """Whether a kernel computes a function without a processor instruction, for which wide vectors pay."""
     used = [OPERATIONS[s.op] for s in statements(kernel.body) if isinstance(s, Let) and s.op in OPERATIONS]
     return any(operation.text("c", "f").isidentifier() and not operation.text("llvm", "f") for operation in used)
-
-
-def has_lanes(kernel: Kernel) -> bool:
-    """Whether a kernel computes with vectors of its own, which pay only if they are much arithmetic."""
-    return any(isinstance(s, Lanes) for s in statements(kernel.body))
 
 
 def is_available() -> bool:

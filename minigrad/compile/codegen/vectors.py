@@ -11,12 +11,11 @@ from typing import Any
 
 from ...core import dtypes
 from ..loops.index import computed, depends, fold, plus
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Store
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
-from ..loops.scalar import identity
 from .gpu_loops import step_of
-from .lanes import distance, is_simple, lanes_of
+from .lanes import distance, has_lanes, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
@@ -26,7 +25,7 @@ READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 def vector_source(kernel: Kernel, width: int = 256, fused: bool = True) -> str | None:
     """The text of a module with the function `kernel`, for vectors of `width` bits; None if LLVM must look for vectors.
 
-    It needs no passes of LLVM, only the translation to machine code.
+    Except for kernels with loops over `Lanes`, it needs no passes of LLVM, only the translation to machine code.
     """
     legal = legalise(kernel, fused=fused)
     lanes = lanes_of(legal, width)
@@ -59,7 +58,7 @@ class _VectorPrinter(Printer):
         self.lanes_of = lanes_of
         self.variable = ""  # of the innermost loop that is being printed
         self.lanes = 1  # of that loop
-        self.now = 1  # lanes of the statement that is being printed
+        self.given = has_lanes(kernel)
         self.wide: set[str] = set()  # the registers with vectors
         self.varying: set[str] = set()  # the registers that are set in that loop
         self.ahead: list[str] = []  # the lines before that loop
@@ -68,6 +67,8 @@ class _VectorPrinter(Printer):
 
     def module(self) -> str:
         """One function, which reads its arguments from the table."""
+        if self.given:
+            return super().module()
         self.block(self.kernel.body)
         head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
         text = [READY, head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
@@ -133,6 +134,8 @@ class _VectorPrinter(Printer):
         """The place of the first lane."""
         if not self.variable or step_of(index, self.variable) != 1:
             return super().pointer(buffer, index, sure)
+        if self.around > 1:
+            return super().pointer(buffer, without(index, self.variable), sure)
         kind, place = stored_type(self.types[buffer]), self.names[self.variable]
         return self.set(f"getelementptr {kind}, ptr {self.start(buffer, index)}, i64 {place}")
 
@@ -208,19 +211,24 @@ class _VectorPrinter(Printer):
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
+        if isinstance(loop, Lanes):
+            outside, self.around = dict(self.names), int(str(loop.high))
+            self.body(loop, "0", self.around, self.room())
+            self.names, self.around, self.now = outside, 1, 1
+            return
+        self.now = self.around
+        super().loop(loop)
+        self.now = 1
+        self.wide |= {self.names[a.name] for a in loop.accumulators if self.around > 1}
+
+    def all_rounds(self, loop: For, sums: list[str]) -> list[str]:
         """The rounds on vectors, then the rounds that are left."""
-        outside = dict(self.names)
-        for a in loop.accumulators:
-            self.types[a.name] = a.dtype
         place, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
-        totals = [constant(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators]
-        if isinstance(loop.low, int) and isinstance(loop.high, int):
-            totals = self.known_rounds(loop, range(loop.low, loop.high), totals, lanes)
-        else:
-            if lanes > 1:
-                place, totals = self.rounds(loop, place, high, totals, lanes)
-            _, totals = self.rounds(loop, place, high, totals, 1)
-        self.names = outside | dict(zip([a.name for a in loop.accumulators], totals))
+        if isinstance(loop.low, int) and isinstance(loop.high, int) and not loop.totals:
+            return self.known_rounds(loop, range(loop.low, loop.high), sums, lanes)
+        if lanes > 1:
+            place, sums = self.rounds(loop, place, high, sums, lanes)
+        return self.rounds(loop, place, high, sums, 1)[1]
 
     def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
         """A loop over most of the rounds, and straight code for the others, on vectors that halve their lanes."""
@@ -240,67 +248,34 @@ class _VectorPrinter(Printer):
     def once(self, loop: For, place: str, totals: list[str], lanes: int) -> list[str]:
         """As many rounds as there are lanes, without a loop: the accumulators after them."""
         values = self.body(loop, place, lanes, self.room())
-        sums = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
-        return [
-            self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [total, value], flags=REGROUP)
-            for a, total, value in zip(loop.accumulators, totals, sums)
-        ]
+        parts = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
+        sums = [self.taken(s, a.op, part, a.dtype) for a, s, part in zip(loop.accumulators, totals, parts)]
+        self.now = 1
+        return sums
 
     def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
-        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes.
-
-        What is the same in all rounds is set in line number `ahead`.
-        """
-        self.names[loop.variable] = place
-        if id(loop) not in self.lanes_of:  # it has inner loops
-            self.block(loop.body)
-            return [self.value(a.value, a.dtype) for a in loop.accumulators]
+        if id(loop) not in self.lanes_of and not isinstance(loop, Lanes):  # it has loops inside, or lanes around
+            self.varying.add(place)
+            return super().body(loop, place, lanes, ahead)
         self.variable, self.lanes, self.varying = loop.variable, lanes, {place}
         self.ahead, self.copies, self.starts = [], {}, {}
+        self.names[loop.variable] = place
         self.block(loop.body)
         self.now = lanes
         values = [self.value(a.value, a.dtype) for a in loop.accumulators]
-        self.lanes = self.now = 1
         self.lines[ahead] = "\n".join(self.ahead)
-        self.ahead, self.variable = [], ""
+        self.lanes, self.ahead, self.variable = 1, [], ""
         return values
 
-    def room(self) -> int:
-        """The number of a new line that is written later."""
-        self.lines.append("")
-        return len(self.lines) - 1
-
     def rounds(
-        self, loop: For, low: str, high: str, totals: list[str], lanes: int, sure: bool = False
+        self, loop: For, low: str, high: str, sums: list[str], lanes: int, sure: bool = False
     ) -> tuple[str, list[str]]:
-        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far.
-
-        There is a test after each round, and one before the first round unless it is `sure`.
-        """
-        self.loops += 1
-        number, before, ahead = self.loops, self.label, self.room()
-        variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
-        last = self.set(f"sub nsw i64 {high}, {lanes}")
-        any_round = "true" if sure else self.set(f"icmp sle i64 {low}, {last}")
-        self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
-        self.begin(f".round.{number}")
-        start = self.room()
-        values, self.now = self.body(loop, variable, lanes, ahead), lanes
-        changing = [("i64", low, following)]  # type, value before the loop, value after a round
-        sums = [f"%{a.name}.{number}" for a in loop.accumulators]
-        for a, register, total, value in zip(loop.accumulators, sums, totals, values):
-            begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else total
-            after = self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [register, value], flags=REGROUP)
-            changing.append((self.kind(a.dtype), begin, after))
-        self.now = 1
-        self.emit(f"{following} = add nsw i64 {variable}, {lanes}")
-        more = self.set(f"icmp sle i64 {following}, {last}")
-        self.emit(f"br i1 {more}, label %.round.{number}, label %.end.{number}")
-        choices = [f"phi {kind} [{begin}, %{before}], [{after}, %{self.label}]" for kind, begin, after in changing]
-        self.lines[start] = "\n".join(f"  {each} = {text}" for each, text in zip([variable, *sums], choices))
-        self.begin(f".end.{number}")
-        place, *sums = map(self.set, choices)
+        place, sums = super().rounds(loop, low, high, sums, lanes, sure)
         return place, [self.across(a.op, a.dtype, each, lanes) for a, each in zip(loop.accumulators, sums)]
+
+    def hint(self, loop: For) -> str:
+        """Only loops over lanes go through LLVM's passes."""
+        return super().hint(loop) if self.given else ""
 
     def across(self, op: str, dtype: Any, vector: str, lanes: int) -> str:
         """The reduction of a vector: halves are joined until one number is left."""
