@@ -6,7 +6,7 @@ import sys
 from inspect import getattr_static
 from typing import Any, NoReturn
 
-from ..support.errors import MissingNameError
+from ..support.errors import MissingImportError, MissingNameError
 from ..support.synonyms import hint_for, nearest, synonyms
 
 # Where a name is looked for that another room lacks.
@@ -19,13 +19,30 @@ def missing(room: str, name: str) -> NoReturn:
     """Raise the error for a name that a room of minigrad lacks: this is the `__getattr__` of the rooms."""
     if name.startswith("_"):  # Python and other programs look for such names, which no user misspells
         raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
+    raise _missing(f"{room} has no {name!r}", name, _hint(room, name))
+
+
+def _hint(room: str, name: str) -> str | None:
     hint = hint_for(room, name)
     if hint is None:
         others = [each for each in ROOMS if name in _public(each)]
         near = nearest(name, [*_public(room), *[each.name for each in synonyms() if each.place == room]])
         words = _called(others[0], name) if others else near and (hint_for(room, near) or _called(room, near))
         hint = words and f"did you mean {words}?"
-    raise _missing(f"{room} has no {name!r}", name, hint)
+    return hint
+
+
+class _LastFinder:
+    """The last finder for imports: it raises the error, with a hint, for a module or a name that a room lacks."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        room, _, part = name.rpartition(".")
+        if room in ROOMS and not part.startswith("_"):
+            raise MissingImportError(f"{room} has no {part!r}", hint=_hint(room, part))
+
+
+sys.meta_path.append(_LastFinder())
 
 
 def _public(room: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Hints for names that other libraries have, and for misspelt ones.  No such name is an alias."""
 
+import importlib.util
 import inspect
 import re
 
@@ -116,6 +117,33 @@ def test_a_name_that_nothing_resembles_gets_no_hint():
     with pytest.raises(AttributeError, match="__qqq__") as error:
         mg.nn.__qqq__  # noqa: B018
     assert not isinstance(error.value, mg.MinigradError)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("from minigrad import from_numpy", "minigrad has no 'from_numpy'\n  Hint: mg.asarray(array)"),
+        ("from minigrad.nn import functional as F", "minigrad.nn has no 'functional'\n  Hint: mg.relu, mg.softmax"),
+        ("import minigrad.nn.functional as F", "minigrad.nn has no 'functional'\n  Hint: mg.relu, mg.softmax"),
+        ("from minigrad.utils.data import DataLoader", "Hint: mg.data.DataLoader"),
+        ("import minigrad.numpy as jnp", "minigrad has no 'numpy'\n  Hint: mg\n"),
+        ("from minigrad import Tensor, jitt", "minigrad has no 'jitt'\n  Hint: did you mean mg.jit?"),
+        ("import minigrad.jit", "did you mean mg.jit?"),
+    ],
+)
+def test_hints_of_imports(line, message):
+    """Python shows nothing of an AttributeError here, so the import system raises the error."""
+    with pytest.raises(mg.MissingImportError) as error:
+        exec(compile(line, "script.py", "exec"), {})
+    assert message in str(error.value) and "Line: script.py:1" in str(error.value)
+
+
+def test_imports_that_no_hint_is_for_fail_as_always():
+    for line in ("from minigrad import _qqq", "import minigrad.viz.qqq", "from minigrad.random import PRNGKey"):
+        with pytest.raises(ImportError) as error:
+            exec(line, {})
+        assert not isinstance(error.value, mg.MinigradError)
+    assert importlib.util.find_spec("qqq") is None and not hasattr(mg, "qqq")
 
 
 def test_names_of_other_libraries_are_not_listed_and_can_be_set():

@@ -243,7 +243,7 @@ def test_an_iterator_that_the_function_advances(make):
 def test_random_numbers_of_other_packages():
     generator = np.random.default_rng(0)
     drawing = random.random, np.random.rand, generator.random, lambda: random.random() + 1
-    by_name = lambda: np.random.rand(), lambda: np.random.normal(size=3), lambda: np.random.permutation(3)
+    by_name = lambda: np.random.rand(), lambda: np.random.normal(size=3)  # noqa: NPY002
     for draw in (*drawing, *by_name):
         with pytest.raises(mg.TraceError, match=r"mg\.random draws new numbers"):
             mg.jit(lambda draw=draw: mg.ones(1) * draw())()
