@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from inspect import getattr_static
 from typing import Any, NoReturn
 
@@ -64,12 +65,13 @@ def _missing(message: str, name: str, hint: str | None) -> MissingNameError:
 class Absent:
     """A name that only objects of other libraries have.  Nothing is slower than without it, as with `__getattr__`."""
 
-    def __init__(self, place: str, name: str) -> None:
-        self.place, self.name = place, name
+    def __init__(self, place: str, name: str, hint: str | None = None) -> None:
+        self.place, self.name, self.hint = place, name, hint
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
         what = f"type object {owner.__name__!r}" if instance is None else f"{owner.__name__!r} object"
-        raise _missing(f"{what} has no attribute {self.name!r}", self.name, hint_for(self.place, self.name))
+        raise _missing(f"{what} has no attribute {self.name!r}", self.name,
+                       hint_for(self.place, self.name) or self.hint)
 
 
 class _Names:
@@ -89,6 +91,15 @@ class TensorNames(_Names):
 
 class ModuleNames(_Names):
     """The names that modules of PyTorch have."""
+
+
+def hint_at_functions(room: dict[str, Any], names: Iterable[str]) -> None:
+    """Give methods that tensors lack a hint: `x.acos()` at the function, and `x.exp_()` at a write in place."""
+    for name in names:
+        if getattr(room[name], "__code__", hint_at_functions.__code__).co_varnames[0] == "x":
+            for method, hint in ((name, f"mg.{name}(x)"), (f"{name}_", f"x[...] = mg.{name}(x)")):
+                if method not in vars(TensorNames):
+                    setattr(TensorNames, method, Absent("x", method, hint))
 
 
 for _place, _names in (("x", TensorNames), ("model", ModuleNames)):

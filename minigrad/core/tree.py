@@ -27,6 +27,15 @@ def register_container(
     REGISTRY[cls] = parts, rebuild
 
 
+def is_container(tree: Any) -> bool:
+    """Whether tensors are found in it: a tuple, a list, a dict, or an object of a registered class.
+
+    >>> is_container([]), is_container(mg.nn.ReLU()), is_container("text")
+    (True, True, False)
+    """
+    return _opened(tree) is not None
+
+
 def _registered(tree: Any) -> Any:
     for cls in type(tree).__mro__:
         if cls in REGISTRY:

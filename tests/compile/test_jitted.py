@@ -94,6 +94,23 @@ def test_arguments_that_cannot_be_compared_are_refused():
         mg.jit(lambda x, s: x)(mg.ones(2), {1, 2})
 
 
+class Users(mg.nn.Module):
+    def __init__(self):
+        self.layer = mg.nn.Linear(2, 1)
+
+    def forward(self, x):
+        self.last = self.layer(x)
+        return self.last
+
+
+def test_a_users_module_may_be_returned():
+    """The gradient by a module is one, of the user's class; it was taken for an object that jit does not look into."""
+    net, x = Users(), mg.ones((3, 2))
+    found = mg.jit(mg.grad(lambda net, x: (net(x) ** 2).sum()))(net, x)
+    expected = mg.grad(lambda net, x: (net(x) ** 2).sum())(net, x)
+    assert found.__class__ is Users and found.layer.weight.tolist() == expected.layer.weight.tolist()
+
+
 def test_a_method_and_a_module():
     class Model(mg.nn.Module):
         def __init__(self):

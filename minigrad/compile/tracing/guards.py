@@ -88,7 +88,8 @@ class Guard:
         for key, value in values.items():
             new = now.get(key, MISSING)
             if new is not value and not _same(new, value):
-                return f"{join(self.name, key)} was {_short(value)} and is {_short(new)}"
+                was, now = _short(value), _short(new)
+                return f"{join(self.name, key)} was {was} and is {now if now != was else now.replace('a ', 'another ', 1)}"
         return None
 
 

@@ -274,3 +274,15 @@ def test_unreadable_objects_are_skipped():
     lazy = Lazy()
     f = mg.jit(lambda x: x * 2 if lazy is not None else x)
     assert f(mg.ones(2)).tolist() == [2, 2]
+
+
+def test_a_change_to_an_equal_looking_value_says_that_it_is_another():
+    net = mg.nn.Linear(1, 1)
+    net.last = {}
+
+    def f(x):
+        net.last = {}
+        return x + len(net.last)
+
+    with pytest.raises(mg.TraceError, match=r"\.last was a dict and is another dict"):
+        mg.jit(f)(mg.ones(1))
