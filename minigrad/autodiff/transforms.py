@@ -45,7 +45,7 @@ def value_and_grad(
         parts, rebuild = flatten(tuple(_with_tensors(_argument(args, i)) for i in chosen))
         with switch(grad=True):
             inputs = [_as_input(t) for t in parts]
-            if not (allow_unused or any([t.tracked for t in inputs])):
+            if not (allow_unused or any(t.tracked for t in inputs)):
                 raise _nothing_to_differentiate([args[i] for i in chosen], inputs)
             replaced = dict(zip(chosen, rebuild(inputs)))
         with switch(grad=True, grad_inputs=_nodes_of(inputs)):

@@ -89,7 +89,8 @@ class Guard:
             new = now.get(key, MISSING)
             if new is not value and not _same(new, value):
                 was, now = _short(value), _short(new)
-                return f"{join(self.name, key)} was {was} and is {now if now != was else now.replace('a ', 'another ', 1)}"
+                now = now.replace("a ", "another ", 1) if now == was else now
+                return f"{join(self.name, key)} was {was} and is {now}"
         return None
 
 
