@@ -53,9 +53,8 @@ def value_and_grad(
         output, aux = result if has_aux else (result, None)
         found = _pulled_back([output], [None], inputs, "grad", allow_unused)
         gradient = rebuild(found)
-        outputs, rebuild_outputs = flatten((output, aux))
-        values = rebuild_outputs(_unlinked(outputs, inputs))
-        return values if has_aux else values[0], gradient if several else gradient[0]
+        value = _unlinked((output, aux) if has_aux else output, inputs)
+        return value, gradient if several else gradient[0]
 
     return evaluated
 
@@ -91,7 +90,8 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
     with switch(grad=True):
         inputs = [_as_input(t) for t in parts]
     with switch(grad=True, grad_inputs=_nodes_of(inputs)):
-        outputs, rebuild_output = flatten(function(*rebuild(inputs)))
+        result = function(*rebuild(inputs))
+        outputs, _ = flatten(result)
 
     def back(cotangents: Any) -> Any:
         given = flatten(cotangents)[0]
@@ -105,7 +105,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
         found = _pulled_back([o for o, _ in pairs], [g for _, g in pairs], inputs, "vjp", True, retain=True)
         return rebuild(found)
 
-    return rebuild_output(_unlinked(outputs, inputs)), back
+    return _unlinked(result, inputs), back
 
 
 def _argument(args: tuple[Any, ...], index: int) -> Any:
@@ -179,10 +179,11 @@ def _has_other_leaves(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
     return any(isinstance(node, Leaf) and node not in mine for node in order)
 
 
-def _unlinked(outputs: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
+def _unlinked(result: Any, inputs: list[Tensor]) -> Any:
     """The values without the history that was recorded for this gradient; histories of other leaves stay."""
+    outputs, rebuild = flatten(result)
     some = _has_other_leaves(outputs, inputs)
-    return [o if not o.tracked or (some and _has_other_leaves([o], inputs)) else o.detach() for o in outputs]
+    return rebuild([o if not o.tracked or (some and _has_other_leaves([o], inputs)) else o.detach() for o in outputs])
 
 
 def _rows(shape: tuple[int, ...], like: Tensor) -> Tensor:

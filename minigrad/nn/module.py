@@ -382,7 +382,7 @@ def _once(named: Any) -> list[tuple[str, Tensor]]:
 
 def _state_names(module: Module) -> list[str]:
     """The attributes whose tensors a copy may replace: all but caches and activations."""
-    left_out = {*module.caches, *(module._activations or ())}
+    left_out = (*module.caches, *module._activations) if module._activations else module.caches
     return [name for name in vars(module) if name not in left_out]
 
 
@@ -393,8 +393,8 @@ def _parts(module: Module) -> list[Any]:
 def _rebuilt(module: Module, parts: list[Any]) -> Module:
     """A shallow copy of a module with other tensors in the same places, and with the same activations."""
     copy = object.__new__(type(module))
-    kept = {name: vars(module)[name] for name in module._activations or () if name in vars(module)}
-    vars(copy).update(zip(_state_names(module), parts), **kept, _name=module._name, _hooks=module._hooks)
+    vars(copy).update({name: vars(module)[name] for name in module._activations or () if name in vars(module)})
+    vars(copy).update(zip(_state_names(module), parts), _name=module._name, _hooks=module._hooks)
     vars(copy).update(_activations=module._activations, _rebuilt=True)
     return copy
 

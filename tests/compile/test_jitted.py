@@ -94,6 +94,14 @@ def test_arguments_that_cannot_be_compared_are_refused():
         mg.jit(lambda x, s: x)(mg.ones(2), {1, 2})
 
 
+def test_a_warning_of_many_traces_is_at_the_users_line():
+    f = mg.jit(lambda x, n: x * n)
+    with pytest.warns(mg.RetraceWarning) as seen:
+        for n in range(8):
+            mg.tree_map(lambda x, n=n: f(x, n), [mg.ones(1)])
+    assert [each.filename for each in seen] == [__file__]
+
+
 class Users(mg.nn.Module):
     def __init__(self):
         self.layer = mg.nn.Linear(2, 1)
