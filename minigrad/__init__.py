@@ -40,6 +40,7 @@ from .core.programs import PROGRAMS as _PROGRAMS
 from .core.programs import eager_programs
 from .core.replay import replay
 from .core.tensor import Tensor
+from .core.tree import tree_map
 from .devices import as_device, available_devices, device
 from .devices.compiled import Provider as _Provider
 from .ops.comparison import *

@@ -14,6 +14,7 @@ from .core.mode import enable_grad as enable_grad, is_grad_enabled as is_grad_en
 from .core.programs import eager_programs as eager_programs
 from .core.replay import replay as replay
 from .core.tensor import Tensor as Tensor
+from .core.tree import tree_map as tree_map
 from .devices import as_device as as_device, available_devices as available_devices, device as device
 from .ops.comparison import *
 from .ops.contract import *

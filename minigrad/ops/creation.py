@@ -192,7 +192,8 @@ def _shape(shape: Any) -> tuple[int, ...]:
     try:
         sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else _listed(shape))])
     except (TypeError, ConversionError):
-        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}") from None
+        hint = "the generator has the functions: generator.normal((2, 3))" if hasattr(shape, "take_blocks") else None
+        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}", hint=hint) from None
     if sizes and min(sizes) < 0:
         raise ShapeError(f"a shape has no negative sizes: {shown(sizes)}")
     check_memory("a new tensor", sizes)

@@ -58,7 +58,7 @@ def hint_for(place: str, name: str, fits: Iterable[str] | None = None) -> str | 
     """
     found = [each for each in synonyms() if each.place == place and each.name == name]
     hints = [f"{each.here}: {each.why}" if each.why else each.here for each in found if not fits or each.here in fits]
-    return " or ".join(hints) or None
+    return " or ".join(dict.fromkeys(hints)) or None
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

@@ -94,6 +94,31 @@ def test_arguments_that_cannot_be_compared_are_refused():
         mg.jit(lambda x, s: x)(mg.ones(2), {1, 2})
 
 
+def test_a_warning_of_many_traces_is_at_the_users_line():
+    f = mg.jit(lambda x, n: x * n)
+    with pytest.warns(mg.RetraceWarning) as seen:
+        for n in range(8):
+            mg.tree_map(lambda x, n=n: f(x, n), [mg.ones(1)])
+    assert [each.filename for each in seen] == [__file__]
+
+
+class Users(mg.nn.Module):
+    def __init__(self):
+        self.layer = mg.nn.Linear(2, 1)
+
+    def forward(self, x):
+        self.last = self.layer(x)
+        return self.last
+
+
+def test_a_users_module_may_be_returned():
+    """The gradient by a module is one, of the user's class; it was taken for an object that jit does not look into."""
+    net, x = Users(), mg.ones((3, 2))
+    found = mg.jit(mg.grad(lambda net, x: (net(x) ** 2).sum()))(net, x)
+    expected = mg.grad(lambda net, x: (net(x) ** 2).sum())(net, x)
+    assert found.__class__ is Users and found.layer.weight.tolist() == expected.layer.weight.tolist()
+
+
 def test_a_method_and_a_module():
     class Model(mg.nn.Module):
         def __init__(self):

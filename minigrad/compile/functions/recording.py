@@ -20,7 +20,7 @@ from ...core.emit import emit
 from ...core.mode import current_mode, switch
 from ...core.node import FREED, Node, spent_node, topological_order
 from ...core.tensor import Tensor, wrap
-from ...core.tree import flatten
+from ...core.tree import flatten, is_container
 from ...core.view import Step, detach
 from ...ops.write import adopt, read_only
 from ...support.errors import Gone, IndexingError, MinigradError, TraceError
@@ -505,6 +505,6 @@ def _refuse_hidden(result: Any, tracer: Tracer, inside: str = "", depth: int = 0
         for part in result:
             _refuse_hidden(part, tracer, type(result).__name__, depth)
     elif depth < 3 and hasattr(result, "__dict__") and not isinstance(result, (type, ModuleType, FunctionType)):
-        name = inside or ("" if type(result).__module__.startswith("minigrad.nn") else type(result).__name__)
+        name = inside or ("" if is_container(result) else type(result).__name__)
         for part in vars(result).values():
             _refuse_hidden(part, tracer, name, depth + 1)
