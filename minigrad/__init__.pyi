@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .compile import Jitted
-from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, nn as nn, optim as optim, random as random, train as train
+from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, random as random
 from .autodiff import checkpoint as checkpoint, custom_vjp as custom_vjp, grad as grad, gradcheck as gradcheck, gradients as gradients, hessian as hessian, hvp as hvp, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
 from .control import cond as cond, fori_loop as fori_loop, scan as scan, while_loop as while_loop
 from .core.debug import debug_nans as debug_nans, live_graphs as live_graphs
@@ -53,6 +53,9 @@ from .scripting import script as script
 from . import data as data
 from . import examples as examples
 from . import io as io
+from . import nn as nn
+from . import optim as optim
+from . import train as train
 from . import viz as viz
 
 __version__: str
