@@ -33,15 +33,17 @@ def positions_in_order(x: Any, axis: int, descending: bool, count: int | None = 
 def sorted_values(x: Any, axis: int, descending: bool) -> Any:
     """The values along an axis in order.
 
-    Zeros of both signs keep their order; NumPy's quick sort would change their signs.
-
     >>> sorted_values(np.array([2, 1, 3]), 0, descending=True).tolist()
     [3, 2, 1]
     """
-    if x.dtype.kind == "f" and _has_both_zeros(x):
-        return np.take_along_axis(x, positions_in_order(x, axis, descending), axis)
-    values = np.sort(x, axis)
-    return np.ascontiguousarray(np.flip(values, axis)) if descending else values
+    given = np.moveaxis(x, axis, -1)
+    rows = given.copy(order="C")
+    rows.sort(-1, kind="stable" if x.dtype.itemsize == 1 else None)  # for bytes, NumPy's stable sort counts
+    if descending:
+        rows = rows[..., ::-1]
+    if x.dtype.kind == "f" and _has_both_zeros(x):  # they are equal, so they keep their order
+        rows[rows == 0] = given[given == 0]
+    return np.ascontiguousarray(np.moveaxis(rows, -1, axis))
 
 
 def _has_both_zeros(x: Any) -> bool:
