@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 import numpy as np
 
 from .special import WORTH_PACKING, packed_argsort
+
+MANY = 64  # elements of a row, of which dropping half costs less than a partition of all
 
 
 def positions_in_order(x: Any, axis: int, descending: bool, count: int | None = None) -> Any:
@@ -78,27 +81,46 @@ def _with_ties_in_order(x: Any, axis: int) -> Any:
 
 
 def _first_positions(x: Any, axis: int, descending: bool, count: int) -> Any:
-    """The positions of all elements beyond the last one that counts, and of the first of its equals; then in order."""
+    """The first `count` positions, in order: few elements of each row are sorted."""
     turned = np.moveaxis(x, axis, -1)
-    size = turned.shape[-1]
-    rows = turned.reshape(-1, size)
+    rows = np.ascontiguousarray(turned).reshape(-1, turned.shape[-1])
     if x.dtype == np.float16:
         rows = rows.astype(np.float32)
-    last = size - count if descending else count - 1
-    bound = np.partition(rows, last, -1)[:, last : last + 1]
+    bound = _bound(rows, descending, count)
     chosen = ~(rows < bound) if descending else rows <= bound
-    if np.count_nonzero(chosen) != len(rows) * count or (bound != bound).any():
-        tied = np.count_nonzero(chosen, -1) != count  # with the last one, or that is a nan
-        chosen[tied] = _without_later_equals(rows[tied], bound[tied], descending, count)
-    places = (np.flatnonzero(chosen) % size).reshape(-1, count)
-    order = _plain_argsort(np.take_along_axis(rows, places, -1), -1, descending)
-    places = np.take_along_axis(places, order, -1)
+    if (bound != bound).any():  # a nan, before which are all numbers, or none
+        chosen = np.where(bound != bound, (rows != rows) | (not descending), chosen)
+    at = np.flatnonzero(chosen)
+    if len(at) > 2 * len(rows) * count:
+        at = _without_later_equals(at, rows, bound, count)
+    row = (at // rows.shape[1]).astype(np.int32)
+    order = positions_in_order(rows.reshape(-1).take(at), 0, descending)
+    if len(rows) > 1:
+        order = order.take(packed_argsort(row.take(order), 0, False))
+    starts = np.searchsorted(row, np.arange(len(rows)))[:, None]
+    places = at.take(order.take(starts + np.arange(count))) % rows.shape[1]
     return np.moveaxis(places.reshape(*turned.shape[:-1], count), -1, axis)
 
 
-def _without_later_equals(rows: Any, bound: Any, descending: bool, count: int) -> Any:
-    nans = rows != rows
-    beyond = (rows > bound) | (nans & (bound == bound)) if descending else (rows < bound) | (~nans & (bound != bound))
-    equal = (rows == bound) | (nans & (bound != bound))
-    wanted = count - np.count_nonzero(beyond, -1, keepdims=True)
-    return beyond | (equal & (np.cumsum(equal, -1) <= wanted))
+def _bound(rows: Any, descending: bool, count: int) -> Any:
+    """For each row, a bound: at least `count` elements are not after it, and not many more.
+
+    Of each pair of elements the later one is dropped, as long as many are left.
+    """
+    first = np.maximum if descending else np.fmin  # a nan is the largest
+    while rows.shape[1] >= max(MANY, 8 * count):
+        half = rows.shape[1] // 2
+        rows = first(rows[:, :half], rows[:, half : 2 * half])
+    last = rows.shape[1] - count if descending else count - 1
+    return np.partition(rows, last, 1)[:, last : last + 1]
+
+
+def _without_later_equals(at: Any, rows: Any, bound: Any, count: int) -> Any:
+    """The flat positions `at`, without those of the later elements that equal the bound and are not needed."""
+    row = at // rows.shape[1]
+    values, bounds = rows.reshape(-1).take(at), bound.reshape(-1).take(row)
+    equal = (values == bounds) | ((values != values) & (bounds != bounds))
+    wanted = count - np.bincount(row[~equal], minlength=len(rows))
+    number = np.cumsum(equal)  # of the equal elements, over all rows
+    before = np.concatenate([[0], number])[np.searchsorted(row, np.arange(len(rows)))]
+    return at[~equal | (number - before[row] <= wanted[row])]

@@ -39,7 +39,7 @@ def numbers(dtype, shape, seed=0, different=1000):
 @pytest.mark.parametrize("different", [4, 1 << 20])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_positions_are_stable(dtype, different, descending):
-    for shape, axis in (((1000,), 0), ((3, 700), 1), ((700, 3), 0)):
+    for shape, axis in (((1000,), 0), ((3, 700), 1), ((700, 3), 0), ((2, 2100), 1)):
         x = numbers(dtype, shape, different=different)
         expected = stable(x, axis, descending)
         np.testing.assert_array_equal(positions_in_order(x, axis, descending), expected)
