@@ -8,6 +8,7 @@ import numpy as np
 
 from .special import WORTH_PACKING, packed_argsort
 
+WORTH_BOUNDING = 1 << 10  # elements of which few are wanted; fewer are sorted sooner
 MANY = 64  # elements of a row, of which dropping half costs less than a partition of all
 
 
@@ -19,7 +20,7 @@ def positions_in_order(x: Any, axis: int, descending: bool, count: int | None = 
     ([1, 0, 2, 3], [3, 0])
     """
     size = x.shape[axis]
-    if count is not None and x.size >= WORTH_PACKING and 0 < 8 * count <= size:
+    if count is not None and x.size >= WORTH_BOUNDING and 0 < 8 * count <= size:
         return _first_positions(x, axis, descending, count)
     if size < WORTH_PACKING:
         order = _plain_argsort(x, axis, descending)
