@@ -9,6 +9,7 @@ import numpy as np
 from .special import WORTH_PACKING, packed_argsort
 
 WORTH_BOUNDING = 1 << 10  # elements of which few are wanted; fewer are sorted sooner
+BLOCK = 1 << 16  # elements
 MANY = 64  # elements of a row, of which dropping half costs less than a partition of all
 
 
@@ -44,17 +45,9 @@ def sorted_values(x: Any, axis: int, descending: bool) -> Any:
     rows.sort(-1, kind="stable" if x.dtype.itemsize == 1 else None)  # for bytes, NumPy's stable sort counts
     if descending:
         rows = rows[..., ::-1]
-    if x.dtype.kind == "f" and _has_both_zeros(x):  # they are equal, so they keep their order
-        rows[rows == 0] = given[given == 0]
+    if x.dtype.kind == "f" and np.signbit(zeros := given[given == 0]).any():
+        rows[rows == 0] = zeros  # zeros of both signs are equal, so they keep their order
     return np.ascontiguousarray(np.moveaxis(rows, -1, axis))
-
-
-def _has_both_zeros(x: Any) -> bool:
-    zeros = x == 0
-    if not zeros.any():
-        return False
-    negative = np.count_nonzero(np.signbit(x[zeros]))
-    return bool(0 < negative < np.count_nonzero(zeros))
 
 
 def _plain_argsort(x: Any, axis: int, descending: bool) -> Any:
@@ -86,20 +79,27 @@ def _first_positions(x: Any, axis: int, descending: bool, count: int) -> Any:
     rows = np.ascontiguousarray(turned).reshape(-1, turned.shape[-1])
     if x.dtype == np.float16:
         rows = rows.astype(np.float32)
+    size = rows.shape[1]
+    step = max(1, BLOCK // size)  # rows that stay in the cache
+    blocks = [(start, rows[start : start + step]) for start in range(0, len(rows), step)]
+    at = np.concatenate([start * size + _up_to_a_bound(block, descending, count) for start, block in blocks])
+    row = (at // size).astype(np.int32)
+    order = positions_in_order(rows.reshape(-1).take(at), 0, descending)
+    if len(rows) > 1:
+        order = order.take(packed_argsort(row.take(order), 0, False))
+    first = np.searchsorted(row, np.arange(len(rows)))[:, None]
+    places = at.take(order.take(first + np.arange(count))) % size
+    return np.moveaxis(places.reshape(*turned.shape[:-1], count), -1, axis)
+
+
+def _up_to_a_bound(rows: Any, descending: bool, count: int) -> Any:
+    """Flat positions, in order, that include those of the first `count` elements of each row, and few others."""
     bound = _bound(rows, descending, count)
     chosen = ~(rows < bound) if descending else rows <= bound
     if (bound != bound).any():  # a nan, before which are all numbers, or none
         chosen = np.where(bound != bound, (rows != rows) | (not descending), chosen)
     at = np.flatnonzero(chosen)
-    if len(at) > 2 * len(rows) * count:
-        at = _without_later_equals(at, rows, bound, count)
-    row = (at // rows.shape[1]).astype(np.int32)
-    order = positions_in_order(rows.reshape(-1).take(at), 0, descending)
-    if len(rows) > 1:
-        order = order.take(packed_argsort(row.take(order), 0, False))
-    starts = np.searchsorted(row, np.arange(len(rows)))[:, None]
-    places = at.take(order.take(starts + np.arange(count))) % rows.shape[1]
-    return np.moveaxis(places.reshape(*turned.shape[:-1], count), -1, axis)
+    return at if len(at) <= 2 * len(rows) * count else _without_later_equals(at, rows, bound, count)
 
 
 def _bound(rows: Any, descending: bool, count: int) -> Any:
