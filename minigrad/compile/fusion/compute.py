@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.dtypes import float32, float64
+from ...core.dtypes import float32, float64, int32, int64
 from ...core.node import Node
 from ...core.primitive import P
 from ..loops.operations import REDUCTIONS, SCANS
@@ -450,6 +450,7 @@ class WindowProduct(Library):
     """
 
     by, launched = "loops over windows", True
+    why = "a product of windows is a kernel of its own"  # type: ignore[assignment]
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         super().__init__(node, views, position)
@@ -463,17 +464,30 @@ class WindowProduct(Library):
     def takes(node: Node, views: Views) -> bool:
         if node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim != 2:
             return False
-        found = [_through_copy(views[x], views)[0] for x in node.inputs]
-        if not any(view.size > view.base.size and 0 not in view.strides for view in found):
-            return False
-        columns = WindowProduct(node, views, 0).right[1]
-        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(v.base) for v in found):
-            return False
-        return columns[-1][1] == 1 or node.shape[0] >= FEWEST_ROWS
+        product = WindowProduct(node, views, 0)
+        windows = any(view.size > view.base.size and 0 not in view.strides for view in product.reads)
+        return windows and product.fills_vectors
 
     @property
-    def why(self) -> str:  # type: ignore[override]
-        return "a product of windows is a kernel of its own"
+    def fills_vectors(self) -> bool:
+        """Whether there are enough columns, and enough rows if the columns have to be copied."""
+        columns = self.right[1]
+        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(view.base) for view in self.reads):
+            return False
+        return columns[-1][1] == 1 or self.node.shape[0] >= FEWEST_ROWS
+
+
+class WholeProduct(WindowProduct):
+    """Multiplies matrices of integers by loops, because BLAS has no integers."""
+
+    by = "loops"
+    why = "a product of integers is a kernel of its own"  # type: ignore[assignment]
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        if node.op is not P.matmul or node.dtype not in (int32, int64) or node.ndim != 2:
+            return False
+        return WholeProduct(node, views, 0).fills_vectors
 
 
 def _through_copy(view: View, views: Views) -> tuple[View, int]:
@@ -499,7 +513,8 @@ def _halves(view: View, count: int) -> tuple[Dims, Dims]:
 
 
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, WindowProduct, *CALLS]
+PRODUCTS: list[type[Compute]] = [WindowProduct, WholeProduct]  # by loops, where they can work on lanes of vectors
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, *PRODUCTS, *CALLS]
 
 
 def computes_of(graph: Graph, without: Sequence[type[Compute]] = ()) -> tuple[dict[Node, Compute], Views]:

@@ -118,7 +118,7 @@ class _Loops:
         each = [*self.packing(column), For("p", "lo", "hi", [self.one_block("p", column)])]
         body: list[Statement] = [For("q", 0, rounds, each)] if rounds > 1 else each
         if self.parts > 1:
-            zero = Store("out", plus(times(self.row("p")[0], self.total), "z"), 0.0)
+            zero = Store("out", plus(times(self.row("p")[0], self.total), "z"), self.dtype.type(0).item())
             zeros = For("z", 0, self.block.rows * self.total, [zero])
             body = [For("p", "lo", "hi", [zeros]), For("c", 0, self.parts, body)]
         return Kernel("kernel", parameters, body, units, "rows")

@@ -116,3 +116,30 @@ def test_lanes_are_in_the_kernel_and_its_listing():
     (kernel,) = products_of(program.partition)
     assert sum(isinstance(s, Lanes) for s in statements(kernel.body)) == 1
     np.testing.assert_allclose(f(x, w).numpy(), mg.tanh(mg.conv2d(x, w)).numpy(), rtol=1e-5, atol=1e-5)
+
+
+def everything(*shape, dtype, seed=0):
+    """Integers of the whole range of a dtype: their products wrap around."""
+    limits = np.iinfo(dtype)
+    return np.random.default_rng(seed).integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("shapes", [((3, 5), (5, 8)), ((2, 2600), (2600, 16)), ((33, 40), (40, 9)), ((9, 2), (2, 70))])
+def test_products_of_integers_are_loops_and_exact(shapes, dtype):
+    x, y = [everything(*shape, dtype=dtype, seed=i) for i, shape in enumerate(shapes)]
+    tall = np.resize(x, (9, x.shape[1]))  # with rows enough to copy columns that are not neighbours
+    for function, left, right in ((lambda x, y: x @ y, x, y), (lambda x, y: x @ y.T, tall, y.T.copy()),
+                                  (lambda x, y: x.T @ y, x.T.copy(), y)):
+        given = [mg.asarray(left), mg.asarray(right)]
+        for chunking in (NARROW, WIDE):
+            partition = fuse(optimise(mg.trace(function, *given))[0], chunking)
+            assert len(products_of(partition)) == 1 and partition.listing().endswith("by loops")
+            (found,) = Runner(partition, 2, natively)([left, right])
+            np.testing.assert_array_equal(found, function(left, right))
+
+
+def test_products_of_small_integers_and_of_few_columns_are_the_library_s():
+    for dtype, columns in (("int8", 9), ("int64", 7)):
+        x, y = [mg.ones(shape, dtype=dtype) for shape in ((4, 3), (3, columns))]
+        assert not products_of(fuse(mg.trace(lambda x, y: x @ y, x, y)))
