@@ -464,7 +464,8 @@ class WindowProduct(Library):
         if node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim != 2:
             return False
         found = [_through_copy(views[x], views)[0] for x in node.inputs]
-        if not any(view.size > view.base.size and 0 not in view.strides for view in found):
+        windows = any(view.size > view.base.size and 0 not in view.strides for view in found)
+        if not (windows or _in_panels(found[1], node.inputs[1].shape)):
             return False
         columns = WindowProduct(node, views, 0).right[1]
         if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(v.base) for v in found):
@@ -491,6 +492,12 @@ def _through_copy(view: View, views: Views) -> tuple[View, int]:
                 turned = shape[count:] + shape[:count], strides[count:] + strides[:count]
                 return View(source.base, source.offset, *turned), len(shape) - count
     return view, 1
+
+
+def _in_panels(view: View, shape: tuple[int, ...]) -> bool:
+    """Whether the columns of a matrix lie in panels, one after the other, as the pass `packed` arranges them."""
+    panels = view.shape[1:]
+    return len(panels) == 2 and view.strides == (panels[1], shape[0] * panels[1], 1)
 
 
 def _halves(view: View, count: int) -> tuple[Dims, Dims]:

@@ -1,0 +1,70 @@
+"""The pass `packed`: loops multiply by lasting weights, copied once into the order in which they read them.
+
+A layer multiplies by the transpose of its weights, whose columns are far apart in memory.  Vectors of columns need them
+side by side.  A program keeps what it computes from lasting values alone (see `running.plan`), so that only its first
+run copies.  Wide matrices become panels, each of which is read from front to back.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import Any
+
+from ...core.dtypes import float32, float64
+from ...core.node import Node
+from ...core.primitive import P
+from ..nodes.graph import Graph, node_like, remade
+from .channels_last import is_columns
+from .rules import Note, rewritten
+
+PANELS = (128, 64)  # columns: so many sums, or half as many for several rows, are in registers
+MOST_ROWS = 512  # of the other factor: libraries are as fast for more rows
+
+
+def packed(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Multiplies by lasting weights in the order in which loops read them."""
+    lasting = {node for node in graph.inputs if getattr(node, "lasting", False)}
+    if not lasting:
+        return graph
+    for node in graph.nodes:
+        given = [x for x in node.inputs if isinstance(x, Node)]
+        if given and node.op is not None and node.op.kind in ("view", "elementwise") and lasting.issuperset(given):
+            lasting.add(node)
+
+    def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        new = None
+        if node.op is P.matmul and node.inputs[1] in lasting and node.inputs[0] not in lasting:
+            new = _multiplied(node, *inputs)
+        if new is None:
+            return remade(node, inputs)
+        note("lasting weights in panels", node, new)
+        return new
+
+    return rewritten(graph, replace)
+
+
+def _multiplied(node: Node, left: Node, right: Node) -> Node | None:
+    """The product with weights that are copied, or None if loops do not compute it faster than a library."""
+    if right.ndim != 2 or node.dtype not in (float32, float64) or not node.size:
+        return None
+    (k, n), m = right.shape, prod(node.shape[:-1])
+    made = partial(node_like, like=node)
+
+    def reshaped(x: Node, *shape: int) -> Node:
+        return made(P.reshape, (x,), {"shape": shape})
+
+    if is_columns(left):
+        if right.op is not P.permute_dims:
+            return None
+        return made(P.matmul, (left, reshaped(reshaped(right, k * n), k, n)), node.attrs)
+    panel = next((size for size in PANELS if n > size and n % size == 0), None)
+    if panel is None or m > MOST_ROWS:
+        return None
+
+    def swapped(x: Node) -> Node:
+        return made(P.permute_dims, (x,), {"axes": (1, 0, 2)})
+
+    copied = reshaped(swapped(reshaped(right, k, n // panel, panel)), k * n)
+    panels = reshaped(swapped(reshaped(copied, n // panel, k, panel)), k, n)
+    return reshaped(made(P.matmul, (reshaped(left, m, k), panels), node.attrs), *node.shape)
