@@ -442,14 +442,15 @@ class UserKernel(Library):
         return f"{self.node.name} is a kernel of yours"
 
 
-class WindowProduct(Library):
-    """Multiplies matrices by loops, if one of them would be a copy of windows: the loops read the windows in place.
+class LoopProduct(Library):
+    """Multiplies matrices by loops, if these read one of them better than a library does.
 
+    It would be a copy of windows, which the loops read in place, or it lies in panels.
     `left` has the dimensions of the rows and of the sums of the left operand, `right` those of the sums and of the
     columns of the right one.
     """
 
-    by, launched = "loops over windows", True
+    by, launched = "loops", True
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         super().__init__(node, views, position)
@@ -467,14 +468,14 @@ class WindowProduct(Library):
         windows = any(view.size > view.base.size and 0 not in view.strides for view in found)
         if not (windows or _in_panels(found[1], node.inputs[1].shape)):
             return False
-        columns = WindowProduct(node, views, 0).right[1]
+        columns = LoopProduct(node, views, 0).right[1]
         if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(v.base) for v in found):
             return False
         return columns[-1][1] == 1 or node.shape[0] >= FEWEST_ROWS
 
     @property
     def why(self) -> str:  # type: ignore[override]
-        return "a product of windows is a kernel of its own"
+        return "a product by loops is a kernel of its own"
 
 
 def _through_copy(view: View, views: Views) -> tuple[View, int]:
@@ -506,7 +507,7 @@ def _halves(view: View, count: int) -> tuple[Dims, Dims]:
 
 
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, WindowProduct, *CALLS]
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, LoopProduct, *CALLS]
 
 
 def computes_of(graph: Graph, without: Sequence[type[Compute]] = ()) -> tuple[dict[Node, Compute], Views]:
