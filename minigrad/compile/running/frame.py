@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.clock import LastWrite, written_since
+from ...core.clock import SHARED, LastWrite, buffer_of, written_since
 from ...core.emit import EAGER
-from ...devices.pool import Memory
 from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
@@ -363,12 +362,12 @@ class Frame:
     def _run_early(self, read: Sequence[Any], starts: Starts) -> None:
         """Compute what is kept between runs, if one of the arrays that it is computed from may have changed."""
         now = LastWrite.time
-        if self.kept_at < 0 or any(written_since(array, self.kept_at) for array in read):
+        shared = any(id(buffer_of(array)) in SHARED for array in read)
+        if shared or self.kept_at < 0 or any(written_since(array, self.kept_at) for array in read):
             self.kept_at = -1
             for step in as_timed_steps(self.early_calls) if is_profiled() else self.early:
                 step(starts)
-        if self.kept_at >= 0 or all(map(_is_alone, read)):
-            self.kept_at = now
+        self.kept_at = -1 if shared else now
 
     def _bind_results(self) -> list[Any]:
         """Allocate and bind the results, except those that are stored in an input or that a library allocates."""
@@ -447,11 +446,6 @@ def memory_for(buffer: Buffer) -> Callable[[tuple[int, ...], Any], Any]:
     if buffer.nbytes >= POOLED:
         return buffer.device.pool.take  # type: ignore[no-any-return]
     return np.empty
-
-
-def _is_alone(array: Any) -> bool:
-    """Whether only tensors write to the memory of an array: views may share it with arrays of the user."""
-    return array.base is None or isinstance(array.base, Memory)
 
 
 def _nothing() -> None:

@@ -93,6 +93,18 @@ def test_memory_of_others_is_read_in_each_call():
         model.check(times)
 
 
+def test_memory_that_is_shared_later():
+    model = Model(mg.asarray(W))
+    array = np.from_dlpack(model.weights)
+    np.add(model.weights._data, 1, out=model.weights._data)  # as PyTorch does, which ignores that it is read-only
+    assert array[0, 0] == W[0, 0] + 1
+    model.check(times=1)
+    array = W.copy()
+    received = Model(mg.from_dlpack(array, copy=False))
+    array += 1
+    received.check(times=1)
+
+
 def test_results_do_not_depend_on_threads():
     model = Model(mg.asarray(W))
     inputs = [mg.asarray(X * n) for n in range(8)]
