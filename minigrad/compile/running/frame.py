@@ -364,7 +364,6 @@ class Frame:
         now = LastWrite.time
         shared = any(id(buffer_of(array)) in SHARED for array in read)
         if shared or self.kept_at < 0 or any(written_since(array, self.kept_at) for array in read):
-            self.kept_at = -1
             for step in as_timed_steps(self.early_calls) if is_profiled() else self.early:
                 step(starts)
         self.kept_at = -1 if shared else now

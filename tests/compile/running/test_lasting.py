@@ -85,6 +85,20 @@ def test_other_weights_are_seen():
     np.testing.assert_allclose(model.f(model.x).numpy(), X @ (W + 1).T, rtol=1e-4, atol=1e-4)
 
 
+def test_other_memory_of_the_same_tensor_is_seen():
+    model = Model(mg.asarray(W))
+    model.weights._data = W + 1
+    model.check(times=1)
+
+
+def test_results_are_new_in_each_call():
+    f, x = mg.jit(lambda x: (x @ W_T, W_T * 2)), mg.asarray(X)
+    first, second = f(x)[1], f(x)[1]
+    np.testing.assert_array_equal(second.numpy(), W_T.numpy() * 2)
+    first += 1
+    np.testing.assert_array_equal(f(x)[1].numpy(), W_T.numpy() * 2)
+
+
 def test_memory_of_others_is_read_in_each_call():
     array = W.copy()
     model = Model(mg.asarray(array, copy=False))
@@ -133,6 +147,7 @@ def test_positions_are_checked_before_they_are_used():
     f = mg.jit(lambda x: x @ (table[positions] * mg.ones((16, 2))))
     with pytest.raises(mg.IndexingError, match="index 5 is out of range"):
         f(mg.asarray(X))
+    assert f.program(mg.asarray(X)).plan.early == 0
 
 
 def test_saved_programs_keep_it_too(tmp_path):
