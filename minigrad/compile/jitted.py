@@ -288,6 +288,7 @@ def jit(
 
     Tensors that the function uses by name are inputs too, and writes to tensors happen in each call.  Arguments that
     are not tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` lists why it was traced.
+    What depends on tensors used by name alone is computed once, until one of them changes, if there is no gradient.
     With `executor="parallel"` independent kernels run at the same time, with "auto" only where that may be faster, and
     by default ("serial") never; `MINIGRAD_EXECUTOR` sets it for all programs.
 

@@ -115,6 +115,10 @@ class Recording:
         differentiable = mode.grad and any(o.tracked for o in self.outputs)
         self.traced = self._traced(differentiable)
         self.differentiable = differentiable
+        if not (differentiable or self.changes):
+            for node, place in zip(self.traced.others, self.others):
+                if isinstance(node, Source):
+                    node.lasting = place.kind == "tensor"
 
     def watch(self, gone: Callable[[Any], None]) -> None:
         """Hold the objects among the arguments weakly, and call `gone` when one of them is deleted.

@@ -442,15 +442,16 @@ class UserKernel(Library):
         return f"{self.node.name} is a kernel of yours"
 
 
-class WindowProduct(Library):
-    """Multiplies matrices by loops, if one of them would be a copy of windows: the loops read the windows in place.
+class LoopProduct(Library):
+    """Multiplies matrices by loops, where these are better than a library.
 
-    `left` has the dimensions of the rows and of the sums of the left operand, `right` those of the sums and of the
-    columns of the right one.
+    A matrix would be a copy of windows, which the loops read in place, or it lies in panels, or its elements are
+    integers, for which BLAS has no product.  `left` has the dimensions of the rows and of the sums of the left
+    operand, `right` those of the sums and of the columns of the right one.
     """
 
-    by, launched = "loops over windows", True
-    why = "a product of windows is a kernel of its own"  # type: ignore[assignment]
+    by, launched = "loops", True
+    why = "a product by loops is a kernel of its own"  # type: ignore[assignment]
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         super().__init__(node, views, position)
@@ -462,32 +463,16 @@ class WindowProduct(Library):
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
-        if node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim != 2:
+        if node.op is not P.matmul or node.dtype not in (float32, float64, int32, int64) or node.ndim != 2:
             return False
-        product = WindowProduct(node, views, 0)
-        windows = any(view.size > view.base.size and 0 not in view.strides for view in product.reads)
-        return windows and product.fills_vectors
-
-    @property
-    def fills_vectors(self) -> bool:
-        """Whether there are enough columns, and enough rows if the columns have to be copied."""
-        columns = self.right[1]
-        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(view.base) for view in self.reads):
+        found = [_through_copy(views[x], views)[0] for x in node.inputs]
+        windows = any(view.size > view.base.size and 0 not in view.strides for view in found)
+        if node.dtype in (float32, float64) and not (windows or _in_panels(found[1], node.inputs[1].shape)):
             return False
-        return columns[-1][1] == 1 or self.node.shape[0] >= FEWEST_ROWS
-
-
-class WholeProduct(WindowProduct):
-    """Multiplies matrices of integers by loops, because BLAS has no integers."""
-
-    by = "loops"
-    why = "a product of integers is a kernel of its own"  # type: ignore[assignment]
-
-    @staticmethod
-    def takes(node: Node, views: Views) -> bool:
-        if node.op is not P.matmul or node.dtype not in (int32, int64) or node.ndim != 2:
+        columns = LoopProduct(node, views, 0).right[1]
+        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(view.base) for view in found):
             return False
-        return WholeProduct(node, views, 0).fills_vectors
+        return columns[-1][1] == 1 or node.shape[0] >= FEWEST_ROWS
 
 
 def _through_copy(view: View, views: Views) -> tuple[View, int]:
@@ -507,14 +492,19 @@ def _through_copy(view: View, views: Views) -> tuple[View, int]:
     return view, 1
 
 
+def _in_panels(view: View, shape: tuple[int, ...]) -> bool:
+    """Whether the columns of a matrix lie in panels, one after the other, as the pass `packed` arranges them."""
+    panels = view.shape[1:]
+    return len(panels) == 2 and view.strides == (panels[1], shape[0] * panels[1], 1)
+
+
 def _halves(view: View, count: int) -> tuple[Dims, Dims]:
     shape, strides = view.shape, view.strides
     return coalesced(shape[:count], strides[:count]), coalesced(shape[count:], strides[count:])
 
 
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-PRODUCTS: list[type[Compute]] = [WindowProduct, WholeProduct]  # by loops, where they can work on lanes of vectors
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, *PRODUCTS, *CALLS]
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, LoopProduct, *CALLS]
 
 
 def computes_of(graph: Graph, without: Sequence[type[Compute]] = ()) -> tuple[dict[Node, Compute], Views]:

@@ -23,7 +23,7 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from .compute import ACROSS_ROWS, PER_ELEMENT, PRODUCTS, Compute, Level, Library, Scan, computes_of, level_of
+from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, Library, LoopProduct, Scan, computes_of, level_of
 from .group import MOST_NODES, Group, Partition
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
@@ -39,7 +39,7 @@ class Misfit(Exception):
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
     chunking = chunking or Chunking()
-    pays = {Scan: chunking.scans} | dict.fromkeys(PRODUCTS, chunking.lanes > 0)
+    pays = {Scan: chunking.scans, LoopProduct: chunking.lanes > 0}
     computes, views = computes_of(graph, [kind for kind, here in pays.items() if not here])
     checks = [check for compute in computes.values() for check in compute.checks]
     graph = Graph(graph.inputs, graph.outputs, graph.effects, (*graph.checks, *checks)) if checks else graph

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan, WindowProduct
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, LoopProduct, Scan
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..loops.index import plus, position, remainder, round_of, times
@@ -77,12 +77,12 @@ class Block:
 
 def lower(partition: Partition, group: Group) -> Lowered:
     """The kernel of a group without a library call."""
-    if isinstance(group.library, WindowProduct):
+    if isinstance(group.library, LoopProduct):
         return _product(partition, group, group.library)
     return _Lowering(partition, group).lowered()
 
 
-def _product(partition: Partition, group: Group, compute: WindowProduct) -> Lowered:
+def _product(partition: Partition, group: Group, compute: LoopProduct) -> Lowered:
     """The kernel of a product by loops."""
     names = {base: f"b{number}" for number, base in enumerate(compute.bases)}
     left, right = [names[view.base] for view in compute.views]

@@ -112,7 +112,7 @@ def test_lanes_are_in_the_kernel_and_its_listing():
     x, w = mg.asarray(normal(2, 8, 6, 6)), mg.asarray(normal(16, 8, 3, 3))
     f = mg.jit(lambda x, w: mg.tanh(mg.conv2d(x, w)))
     program = f.program(x, w)
-    assert "by loops over windows" in program.partition.listing()
+    assert "by loops" in program.partition.listing()
     (kernel,) = products_of(program.partition)
     assert sum(isinstance(s, Lanes) for s in statements(kernel.body)) == 1
     np.testing.assert_allclose(f(x, w).numpy(), mg.tanh(mg.conv2d(x, w)).numpy(), rtol=1e-5, atol=1e-5)
