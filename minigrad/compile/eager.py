@@ -29,15 +29,18 @@ from ..support.source import caller
 from .codegen.native import is_available
 from .control.body import function_of
 from .functions.function import TracedFunction
+from .nodes.graph import Graph
 from .nodes.source import Source
+from .rewriting.permutations import Axes, on_stored
 from .running.executors import is_profiled
-from .running.program import Program
+from .running.program import Program, program_for
 from .running.targets import HOST
 from .tracing.collector import no_collection
 from .tracing.tracer import Pending
 
 MOST = 16  # kinds of calls of one function
-STATIC = (int, float, bool, str, type(None))
+LAYOUTS = 4  # of the inputs of one program; inputs in further layouts are copied into row-major order
+STATIC = frozenset((int, float, bool, str, type(None)))
 COMPILING = new_lock()
 
 
@@ -61,10 +64,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
                 if x.tracked:
                     mask += bit
                 bit += bit
-            elif x is None:
-                key.append(x)
-            elif x.__class__ in STATIC:
-                key.append((x.__class__, x or str(x)))  # 0.0 is not -0.0
+            elif _is_static(x):
+                key.append(repr(x))  # 1 is not True, and 0.0 is not -0.0
             else:
                 return function(*args)
         try:
@@ -89,7 +90,15 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _new_kind(kinds: dict[Hashable, Kind | None], key: Hashable, *call: Any) -> Kind | None:
+def _is_static(x: Any) -> bool:
+    """Whether an argument is a number, a text or None, or a tuple of these."""
+    return x.__class__ in STATIC or (x.__class__ is tuple and all(map(_is_static, x)))
+
+
+def _new_kind(
+    kinds: dict[Hashable, Kind | None], key: Hashable, function: Callable[..., Any], args: tuple[Any, ...],
+    tensors: Sequence[Tensor],
+) -> Kind | None:
     """Compile the program for a new kind of call, if the call is possible; an error is left to the function itself."""
     with COMPILING:
         if key in kinds:
@@ -98,8 +107,8 @@ def _new_kind(kinds: dict[Hashable, Kind | None], key: Hashable, *call: Any) -> 
             return None
         try:
             with no_collection():
-                made = Kind(*call)
-                usable = made.is_usable
+                made = Kind(function, args, tensors)
+                usable = made.is_usable([t._data for t in tensors])
         except (MinigradError, TypeError, ValueError, ArithmeticError, AttributeError):
             return None
         kinds[key] = made if usable else None
@@ -121,19 +130,21 @@ class Kind:
         self.gradients: dict[int, Gradient] = {}
 
     @cached_property
-    def forward(self) -> Any:
-        """The program that computes the result."""
-        return self.traced.program
+    def forward(self) -> Programs:
+        """The programs that compute the result."""
+        return Programs(self.traced.graph)
 
-    @property
-    def is_usable(self) -> bool:
+    def is_usable(self, arrays: Sequence[Any]) -> bool:
         """Whether the call is a pure function of its tensors: it draws no random numbers, and returns a new float."""
         tracer, (output,) = self.traced.tracer, self.traced.outputs
         base = output._data if output._data.base is None else output._data.base
         pure = not tracer.drawn and not tracer.effects and not tracer.looked_into
         new = output.dtype.kind == "f" and not isinstance(base.node, Source)
         full = all(t.dtype is not float16 for t in (*self.traced.inputs, output))
-        return pure and new and full and isinstance(self.forward, Program) and self.forward.target is HOST
+        if not (pure and new and full):
+            return False
+        program, _ = self.forward.program(arrays)
+        return isinstance(program, Program) and program.target is HOST
 
     def gradient(self, mask: int) -> Gradient:
         """The gradient by the inputs in `mask`."""
@@ -142,6 +153,41 @@ class Kind:
             with COMPILING, no_collection():
                 found = self.gradients.setdefault(mask, Gradient(self, mask))
         return found
+
+
+class Programs:
+    """A graph as programs: one for each layout of the inputs, because results of programs may lie permuted in memory.
+
+    Inputs in row-major order everywhere are a layout, and the only one for which there is always a program.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.made: dict[tuple[Axes | None, ...], Any] = {}
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """The results, which may lie permuted in memory."""
+        program, orders = self.program(arrays)
+        return program([a if order is None else a.transpose(order) for a, order in zip(arrays, orders)])
+
+    def program(self, arrays: Sequence[Any]) -> tuple[Any, tuple[Axes | None, ...]]:
+        """The program for arrays in these layouts, and the order of the dimensions that it takes each one in."""
+        orders = tuple([None if a.flags.c_contiguous else _order(a) for a in arrays])
+        program = self.made.get(orders)
+        if program is None:
+            with COMPILING, no_collection():
+                if len(self.made) >= LAYOUTS:
+                    orders = (None,) * len(orders)
+                program = self.made.get(orders) or program_for(on_stored(self.graph, orders), any_layout=True)
+                self.made[orders] = program
+        return program, orders
+
+
+def _order(array: Any) -> Axes | None:
+    """The dimensions of an array from the slowest to the fastest; None if there are gaps between its elements."""
+    strides = array.strides
+    order = tuple(sorted(range(array.ndim), key=lambda axis: -strides[axis]))
+    return order if array.transpose(order).flags.c_contiguous else None
 
 
 class Gradient:
@@ -169,16 +215,14 @@ class Gradient:
         self.unread = [np.zeros(())] * len(traced.inputs)  # in place of inputs that are not saved
 
     @cached_property
-    def forward(self) -> Any:
-        """The program that computes the result, and the values to save if these are not the inputs."""
-        with COMPILING, no_collection():
-            return self.kind.traced.recording_program if self.keeps else self.kind.forward
+    def forward(self) -> Programs:
+        """The programs that compute the result, and the values to save if these are not the inputs."""
+        return Programs(self.kind.traced.recording_graph) if self.keeps else self.kind.forward
 
     @cached_property
-    def backward(self) -> Any:
-        """The program that computes the gradients of the inputs."""
-        with COMPILING, no_collection():
-            return self.traced.program
+    def backward(self) -> Programs:
+        """The programs that compute the gradients of the inputs."""
+        return Programs(self.traced.graph)
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
         """The closed node of a call."""
