@@ -76,16 +76,14 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args)
         try:
             gradient = kind.gradient(mask) if mask and current_mode().grad else None
-            data, *kept = (kind if gradient is None else gradient).forward(arrays)
+            data, *others = (kind if gradient is None else gradient).forward(arrays)
         except MinigradError:
             return function(*args)  # which raises the same error, with the function's own message
-        out = new_tensor(Tensor)
-        out._data, out.device, out.alias, out._grad = data, device, None, None
-        if gradient is None:
-            out.node, out.tracked = None, 0
-        else:
-            out.node, out.tracked = gradient.node(tensors, arrays, data, kept), 1
-        return out
+        out = wrap(data, device)
+        further = kind.further
+        if gradient is not None:
+            out.node, out.tracked = gradient.node(tensors, arrays, data, others[further:]), 1
+        return (out, *[wrap(each, device) for each in others[:further]]) if further else out
 
     return call
 
@@ -125,7 +123,8 @@ class Kind:
         name = function.__name__
         self.op = Closed(name, "structural", names, _no_infer, promotes=(), function=function, arguments=fixed,
                          places=places)
-        self.traced: TracedFunction = function_of(name, lambda given: [self.op.call(given)], tensors)
+        self.traced: TracedFunction = function_of(name, self.op.call, tensors)
+        self.further = len(self.traced.outputs) - 1  # results after the first one, which have no history
         self.attrs = {function.__code__.co_varnames[i]: x for i, x in enumerate(fixed) if i not in places}
         self.gradients: dict[int, Gradient] = {}
 
@@ -135,12 +134,12 @@ class Kind:
         return Programs(self.traced.graph)
 
     def is_usable(self, arrays: Sequence[Any]) -> bool:
-        """Whether the call is a pure function of its tensors: it draws no random numbers, and returns a new float."""
-        tracer, (output,) = self.traced.tracer, self.traced.outputs
-        base = output._data if output._data.base is None else output._data.base
+        """Whether the call is a pure function of its tensors: it draws no random numbers, and returns new floats."""
+        tracer, outputs = self.traced.tracer, self.traced.outputs
+        bases = [t._data if t._data.base is None else t._data.base for t in outputs]
         pure = not tracer.drawn and not tracer.effects and not tracer.looked_into
-        new = output.dtype.kind == "f" and not isinstance(base.node, Source)
-        full = all(t.dtype is not float16 for t in (*self.traced.inputs, output))
+        new = all(t.dtype.kind == "f" and not isinstance(base.node, Source) for t, base in zip(outputs, bases))
+        full = all(t.dtype is not float16 for t in (*self.traced.inputs, *outputs))
         if not (pure and new and full):
             return False
         program, _ = self.forward.program(arrays)

@@ -59,7 +59,10 @@ def programs_run() -> bool:
 
 
 def in_programs(function: Callable[..., Any], least: int) -> Callable[..., Any]:
-    """A composed function that runs as a program if its first argument has at least `least` elements."""
+    """A composed function that runs as a program if its first argument has at least `least` elements.
+
+    If it returns several tensors, only the first one may have a history.
+    """
     compiled: Callable[..., Any] | None = None
 
     def call(*args: Any) -> Any:
@@ -94,12 +97,13 @@ class Closed(Primitive):
     places: tuple[int, ...] = ()
     saves: tuple[int, ...] | None = None
 
-    def call(self, tensors: Iterable[Any]) -> Any:
-        """The result of the function, operation by operation."""
+    def call(self, tensors: Iterable[Any]) -> tuple[Any, ...]:
+        """The results of the function, operation by operation."""
         args = list(self.arguments)
         for place, tensor in zip(self.places, tensors):
             args[place] = tensor
-        return self.function(*args)
+        found = self.function(*args)
+        return found if found.__class__ is tuple else (found,)
 
 
 def opened_order(roots: Any) -> list[Node]:
@@ -128,7 +132,7 @@ def open_node(node: Node) -> None:
     with switch(Mode(scope=node.mode.scope, origin=node.mode.origin, programs=False)):
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
-        last: Node = op.call(tensors).node
+        last: Node = op.call(tensors)[0].node
     made = sorted(_since(last, began), key=attrgetter("serial"))
     if known and op.saves is not None:
         numbers = iter(op.saves)

@@ -22,7 +22,7 @@ IMAGE, WEIGHT, BIAS = normal(2, 3, 8, 8), normal(8, 3, 3, 3, seed=1), normal(8, 
 def counted(function, *arrays):
     """How many nodes the pass moves, after the values have been compared."""
     recorded = Recorded(function, *arrays)
-    after, log = optimise(recorded.graph)
+    after, log = optimise(recorded.graph, "result_layouts")
     for value, result in zip(recorded.values(after), recorded.results):
         np.testing.assert_allclose(value, result.data, **ROUNDED, err_msg=str(after))
     return log.counts().get("channels last", 0)
