@@ -1,7 +1,8 @@
 """Programs in eager mode: a composed function is compiled for each kind of call, and so is its gradient.
 
 A kind is compiled in its first call, so that equal calls have equal results.  Each function has at most `MOST` kinds:
-calls of later kinds run operation by operation, because sequences that grow would compile without end.
+calls of later kinds run operation by operation, because sequences that grow would compile without end.  Convolutions
+have more, because each layer of a network has another shape.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..core.mode import current_mode
 from ..core.node import Node, topological_order
 from ..core.primitive import INDEX, NODE, Plan, Rule
 from ..core.programs import PROGRAMS, Closed
-from ..core.tensor import Tensor, new_tensor, wrap
+from ..core.tensor import Tensor, wrap
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
 from ..support.forking import new_lock
@@ -40,12 +41,13 @@ from .tracing.tracer import Pending
 
 MOST = 16  # kinds of calls of one function
 LAYOUTS = 4  # of the inputs of one program; inputs in further layouts are copied into row-major order
+KEPT = 1 << 22  # bytes of memory that a program keeps between calls; making a frame again takes 0.1 ms
 STATIC = frozenset((int, float, bool, str, type(None)))
 COMPILING = new_lock()
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose calls run as programs where that is possible."""
+def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[..., Any]:
+    """The function, whose calls run as programs where that is possible; at most `most` kinds of calls, or `MOST`."""
     kinds: dict[Hashable, Kind | None] = {}
 
     def call(*args: Any) -> Any:
@@ -71,7 +73,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             kind = kinds[tuple(key)]
         except KeyError:
-            kind = _new_kind(kinds, tuple(key), function, args, tensors)
+            kind = _new_kind(kinds, most or MOST, tuple(key), function, args, tensors)
         if kind is None or REGISTRATIONS or is_profiled():
             return function(*args)
         try:
@@ -94,14 +96,14 @@ def _is_static(x: Any) -> bool:
 
 
 def _new_kind(
-    kinds: dict[Hashable, Kind | None], key: Hashable, function: Callable[..., Any], args: tuple[Any, ...],
-    tensors: Sequence[Tensor],
+    kinds: dict[Hashable, Kind | None], most: int, key: Hashable, function: Callable[..., Any],
+    args: tuple[Any, ...], tensors: Sequence[Tensor],
 ) -> Kind | None:
     """Compile the program for a new kind of call, if the call is possible; an error is left to the function itself."""
     with COMPILING:
         if key in kinds:
             return kinds[key]
-        if len(kinds) >= MOST or not is_available():
+        if len(kinds) >= most or not is_available():
             return None
         try:
             with no_collection():
@@ -179,6 +181,7 @@ class Programs:
                     orders = (None,) * len(orders)
                 program = self.made.get(orders) or program_for(on_stored(self.graph, orders), any_layout=True)
                 self.made[orders] = program
+                program.most_kept = KEPT
         return program, orders
 
 
@@ -239,7 +242,7 @@ class Gradient:
         """An input to save: a copy if the operations would not save it and it may be overwritten."""
         alias = tensor.alias
         fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
-        return array if fixed or index in self.reads else array.copy()
+        return array if fixed or index in self.reads else array.copy("K")
 
     def pulled(self, g: Tensor, node: Node, index: int) -> Tensor | None:
         """The gradient rule of a closed node: one run for all inputs, although a walk takes one at a time."""

@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...devices.registry import CPU
+
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+BYTE = np.dtype(np.uint8)
 
 
 @dataclass
@@ -66,7 +69,7 @@ def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
 
 
 def aligned(size: int) -> Any:
-    """New memory of this many bytes that begins at a cache line."""
-    memory = np.empty(size + ALIGNMENT, np.uint8)
+    """Memory of this many bytes that begins at a cache line, from the pool of the CPU."""
+    memory = CPU.pool.take((size + ALIGNMENT,), BYTE)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -99,6 +100,8 @@ class Executable(Titled):
     passes, whose values the plan names.
     """
 
+    most_kept = sys.maxsize  # bytes: a larger arena is free between runs, and each run makes a frame
+
     def __init__(
         self, graph: Graph, constants: Sequence[Any], target: Target = HOST, executor: str | None = None
     ) -> None:
@@ -189,7 +192,10 @@ class Executable(Titled):
         try:
             return frame.run(given, starts)
         finally:
-            self._idle.append(frame)
+            if sum(self.plan.slots) <= self.most_kept:
+                self._idle.append(frame)
+            else:
+                vars(frame).clear()  # else its memory would wait for the collector: functions in it refer to it
 
 
 class Program(Executable):
