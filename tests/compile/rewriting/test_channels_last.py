@@ -58,7 +58,8 @@ def test_values_stay_and_nodes_move(name):
 def test_results_may_have_the_channels_last():
     moved = {name: counted(function, IMAGE, WEIGHT, BIAS, without=()) for name, (function, _) in FUNCTIONS.items()}
     more = {name: moved[name] - count for name, (_, count) in FUNCTIONS.items() if moved[name] != count}
-    assert more == {"pooling": 1, "two layers": 1, "a shortcut": 1, "a result": 1}
+    assert more == {"pooling": 1, "two layers": 1, "a shortcut": 1, "a result": 1,
+                    "kept dimensions": 1}
     f = mg.jit(lambda x, w: mg.conv2d(x, w, padding=1))
     y = f(mg.asarray(IMAGE), mg.asarray(WEIGHT))
     assert y._data.transpose(0, 2, 3, 1).flags.c_contiguous and not y._data.flags.c_contiguous
@@ -66,10 +67,10 @@ def test_results_may_have_the_channels_last():
 
 
 STORED = {  # how many nodes on an image with the channels last are computed in its order
-    "arithmetic": (lambda x: mg.tanh(x) * 2.0 + mg.asarray(normal(3, 1, 1)), 3),
+    "arithmetic": (lambda x: mg.tanh(x) * 2.0 + x[:, :1], 3),
     "tiles": (lambda x: mg.max_pool2d(x, 2), 1),
     "a border": (lambda x: mg.pad(x, ((0, 0), (0, 0), (1, 2), (0, 1))) + 1.0, 2),
-    "a softmax": (lambda x: mg.softmax(x, 1), 5),
+    "a softmax": (lambda x: mg.softmax(x, 1), 6),
     "windows": (lambda x: mg.max_pool2d(x, 3, 2), 0),
 }
 
@@ -80,7 +81,7 @@ def test_inputs_in_another_order_are_used_in_that_order(name):
     recorded = Recorded(function, IMAGE)
     after, log = optimise(on_stored(recorded.graph, [(0, 2, 3, 1)]))
     assert after.inputs[0].shape == (2, 8, 8, 3)
-    recorded.arrays = [np.ascontiguousarray(IMAGE.transpose(0, 2, 3, 1))]
+    recorded.tensors = [mg.asarray(IMAGE.transpose(0, 2, 3, 1))]
     (value,), (result,) = recorded.values(after), recorded.results
     np.testing.assert_allclose(value, result.data, **ROUNDED)
     assert log.counts().get("channels last", 0) == count
