@@ -88,8 +88,8 @@ class _Walk:
         left, right = inputs
         if node.ndim != 2 or not is_columns(right) or left.shape[0] < FEWEST_COLUMNS:
             return None
-        if node in self.results and node.size > left.size:  # it would be copied to the old order
-            return None
+        if node.size > left.size and (node in self.results or node in self.before.outputs):
+            return None  # it would be copied to the old order, for the caller's views of it if not here
         return node_like(P.matmul, (permuted(right, (1, 0)), permuted(left, (1, 0))), node.attrs, like=node), (1, 0)
 
     def elementwise(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:

@@ -16,6 +16,7 @@ from ...devices.registry import CPU
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 BYTE = np.dtype(np.uint8)
+POOLED = 1 << 16  # bytes: larger memory comes from a pool
 
 
 @dataclass
@@ -69,7 +70,7 @@ def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
 
 
 def aligned(size: int) -> Any:
-    """Memory of this many bytes that begins at a cache line, from the pool of the CPU."""
-    memory = CPU.pool.take((size + ALIGNMENT,), BYTE)
+    """Memory of this many bytes that begins at a cache line."""
+    memory = (CPU.pool.take if size >= POOLED else np.empty)((size + ALIGNMENT,), BYTE)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]
