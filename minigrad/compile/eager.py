@@ -179,9 +179,10 @@ class Programs:
             with COMPILING, no_collection():
                 if len(self.made) >= LAYOUTS:
                     orders = (None,) * len(orders)
-                program = self.made.get(orders) or program_for(on_stored(self.graph, orders), any_layout=True)
-                self.made[orders] = program
-                program.most_kept = KEPT
+                program = self.made.get(orders)
+                if program is None:
+                    program = self.made[orders] = program_for(on_stored(self.graph, orders), any_layout=True)
+                    program.most_kept = KEPT
         return program, orders
 
 
