@@ -174,7 +174,7 @@ class Programs:
     def program(self, arrays: Sequence[Any]) -> tuple[Any, tuple[Axes | None, ...]]:
         """The program for arrays in these layouts, and the order of the dimensions that it takes each one in."""
         orders = tuple([None if a.flags.c_contiguous else _order(a) for a in arrays])
-        program = self.made.get(orders)
+        program: Any = self.made.get(orders)
         if program is None:
             with COMPILING, no_collection():
                 if len(self.made) >= LAYOUTS:
