@@ -40,8 +40,8 @@ from .tracing.collector import no_collection
 from .tracing.tracer import Pending
 
 MOST = 16  # kinds of calls of one function
-LAYOUTS = 4  # of the inputs of one program; inputs in further layouts are copied into row-major order
-KEPT = 1 << 22  # bytes of memory that a program keeps between calls; making a frame again takes 0.1 ms
+LAYOUTS = 4  # of the inputs of one function
+KEPT = 1 << 22  # bytes of memory that a program may keep between calls; to make a frame takes 0.1 ms
 STATIC = frozenset((int, float, bool, str, type(None)))
 COMPILING = new_lock()
 
@@ -159,15 +159,22 @@ class Kind:
 class Programs:
     """A graph as programs: one for each layout of the inputs, because results of programs may lie permuted in memory.
 
-    Inputs in row-major order everywhere are a layout, and the only one for which there is always a program.
+    After `LAYOUTS` layouts, inputs in another one are copied into row-major order.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.made: dict[tuple[Axes | None, ...], Any] = {}
+        self.plain: Any = None  # the program for arrays in row-major order
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results, which may lie permuted in memory."""
+        if self.plain is not None:
+            for array in arrays:
+                if not array.flags.c_contiguous:
+                    break
+            else:
+                return self.plain(arrays)  # type: ignore[no-any-return]
         program, orders = self.program(arrays)
         return program([a if order is None else a.transpose(order) for a, order in zip(arrays, orders)])
 
@@ -182,7 +189,8 @@ class Programs:
                 program = self.made.get(orders)
                 if program is None:
                     program = self.made[orders] = program_for(on_stored(self.graph, orders), any_layout=True)
-                    program.most_kept = KEPT
+                    program.keeps_frames = not isinstance(program, Program) or sum(program.plan.slots) <= KEPT
+                    self.plain = self.made.get((None,) * len(orders))
         return program, orders
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -100,7 +99,7 @@ class Executable(Titled):
     passes, whose values the plan names.
     """
 
-    most_kept = sys.maxsize  # bytes: a larger arena is free between runs, and each run makes a frame
+    keeps_frames = True  # for later runs; else each run makes a frame, and its memory is free between runs
 
     def __init__(
         self, graph: Graph, constants: Sequence[Any], target: Target = HOST, executor: str | None = None
@@ -192,7 +191,7 @@ class Executable(Titled):
         try:
             return frame.run(given, starts)
         finally:
-            if sum(self.plan.slots) <= self.most_kept:
+            if self.keeps_frames:
                 self._idle.append(frame)
             else:
                 vars(frame).clear()  # else its memory would wait for the collector: functions in it refer to it
