@@ -28,7 +28,7 @@ from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .blocked import BlockedRun
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
-from .memory import aligned
+from .memory import POOLED, aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
@@ -38,7 +38,6 @@ from .workers import WORKERS
 UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
 STEP = 16  # elements: pieces begin where vectors do
-POOLED = 1 << 16  # bytes: larger results come from a pool
 
 Table = Any  # of addresses
 
