@@ -104,14 +104,20 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
     _check_functions("fori_loop", body_fun=body_fun)
     low, high = _bound("lower", lower), _bound("upper", upper)
     if isinstance(low, int) and isinstance(high, int):
-        carry = Values(init, _device_of(init))
+        device, count = _device_of(init), max(0, high - low)
+        carry = Values(init, device)
+        if count and current_mode().control.flow is None:
+            now = [t.copy() for t in carry.tensors]
+            for i in range(low, high):
+                now = carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now)))
+            return carry.rebuild(now)
 
         def one_round(state: Any, _: None) -> Any:
             i, value = state
             return (i + 1, carry.rebuild(carry.again("fori_loop", body_fun(i, value)))), None
 
-        begin = as_tensor(low, _device_of(init)), init  # the number is carried along: all numbers would need memory
-        return _scan("fori_loop", one_round, begin, Values(None), max(0, high - low), False)[0][1]
+        begin = as_tensor(low, device), init  # the number is carried along: all numbers would need memory
+        return _scan("fori_loop", one_round, begin, Values(None), count, False)[0][1]
     start, stop = as_tensor(low), as_tensor(high)
     start = start.astype(stop.dtype, copy=False) if isinstance(low, int) else start
 
