@@ -20,7 +20,6 @@ from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
-READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 
 
 def vector_source(kernel: Kernel, width: int = 256, fused: bool = True) -> str | None:
@@ -30,7 +29,7 @@ def vector_source(kernel: Kernel, width: int = 256, fused: bool = True) -> str |
     """
     legal = legalise(kernel, fused=fused)
     lanes = lanes_of(legal, width)
-    return None if lanes is None else _VectorPrinter(legal, lanes, width).module()
+    return None if lanes is None else _VectorPrinter(legal, lanes, width).ready_module()
 
 
 def without(index: Index, variable: str) -> Index:
@@ -61,17 +60,8 @@ class _VectorPrinter(Printer):
         self.lanes = 1  # of that loop
         self.now = 1  # lanes of the statement that is being printed
         self.wide: set[str] = set()  # the registers with vectors
-        self.varying: set[str] = set()  # the registers that are set in that loop
-        self.ahead: list[str] = []  # the lines before that loop
         self.copies: dict[tuple[str, int], str] = {}  # a register and a number of lanes -> the vector of its copies
         self.starts: dict[tuple[str, Index], str] = {}  # a buffer and an index -> the place that belongs to round 0
-
-    def module(self) -> str:
-        """One function, which reads its arguments from the table."""
-        self.block(self.kernel.body)
-        head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
-        text = [READY, head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
-        return "\n".join([*text, *self.declared]) + "\n"
 
     # Types and operands -----------------------------------------------------------------------------------------------
 
@@ -107,26 +97,16 @@ class _VectorPrinter(Printer):
             first = self.set(f"insertelement {vector} poison, {kind} {register}, i64 0")
             return self.set(f"shufflevector {vector} {first}, {vector} poison, <{self.now} x i32> zeroinitializer")
 
-        if register in self.varying:
+        if self.depth_of(register) == len(self.rooms):
             return made()
         self.copies[key] = self.before(made)
         return self.copies[key]
 
     def before(self, made: Callable[[], str]) -> str:
         """The register that `made` sets, in lines before the loop."""
-        lines, self.lines = self.lines, self.ahead
+        lines, self.lines = self.lines, self.rooms[-1][1]
         register = made()
         self.lines = lines
-        return register
-
-    def joined(self, op: str, left: str, right: str) -> str:
-        """An operation on indices, before the loop if the index is the same in all rounds."""
-        if not self.variable:
-            return super().joined(op, left, right)
-        if left not in self.varying and right not in self.varying:
-            return self.before(lambda: super(_VectorPrinter, self).joined(op, left, right))
-        register = super().joined(op, left, right)
-        self.varying.add(register)
         return register
 
     def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
@@ -145,7 +125,6 @@ class _VectorPrinter(Printer):
 
     def define(self, name: str, dtype: Any) -> str:
         register = super().define(name, dtype)
-        self.varying.add(register)
         if self.now > 1:
             self.wide.add(register)
         return register
@@ -239,30 +218,28 @@ class _VectorPrinter(Printer):
 
     def once(self, loop: For, place: str, totals: list[str], lanes: int) -> list[str]:
         """As many rounds as there are lanes, without a loop: the accumulators after them."""
-        values = self.body(loop, place, lanes, self.room())
+        self.open()
+        values = self.body(loop, place, lanes)
+        self.close()
         sums = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
         return [
             self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [total, value], flags=REGROUP)
             for a, total, value in zip(loop.accumulators, totals, sums)
         ]
 
-    def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
-        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes.
-
-        What is the same in all rounds is set in line number `ahead`.
-        """
+    def body(self, loop: For, place: str, lanes: int) -> list[str]:
+        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes."""
         self.names[loop.variable] = place
         if id(loop) not in self.lanes_of:  # it has inner loops
             self.block(loop.body)
             return [self.value(a.value, a.dtype) for a in loop.accumulators]
-        self.variable, self.lanes, self.varying = loop.variable, lanes, {place}
-        self.ahead, self.copies, self.starts = [], {}, {}
+        self.variable, self.lanes = loop.variable, lanes
+        self.copies, self.starts = {}, {}
         self.block(loop.body)
         self.now = lanes
         values = [self.value(a.value, a.dtype) for a in loop.accumulators]
         self.lanes = self.now = 1
-        self.lines[ahead] = "\n".join(self.ahead)
-        self.ahead, self.variable = [], ""
+        self.variable = ""
         return values
 
     def room(self) -> int:
@@ -278,14 +255,17 @@ class _VectorPrinter(Printer):
         There is a test after each round, and one before the first round unless it is `sure`.
         """
         self.loops += 1
-        number, before, ahead = self.loops, self.label, self.room()
+        number, before = self.loops, self.label
         variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
+        self.open()
+        self.depths[variable] = len(self.rooms)
         last = self.set(f"sub nsw i64 {high}, {lanes}")
         any_round = "true" if sure else self.set(f"icmp sle i64 {low}, {last}")
         self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
         start = self.room()
-        values, self.now = self.body(loop, variable, lanes, ahead), lanes
+        values, self.now = self.body(loop, variable, lanes), lanes
+        self.close()
         changing = [("i64", low, following)]  # type, value before the loop, value after a round
         sums = [f"%{a.name}.{number}" for a in loop.accumulators]
         for a, register, total, value in zip(loop.accumulators, sums, totals, values):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from minigrad.compile.codegen.lanes import lanes_of
-from minigrad.compile.codegen.vectors import READY, vector_source
+from minigrad.compile.codegen.llvm import READY
+from minigrad.compile.codegen.vectors import vector_source
 from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Store, statements
 from minigrad.compile.loops.legalise import legalise
 from minigrad.compile.loops.operations import OPERATIONS
