@@ -154,7 +154,7 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
     if not count:
         return carry.rebuild([t.copy() for t in carry.tensors]), _no_rounds(name, f, carry, xs)
     rows = [_rows(x, count) for x in xs.tensors]
-    now, found = [t.copy() for t in carry.tensors], []
+    now, found = [t.copy() for t in carry.tensors], list[Values]()
     for i in range(count - 1, -1, -1) if reverse else range(count):
         pair = f(carry.rebuild(now), xs.rebuild([row[i] for row in rows]))
         new, y = carry_and_result(name, pair)
