@@ -25,7 +25,7 @@ CALLS = 3  # a function may be compiled again when its second call finds gradien
 
 
 def cases(opts: Options) -> list[Case]:
-    tasks = training.tasks(True)[:1] if opts.smoke else [*training.tasks(False), *training.larger(False)]
+    tasks = training.tasks(True)[:1] if opts.smoke else [*training.tasks(False), *training.larger()]
     return [
         Case(task.name, [name for name in CONTENDERS if task.model != "resnet" or name != "jax.jit"],
              partial(training.step, task=task, opts=opts))

@@ -53,14 +53,11 @@ def tasks(smoke: bool) -> list[Task]:
     return found
 
 
-def larger(smoke: bool) -> list[Task]:
+def larger() -> list[Task]:
     """Steps with many kernels, of which `first_calls` measures the first one."""
-    layers, batch, side, channels = (1, 2, 8, 2) if smoke else (12, 8, 32, 16)
-    sizes = (layers, *((8, 2, 4, 5) if smoke else (128, 4, 64, 65)))
     return [
-        Task(f"GPT, {layers} layers of {sizes[1]}, batch {batch} × {sizes[3]}, Adam", "gpt", sizes, "Adam", batch),
-        Task(f"ResNet-18 of width {channels}, {side} × {side}, batch {batch}, SGD", "resnet", (side, channels), "SGD",
-             batch),
+        Task("GPT, 12 layers of 128, batch 8 × 64, Adam", "gpt", (12, 128, 4, 64, 65), "Adam", 8),
+        Task("ResNet-18 of width 16, 32 × 32, batch 8, SGD", "resnet", (32, 16), "SGD", 8),
     ]
 
 
@@ -138,23 +135,23 @@ def resnet(torch: Any, side: int, width: int) -> Any:
     """ResNet-18 for small colour pictures: eight blocks with a shortcut around two convolutions."""
     nn = (torch or mg).nn
 
-    def norm(channels: int, inputs: int, step: int = 1, kernel: int = 3) -> list[Any]:
+    def normal(channels: int, inputs: int, step: int = 1, kernel: int = 3) -> list[Any]:
         """A convolution without a bias, and a normalization."""
-        padding = kernel // 2
-        return [nn.Conv2d(inputs, channels, kernel, stride=step, padding=padding, bias=False), nn.BatchNorm2d(channels)]
+        window = nn.Conv2d(inputs, channels, kernel, stride=step, padding=kernel // 2, bias=False)
+        return [window, nn.BatchNorm2d(channels)]
 
     class Block(nn.Module):
         def __init__(self, inputs: int, channels: int, step: int) -> None:
             super().__init__()
-            self.inner = nn.Sequential(*norm(channels, inputs, step), nn.ReLU(), *norm(channels, channels))
+            self.inner = nn.Sequential(*normal(channels, inputs, step), nn.ReLU(), *normal(channels, channels))
             changes = inputs != channels or step > 1
-            self.short = nn.Sequential(*(norm(channels, inputs, step, 1) if changes else []))
+            self.short = nn.Sequential(*(normal(channels, inputs, step, 1) if changes else []))
             self.relu = nn.ReLU()
 
         def forward(self, x: Any) -> Any:
             return self.relu(self.inner(x) + self.short(x))
 
-    layers = [*norm(width, 3), nn.ReLU()]
+    layers = [*normal(width, 3), nn.ReLU()]
     channels = width
     for stage in range(4):
         for step in (1 if stage == 0 else 2, 1):

@@ -93,7 +93,7 @@ class Graph(Titled):
         for node in self.nodes:
             new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
         ends = (*self.outputs, *self.effects, *[check.node for check in self.checks])
-        if inputs is None and all([new[node] is node for node in ends]):
+        if inputs is None and all(new[node] is node for node in ends):
             return self
         outputs, effects = [[new[node] for node in nodes] for nodes in (self.outputs, self.effects)]
         return Graph(begins, outputs, effects, [check._replace(node=new[check.node]) for check in self.checks])

@@ -7,7 +7,6 @@ its readers.  So one walk applies all rules, in time linear in the number of nod
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any
