@@ -25,7 +25,7 @@ MOST = 32  # rounds of a loop over lanes
 def lanes_of(kernel: Kernel, width: int) -> dict[int, int] | None:
     """The lanes of each innermost loop, for vectors of `width` bits; None if LLVM has to look for vectors.
 
-    A kernel with loops over `Lanes` has no entries: LLVM looks for vectors in its other loops.
+    A kernel with loops over `Lanes` has no entries: its other loops run round by round.
     """
     given = [each for each in statements(kernel.body) if isinstance(each, Lanes)]
     if given:

@@ -14,12 +14,13 @@ import numpy as np
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.index import INDEXING, fold
+from ..loops.index import INDEXING, computed, fold
 from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Running, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
 
+NOTHING = {("+", "0"), ("*", "1"), ("//", "1")}  # operations on indices that do nothing
 # The types of values in registers; in memory, a bool is a byte.
 TYPES = {dtype: f"i{8 * dtype.itemsize}" for dtype in dtypes.INTEGERS}
 TYPES |= {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "i1"}
@@ -30,6 +31,7 @@ LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
 SHORT_ROW, SIMPLE = (8, 128), 8  # rounds of a loop that LLVM may write out, with at most so many statements
 FEW_VECTORS = (8, 16, 32)  # rounds of a loop that fill vectors
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
+READY = "; this text needs no passes of LLVM"
 CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
 
 
@@ -79,6 +81,11 @@ class Printer(Walk):
         self.used: set[str] = set()
         self.types: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
         self.names: dict[str, str] = {"lo": "%lo", "hi": "%hi"}  # the registers of values and variables
+        self.depths: dict[str, int] = {}  # a register -> the number of loops around it
+        # For each loop around the current statement, the line before it and what belongs there; and for each depth, the
+        # registers of texts that need not be set again.
+        self.rooms: list[tuple[int, list[str]]] = []
+        self.known: list[dict[str, str]] = [{}]
 
     # The frame --------------------------------------------------------------------------------------------------------
 
@@ -89,10 +96,17 @@ class Printer(Walk):
         width = f'"prefer-vector-width"="{self.width}"'
         taken = ", ".join([*[f"ptr noalias %{name}" for name in names], "i64 %lo", "i64 %hi"])
         given = ", ".join([*[f"ptr %{name}" for name in names], "i64 %lo", "i64 %hi"])
-        text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *self.lines]
+        text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *filter(None, self.lines)]
         text += ["  ret void", "}", "", f"define void @{self.name}(ptr %.table) {width} {{"]
         text += [*self.arguments(), f"  call void @body({given})", "  ret void", "}", ""]
         return "\n".join([*text, *self.declared, *self.metadata]) + "\n"
+
+    def ready_module(self) -> str:
+        """One function, which reads its arguments from the table: LLVM only has to translate it."""
+        self.block(self.kernel.body)
+        head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
+        text = [READY, head, ".entry:", *self.arguments(), *filter(None, self.lines), "  ret void", "}", ""]
+        return "\n".join([*text, *self.declared]) + "\n"
 
     def arguments(self) -> list[str]:
         """The lines that read the arguments from the table."""
@@ -124,7 +138,7 @@ class Printer(Walk):
         self.types[name] = dtype
         register = f"%{name}" if name not in self.used else self.fresh()
         self.used.add(name)
-        self.names[name] = register
+        self.names[name], self.depths[register] = register, len(self.rooms)
         return register
 
     def call(self, function: str, result: str, kinds: Sequence[str], values: Sequence[str], flags: str = "") -> str:
@@ -164,15 +178,55 @@ class Printer(Walk):
         return fold(index, lambda leaf: self.names[leaf] if isinstance(leaf, str) else str(leaf), self.joined)
 
     def joined(self, op: str, left: str, right: str) -> str:
-        """The register of an operation on indices."""
+        """The register of an operation on indices, which is set once, before all loops that do not change it."""
+        if not left.startswith("%") and not right.startswith("%"):
+            return str(int(computed(op, int(left), int(right))))
+        if (op, right) in NOTHING:
+            return left
         word = INDEXING[op].llvm
         if word.startswith("llvm."):
-            return self.set(self.call(f"{word}.i64", "i64", ("i64", "i64"), (left, right)))
-        return self.set(f"{word} i64 {left}, {right}")
+            text = self.call(f"{word}.i64", "i64", ("i64", "i64"), (left, right))
+        else:
+            text = f"{word} i64 {left}, {right}"
+        depth = max(self.depth_of(left), self.depth_of(right))
+        risky = op in ("//", "%") and right.startswith("%")  # before a loop without rounds, it may divide by 0
+        return self.outside(text, len(self.rooms) if risky else depth)
+
+    def outside(self, text: str, depth: int) -> str:
+        """The register that `text` sets, once, with as few loops around it as possible."""
+        register = self.known[depth].get(text)
+        if register is None:
+            here = self.lines
+            if depth < len(self.rooms):
+                self.lines = self.rooms[depth][1]
+            register = self.known[depth][text] = self.set(text)
+            self.lines, self.depths[register] = here, depth
+        return register
+
+    def depth_of(self, register: str) -> int:
+        """The number of loops around the statement that sets a register; 0 for numbers and arguments."""
+        return self.depths.get(register, 0)
+
+    def open(self) -> None:
+        """Begin a loop: the following statements are inside."""
+        self.lines.append("")
+        self.rooms.append((len(self.lines) - 1, []))
+        self.known.append({})
+
+    def close(self) -> None:
+        """End a loop: write what belongs before it."""
+        place, lines = self.rooms.pop()
+        self.lines[place] = "\n".join(lines)
+        self.known.pop()
 
     def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
-        kind = stored_type(self.types[buffer])
-        return self.set(f"getelementptr {sure}{kind}, ptr %{buffer}, i64 {self.index(index)}")
+        """The address of an element.  A number at the end becomes a part of the instruction that reads or writes."""
+        kind, start = stored_type(self.types[buffer]), f"%{buffer}"
+        if isinstance(index, tuple) and index[0] == "+" and isinstance(index[2], int):
+            place = self.index(index[1])
+            start = self.outside(f"getelementptr {kind}, ptr {start}, i64 {place}", self.depth_of(place))
+            return self.set(f"getelementptr {kind}, ptr {start}, i64 {index[2]}")
+        return self.set(f"getelementptr {sure}{kind}, ptr {start}, i64 {self.index(index)}")
 
     def value(self, operand: Any, dtype: Any) -> str:
         return self.names[operand] if isinstance(operand, str) else self.number(operand, dtype)
@@ -221,8 +275,10 @@ class Printer(Walk):
         There is a test after each round, and one before the first round unless it is `sure`.
         """
         self.loops += 1
-        number, before, ahead = self.loops, self.label, self.room()
+        number, before = self.loops, self.label
         variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
+        self.open()
+        self.depths[variable] = len(self.rooms)
         last = self.set(f"sub nsw i64 {high}, {lanes - 1}") if lanes > 1 else high
         any_round = "true" if sure else self.set(f"icmp slt i64 {low}, {last}")
         self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
@@ -231,7 +287,9 @@ class Printer(Walk):
         changing = [(variable, "i64", low, following)]  # register, type, value before the loop, value after a round
         earlier = [self.fresh() for _ in loop.totals]
         self.names |= {total.name: register for total, register in zip(loop.totals, earlier)}
-        for a, begin, value in zip(loop.accumulators, sums, self.body(loop, variable, lanes, ahead)):
+        values = self.body(loop, variable, lanes)
+        self.close()
+        for a, begin, value in zip(loop.accumulators, sums, values):
             register = f"%{a.name}.{number}"
             begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else begin
             changing.append((register, self.kind(a.dtype), begin, self.taken(register, a.op, value, a.dtype)))
@@ -248,11 +306,8 @@ class Printer(Walk):
         place, *sums = map(self.set, choices[: 1 + len(loop.accumulators)])
         return place, sums
 
-    def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
-        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes.
-
-        What is the same in all rounds may be set in line number `ahead`.
-        """
+    def body(self, loop: For, place: str, lanes: int) -> list[str]:
+        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes."""
         self.names[loop.variable] = place
         self.block(loop.body)
         self.now = self.around

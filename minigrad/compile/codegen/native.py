@@ -27,9 +27,9 @@ from ..loops.operations import OPERATIONS
 from . import disk_cache
 from .engines import Engines
 from .lanes import has_lanes
-from .llvm import llvm_source
+from .llvm import READY, llvm_source
 from .tiles import tiled
-from .vectors import READY, vector_source
+from .vectors import vector_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 RECENT = 64  # functions that are kept for the next program although no program uses them
@@ -61,9 +61,9 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
 
 
 def compile_text(text: str) -> Callable[[int], object]:
-    """Machine code for a text of LLVM, of which `@kernel` is the function to call."""
+    """Machine code for a text of LLVM that needs no passes, of which `@kernel` is the function to call."""
     with COMPILING:
-        return _compiler()._loaded(text)  # type: ignore[no-any-return]
+        return _compiler()._loaded(f"{READY}\n{text}")  # type: ignore[no-any-return]
 
 
 def computes_functions(kernel: Kernel) -> bool:
@@ -212,7 +212,7 @@ class _Compiler:
 
 
 def optimise(module: Any, text: str, target: Any) -> None:
-    """Let LLVM look for vectors and simplify, if the text is not printed on vectors already."""
+    """Let LLVM look for vectors and simplify, unless the text is ready for translation."""
     if text.startswith(READY):
         return
     binding = llvmlite()

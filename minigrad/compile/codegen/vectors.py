@@ -15,21 +15,20 @@ from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
 from .gpu_loops import step_of
-from .lanes import distance, has_lanes, is_simple, lanes_of
+from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
-READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 
 
 def vector_source(kernel: Kernel, width: int = 256, fused: bool = True) -> str | None:
     """The text of a module with the function `kernel`, for vectors of `width` bits; None if LLVM must look for vectors.
 
-    Except for kernels with loops over `Lanes`, it needs no passes of LLVM, only the translation to machine code.
+    It needs no passes of LLVM, only the translation to machine code.
     """
     legal = legalise(kernel, fused=fused)
     lanes = lanes_of(legal, width)
-    return None if lanes is None else _VectorPrinter(legal, lanes, width).module()
+    return None if lanes is None else _VectorPrinter(legal, lanes, width).ready_module()
 
 
 def without(index: Index, variable: str) -> Index:
@@ -58,21 +57,9 @@ class _VectorPrinter(Printer):
         self.lanes_of = lanes_of
         self.variable = ""  # of the innermost loop that is being printed
         self.lanes = 1  # of that loop
-        self.given = has_lanes(kernel)
         self.wide: set[str] = set()  # the registers with vectors
-        self.varying: set[str] = set()  # the registers that are set in that loop
-        self.ahead: list[str] = []  # the lines before that loop
         self.copies: dict[tuple[str, int], str] = {}  # a register and a number of lanes -> the vector of its copies
         self.starts: dict[tuple[str, Index], str] = {}  # a buffer and an index -> the place that belongs to round 0
-
-    def module(self) -> str:
-        """One function, which reads its arguments from the table."""
-        if self.given:
-            return super().module()
-        self.block(self.kernel.body)
-        head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
-        text = [READY, head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
-        return "\n".join([*text, *self.declared]) + "\n"
 
     # Types and operands -----------------------------------------------------------------------------------------------
 
@@ -108,26 +95,16 @@ class _VectorPrinter(Printer):
             first = self.set(f"insertelement {vector} poison, {kind} {register}, i64 0")
             return self.set(f"shufflevector {vector} {first}, {vector} poison, <{self.now} x i32> zeroinitializer")
 
-        if register in self.varying:
+        if self.depth_of(register) == len(self.rooms):
             return made()
         self.copies[key] = self.before(made)
         return self.copies[key]
 
     def before(self, made: Callable[[], str]) -> str:
         """The register that `made` sets, in lines before the loop."""
-        lines, self.lines = self.lines, self.ahead
+        lines, self.lines = self.lines, self.rooms[-1][1]
         register = made()
         self.lines = lines
-        return register
-
-    def joined(self, op: str, left: str, right: str) -> str:
-        """An operation on indices, before the loop if the index is the same in all rounds."""
-        if not self.variable:
-            return super().joined(op, left, right)
-        if left not in self.varying and right not in self.varying:
-            return self.before(lambda: super(_VectorPrinter, self).joined(op, left, right))
-        register = super().joined(op, left, right)
-        self.varying.add(register)
         return register
 
     def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
@@ -148,7 +125,6 @@ class _VectorPrinter(Printer):
 
     def define(self, name: str, dtype: Any) -> str:
         register = super().define(name, dtype)
-        self.varying.add(register)
         if self.now > 1:
             self.wide.add(register)
         return register
@@ -213,7 +189,9 @@ class _VectorPrinter(Printer):
     def loop(self, loop: For) -> None:
         if isinstance(loop, Lanes):
             outside, self.around = dict(self.names), int(str(loop.high))
-            self.body(loop, "0", self.around, self.room())
+            self.open()
+            self.body(loop, "0", self.around)
+            self.close()
             self.names, self.around, self.now = outside, 1, 1
             return
         self.now = self.around
@@ -247,24 +225,23 @@ class _VectorPrinter(Printer):
 
     def once(self, loop: For, place: str, totals: list[str], lanes: int) -> list[str]:
         """As many rounds as there are lanes, without a loop: the accumulators after them."""
-        values = self.body(loop, place, lanes, self.room())
+        self.open()
+        values = self.body(loop, place, lanes)
+        self.close()
         parts = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
         sums = [self.taken(s, a.op, part, a.dtype) for a, s, part in zip(loop.accumulators, totals, parts)]
         self.now = 1
         return sums
 
-    def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
+    def body(self, loop: For, place: str, lanes: int) -> list[str]:
         if id(loop) not in self.lanes_of and not isinstance(loop, Lanes):  # it has loops inside, or lanes around
-            self.varying.add(place)
-            return super().body(loop, place, lanes, ahead)
-        self.variable, self.lanes, self.varying = loop.variable, lanes, {place}
-        self.ahead, self.copies, self.starts = [], {}, {}
+            return super().body(loop, place, lanes)
+        self.variable, self.lanes, self.copies, self.starts = loop.variable, lanes, {}, {}
         self.names[loop.variable] = place
         self.block(loop.body)
         self.now = lanes
         values = [self.value(a.value, a.dtype) for a in loop.accumulators]
-        self.lines[ahead] = "\n".join(self.ahead)
-        self.lanes, self.ahead, self.variable = 1, [], ""
+        self.lanes, self.variable = 1, ""
         return values
 
     def rounds(
@@ -274,8 +251,8 @@ class _VectorPrinter(Printer):
         return place, [self.across(a.op, a.dtype, each, lanes) for a, each in zip(loop.accumulators, sums)]
 
     def hint(self, loop: For) -> str:
-        """Only loops over lanes go through LLVM's passes."""
-        return super().hint(loop) if self.given else ""
+        """No pass of LLVM reads hints."""
+        return ""
 
     def across(self, op: str, dtype: Any, vector: str, lanes: int) -> str:
         """The reduction of a vector: halves are joined until one number is left."""

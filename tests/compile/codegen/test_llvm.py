@@ -57,6 +57,22 @@ def test_memory_beside_the_range_stays_as_it_is():
     assert np.isfinite(result[2:5]).all() and np.isnan(result[:2]).all() and np.isnan(result[5:]).all()
 
 
+def test_a_position_is_computed_once_and_outside_of_loops():
+    row = ("*", ("//", ("%", "p", 12), 4), 8)
+    loads = [Let(f"x{n}", "load", ("x", ("+", ("+", row, "r"), n)), FLOAT) for n in range(3)]
+    body = [*loads, Let("y", "add", ("x0", "x1"), FLOAT), Let("z", "add", ("y", "x2"), FLOAT)]
+    loop = For("r", 0, 6, [*body, Store("out", ("+", ("*", "p", 6), "r"), "z")])
+    parameters = [Parameter("x", FLOAT, 24, "in"), Parameter("out", FLOAT, 72, "out")]
+    kernel = Kernel("rows", parameters, [For("p", "lo", "hi", [loop])], 12, "rows")
+    text = llvm_source(kernel)
+    assert text.count("urem") == text.count("udiv") == 1
+    assert text.index("udiv") < text.index(".round.2:") < text.index(", i64 2\n")
+    x, out = np.arange(24, dtype=np.float32), np.zeros(72, np.float32)
+    native(kernel)([x, out], 0, 12)
+    wanted = [[sum(x[p // 4 * 8 + r : p // 4 * 8 + r + 3]) for r in range(6)] for p in range(12)]
+    assert out.reshape(12, 6).tolist() == wanted
+
+
 def test_the_text_says_what_may_be_regrouped():
     text = llvm_source(softmax().kernel)
     assert text.count("fadd reassoc nsz contract") == 1

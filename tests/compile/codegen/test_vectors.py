@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from minigrad.compile.codegen.lanes import lanes_of
-from minigrad.compile.codegen.vectors import READY, vector_source
+from minigrad.compile.codegen.llvm import READY
+from minigrad.compile.codegen.vectors import vector_source
 from minigrad.compile.loops.ir import (
     Accumulate,
     Accumulator,
@@ -165,7 +166,7 @@ def test_loops_over_lanes_are_vectors():
     text = vector_source(LOOPS["lanes"]().kernel)
     assert text.count("load <8 x float>") == 3 and text.count("store <8 x float>") == 3
     assert "load <16 x float>" in vector_source(LOOPS["wide_lanes"]().kernel)
-    assert not text.startswith(READY), "LLVM looks for vectors in the other loops"
+    assert text.startswith(READY)
 
 
 def over_lanes(statements, lanes=8, kind=Lanes):
