@@ -34,7 +34,7 @@ ROOF = ["__init__", "random", "linalg", "fft"]
 # commit that raises a budget must say what the lines buy.
 BUDGETS = {
     "support": 1230, "core": 2880, "arguments": 580, "devices": 3240, "ops": 7720, "autodiff": 1730, "control": 430,
-    "compile": 21410, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "train": 850,
+    "compile": 21550, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "train": 850,
     "viz": 13500, "course": 5100, "examples": 600,
 }
 

@@ -19,6 +19,7 @@ from .gpu_loops import step_of
 from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
+STEP = 8  # of the lanes of a loop whose end is not known: first all lanes, then an eighth of them, then single rounds
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
 READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 
@@ -217,9 +218,10 @@ class _VectorPrinter(Printer):
         if isinstance(loop.low, int) and isinstance(loop.high, int):
             totals = self.known_rounds(loop, range(loop.low, loop.high), totals, lanes)
         else:
-            if lanes > 1:
-                place, totals = self.rounds(loop, place, high, totals, lanes)
-            _, totals = self.rounds(loop, place, high, totals, 1)
+            fewer = [lanes // STEP] if loop.accumulators else []  # single rounds of a reduction wait for each other
+            for count in dict.fromkeys(each for each in (lanes, *fewer, 1) if each):
+                place, sums = self.rounds(loop, place, high, totals, count)
+                totals = sums if count in (lanes, 1) else self.merged(loop, totals, sums)
         self.names = outside | dict(zip([a.name for a in loop.accumulators], totals))
 
     def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
@@ -241,9 +243,13 @@ class _VectorPrinter(Printer):
         """As many rounds as there are lanes, without a loop: the accumulators after them."""
         values = self.body(loop, place, lanes, self.room())
         sums = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
+        return self.merged(loop, totals, sums)
+
+    def merged(self, loop: For, totals: list[str], sums: list[str]) -> list[str]:
+        """The accumulators after some rounds, and their values from further rounds, joined."""
         return [
-            self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [total, value], flags=REGROUP)
-            for a, total, value in zip(loop.accumulators, totals, sums)
+            self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [*pair], flags=REGROUP)
+            for a, *pair in zip(loop.accumulators, totals, sums)
         ]
 
     def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
