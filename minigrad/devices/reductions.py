@@ -23,6 +23,7 @@ MANY = 1 << 12  # results from which it matters
 LARGE = 1 << 16  # elements that are worth machine code
 ROW = 1 << 12  # elements of a row, from which on NumPy finds the largest one as fast
 COMPILED = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
+POSITION: Any = {np.maximum: np.ndarray.argmax, np.minimum: np.ndarray.argmin}
 IN_SINGLE = (np.add, np.maximum, np.minimum)  # reductions of float16 that are computed in float32
 Axes = tuple[int, ...]
 
@@ -64,6 +65,12 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
     array([[3.],
            [3.]])
     """
+    if x.size < MANY and x.dtype is not float16:
+        if len(axis) < x.ndim:
+            return ufunc.reduce(x, axis, dtype, None, keepdims)
+        if ufunc in POSITION and x.size and not keepdims:
+            return x.take(POSITION[ufunc](x))  # which takes half the time
+        return ufunc.reduce(x, None, dtype, None, keepdims)  # faster than with all axes
     if x.dtype == float16 and ufunc in IN_SINGLE and dtype in (None, float16) and x.size:
         return reduce(ufunc, as_single(x), axis, None, keepdims).astype(float16)
     if x.size >= LARGE and _is_worth_compiling(ufunc, x, axis, dtype):

@@ -31,6 +31,21 @@ def test_reductions_in_parts_equal_numpys(monkeypatch, ufunc, dtype, keepdims, a
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum])
+@pytest.mark.parametrize("values", [
+    [[3, -1], [7, 2]], [[3.0, np.nan], [7, 2]], [[np.inf, -np.inf], [0, 2]], [[True, False]], 5.0,
+])
+def test_reductions_of_everything_equal_numpys(ufunc, values):
+    x = np.asarray(values)
+    for each in (x, x.T, x[..., ::-1] if x.ndim else x):
+        for keepdims in (False, True):
+            with np.errstate(invalid="ignore"):
+                expected = ufunc.reduce(each, None, x.dtype, None, keepdims)
+                found = reductions.reduce(ufunc, each, tuple(range(x.ndim)), x.dtype, keepdims)
+            np.testing.assert_array_equal(found, expected)
+            assert np.shape(found) == np.shape(expected) and found.dtype == expected.dtype
+
+
 def test_result_has_its_own_memory(monkeypatch):
     monkeypatch.setattr(reductions, "MANY", 1)
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
