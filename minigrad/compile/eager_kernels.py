@@ -1,7 +1,7 @@
 """The functions of the compiler that devices call in eager mode: see `devices.compiled`.
 
 Elementwise operations that NumPy computes number by number are compiled here.  `codegen.for_eager` adds rows, and
-computes with stacks of matrices.
+computes with stacks of matrices, `codegen.for_eager_reductions` reduces.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..support.errors import CompileError
 from .codegen.for_eager import add_rows as add_rows
 from .codegen.for_eager import on_stacks as on_stacks
 from .codegen.for_eager import run_on
+from .codegen.for_eager_reductions import reduce_middle as reduce_middle
 from .codegen.native import compile_kernels
 from .codegen.native import is_available as is_available
 from .fusion.fuse import fuse

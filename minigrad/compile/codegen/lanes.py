@@ -86,7 +86,8 @@ def _lanes(loop: For, types: Mapping[str, Any], width: int) -> int | None:
         return None
     size = max([dtype.itemsize for dtype in dtypes], default=width)
     lanes = max(1, width // 8 // size)
-    return _chosen(loop, lanes, lanes * (IN_FLIGHT if len(lets) <= VERY_LONG and is_simple(loop) else 1))
+    vectors = IN_FLIGHT * (2 if any(a.op in ("max", "min") and a.dtype.kind == "f" for a in loop.accumulators) else 1)
+    return _chosen(loop, lanes, lanes * (vectors if len(lets) <= VERY_LONG and is_simple(loop) else 1))
 
 
 def is_simple(loop: For) -> bool:

@@ -324,7 +324,8 @@ class Printer(Walk):
             return ""
         hints = []
         if loop.steps > 1:  # LLVM overestimates the cost of shuffling neighbours, and would unroll instead of vectorise
-            rounds = loop.high if isinstance(loop.high, int) and loop.high <= MOST_LANES else 0
+            fills = not loop.accumulators  # partly filled vectors are slow to reduce
+            rounds = loop.high if fills and isinstance(loop.high, int) and loop.high <= MOST_LANES else 0
             lanes = 1 << (rounds - 1).bit_length() if rounds else LANES
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
             if rounds:  # all of them at once

@@ -28,6 +28,7 @@ from . import disk_cache
 from .engines import Engines
 from .lanes import has_lanes
 from .llvm import READY, llvm_source
+from .rows import with_rows_at_once
 from .tiles import tiled
 from .vectors import vector_source
 
@@ -172,7 +173,8 @@ class _Compiler:
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
         width, fused = WIDE if wide else NARROW, self.processor.has_fused
-        return vector_source(tiled(kernel), width, fused) or llvm_source(tiled(kernel), width=width, fused=fused)
+        kernel = with_rows_at_once(tiled(kernel))
+        return vector_source(kernel, width, fused) or llvm_source(kernel, width=width, fused=fused)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""

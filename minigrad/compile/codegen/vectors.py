@@ -18,6 +18,7 @@ from .gpu_loops import step_of
 from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
+STEP = 8  # of the lanes of a loop whose end is not known: first all lanes, then an eighth of them, then single rounds
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
 
 
@@ -204,9 +205,11 @@ class _VectorPrinter(Printer):
         place, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
         if isinstance(loop.low, int) and isinstance(loop.high, int) and not loop.totals:
             return self.known_rounds(loop, range(loop.low, loop.high), sums, lanes)
-        if lanes > 1:
-            place, sums = self.rounds(loop, place, high, sums, lanes)
-        return self.rounds(loop, place, high, sums, 1)[1]
+        fewer = [lanes // STEP] if loop.accumulators else []  # single rounds of a reduction wait for each other
+        for count in dict.fromkeys(each for each in (lanes, *fewer, 1) if each):
+            place, parts = self.rounds(loop, place, high, sums, count)
+            sums = parts if count in (lanes, 1) else self.merged(loop, sums, parts)
+        return sums
 
     def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
         """A loop over most of the rounds, and straight code for the others, on vectors that halve their lanes."""
@@ -229,9 +232,13 @@ class _VectorPrinter(Printer):
         values = self.body(loop, place, lanes)
         self.close()
         parts = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
-        sums = [self.taken(s, a.op, part, a.dtype) for a, s, part in zip(loop.accumulators, totals, parts)]
+        totals = self.merged(loop, totals, parts)
         self.now = 1
-        return sums
+        return totals
+
+    def merged(self, loop: For, totals: list[str], parts: list[str]) -> list[str]:
+        """The accumulators after some rounds, and their values from further rounds, joined."""
+        return [self.taken(total, a.op, part, a.dtype) for a, total, part in zip(loop.accumulators, totals, parts)]
 
     def body(self, loop: For, place: str, lanes: int) -> list[str]:
         if id(loop) not in self.lanes_of and not isinstance(loop, Lanes):  # it has loops inside, or lanes around

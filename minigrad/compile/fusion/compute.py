@@ -83,6 +83,7 @@ class Compute:
     aligned = True  # whether inputs are read in the shape of the loops
     reduces = False  # whether the value is complete only after its loop
     reduction = ""  # the name of this reduction, in `REDUCTIONS`
+    outer = 1  # so many parts of the loops, one after the other, reduce to parts of the result
     start: View | None = None  # what a reduction across rows starts with, if that is not the same number everywhere
     repeatable = True  # whether several kernels may compute it
     row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
@@ -207,6 +208,11 @@ class Reduction(Compute):
         length, axes = self.size // self.node.size, self.node.attrs["axis"]
         long = [axis in axes for axis, size in enumerate(self.shape) if size != 1]
         return length if long == sorted(long) and length <= LONGEST_ROW and self.node.size > 1 else None
+
+    @cached_property
+    def outer(self) -> int:  # type: ignore[override]
+        """The number of elements in the dimensions before the first one that is reduced."""
+        return prod(self.shape[: min(a for a in self.node.attrs["axis"] if self.shape[a] != 1)])
 
     @property
     def target(self) -> View:

@@ -313,7 +313,7 @@ def _without_idle_finishes(groups: list[Group]) -> list[Group]:
     """The groups without those that only finish reductions of a single chunk, whose results are final already."""
     final: dict[Node, Group] = {}
     for group in groups:
-        if group.loops is not None and group.loops.chunks == 1:
+        if group.loops is not None and group.loops.parts == 1:
             final |= {n: group for n in group.partials if accumulated_in(n) == n.dtype}
     left = []
     for group in groups:
