@@ -3,6 +3,7 @@
 from ..arguments.public import public
 from ..core import dtypes
 from . import (
+    collectives,
     comparison,
     contract,
     convolution,

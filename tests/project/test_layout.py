@@ -33,14 +33,15 @@ ROOF = ["__init__", "random", "linalg", "fft"]
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
 # commit that raises a budget must say what the lines buy.
 BUDGETS = {
-    "support": 1230, "core": 2880, "arguments": 580, "devices": 3240, "ops": 7720, "autodiff": 1730, "control": 430,
-    "compile": 21350, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "train": 850,
+    "support": 1240, "core": 2880, "arguments": 580, "devices": 3240, "ops": 7730, "autodiff": 1730, "control": 430,
+    "compile": 21350, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "distributed": 1500,
+    "train": 850,
     "viz": 13500, "course": 5100, "examples": 600,
 }
 
 NEVER_AT_IMPORT = [
     "cupy", "ipywidgets", "anywidget", "IPython", "matplotlib", "llvmlite", "graphviz",
-    "jupyterlab", "torch", "jax", "scipy", "safetensors", "onnx", "onnxruntime",
+    "jupyterlab", "torch", "jax", "scipy", "safetensors", "onnx", "onnxruntime", "mpi4py",
 ]
 
 

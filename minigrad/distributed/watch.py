@@ -1,0 +1,159 @@
+"""Compares what the ranks of one host do, and finds the rank for which the others wait.
+
+Each rank writes its collectives into its row of a memory that the ranks share, before it enters them.  The rank that
+comes later finds the entries of its neighbours with the same number, and compares.  So the check costs no message,
+about a microsecond, and it comes before ranks with different collectives wait for each other or mix up their arrays.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..support.errors import ConversionError, DistributedError
+from ..support.source import in_library, show
+
+ENTRY = struct.Struct("=120sq")  # a collective, then its number: who reads the number can read the text
+ENTRIES = 16  # of a row: a rank may be a few broadcasts ahead of another
+STATE = struct.Struct("=q240s")  # a number below, and the line at which the rank is
+ROW = ENTRIES * ENTRY.size + STATE.size
+RUNNING, ASKS, ENDED = 0, 1, 2  # the states of a rank; one that asks makes all write their lines
+POLL = 0.25  # seconds
+TIMEOUT = 300.0
+
+
+def memory_for(ranks: int) -> memoryview:
+    """Memory for the rows of ranks that are threads."""
+    return memoryview(bytearray(ranks * ROW))
+
+
+def timeout_set() -> float:
+    """The seconds that a rank waits for others, from MINIGRAD_TIMEOUT."""
+    text = os.environ.get("MINIGRAD_TIMEOUT") or str(TIMEOUT)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise ConversionError(f"MINIGRAD_TIMEOUT is a number of seconds above 0, not {text!r}")
+    return seconds
+
+
+class Watch:
+    """The row of one rank, and the rows of others; `ranks` are the ranks of all rows, and `number` is the own row."""
+
+    def __init__(self, memory: memoryview, number: int, ranks: Sequence[int], size: int | None = None) -> None:
+        self.memory, self.number, self.ranks, self.size = memory, number, ranks, size or len(ranks)
+        n = len(ranks)
+        self.neighbours = sorted({(number - 1) % n, (number + 1) % n} - {number})
+        self.count = 0  # of collectives
+        self.doing, self.since = b"", 0.0  # the call that waits now, and since when; 0.0: none
+        self.texts: dict[Any, bytes] = {}
+
+    def text(self, name: str, x: Any, how: dict[str, Any]) -> bytes:
+        """A collective in words."""
+        key = name, x.dtype, x.shape, *how.values()
+        known = self.texts.get(key)
+        if known is None:
+            said = [name, *[str(v) for v in how.values() if v is not None], f"of {x.dtype} {x.shape}"]
+            known = self.texts[key] = " ".join(said).encode()[:120].ljust(120, b"\0")
+        return known
+
+    def enter(self, text: bytes) -> None:
+        """Write the next collective, and compare it with that of the neighbours."""
+        self.count = count = self.count + 1
+        place = count % ENTRIES * ENTRY.size
+        ENTRY.pack_into(self.memory, self.number * ROW + place, text, count)
+        for other in self.neighbours:
+            theirs, number = ENTRY.unpack_from(self.memory, other * ROW + place)
+            if number == count and theirs != text:
+                raise self._mismatch(other, theirs, text)
+        self.doing, self.since = text, time.monotonic()
+
+    def wait(self, text: bytes) -> None:
+        """Write that a call waits which is not a collective, such as `recv`."""
+        self.doing, self.since = text, time.monotonic()
+
+    def leave(self) -> None:
+        """Write that the call has returned."""
+        self.since = 0.0
+
+    def _mismatch(self, other: int, theirs: bytes, ours: bytes) -> DistributedError:
+        return DistributedError(
+            f"ranks differ in their collective number {self.count}",
+            expect=f"{_words(theirs)}, as in rank {self.ranks[other]}",
+            actual=f"{_words(ours)}, in rank {self.ranks[self.number]}",
+            hint="all ranks call the same collectives in the same order, with the same shapes and dtypes",
+        )
+
+    # The thread that looks for ranks that do not come -----------------------------------------------------------------
+
+    def begin(self, timeout: float, end: Callable[[str], None]) -> None:
+        """Start a thread that calls `end(message)` if this rank waits too long, or for a rank that has ended."""
+        main = threading.main_thread().ident
+        threading.Thread(target=self._look, args=(timeout, end, main), name="minigrad watch", daemon=True).start()
+
+    def set_state(self, state: int, line: str = "") -> None:
+        """Write the state of this rank, and its line."""
+        STATE.pack_into(self.memory, self._state_at(self.number), state, line.encode()[:240])
+
+    def _look(self, timeout: float, end: Callable[[str], None], main: Any) -> None:
+        while True:
+            time.sleep(min(POLL, timeout / 4))
+            others = [row for row in range(len(self.ranks)) if row != self.number]
+            if any(self._state(row)[0] == ASKS for row in others):
+                self.set_state(RUNNING, _line_of(main))
+                continue
+            since, count = self.since, self.count
+            if not since:
+                continue
+            waited = time.monotonic() - since
+            ended = [row for row in others if self._state(row)[0] == ENDED and self._count(row) < count]
+            if (ended and waited > POLL) or waited > timeout:
+                time.sleep(self.number * POLL / 5)  # one of them reports
+                if self.since == since and not any(self._state(row)[0] == ASKS for row in others):
+                    self.set_state(ASKS)
+                    time.sleep(3 * POLL)
+                    end(self._report(others, waited))
+
+    def _report(self, others: Sequence[int], waited: float) -> str:
+        said = f"rank {self.ranks[self.number]} of {self.size} has waited for {waited:.1f} s in {_words(self.doing)}"
+        late = [row for row in others if self._count(row) < self.count]
+        found = [self._whereabouts(row) for row in late] or ["the other ranks of this host are there"]
+        hint = "MINIGRAD_TIMEOUT=600 waits for 600 s, and so does --timeout 600"
+        return f"{said}, collective number {self.count}\n  Got: {'; '.join(found)}\n  Hint: {hint}"
+
+    def _whereabouts(self, row: int) -> str:
+        state, line = self._state(row)
+        said = f"rank {self.ranks[row]} has not come: "
+        if state == ENDED:
+            return f"{said}its script ended after {self._count(row)} collectives"
+        place = f"it is at {line}" if line else "it runs no Python code"
+        return f"{said}after {self._count(row)} collectives {place}"
+
+    def _state_at(self, row: int) -> int:
+        return row * ROW + ENTRIES * ENTRY.size
+
+    def _state(self, row: int) -> tuple[int, str]:
+        state, line = STATE.unpack_from(self.memory, self._state_at(row))
+        return state, line.rstrip(b"\0").decode(errors="replace")
+
+    def _count(self, row: int) -> int:
+        return max(ENTRY.unpack_from(self.memory, row * ROW + i * ENTRY.size)[1] for i in range(ENTRIES))
+
+
+def _words(text: bytes) -> str:
+    return text.rstrip(b"\0").decode(errors="replace")
+
+
+def _line_of(thread: Any) -> str:
+    """The line of the user's code that a thread runs."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and in_library(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    return "" if frame is None else show((frame.f_code, frame.f_lasti))
