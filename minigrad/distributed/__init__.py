@@ -12,7 +12,7 @@ Without mpirun there is one rank, and no other package is needed.  With it, mpi4
 
 from ..arguments.public import public
 from .communicators import Communicator, Request
-from .current import communicator
+from .mpi import communicator
 from .threads import ThreadCommunicators
 
 __all__ = ["communicator", "Communicator", "Request", "ThreadCommunicators"]

@@ -11,16 +11,18 @@ from ..core.clock import mark_written
 from ..core.mode import current_mode
 from ..core.primitive import P
 from ..core.tensor import Tensor, contiguous_base, wrap
+from ..devices import as_device
 from ..ops.elementwise import bitwise_invert, negative
 from ..ops.write import assign, writable
 from ..support.errors import DistributedError, DtypeError, ShapeError
 from ..support.words import shown, whole
 from . import ring
 from .engine import DONE, OPS, Engine, Handle
-from .watch import Watch
+from .watch import Watch, memory_for
 
 CURRENT: ContextVar[Communicator | None] = ContextVar("minigrad communicator", default=None)
-ALGORITHMS = (None, "ring")
+
+EMPTY = as_device("cpu").empty  # new memory, from the pool
 
 
 class Communicator:
@@ -38,47 +40,13 @@ class Communicator:
     caches = ("host", "watch", "gpus", "begun")  # traces do not look into them
 
     def __init__(self, engine: Engine, watch: Watch | None = None) -> None:
-        self.host, self.watch = engine, watch
-        self.rank, self.size = engine.rank, engine.size
+        self.host, self.rank, self.size = engine, engine.rank, engine.size
+        self.watch = watch or Watch(memory_for(1), 0, [engine.rank], engine.size)
         self.gpus: dict[Any, Engine] = {}  # the engines of GPUs
         self.begun: dict[int, Handle] = {}  # the transfers that a graph has begun, by the address of the result
 
     def __repr__(self) -> str:
         return f"<Communicator: rank {self.rank} of {self.size}, {self.host.name}>"
-
-    # From one rank to another ---------------------------------------------------------------------------------------
-
-    def send(self, x: Any, to: int, tag: int = 0) -> None:
-        """Send a tensor or an array to a rank, which calls `recv`; it returns when `x` may be changed."""
-        self.start_send(x, to, tag).wait()
-
-    def recv(self, source: int, like: Any, tag: int = 0) -> Any:
-        """Receive a tensor or an array from a rank.  `like` has its shape and dtype, and is not changed.
-
-        >>> def exchanged(comm):
-        ...     if comm.rank == 0:
-        ...         comm.send(mg.arange(3), to=1)
-        ...     else:
-        ...         return comm.recv(0, like=mg.zeros(3, mg.int64)).tolist()
-        >>> mg.distributed.ThreadCommunicators(2).run(exchanged)
-        [None, [0, 1, 2]]
-        """
-        engine, array = self._other("recv", source, like)
-        with _Waiting(self.watch, f"recv from rank {source}"):
-            got = engine.recv(source, array, tag)
-        return wrap(got, like.device) if isinstance(like, Tensor) else got
-
-    def start_send(self, x: Any, to: int, tag: int = 0) -> Request:
-        """Begin to send; `x` must not be changed before `wait()` of the result has returned."""
-        engine, array = self._other("send", to, x)
-        return Request(engine.start_send(_in_order(array), to, tag), x, self.watch, f"send to rank {to}")
-
-    def start_recv(self, out: Any, source: int, tag: int = 0) -> Request:
-        """Begin to receive into `out`; the message is there when `wait()` of the result has returned."""
-        engine, array = self._other("recv", source, out)
-        _check_one_piece("start_recv", array)
-        handle = engine.start_recv(array, source, tag)
-        return Request(handle, out, self.watch, f"recv from rank {source}")
 
     # Collectives ----------------------------------------------------------------------------------------------------
 
@@ -87,14 +55,13 @@ class Communicator:
 
         With `algorithm="ring"`, the functions in `ring.py` run instead of the library's own.
         """
-        x = _given(x)
-        _check_op("allreduce", op, x)
-        if algorithm not in ALGORITHMS:
+        x = _checked("allreduce", x, op)
+        if algorithm not in (None, "ring"):
             raise DistributedError(f"allreduce: there is no algorithm {shown(algorithm)}", expect="None or 'ring'")
         if op == "mean":
             return self.allreduce(x, "sum", algorithm) / self.size
         if not isinstance(x, Tensor):
-            return self.compute("allreduce", x, np.empty, op=op, algorithm=algorithm)
+            return self.compute("allreduce", x, op=op, algorithm=algorithm)
         if op == "min":  # the operation is the maximum, which has a gradient
             flipped = negative if x.dtype.kind == "f" else bitwise_invert
             return flipped(self.allreduce(flipped(x), "max", algorithm))
@@ -117,9 +84,8 @@ class Communicator:
 
     def reduce_scatter(self, x: Any) -> Any:
         """The sum of the `x` of all ranks, of which each rank gets its part along the first axis."""
-        x = _given(x)
-        _check_op("reduce_scatter", "sum", x)
-        if not x.shape or x.shape[0] % self.size:
+        x = _checked("reduce_scatter", x)
+        if not x.ndim or x.shape[0] % self.size:
             raise ShapeError(
                 f"reduce_scatter: each of {self.size} ranks gets an equal part along the first axis",
                 expect=f"a multiple of {self.size} rows", actual=f"shape {tuple(x.shape)}",
@@ -128,7 +94,9 @@ class Communicator:
 
     def barrier(self) -> None:
         """Wait until all ranks have called `barrier`."""
-        self._run("barrier", np.zeros(0, np.int8), np.zeros(0, np.int8))
+        self.watch.enter("barrier", np.zeros(0, np.int8))
+        self.host.barrier()
+        self.watch.leave()
 
     def start_allreduce(self, buffer: Any, op: str = "sum") -> Request:
         """Begin to replace `buffer` by the sum of the buffers of all ranks; `wait()` of the result returns it.
@@ -140,103 +108,106 @@ class Communicator:
         >>> mg.distributed.communicator().start_allreduce(x).wait() is x
         True
         """
-        _check_op("start_allreduce", op, buffer)
+        _checked("start_allreduce", buffer, op)
         if op == "mean" and buffer.dtype.kind != "f":
             raise DtypeError("start_allreduce: the mean of integers does not fit into them", hint="op='sum'")
-        named = "sum" if op == "mean" else op
-        scale = self.size if op == "mean" else 1
+        op, scale = ("sum", self.size) if op == "mean" else (op, 1)
         if isinstance(buffer, Tensor) and (current_mode().interpreter is not None or writable(buffer, 0) is not None):
-            started = P.start_allreduce.apply(buffer, comm=self, op=named)
-            return Recorded(self, started, buffer, scale)
-        array = _array(buffer)
-        _check_one_piece("start_allreduce", array)
-        handle = self._start(array, array, named)
-        return Request(handle, buffer, self.watch, f"wait for allreduce {named}", scale)
+            return Recorded(self, P.start_allreduce.apply(buffer, comm=self, op=op), buffer, scale)
+        array = _one_piece("start_allreduce", buffer)
+        return Request(self._start(array, array, op), buffer, array, self.watch, "wait of an allreduce", scale)
+
+    # From one rank to another ---------------------------------------------------------------------------------------
+
+    def send(self, x: Any, to: int, tag: int = 0) -> None:
+        """Send a tensor or an array to a rank, which calls `recv`; it returns when `x` may be changed."""
+        self.start_send(x, to, tag).wait()
+
+    def recv(self, source: int, like: Any, tag: int = 0) -> Any:
+        """Receive a tensor or an array from a rank.  `like` has its shape and dtype, and is not changed.
+
+        >>> def exchanged(comm):
+        ...     if comm.rank == 0:
+        ...         comm.send(mg.arange(3), to=1)
+        ...     else:
+        ...         return comm.recv(0, like=mg.zeros(3, mg.int64)).tolist()
+        >>> mg.distributed.ThreadCommunicators(2).run(exchanged)
+        [None, [0, 1, 2]]
+        """
+        self._check_rank("recv", "source", source, other=True)
+        array = _array(like)
+        with self.watch.waiting(f"recv from rank {source}"):
+            got = self._engine(array).recv(source, array, tag)
+        return wrap(got, like.device) if isinstance(like, Tensor) else got
+
+    def start_send(self, x: Any, to: int, tag: int = 0) -> Request:
+        """Begin to send; `x` must not be changed before `wait()` of the result has returned."""
+        self._check_rank("send", "to", to, other=True)
+        array = _in_order(_array(x))
+        return Request(self._engine(array).start_send(array, to, tag), x, None, self.watch, f"send to rank {to}")
+
+    def start_recv(self, out: Any, source: int, tag: int = 0) -> Request:
+        """Begin to receive into `out`; the message is there when `wait()` of the result has returned."""
+        self._check_rank("recv", "source", source, other=True)
+        array = _one_piece("start_recv", out)
+        handle = self._engine(array).start_recv(array, source, tag)
+        return Request(handle, out, array, self.watch, f"recv from rank {source}")
 
     # What kernels call ----------------------------------------------------------------------------------------------
 
-    def compute(self, name: str, x: Any, empty: Any, **how: Any) -> Any:
-        """The result of a collective on an array: the kernel of the primitive `name`; `empty` makes its memory."""
+    def compute(self, name: str, x: Any, empty: Any = EMPTY, **how: Any) -> Any:
+        """The result of a collective on an array: the kernel of its primitive.  `empty` makes memory for it."""
         if name == "wait":
             self.begun.pop(_address(x), DONE).wait()
             return x
-        shape = P[name].infer(x, comm=self, **how)[0]
-        x, out = _in_order(x), empty(shape, x.dtype)
+        rows = {"allgather": self.size, "reduce_scatter": 1 / self.size}.get(name)
+        x, out = _in_order(x), empty((int(x.shape[0] * rows), *x.shape[1:]) if rows else x.shape, x.dtype)
         if name == "start_allreduce":
             self.begun[_address(out)] = self._start(x, out, **how)
+            return out
+        algorithm = how.pop("algorithm", None)
+        self.watch.enter(name, x, **how)
+        if algorithm == "ring":
+            out[...] = x
+            ring.allreduce(self._engine(out), out, OPS[how["op"]])
         else:
-            self._run(name, x, out, **how)
+            getattr(self._engine(out), name)(x, out, **how)
+        self.watch.leave()
         return out
 
     def _apply(self, name: str, x: Any, **how: Any) -> Any:
         if isinstance(x, Tensor):
             return P[name].apply(x, comm=self, **how)
-        return self.compute(name, x, np.empty, **how)
-
-    def _run(self, name: str, x: Any, out: Any, algorithm: str | None = None, **how: Any) -> None:
-        engine, watch = self._engine(out), self.watch
-        if watch is not None:
-            watch.enter(watch.text(name, x, how))
-        if name == "barrier":
-            engine.barrier()
-        elif algorithm == "ring":
-            out[...] = x
-            ring.allreduce(engine, out, OPS[how["op"]])
-        else:
-            getattr(engine, name)(x, out, **how)
-        if watch is not None:
-            watch.leave()
+        return self.compute(name, x, **how)
 
     def _start(self, x: Any, out: Any, op: str) -> Handle:
-        if self.watch is not None:
-            self.watch.enter(self.watch.text("start_allreduce", x, {"op": op}))
-            self.watch.leave()
+        self.watch.enter("start_allreduce", x, op=op)
+        self.watch.leave()
         return self._engine(out).start_allreduce(x, out, op)
 
     def _engine(self, array: Any) -> Engine:
         return self.host
 
-    def _other(self, name: str, other: int, x: Any) -> tuple[Engine, Any]:
-        """The engine and the array for a transfer to or from another rank."""
-        self._check_rank(name, "to" if name == "send" else "source", other)
-        if other == self.rank:
-            raise DistributedError(f"{name}: rank {other} is this rank itself", expect="another rank")
-        array = _array(x)
-        return self._engine(array), array
-
-    def _check_rank(self, name: str, what: str, rank: Any) -> None:
+    def _check_rank(self, name: str, what: str, rank: Any, other: bool = False) -> None:
         number = whole(rank)
         if number is None or not 0 <= number < self.size:
             last = "which has one rank, 0" if self.size == 1 else f"which has ranks 0 to {self.size - 1}"
             raise DistributedError(f"{name}: {what}={shown(rank)} is not a rank of this run, {last}")
-
-
-class _Waiting:
-    """A block that may wait for another rank."""
-
-    def __init__(self, watch: Watch | None, text: str) -> None:
-        self.watch, self.text = watch, text
-
-    def __enter__(self) -> None:
-        if self.watch is not None:
-            self.watch.wait(self.text.encode())
-
-    def __exit__(self, *error: object) -> None:
-        if self.watch is not None:
-            self.watch.leave()
+        if other and number == self.rank:
+            raise DistributedError(f"{name}: rank {number} is this rank itself", expect="another rank")
 
 
 class Request:
     """A transfer that has begun: `wait()` returns its tensor or array, `test()` whether that is there."""
 
-    def __init__(self, handle: Handle, value: Any, watch: Watch | None, text: str, scale: int = 1) -> None:
-        self.handle, self.value, self.watch, self.text, self.scale = handle, value, watch, text, scale
-        self.done = False
+    def __init__(self, handle: Handle, value: Any, written: Any, watch: Watch, text: str, scale: int = 1) -> None:
+        self.handle, self.value, self.written = handle, value, written  # `written`: the memory that is replaced
+        self.watch, self.text, self.scale, self.done = watch, text, scale, False
 
     def wait(self) -> Any:
         """Wait until the transfer is done."""
         if not self.done:
-            with _Waiting(self.watch, self.text):
+            with self.watch.waiting(self.text):
                 self.handle.wait()
             self._finish()
         return self.value
@@ -244,26 +215,22 @@ class Request:
     def test(self) -> bool:
         """Whether the transfer is done; it does not wait."""
         if not self.done and self.handle.test():
-            self.handle.wait()
             self._finish()
         return self.done
 
     def _finish(self) -> None:
         self.done = True
-        if self.text.startswith("send"):
-            return
-        array = _array(self.value)
         if self.scale != 1:
-            array /= self.scale
-        if isinstance(self.value, Tensor):
-            mark_written(array, depth=2)
+            self.written /= self.scale
+        if self.written is not None and isinstance(self.value, Tensor):
+            mark_written(self.written, depth=2)
 
 
 class Recorded(Request):
-    """A transfer in a graph, where the transfer begins and is done when the graph runs."""
+    """A transfer in a graph, where it begins and is done when the graph runs."""
 
     def __init__(self, comm: Communicator, started: Tensor, buffer: Tensor, scale: int) -> None:
-        super().__init__(DONE, buffer, None, "", scale)
+        super().__init__(DONE, buffer, None, comm.watch, "", scale)
         self.comm, self.started = comm, started
 
     def test(self) -> bool:
@@ -280,6 +247,16 @@ def _given(x: Any) -> Any:
     return x if isinstance(x, Tensor) else np.asarray(x)
 
 
+def _checked(name: str, x: Any, op: str = "sum") -> Any:
+    """The same, for a reduction."""
+    if op not in ("sum", "mean", "max", "min"):
+        raise DistributedError(f"{name}: there is no op {shown(op)}", expect="'sum', 'mean', 'max' or 'min'")
+    x = _given(x)
+    if x.dtype.kind not in "iuf":
+        raise DtypeError(f"{name}: only numbers have a {op}, and this is {x.dtype}", hint="x.astype(mg.int32)")
+    return x
+
+
 def _array(x: Any) -> Any:
     """The memory of a tensor or of an array, without a copy."""
     if not isinstance(x, Tensor):
@@ -288,21 +265,17 @@ def _array(x: Any) -> Any:
     return x.data
 
 
+def _one_piece(name: str, x: Any) -> Any:
+    """The memory, which has to be in order, because the transfer writes to it."""
+    array = _array(x)
+    if not array.flags.c_contiguous:
+        raise ShapeError(f"{name}: the elements are not one piece of memory", hint="a buffer of its own: x.copy()")
+    return array
+
+
 def _in_order(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 
 def _address(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
-
-
-def _check_one_piece(name: str, array: Any) -> None:
-    if not array.flags.c_contiguous:
-        raise ShapeError(f"{name}: the elements are not one piece of memory", hint="a buffer of its own: x.copy()")
-
-
-def _check_op(name: str, op: Any, x: Any) -> None:
-    if op not in ("sum", "mean", "max", "min"):
-        raise DistributedError(f"{name}: there is no op {shown(op)}", expect="'sum', 'mean', 'max' or 'min'")
-    if x.dtype.kind not in "iuf":
-        raise DtypeError(f"{name}: only numbers have a {op}, and this is {x.dtype}", hint="x.astype(mg.int32)")

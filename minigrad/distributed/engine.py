@@ -43,9 +43,6 @@ class Engine:
     def start_recv(self, out: Any, source: int, tag: int = 0) -> Handle:
         raise NotImplementedError
 
-    def send(self, x: Any, to: int, tag: int = 0) -> None:
-        self.start_send(x, to, tag).wait()
-
     def recv(self, source: int, like: Any, tag: int = 0) -> Any:
         """A new array, received; `like` has its shape and dtype."""
         out = np.empty(like.shape, like.dtype)
@@ -83,9 +80,9 @@ class Engine:
         self.allgather(np.zeros(1, np.int8), np.zeros(self.size, np.int8))
 
 
-def wrong_message(sender: int, sent: str, expected: str) -> DistributedError:
-    """The error for a message of the wrong size."""
+def wrong_message(sender: int, sent: int, expected: int) -> DistributedError:
+    """The error for a message of another number of bytes."""
     return DistributedError(
-        f"recv: the message of rank {sender} has another size", expect=expected, actual=sent,
+        f"recv: the message of rank {sender} has another size", expect=f"{expected} bytes", actual=f"{sent} bytes",
         hint="`like` has the shape and dtype of the array that is sent",
     )

@@ -57,7 +57,7 @@ class Receiving(Handle):
         if self.out is not None:
             message = self.post.take(self.key)
             if message.size != self.out.size or message.dtype != self.out.dtype:
-                raise wrong_message(self.key[0], f"{message.nbytes} bytes", f"{self.out.nbytes} bytes")
+                raise wrong_message(self.key[0], message.nbytes, self.out.nbytes)
             self.out[...] = message.reshape(self.out.shape)
             self.out = None
 

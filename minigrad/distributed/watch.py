@@ -12,13 +12,15 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..support.errors import ConversionError, DistributedError
 from ..support.source import in_library, show
 
-ENTRY = struct.Struct("=120sq")  # a collective, then its number: who reads the number can read the text
+ENTRY = struct.Struct("=q120s")  # the number of a collective, written last and read first, and its text
+NUMBER = struct.Struct("=q")
 ENTRIES = 16  # of a row: a rank may be a few broadcasts ahead of another
 STATE = struct.Struct("=q240s")  # a number below, and the line at which the rank is
 ROW = ENTRIES * ENTRY.size + STATE.size
@@ -55,41 +57,46 @@ class Watch:
         self.doing, self.since = b"", 0.0  # the call that waits now, and since when; 0.0: none
         self.texts: dict[Any, bytes] = {}
 
-    def text(self, name: str, x: Any, how: dict[str, Any]) -> bytes:
-        """A collective in words."""
-        key = name, x.dtype, x.shape, *how.values()
-        known = self.texts.get(key)
-        if known is None:
-            said = [name, *[str(v) for v in how.values() if v is not None], f"of {x.dtype} {x.shape}"]
-            known = self.texts[key] = " ".join(said).encode()[:120].ljust(120, b"\0")
-        return known
-
-    def enter(self, text: bytes) -> None:
+    def enter(self, name: str, x: Any, **how: Any) -> None:
         """Write the next collective, and compare it with that of the neighbours."""
+        key = name, x.dtype, x.shape, *how.values()
+        text = self.texts.get(key)
+        if text is None:
+            said = " ".join([name, *map(str, how.values()), f"of {x.dtype} {x.shape}"])
+            text = self.texts[key] = said.encode()[:120].ljust(120, b"\0")
         self.count = count = self.count + 1
         place = count % ENTRIES * ENTRY.size
-        ENTRY.pack_into(self.memory, self.number * ROW + place, text, count)
+        own = self.number * ROW + place
+        self.memory[own + NUMBER.size : own + ENTRY.size] = text
+        NUMBER.pack_into(self.memory, own, count)
         for other in self.neighbours:
-            theirs, number = ENTRY.unpack_from(self.memory, other * ROW + place)
+            number, theirs = ENTRY.unpack_from(self.memory, other * ROW + place)
             if number == count and theirs != text:
-                raise self._mismatch(other, theirs, text)
+                self._compare_again(other, place, text)
         self.doing, self.since = text, time.monotonic()
 
-    def wait(self, text: bytes) -> None:
-        """Write that a call waits which is not a collective, such as `recv`."""
-        self.doing, self.since = text, time.monotonic()
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """A block that waits for a rank, without a collective."""
+        self.doing, self.since = text.encode(), time.monotonic()
+        yield
+        self.since = 0.0
 
     def leave(self) -> None:
         """Write that the call has returned."""
         self.since = 0.0
 
-    def _mismatch(self, other: int, theirs: bytes, ours: bytes) -> DistributedError:
-        return DistributedError(
-            f"ranks differ in their collective number {self.count}",
-            expect=f"{_words(theirs)}, as in rank {self.ranks[other]}",
-            actual=f"{_words(ours)}, in rank {self.ranks[self.number]}",
-            hint="all ranks call the same collectives in the same order, with the same shapes and dtypes",
-        )
+    def _compare_again(self, other: int, place: int, ours: bytes) -> None:
+        """Raise the error for different collectives, unless a processor that reorders writes had shown them late."""
+        time.sleep(0.01)
+        _, theirs = ENTRY.unpack_from(self.memory, other * ROW + place)
+        if theirs != ours:
+            raise DistributedError(
+                f"ranks differ in their collective number {self.count}",
+                expect=f"{_words(theirs)}, as in rank {self.ranks[other]}",
+                actual=f"{_words(ours)}, in rank {self.ranks[self.number]}",
+                hint="all ranks call the same collectives in the same order, with the same shapes and dtypes",
+            )
 
     # The thread that looks for ranks that do not come -----------------------------------------------------------------
 
@@ -144,7 +151,7 @@ class Watch:
         return state, line.rstrip(b"\0").decode(errors="replace")
 
     def _count(self, row: int) -> int:
-        return max(ENTRY.unpack_from(self.memory, row * ROW + i * ENTRY.size)[1] for i in range(ENTRIES))
+        return max(NUMBER.unpack_from(self.memory, row * ROW + i * ENTRY.size)[0] for i in range(ENTRIES))
 
 
 def _words(text: bytes) -> str:

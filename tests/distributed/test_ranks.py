@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.distributed import current, mpi
+from minigrad.distributed import mpi
 from minigrad.distributed.__main__ import environment, main, mpirun, parsed
 from minigrad.distributed.watch import timeout_set
 
@@ -118,7 +118,7 @@ def test_without_mpirun_the_launcher_says_what_installs_it(monkeypatch, tmp_path
 
 
 def test_without_mpirun_there_is_one_rank(monkeypatch):
-    monkeypatch.setattr(current, "_OF_PROCESS", [])
+    monkeypatch.setattr(mpi, "_OF_PROCESS", [])
     for name in mpi.SIZES:
         monkeypatch.delenv(name, raising=False)
     assert repr(mg.distributed.communicator()) == "<Communicator: rank 0 of 1, alone>"
@@ -126,7 +126,7 @@ def test_without_mpirun_there_is_one_rank(monkeypatch):
 
 
 def test_ranks_of_mpirun_need_mpi4py(monkeypatch):
-    monkeypatch.setattr(current, "_OF_PROCESS", [])
+    monkeypatch.setattr(mpi, "_OF_PROCESS", [])
     monkeypatch.setenv("PMI_SIZE", "4")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
@@ -138,7 +138,7 @@ def test_an_mpirun_of_another_mpi_is_named(monkeypatch):
     """Each rank would find itself alone, and train on its own."""
     world = types.SimpleNamespace(Get_size=lambda: 1, size=1)
     fake = types.SimpleNamespace(COMM_WORLD=world, Get_library_version=lambda: "MPICH Version: 4.3\nmore")
-    monkeypatch.setattr(current, "_OF_PROCESS", [])
+    monkeypatch.setattr(mpi, "_OF_PROCESS", [])
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
     monkeypatch.setitem(sys.modules, "mpi4py", types.SimpleNamespace(MPI=fake))
     monkeypatch.setitem(sys.modules, "mpi4py.MPI", fake)
