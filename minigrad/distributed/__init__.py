@@ -17,4 +17,4 @@ from .threads import ThreadCommunicators
 
 __all__ = ["communicator", "Communicator", "Request", "ThreadCommunicators"]
 
-public(__all__, globals())
+public(["communicator", "Communicator", "ThreadCommunicators"], globals())

@@ -294,7 +294,7 @@ def test_a_rank_that_fails_ends_the_others_and_is_named():
 
     with pytest.raises(ValueError, match="no such batch") as error:
         on_ranks(fail)
-    assert error.value.__notes__ == ["in rank 1 of 3"]
+    assert error.value.__notes__ == ["in rank 1"]
 
 
 def test_a_rank_that_waits_for_too_long_says_for_whom():
