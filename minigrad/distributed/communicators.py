@@ -189,7 +189,7 @@ class Communicator:
         return self._engine(out).start_allreduce(x, out, op)
 
     def _engine(self, array: Any) -> Engine:
-        device = getattr(array, "device", "cpu")  # "cpu" for NumPy's arrays
+        device: Any = getattr(array, "device", "cpu")  # "cpu" for NumPy's arrays
         if device == "cpu" or self.size == 1:
             return self.host
         if device.id not in self.gpus:
