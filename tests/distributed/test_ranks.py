@@ -107,6 +107,20 @@ def test_the_launcher_calls_the_mpirun_that_it_finds(version, option, tmp_path, 
     assert ("--map-by :OVERSUBSCRIBE" in said) == (option is not None)
 
 
+@pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False), (None, False)])
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands for mpirun")
+def test_open_mpi_runs_as_root_only_with_an_option(user, allowed, tmp_path, monkeypatch):
+    program = tmp_path / "mpirun"
+    program.write_text("#!/bin/sh\necho Open MPI\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    if user is None:
+        monkeypatch.delattr(os, "geteuid")  # as on Windows
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert ("--allow-run-as-root" in mpirun()) == allowed
+
+
 def test_without_mpirun_the_launcher_says_what_installs_it(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
