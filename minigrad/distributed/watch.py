@@ -138,7 +138,7 @@ class Watch:
         return (
             f"rank {self.ranks[self.number]} of {self.size} has waited for {waited:.1f} s in {_words(self.doing)}, "
             f"after {self.count - bool(late)} collectives\n  Got: {'; '.join(found)}\n"
-            "  Hint: MINIGRAD_TIMEOUT=600, or --timeout 600, waits for 600 s"
+            "  Hint: all ranks call the same collectives; MINIGRAD_TIMEOUT=600 waits for 600 s"
         )
 
     def _state(self, row: int) -> tuple[int, str]:
