@@ -103,7 +103,8 @@ class Communicator:
         """Begin to replace `buffer` by the sum of the buffers of all ranks; `wait()` of the result returns it.
 
         In between, the buffer is neither read nor written.  In a graph, the two are operations: kernels between them
-        run while the arrays are on their way.
+        run while the arrays are on their way.  MPI moves arrays only while it is called: `test()` of a request moves
+        them too.
 
         >>> x = mg.ones(2)
         >>> mg.distributed.communicator().start_allreduce(x).wait() is x

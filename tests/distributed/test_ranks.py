@@ -51,7 +51,7 @@ FAULTS = {
     "hang": "rank 1, after 1 collectives, is at ",
     "shape": "Expected: allreduce sum of float32 (",
     "end": "rank 1, after 1 collectives, has ended its script",
-    "exit": "",
+    "exit": "on rank 1",
 }
 
 
