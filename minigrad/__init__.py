@@ -9,7 +9,7 @@ Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
 Arrays have the names of the Python array API standard, training those of PyTorch, transformations those of JAX.  The
 rooms, each of which imports only the rooms before it: `support` (errors, files), `core` (what a computation is),
 `arguments` (their checks), `devices` (where it runs), `ops` (operations), `autodiff` (derivatives), `control` (branches
-and loops), `compile`, `scripting`, `nn`, `optim`, `data`, `io` and `train`.
+and loops), `compile`, `scripting`, `nn`, `optim`, `data`, `io`, `distributed` and `train`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _COMPILER = (
 )
 _LATER = {
     **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
-    **{room: room for room in ("data", "examples", "io", "nn", "optim", "train", "viz")},
+    **{room: room for room in ("data", "distributed", "examples", "io", "nn", "optim", "train", "viz")},
 }
 # Rooms and names that have another place, or that only this file needs.
 _INTERNAL = {"TYPE_CHECKING", "annotations", "arguments", "control", "core", "ops", "support", "watch_cells"}

@@ -375,6 +375,10 @@ ELSEWHERE = {
     "to_device": "tests/devices: its result is on another device",
     "print": "tests/compile/test_effects.py: what it does is not its result",
     "breakpoint": "tests/compile/test_effects.py: what it does is not its result",
+    **dict.fromkeys(
+        ("allreduce", "allreduce_max", "broadcast", "allgather", "reduce_scatter", "start_allreduce", "wait"),
+        "tests/distributed/test_collectives.py: an attribute is a communicator",
+    ),
     "call": "tests/autodiff/test_custom.py: its gradient rule is the caller's",
     "random": "tests/test_random.py: its values are not NumPy's",
     "cond": "tests/compile/control/test_control.py: its attributes are traced functions",

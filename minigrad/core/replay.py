@@ -42,8 +42,11 @@ def evaluate_nodes(
 
 
 def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
-    """Run nodes in order with eager kernels, from given values.  Nodes with effects are skipped: they have happened."""
-    runnable = [node for node in nodes if node.op is not None and node.op.effect is None]
+    """Run nodes in order with eager kernels, from given values.
+
+    Effects are skipped, because they have happened; only collectives run again, because other nodes read their results.
+    """
+    runnable = [node for node in nodes if node.op is not None and node.op.effect in (None, "collective")]
     return evaluate_nodes(runnable, values, _computed)
 
 

@@ -1,7 +1,7 @@
-"""Kernels with side effects: printing values, and stopping in the debugger.
+"""Kernels with side effects: printing values, stopping in the debugger, and the collectives of a distributed run.
 
-They run in eager code and in programs.  Their arguments are wrapped in tensors again, so that a format can use every
-attribute of a tensor: `{x.shape}`, `{x[0]:.3f}`.
+They run in eager code and in programs.  The arguments of the first two are wrapped in tensors again, so that a format
+can use every attribute of a tensor: `{x.shape}`, `{x[0]:.3f}`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Stop:
 
 
 class EffectKernels(KernelGroup):
-    """`print` and `breakpoint`.  Nothing reads their results."""
+    """`print` and `breakpoint`, whose results nothing reads, and the collectives."""
 
     def print(
         self, *arrays: Any, message: str, names: Sequence[Name],
@@ -76,6 +76,29 @@ class EffectKernels(KernelGroup):
                 copies = [wrap(array.copy(), device) for array in arrays[conditional:]]
                 stop.here(dict(zip(names, copies)))
         return self.xp.zeros((), bool)
+
+    # Collectives.  The communicator has an engine for the arrays of each device.
+
+    def allreduce(self, x: Any, comm: Any, algorithm: Any) -> Any:
+        return comm.compute("allreduce", x, self.empty, op="sum", algorithm=algorithm)
+
+    def allreduce_max(self, x: Any, comm: Any, algorithm: Any) -> Any:
+        return comm.compute("allreduce", x, self.empty, op="max", algorithm=algorithm)
+
+    def broadcast(self, x: Any, comm: Any, root: int) -> Any:
+        return comm.compute("broadcast", x, self.empty, root=root)
+
+    def allgather(self, x: Any, comm: Any) -> Any:
+        return comm.compute("allgather", x, self.empty)
+
+    def reduce_scatter(self, x: Any, comm: Any) -> Any:
+        return comm.compute("reduce_scatter", x, self.empty)
+
+    def start_allreduce(self, x: Any, comm: Any, op: str) -> Any:
+        return comm.compute("start_allreduce", x, self.empty, op=op)
+
+    def wait(self, started: Any, x: Any, comm: Any) -> Any:
+        return comm.compute("wait", started, self.empty)
 
 
 def _whose(batch: tuple[int, ...]) -> str:

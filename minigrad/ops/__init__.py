@@ -4,6 +4,7 @@ from ..arguments.public import public
 from ..core import dtypes
 from ..core.absent import hint_at_functions
 from . import (
+    collectives,
     comparison,
     contract,
     convolution,

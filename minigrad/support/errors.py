@@ -17,7 +17,7 @@ __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
     "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError", "MissingNameError",
-    "MissingImportError", "DeclarationError", "Gone", "GradientWarning", "ClassesWarning",
+    "MissingImportError", "DeclarationError", "DistributedError", "Gone", "GradientWarning", "ClassesWarning",
 ]
 
 
@@ -338,6 +338,19 @@ class DeclarationError(MinigradError, ValueError):
     ...
 
     Hint: use the names of the declared inputs; a rule may also have parameters `out`, `node` and `index`.
+    """
+
+
+class DistributedError(MinigradError, RuntimeError):
+    """The ranks of a distributed run do not fit together: they call different collectives, or one is missing.
+
+    >>> import minigrad as mg
+    >>> mg.distributed.communicator().send(mg.ones(2), to=1)
+    Traceback (most recent call last):
+    minigrad.support.errors.DistributedError: send: to=1 is not a rank of this run, which has one rank, 0
+    ...
+
+    Hint: `python -m minigrad.distributed -n 4 train.py` starts four ranks; all of them call the same collectives.
     """
 
 

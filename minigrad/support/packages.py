@@ -8,8 +8,8 @@ from typing import Any
 from .errors import PackageError
 
 EXTRAS = {  # a package, and the extra of minigrad that contains it
-    "anywidget": "lab", "cupy": "gpu", "onnx": "onnx", "pandas": "data", "PIL": "data", "pyarrow": "data",
-    "resvg_py": "lab",
+    "anywidget": "lab", "cupy": "gpu", "mpi4py": "distributed", "onnx": "onnx", "pandas": "data", "PIL": "data",
+    "pyarrow": "data", "resvg_py": "lab",
 }
 INSTALLED_AS = {"cupy": '"minigrad[gpu]"', "PIL": "pillow", "resvg_py": "resvg-py"}
 

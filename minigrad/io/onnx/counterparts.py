@@ -36,6 +36,7 @@ WITHOUT = {
     "random": "a model in a file is deterministic; model.eval() switches dropout off",
     "print": "it does more than compute a result",
     "breakpoint": "it does more than compute a result",
+    "collective": "it needs other processes",
     "own": "it is a kernel of your own, which other programs do not have",
 }
 

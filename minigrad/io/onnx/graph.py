@@ -36,7 +36,7 @@ def _without(graph: Graph, calls: Mapping[Node, Call]) -> list[tuple[Node, str]]
         if node.op is not None and node not in calls:
             kind = node.op.kind if node.op.kind == "own" else node.op.name
             if kind not in TABLE or (node.effect is not None and not inner):
-                found.append((node, WITHOUT.get(kind, "")))
+                found.append((node, WITHOUT.get(kind) or WITHOUT.get(str(node.effect), "")))
     return found
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...distributed import Communicator, ThreadCommunicators
+from ...distributed import ring as ring_steps
 from ...support.errors import ConversionError, DtypeError, ShapeError
 from ...support.table import as_table, bytes_text
 from ..drawing import Drawing
@@ -42,21 +44,58 @@ class Round(NamedTuple):
     of: list[list[frozenset[int]]]
 
 
+class Noted:
+    """The communicator of a rank, which notes all messages, and the chunks of the rank before each of them."""
+
+    def __init__(self, comm: Communicator, chunks: list[Any]) -> None:
+        self.comm, self.rank, self.size = comm, comm.rank, comm.size
+        self.chunks = chunks
+        self.sent: list[tuple[int, int]] = []  # of each message: the receiver and the number of the chunk
+        self.held: list[list[Any]] = []
+
+    def start_send(self, x: Any, to: int) -> Any:
+        self.sent.append((to, [chunk is x for chunk in self.chunks].index(True)))
+        self.note()
+        return self.comm.start_send(x, to)
+
+    def recv(self, source: int, like: Any) -> Any:
+        return self.comm.recv(source, like)
+
+    def note(self) -> None:
+        self.held.append([chunk.copy() for chunk in self.chunks])
+
+
+def _ran(chunks_of: list[list[Any]], op: Any) -> list[Noted]:
+    """Run the ring of `mg.distributed` on the chunks of each rank; what each rank did."""
+
+    def run(comm: Communicator) -> Noted:
+        noted = Noted(comm, chunks_of[comm.rank])
+        ring_steps.reduce_scatter(noted, noted.chunks, op)
+        ring_steps.allgather(noted, noted.chunks)
+        noted.note()
+        return noted
+
+    return ThreadCommunicators(len(chunks_of)).run(run)
+
+
 def ring_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
     """Sum one array of each worker by sending chunks around a ring: first sum each chunk, then distribute the sums.
+
+    The functions in `minigrad/distributed/ring.py` do it, in one thread for each worker.
 
     >>> rounds = list(ring_rounds([np.array([1.0, 2.0]), np.array([10.0, 20.0])]))
     >>> [r.phase for r in rounds], [float(chunk[0]) for chunk in rounds[-1].held[0]]
     (['reduce-scatter', 'all-gather'], [11.0, 22.0])
     """
     n = len(arrays)
-    held, of = _begin(arrays)
-    for step in range(n - 1):
-        messages = [Message(i, (i + 1) % n, (i - step) % n, True) for i in range(n)]
-        yield _sent("reduce-scatter", messages, held, of)
-    for step in range(n - 1):
-        messages = [Message(i, (i + 1) % n, (i + 1 - step) % n, False) for i in range(n)]
-        yield _sent("all-gather", messages, held, of)
+    held, _ = _begin(arrays)
+    ranks = _ran(held, np.add)
+    whose = _ran([[np.array([1 << i]) for _ in range(n)] for i in range(n)], np.bitwise_or)  # a bit for each worker
+    for step in range(2 * (n - 1)):
+        added = step < n - 1
+        messages = [Message(i, *rank.sent[step], added) for i, rank in enumerate(ranks)]
+        of = [[frozenset(i for i in range(n) if mask[0] >> i & 1) for mask in rank.held[step + 1]] for rank in whose]
+        yield Round("reduce-scatter" if added else "all-gather", messages, [r.held[step + 1] for r in ranks], of)
 
 
 def star_rounds(arrays: Sequence[Any]) -> Iterator[Round]:

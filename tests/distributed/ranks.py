@@ -1,0 +1,119 @@
+"""A script for several ranks, which test_ranks.py starts: all collectives, then one fault by name."""
+
+import gc
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+import minigrad as mg
+
+comm = mg.distributed.communicator()
+rank, size = comm.rank, comm.size
+fault = sys.argv[1] if len(sys.argv) > 1 else ""
+
+
+def equal(found, expected):
+    found = found.numpy() if isinstance(found, mg.Tensor) else found
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def all_collectives():
+    parts = [np.arange(4 * size, dtype=np.float32) * (i + 1) for i in range(size)]
+    x, total, own = mg.asarray(parts[rank]), sum(parts), slice(4 * rank, 4 * rank + 4)
+    for given in (x, parts[rank], x.astype(mg.float16), x.astype(mg.int64), mg.asarray(parts[rank][::-1])[::-1]):
+        equal(comm.allreduce(given), total)
+        equal(comm.allreduce(given, algorithm="ring"), total)
+        equal(comm.reduce_scatter(given), total[own])
+        equal(comm.allgather(given), np.concatenate(parts))
+        equal(comm.broadcast(given, root=size - 1), parts[-1])
+    equal(comm.allreduce(x, "mean"), total / size)
+    equal(comm.allreduce(x, "max"), parts[-1])
+    equal(comm.allreduce(x, "min"), parts[0])
+    equal(comm.allgather(rank), np.arange(size))
+    comm.barrier()
+    for buffer in (x.copy(), parts[rank].copy(), x.astype(mg.float16)):
+        request = comm.start_allreduce(buffer, "mean")
+        while not request.test():
+            pass
+        assert request.wait() is buffer
+        equal(buffer, total / size)
+    comm.start_allreduce(np.ones(100_000))  # dropped: MPI still writes to its memory
+    gc.collect()
+    comm.barrier()
+
+
+def messages():
+    right, left = (rank + 1) % size, (rank - 1) % size
+    out = np.zeros(3)
+    receiving = comm.start_recv(out, left, tag=5)
+    sending = comm.start_send(mg.full(3, float(rank), dtype=mg.float64), right, tag=5)
+    assert receiving.wait() is out and sending.wait() is not None
+    equal(out, [left] * 3)
+    if rank == 0:
+        comm.send(np.zeros(4), to=1)
+    if rank == 1:
+        try:
+            comm.recv(0, like=np.zeros(3))
+        except mg.DistributedError as error:
+            assert "24 bytes" in str(error) and "32 bytes" in str(error)
+        else:
+            raise AssertionError("a message of another size was received")
+
+
+def jitted_step():
+    """Gradients by two requests, which are on their way together, and a loss that is averaged."""
+    w, b = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray(0.5, requires_grad=True)
+    x = mg.asarray([1.0, 3.0]) * (rank + 1)
+
+    def step(x):
+        w.grad = b.grad = None
+        loss = mg.exp(-(w * x).sum() / 10 + b)
+        loss.backward()
+        requests = [comm.start_allreduce(p.grad, "mean") for p in (b, w)]
+        for request in requests:
+            request.wait()
+        with mg.no_grad():
+            for p in (w, b):
+                p -= 0.1 * p.grad
+        return comm.allreduce(loss, "mean")
+
+    first = [step(x).item() for _ in range(3)], w.tolist(), b.item()
+    w, b = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray(0.5, requires_grad=True)
+    program = mg.jit(step)
+    second = [program(x).item() for _ in range(3)], w.tolist(), b.item()
+    for one, other in zip(first, second):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    weights = comm.allgather(w.detach())
+    equal(weights, np.tile(w.numpy_copy(), size))
+
+
+def fail():
+    """The fault, in rank 1; the others wait for it."""
+    comm.barrier()
+    if rank == 1:
+        if fault == "raise":
+            raise ValueError("no such batch")
+        elif fault == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif fault == "hang":
+            time.sleep(600)
+        elif fault == "shape":
+            comm.allreduce(mg.ones(3))
+        elif fault == "end":
+            sys.exit()
+        elif fault == "exit":
+            sys.exit(3)
+    comm.allreduce(mg.ones(4))
+
+
+if __name__ == "__main__":
+    if fault:
+        fail()
+    else:
+        all_collectives()
+        messages()
+        jitted_step()
+        sys.stdout.write(f"rank {rank} of {size} is done\n")
