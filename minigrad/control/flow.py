@@ -376,6 +376,8 @@ def _count(name: str, value: Any) -> int:
 def _bound(name: str, value: Any) -> Any:
     """A bound of `fori_loop`: an int if its value is known, else an integer tensor."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if abs(int(value)) >= 1 << 63:
+            raise ConversionError(f"fori_loop: {name} is an int64, and {value} does not fit")
         return int(value)
     if not isinstance(value, Tensor) or value.dtype.kind not in "iu":
         actual = value.dtype if isinstance(value, Tensor) else type(value).__name__

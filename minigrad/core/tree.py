@@ -121,6 +121,8 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     >>> mg.tree_map(lambda p, g: p - 0.5 * g, params, grads)
     {'w': Tensor([0.5, 0.5], shape=(2,), dtype=float32, device=cpu), 'b': [0.0]}
     """
+    if not callable(function):
+        raise ConversionError(f"tree_map: function is a function, not {shown(function)}")
     opened = _opened(tree)
     if opened is None:
         return None if tree is None else function(tree, *others)

@@ -78,6 +78,7 @@ UNLIKE_NUMPY = (
 # Valid calls that never end.
 ENDLESS = (
     ("mg.while_loop", "init|body_fun", "the user's condition stays true"),
+    ("mg.fori_loop", "lower|upper", "so many rounds are run"),
     ("mg.train.fit", "epochs", "so many epochs are run"),
     ("mg.viz.(compare|profile|roofline|timeline)", "runs", "so many runs are measured"),
 )

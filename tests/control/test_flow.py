@@ -254,6 +254,8 @@ MISTAKES = {
     "scan: length is an integer, 0 or more, not -1": lambda: mg.scan(lambda c, v: (c, v), 0.0, length=-1),
     "scan: a tensor in xs has no dimension to loop over": lambda: mg.scan(lambda c, v: (c, v), 0.0, 3.0),
     "scan: f is a function": lambda: mg.scan(3, 0.0, x()),
+    "fori_loop: upper is an int64, and 1180591620717411303424 does not fit":
+        lambda: mg.fori_loop(0, 2**70, lambda i, c: c, 0),
     "fori_loop: lower is an integer": lambda: mg.fori_loop(0.5, 3, lambda i, c: c, 0),
     "fori_loop: upper is one integer, and this tensor has shape (2,)":
         lambda: mg.fori_loop(0, mg.asarray([1, 2]), lambda i, c: c, 0),

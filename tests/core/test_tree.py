@@ -62,3 +62,8 @@ def test_tuples_of_other_lengths_and_other_classes_are_an_error():
     for tree, other in (((1, 2), (1, 2, 3)), ([1], (1,)), (State(1, 2), (1, 2))):
         with pytest.raises(mg.ConversionError, match="different structures"):
             mg.tree_map(lambda x, y: x, tree, other)
+
+
+def test_the_function_is_a_function():
+    with pytest.raises(mg.ConversionError, match="tree_map: function is a function, not 3"):
+        mg.tree_map(3, [1.0])
