@@ -163,6 +163,26 @@ def add_to(pending: dict[Node, Any], node: Node, value: Tensor) -> None:
     pending[node] = add(pending[node], value) if node in pending else value
 
 
+def hooks_first(order: list[Node]) -> list[Node]:
+    """The order of a walk, in which a leaf with hooks comes right before its first user.
+
+    So the walk calls the hooks as soon as the gradient is complete, and not after all operations, because leaves are
+    usually made before all of them.
+    """
+    late = {node for node in order if node.op is None and node in HOOKS} if HOOKS.data else None
+    if not late:
+        return order
+    placed: list[Node] = []
+    for node in order:
+        for source in node.inputs:
+            if source in late:
+                late.remove(source)  # type: ignore[arg-type]
+                placed.append(source)  # type: ignore[arg-type]
+        if node.op is not None or node not in HOOKS:
+            placed.append(node)
+    return placed + [node for node in order if node in late]  # roots
+
+
 def targets_of(
     order: Sequence[Node], wanted: Iterable[Node] | None, also: Collection[Node]
 ) -> set[Node]:

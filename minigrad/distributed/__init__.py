@@ -12,9 +12,10 @@ Without mpirun there is one rank, and no other package is needed.  With it, mpi4
 
 from ..arguments.public import public
 from .communicators import Communicator, Request
+from .data_parallel import DataParallel
 from .mpi import communicator
 from .threads import ThreadCommunicators
 
-__all__ = ["communicator", "Communicator", "Request", "ThreadCommunicators"]
+__all__ = ["communicator", "Communicator", "DataParallel", "Request", "ThreadCommunicators"]
 
 public(__all__, globals())

@@ -80,11 +80,12 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
 @composed
 def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-               momentum: float | Tensor = 0.1, eps: float = 1e-5) -> Tensor:
+               momentum: float | Tensor = 0.1, eps: float = 1e-5, comm: Any = None) -> Tensor:
     """Each channel scaled to mean 0 and variance 1 over the batch, then times `weight`, plus `bias`.
 
     In training, the mean and variance of the batch are used, and the running ones move towards them in place, by
-    `momentum`; otherwise the running ones are used.  Channels are dimension 1, and all others are reduced.
+    `momentum`; otherwise the running ones are used.  Channels are dimension 1, and all others are reduced.  With a
+    communicator, the batch is that of all its ranks, each of which has an equal part.
 
     >>> mean, variance = mg.zeros(1), mg.ones(1)
     >>> mg.batch_norm(mg.asarray([[1.0], [3.0]]), mean, variance, training=True, momentum=0.5, eps=0.0).tolist()
@@ -106,16 +107,16 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
         factor = power(running_var + eps, -0.5)
         out = (x - _beside(running_mean, x, 1)) * _beside(factor, x, 1)
         return _times_and_plus("batch_norm", out, weight, bias, 1)
-    count = math.prod([x.shape[a] for a in axes])
+    count = math.prod([x.shape[a] for a in axes]) * (1 if comm is None else comm.size)
     if count < 2:
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has only one value for each channel, and "
                          "no variance", hint="a larger batch, or layer.eval()")
     if x.dtype is dtypes.float16:
         return batch_norm(x.astype(dtypes.float32), running_mean, running_var, weight, bias, True, momentum,
-                          eps).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
-    centre = mean(x, axes, keepdims=True)
+                          eps, comm).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
+    centre = _of_ranks(comm, mean(x, axes, keepdims=True))
     off = x - centre
-    variance = mean(off * off, axes, keepdims=True)
+    variance = _of_ranks(comm, mean(off * off, axes, keepdims=True))
     with no_grad():
         moved = [
             (running, _moved(running, statistic, momentum, scale))
@@ -124,6 +125,11 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
         ]
         all_or_none(partial(_put, moved))
     return _times_and_plus("batch_norm", off * power(variance + eps, -0.5), weight, bias, 1)
+
+
+def _of_ranks(comm: Any, x: Tensor) -> Tensor:
+    """The mean of a tensor over the ranks of a communicator, if there is one."""
+    return x if comm is None else comm.allreduce(x, "mean")  # type: ignore[no-any-return]
 
 
 def _moved(running: Tensor, statistic: Tensor, momentum: Any, scale: float) -> Tensor:
