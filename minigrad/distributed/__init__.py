@@ -14,8 +14,9 @@ from ..arguments.public import public
 from .communicators import Communicator, Request
 from .data_parallel import DataParallel
 from .mpi import communicator
+from .sharded_optimizer import ShardedOptimizer
 from .threads import ThreadCommunicators
 
-__all__ = ["communicator", "Communicator", "DataParallel", "Request", "ThreadCommunicators"]
+__all__ = ["communicator", "Communicator", "DataParallel", "Request", "ShardedOptimizer", "ThreadCommunicators"]
 
 public(__all__, globals())
