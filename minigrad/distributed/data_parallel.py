@@ -106,6 +106,11 @@ class DataParallel(Module):
             raise AttributeError(name)
         return getattr(self.module, name)
 
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """Whether the model is in training mode."""
+        return self.module.training
+
     def named_modules(self) -> list[tuple[str, Module]]:
         """The modules of the model."""
         return self.module.named_modules()
@@ -147,7 +152,8 @@ class Buckets:
             return
         if first:
             self.begin()
-        self.gradients[i] = gradient
+        before = self.parameters[i].grad  # of earlier backward passes
+        self.gradients[i] = gradient if before is None else before + gradient
         self.missing[self.bucket_of[i]] -= 1
         for request in self.requests:
             request.test()  # MPI makes progress when it is entered
@@ -156,17 +162,15 @@ class Buckets:
 
     def start(self) -> None:
         """Start the all-reduce of the next bucket."""
-        parts = [reshape(self.total(i), -1) for i in self.members[len(self.requests)]]
+        parts = [reshape(self.gradient(i), -1) for i in self.members[len(self.requests)]]
         flat = concat(parts) if len(parts) > 1 else parts[0].copy()  # type: ignore[attr-defined]
         self.requests.append(self.owner.comm.start_allreduce(flat, "mean"))
 
-    def total(self, i: int) -> Tensor:
-        """The gradient of a parameter, with that of earlier backward passes."""
-        parameter, new = self.parameters[i], self.gradients.pop(i, None)
-        before = parameter.grad
-        if new is None:
-            return zeros_like(parameter) if before is None else before
-        return new if before is None else before + new
+    def gradient(self, i: int) -> Tensor:
+        """The gradient of a parameter; zeros if it has none."""
+        parameter = self.parameters[i]
+        found = self.gradients.pop(i, parameter.grad)
+        return zeros_like(parameter) if found is None else found
 
     def finish(self) -> None:
         """Start the buckets in which parameters without a gradient are left, wait for all, and set the means."""
