@@ -1,5 +1,7 @@
-"""Data-parallel training between threads: N ranks compute what one rank computes on the same global batch."""
+"""Data-parallel training: N ranks compute what one rank computes on the same global batch."""
 
+import ast
+import inspect
 from contextlib import nullcontext
 
 import numpy as np
@@ -9,7 +11,11 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.distributed import DataParallel, ThreadCommunicators
 from minigrad.distributed.data_parallel import PartOfDraws
+from minigrad.examples import digits_mlp
 from minigrad.support.errors import ConversionError, DistributedError
+
+from .digits import curve, restarted, two_lines_changed
+from .test_ranks import HERE, needs_mpi, started
 
 X = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
 Y = np.arange(12) % 3
@@ -213,6 +219,24 @@ def test_the_model_may_be_moved_and_frozen_later():
         return model.weight.grad.tolist(), model.bias.grad
 
     assert on_ranks(gradients) == [([[0.5, 0.5]], None)] * 2
+
+
+# The digits example -----------------------------------------------------------------------------------------------------
+
+
+@needs_mpi
+def test_two_changed_lines_make_the_digits_example_a_run_of_4_ranks(tmp_path):
+    """The loss curves match, with dropout, noise, a schedule and AdamW; and so does a run from a checkpoint."""
+    source = inspect.getsource(digits_mlp)
+    lines, changed = source.splitlines(), two_lines_changed(source).splitlines()
+    assert len(changed) == len(lines) + 1 and len(set(changed) - set(lines)) == 2
+    done, _ = started("-n", "4", str(tmp_path / "four"), script=HERE / "digits.py")
+    assert done.returncode == 0, done.stderr
+    own = str(tmp_path / "one")
+    found = ast.literal_eval(done.stdout)
+    expected = [curve(source, False), curve(source, True), restarted(own, False), restarted(own, True)]
+    for losses, others in zip(found, expected):
+        np.testing.assert_allclose(losses, others, rtol=1e-3)
 
 
 # As the model itself --------------------------------------------------------------------------------------------------
