@@ -19,4 +19,4 @@ from .threads import ThreadCommunicators
 
 __all__ = ["communicator", "Communicator", "DataParallel", "Request", "ShardedOptimizer", "ThreadCommunicators"]
 
-public(__all__, globals())
+public(["communicator", "Communicator", "ThreadCommunicators"], globals())

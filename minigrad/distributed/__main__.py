@@ -1,7 +1,6 @@
 """Starts a script on several ranks: `python -m minigrad.distributed -n 4 train.py`.
 
-It calls the mpirun (or mpiexec) of the MPI that is installed, with the options that this one needs, and names the rank
-that has ended a run.
+It calls the mpirun of the installed MPI, with the options that this one needs, and names a rank that was killed.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ from pathlib import Path
 
 from ..support.packages import how_to_install
 
-# What mpirun says about a rank that a signal has ended: Open MPI, and MPICH.
+# What mpirun says about a rank that a signal has ended: Open MPI names the rank, MPICH does not.
 KILLED = re.compile(
-    rb"process\s+rank\s+(\d+)\s.{1,300}?\sexited\s+on\s+signal\s+(\d+)"
-    rb"|RANK (\d+) PID.{1,300}?EXIT CODE: (\d+)", re.DOTALL,
+    rb"process\s+(rank\s+\d+)\s.{1,300}?\sexited\s+on\s+signal\s+(\d+)|EXIT STRING: .{1,40}?signal (\d+)", re.DOTALL
 )
 
 
@@ -30,35 +28,28 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     >>> vars(parsed(["train.py", "-n", "4", "--epochs", "3"]))
     {'n': 4, 'timeout': None, 'module': False, 'script': ['train.py', '--epochs', '3']}
     """
-    options = argparse.ArgumentParser("python -m minigrad.distributed", add_help=False)
-    options.add_argument("-n", type=int, default=os.cpu_count() or 1, help="the number of ranks")
-    options.add_argument("--timeout", type=float, help="seconds that a rank waits for others")
-    parser = argparse.ArgumentParser(
-        "python -m minigrad.distributed", description="Run a script on several ranks.", parents=[options]
-    )
+    parser = argparse.ArgumentParser("python -m minigrad.distributed", description="Run a script on several ranks.")
+    parser.add_argument("-n", type=int, default=os.cpu_count() or 1, help="the number of ranks")
+    parser.add_argument("--timeout", type=float, help="seconds that a rank waits for others")
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="a Python script, and its arguments")
     found = parser.parse_args(arguments)
-    if not found.script:
-        parser.error("which script?")
-    begin = [*found.script[1:]]
-    while begin[:1] in (["-n"], ["--timeout"]) and len(begin) > 1:
-        options.parse_args(begin[:2], found)
-        begin = begin[2:]
-    found.script = [found.script[0], *begin]
-    if found.n < 1 or (found.timeout is not None and not found.timeout > 0):
-        parser.error("-n is a number of ranks, and --timeout a number of seconds above 0")
+    script, *rest = found.script or [""]
+    if rest[:1] in (["-n"], ["--timeout"]):
+        return parsed([*arguments[: -len(rest) - 1], *rest[:2], script, *rest[2:]])
+    if not script or found.n < 1 or (found.timeout is not None and not found.timeout > 0):
+        parser.error("it takes a script, a number of ranks, and a number of seconds above 0")
     return found
 
 
 def mpirun() -> list[str] | None:
     """The command that starts ranks, with its options for any number of them; None if there is no MPI."""
-    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    found = shutil.which("mpirun", path=beside) or shutil.which("mpiexec", path=beside)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    found = shutil.which("mpirun", path=path)
     if found is None:
         return None
     version = subprocess.run([found, "--version"], capture_output=True, text=True).stdout
-    if "Open MPI" not in version and "PRRTE" not in version:
+    if "Open MPI" not in version:
         return [found]
     root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return [found, *root, "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
@@ -73,24 +64,21 @@ def environment(ranks: int, timeout: float | None) -> dict[str, str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run a script on several ranks; the exit status of mpirun."""
-    found = parsed(arguments)
-    start = mpirun()
+    found, start = parsed(arguments), mpirun()
     if start is None:
         print(f"There is no mpirun.\n  Hint: {how_to_install('mpi4py')}", file=sys.stderr)
         return 1
-    script = [sys.executable, "-m", "mpi4py", *(["-m"] if found.module else []), *found.script]
-    command = [*start, "-n", str(found.n), *script]
+    command = [*start, "-n", str(found.n), sys.executable, "-m", "mpi4py", *["-m"] * found.module, *found.script]
     ranks = subprocess.Popen(command, env=environment(found.n, found.timeout), stderr=subprocess.PIPE)
-    assert ranks.stderr is not None
     said = b""
-    for line in ranks.stderr:
+    for line in ranks.stderr or ():
         sys.stderr.buffer.write(line)
         sys.stderr.buffer.flush()
         said = said[-4000:] + line
     status, killed = ranks.wait(), KILLED.search(said)
     if status and killed:
-        rank, signal = [part.decode() for part in killed.groups() if part is not None]
-        print(f"minigrad: signal {signal} has ended rank {rank} of {found.n}, and so the run", file=sys.stderr)
+        rank, signal = (killed[1] or b"a rank").decode(), (killed[2] or killed[3]).decode()
+        print(f"minigrad: signal {signal} has ended {rank} of {found.n}, and so the run", file=sys.stderr)
     return status
 
 

@@ -18,6 +18,7 @@ from ..support.errors import DistributedError, DtypeError, ShapeError
 from ..support.words import shown, whole
 from . import ring
 from .engine import DONE, OPS, Engine, Handle
+from .nccl import NcclEngine
 from .watch import Watch, memory_for
 
 CURRENT: ContextVar[Communicator | None] = ContextVar("minigrad communicator", default=None)
@@ -102,7 +103,8 @@ class Communicator:
         """Begin to replace `buffer` by the sum of the buffers of all ranks; `wait()` of the result returns it.
 
         In between, the buffer is neither read nor written.  In a graph, the two are operations: kernels between them
-        run while the arrays are on their way.
+        run while the arrays are on their way.  MPI moves arrays only while it is called: `test()` of a request moves
+        them too.
 
         >>> x = mg.ones(2)
         >>> mg.distributed.communicator().start_allreduce(x).wait() is x
@@ -155,24 +157,26 @@ class Communicator:
 
     # What kernels call ----------------------------------------------------------------------------------------------
 
-    def compute(self, name: str, x: Any, empty: Any = EMPTY, **how: Any) -> Any:
+    def compute(self, name: str, x: Any, empty: Any = EMPTY, algorithm: str | None = None, **how: Any) -> Any:
         """The result of a collective on an array: the kernel of its primitive.  `empty` makes memory for it."""
         if name == "wait":
-            self.begun.pop(_address(x), DONE).wait()
+            self.begun.pop(self._engine(x).address(x), DONE).wait()
             return x
-        rows = {"allgather": self.size, "reduce_scatter": 1 / self.size}.get(name)
-        x, out = _in_order(x), empty((int(x.shape[0] * rows), *x.shape[1:]) if rows else x.shape, x.dtype)
+        shape = P[name].infer(x, comm=self)[0] if name in ("allgather", "reduce_scatter") else x.shape
+        x, out = _in_order(x), empty(shape, x.dtype)
+        engine = self._engine(out)
         if name == "start_allreduce":
-            self.begun[_address(out)] = self._start(x, out, **how)
+            self.begun[engine.address(out)] = self._start(x, out, **how)
             return out
-        algorithm = how.pop("algorithm", None)
         self.watch.enter(name, x, **how)
-        if algorithm == "ring":
-            out[...] = x
-            ring.allreduce(self._engine(out), out, OPS[how["op"]])
-        else:
-            getattr(self._engine(out), name)(x, out, **how)
-        self.watch.leave()
+        try:
+            if algorithm == "ring":
+                out[...] = x
+                ring.allreduce(engine, out, OPS[how["op"]])
+            else:
+                getattr(engine, name)(x, out, **how)
+        finally:
+            self.watch.leave()
         return out
 
     def _apply(self, name: str, x: Any, **how: Any) -> Any:
@@ -186,7 +190,12 @@ class Communicator:
         return self._engine(out).start_allreduce(x, out, op)
 
     def _engine(self, array: Any) -> Engine:
-        return self.host
+        device: Any = getattr(array, "device", "cpu")  # "cpu" for NumPy's arrays
+        if device == "cpu" or self.size == 1:
+            return self.host
+        if device.id not in self.gpus:
+            self.gpus[device.id] = NcclEngine(self.host, device.id)
+        return self.gpus[device.id]
 
     def _check_rank(self, name: str, what: str, rank: Any, other: bool = False) -> None:
         number = whole(rank)
@@ -275,7 +284,3 @@ def _one_piece(name: str, x: Any) -> Any:
 
 def _in_order(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy(order="C")
-
-
-def _address(array: Any) -> int:
-    return int(array.__array_interface__["data"][0])

@@ -18,13 +18,11 @@ OPS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
 class Handle:
-    """A transfer that has begun: `wait()` returns when it is done, `test()` says whether it is."""
+    """A transfer that has begun: `wait()` returns when it is done, `test()` says whether it is.  This one is done."""
 
-    def wait(self) -> None:
-        """Return when the transfer is done."""
+    def wait(self) -> None: ...
 
     def test(self) -> bool:
-        """Whether the transfer is done."""
         return True
 
 
@@ -38,20 +36,18 @@ class Engine:
     rank, size = 0, 1
 
     def start_send(self, x: Any, to: int, tag: int = 0) -> Handle:
-        raise NotImplementedError
+        raise DistributedError(f"{self.name} sends no messages from rank to rank", hint='x.to("cpu")')
 
     def start_recv(self, out: Any, source: int, tag: int = 0) -> Handle:
-        raise NotImplementedError
+        return self.start_send(out, source, tag)
 
     def recv(self, source: int, like: Any, tag: int = 0) -> Any:
-        """A new array, received; `like` has its shape and dtype."""
         out = np.empty(like.shape, like.dtype)
         self.start_recv(out, source, tag).wait()
         return out
 
     def allreduce(self, x: Any, out: Any, op: str) -> None:
-        if out is not x:
-            out[...] = x
+        out[...] = x
         ring.allreduce(self, out, OPS[op])
 
     def start_allreduce(self, x: Any, out: Any, op: str) -> Handle:
@@ -59,25 +55,27 @@ class Engine:
         return DONE
 
     def broadcast(self, x: Any, out: Any, root: int) -> None:
-        if self.rank == root:
-            out[...] = x
-            for sending in [self.start_send(x, to) for to in range(self.size) if to != root]:
-                sending.wait()
-        else:
-            out[...] = self.recv(root, out)
+        others = [rank for rank in range(self.size) if rank != root]
+        for handle in [self.start_send(x, to) for to in others if self.rank == root]:
+            handle.wait()
+        out[...] = x if self.rank == root else self.recv(root, out)
 
     def allgather(self, x: Any, out: Any) -> None:
-        chunks = np.split(out.reshape(-1), self.size)
-        chunks[self.rank][...] = x.reshape(-1)
-        ring.allgather(self, chunks)
+        rows = out.reshape(self.size, *x.shape)
+        rows[self.rank] = x
+        ring.allgather(self, [rows[i] for i in range(self.size)])
 
     def reduce_scatter(self, x: Any, out: Any) -> None:
-        chunks = np.split(x.reshape(-1).copy(), self.size)
-        ring.reduce_scatter(self, chunks, np.add)
-        out[...] = chunks[self.rank].reshape(out.shape)
+        rows = x.copy().reshape(self.size, *out.shape)
+        ring.reduce_scatter(self, [rows[i] for i in range(self.size)], np.add)
+        out[...] = rows[self.rank]
 
     def barrier(self) -> None:
-        self.allgather(np.zeros(1, np.int8), np.zeros(self.size, np.int8))
+        self.allgather(np.zeros(1), np.zeros(self.size))
+
+    def address(self, x: Any) -> int:
+        """Where the elements begin."""
+        return int(x.__array_interface__["data"][0])
 
 
 def wrong_message(sender: int, sent: int, expected: int) -> DistributedError:

@@ -29,21 +29,22 @@ class Post:
 
     def take(self, key: tuple[int, int, int]) -> Any:
         with self.changed:
-            arrived = self.changed.wait_for(lambda: self.messages[key] or self.broken, self.timeout)
+            self.changed.wait_for(lambda: self.messages[key] or self.broken, self.timeout)
             if self.messages[key]:
                 return self.messages[key].popleft()
-            sender, receiver, _ = key
-            if arrived:
-                raise DistributedError(f"rank {receiver} cannot go on, because another rank failed") from self.broken
-            raise DistributedError(
-                f"rank {receiver} has waited for {self.timeout:g} s for a message of rank {sender}",
-                hint="all ranks call the same collectives in the same order",
-            )
+        if self.broken:
+            raise DistributedError(f"rank {key[1]} cannot go on, because another rank failed") from self.broken
+        raise DistributedError(
+            f"rank {key[1]} has waited for {self.timeout:g} s for a message of rank {key[0]}",
+            hint="all ranks call the same collectives in the same order",
+        )
 
-    def fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException, rank: int) -> None:
         """End all ranks that wait, now or later."""
         with self.changed:
-            self.broken = self.broken or error
+            if self.broken is None:
+                self.broken = error
+                error.add_note(f"in rank {rank}")
             self.changed.notify_all()
 
 
@@ -55,11 +56,10 @@ class Receiving(Handle):
 
     def wait(self) -> None:
         if self.out is not None:
-            message = self.post.take(self.key)
-            if message.size != self.out.size or message.dtype != self.out.dtype:
-                raise wrong_message(self.key[0], message.nbytes, self.out.nbytes)
-            self.out[...] = message.reshape(self.out.shape)
-            self.out = None
+            message, out, self.out = self.post.take(self.key), self.out, None
+            if message.nbytes != out.nbytes:
+                raise wrong_message(self.key[0], message.nbytes, out.nbytes)
+            out[...] = message.reshape(out.shape)
 
     def test(self) -> bool:
         if self.out is not None and self.post.messages[self.key]:
@@ -92,8 +92,7 @@ class ThreadCommunicators(list[Communicator]):
     """
 
     def __init__(self, size: int, timeout: float = 60.0) -> None:
-        self.post = Post(timeout)
-        memory = memory_for(size)
+        self.post, memory = Post(timeout), memory_for(size)
         engines = [ThreadEngine(self.post, rank, size) for rank in range(size)]
         super().__init__([Communicator(engine, Watch(memory, engine.rank, range(size))) for engine in engines])
 
@@ -101,7 +100,7 @@ class ThreadCommunicators(list[Communicator]):
         """Call `function(comm)` in a thread for each rank; the results in the order of the ranks.
 
         Inside, `mg.distributed.communicator()` is the communicator of the thread.  If ranks fail, the error of the
-        one that failed first is raised, with a note that names the rank.
+        one that failed first is raised, with a note that names the rank.  Each thread jits functions of its own.
         """
         results: list[Any] = [None] * len(self)
 
@@ -110,9 +109,7 @@ class ThreadCommunicators(list[Communicator]):
             try:
                 results[comm.rank] = function(comm)
             except BaseException as error:
-                if self.post.broken is None:
-                    error.add_note(f"in rank {comm.rank} of {comm.size}")
-                self.post.fail(error)
+                self.post.fail(error, comm.rank)
 
         threads = [threading.Thread(target=copy_context().run, args=(work, comm), daemon=True) for comm in self]
         for thread in threads:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..support.errors import ConversionError, DistributedError
@@ -26,7 +26,6 @@ STATE = struct.Struct("=q240s")  # a number below, and the line at which the ran
 ROW = ENTRIES * ENTRY.size + STATE.size
 RUNNING, ASKS, ENDED = 0, 1, 2  # the states of a rank; one that asks makes all write their lines
 POLL = 0.25  # seconds
-TIMEOUT = 300.0
 
 
 def memory_for(ranks: int) -> memoryview:
@@ -36,14 +35,11 @@ def memory_for(ranks: int) -> memoryview:
 
 def timeout_set() -> float:
     """The seconds that a rank waits for others, from MINIGRAD_TIMEOUT."""
-    text = os.environ.get("MINIGRAD_TIMEOUT") or str(TIMEOUT)
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise ConversionError(f"MINIGRAD_TIMEOUT is a number of seconds above 0, not {text!r}")
-    return seconds
+    text = os.environ.get("MINIGRAD_TIMEOUT") or "300"  # long enough for a first compilation
+    with suppress(ValueError):
+        if float(text) > 0:
+            return float(text)
+    raise ConversionError(f"MINIGRAD_TIMEOUT is a number of seconds above 0, not {text!r}")
 
 
 class Watch:
@@ -75,16 +71,18 @@ class Watch:
                 self._compare_again(other, place, text)
         self.doing, self.since = text, time.monotonic()
 
+    def leave(self) -> None:
+        """Write that the collective is done."""
+        self.since = 0.0
+
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
         """A block that waits for a rank, without a collective."""
         self.doing, self.since = text.encode(), time.monotonic()
-        yield
-        self.since = 0.0
-
-    def leave(self) -> None:
-        """Write that the call has returned."""
-        self.since = 0.0
+        try:
+            yield
+        finally:
+            self.since = 0.0
 
     def _compare_again(self, other: int, place: int, ours: bytes) -> None:
         """Raise the error for different collectives, unless a processor that reorders writes had shown them late."""
@@ -107,48 +105,41 @@ class Watch:
 
     def set_state(self, state: int, line: str = "") -> None:
         """Write the state of this rank, and its line."""
-        STATE.pack_into(self.memory, self._state_at(self.number), state, line.encode()[:240])
+        STATE.pack_into(self.memory, self.number * ROW + ENTRIES * ENTRY.size, state, line.encode()[:240])
 
     def _look(self, timeout: float, end: Callable[[str], None], main: Any) -> None:
         while True:
             time.sleep(min(POLL, timeout / 4))
-            others = [row for row in range(len(self.ranks)) if row != self.number]
-            if any(self._state(row)[0] == ASKS for row in others):
-                self.set_state(RUNNING, _line_of(main))
-                continue
-            since, count = self.since, self.count
-            if not since:
-                continue
-            waited = time.monotonic() - since
-            ended = [row for row in others if self._state(row)[0] == ENDED and self._count(row) < count]
-            if (ended and waited > POLL) or waited > timeout:
-                time.sleep(self.number * POLL / 5)  # one of them reports
-                if self.since == since and not any(self._state(row)[0] == ASKS for row in others):
-                    self.set_state(ASKS)
-                    time.sleep(3 * POLL)
-                    end(self._report(others, waited))
+            states = {row: self._state(row)[0] for row in range(len(self.ranks))}
+            own = states.pop(self.number)
+            if ASKS in states.values():
+                self.set_state(own, _line_of(main))
+            elif since := self.since:
+                waited = time.monotonic() - since
+                ended = [row for row, state in states.items() if state == ENDED and self._count(row) < self.count]
+                if waited > (POLL if ended else timeout):
+                    time.sleep(self.number * POLL / 5)  # so that one rank asks and reports
+                    if self.since == since and ASKS not in [self._state(row)[0] for row in states]:
+                        self.set_state(ASKS)
+                        time.sleep(3 * POLL)
+                        end(self._report(list(states), waited))
 
     def _report(self, others: Sequence[int], waited: float) -> str:
-        said = f"rank {self.ranks[self.number]} of {self.size} has waited for {waited:.1f} s in {_words(self.doing)}"
         late = [row for row in others if self._count(row) < self.count]
-        found = [self._whereabouts(row) for row in late] or ["the other ranks of this host are there"]
-        hint = "MINIGRAD_TIMEOUT=600 waits for 600 s, and so does --timeout 600"
-        return f"{said}, collective number {self.count}\n  Got: {'; '.join(found)}\n  Hint: {hint}"
-
-    def _whereabouts(self, row: int) -> str:
-        state, line = self._state(row)
-        said = f"rank {self.ranks[row]} has not come: "
-        if state == ENDED:
-            return f"{said}its script ended after {self._count(row)} collectives"
-        place = f"it is at {line}" if line else "it runs no Python code"
-        return f"{said}after {self._count(row)} collectives {place}"
-
-    def _state_at(self, row: int) -> int:
-        return row * ROW + ENTRIES * ENTRY.size
+        found = []
+        for row in late or others:
+            state, line = self._state(row)
+            doing = "has ended its script" if state == ENDED else f"is at {line}" if line else "runs no Python code"
+            found.append(f"rank {self.ranks[row]}, after {self._count(row)} collectives, {doing}")
+        return (
+            f"rank {self.ranks[self.number]} of {self.size} has waited for {waited:.1f} s in {_words(self.doing)}, "
+            f"after {self.count - bool(late)} collectives\n  Got: {'; '.join(found)}\n"
+            "  Hint: all ranks call the same collectives; MINIGRAD_TIMEOUT=600 waits for 600 s"
+        )
 
     def _state(self, row: int) -> tuple[int, str]:
-        state, line = STATE.unpack_from(self.memory, self._state_at(row))
-        return state, line.rstrip(b"\0").decode(errors="replace")
+        state, line = STATE.unpack_from(self.memory, row * ROW + ENTRIES * ENTRY.size)
+        return state, _words(line)
 
     def _count(self, row: int) -> int:
         return max(NUMBER.unpack_from(self.memory, row * ROW + i * ENTRY.size)[0] for i in range(ENTRIES))

@@ -1,5 +1,6 @@
 """A script for several ranks, which test_ranks.py starts: all collectives, then one fault by name."""
 
+import gc
 import os
 import signal
 import sys
@@ -39,6 +40,9 @@ def all_collectives():
             pass
         assert request.wait() is buffer
         equal(buffer, total / size)
+    comm.start_allreduce(np.ones(100_000))  # dropped: MPI still writes to its memory
+    gc.collect()
+    comm.barrier()
 
 
 def messages():
@@ -86,25 +90,30 @@ def jitted_step():
     equal(weights, np.tile(w.numpy_copy(), size))
 
 
-if not fault:
-    all_collectives()
-    messages()
-    jitted_step()
-    print(f"rank {rank} of {size} is done, alone: {comm.watch is None}", flush=True)
-
-comm.barrier()
-if rank == 1:
-    if fault == "raise":
-        raise ValueError("no such batch")
-    elif fault == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif fault == "hang":
-        time.sleep(600)
-    elif fault == "shape":
-        comm.allreduce(mg.ones(3))
-    elif fault == "end":
-        sys.exit()
-    elif fault == "exit":
-        sys.exit(3)
-if fault:
+def fail():
+    """The fault, in rank 1; the others wait for it."""
+    comm.barrier()
+    if rank == 1:
+        if fault == "raise":
+            raise ValueError("no such batch")
+        elif fault == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif fault == "hang":
+            time.sleep(600)
+        elif fault == "shape":
+            comm.allreduce(mg.ones(3))
+        elif fault == "end":
+            sys.exit()
+        elif fault == "exit":
+            sys.exit(3)
     comm.allreduce(mg.ones(4))
+
+
+if __name__ == "__main__":
+    if fault:
+        fail()
+    else:
+        all_collectives()
+        messages()
+        jitted_step()
+        sys.stdout.write(f"rank {rank} of {size} is done\n")

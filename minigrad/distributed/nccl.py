@@ -1,0 +1,86 @@
+"""The engine for GPUs: NCCL through CuPy.  A call puts the transfer into the queue of the GPU, and returns.
+
+So the watch sees that a rank has called another collective, but not that a GPU waits for another one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..support.errors import DistributedError, PackageError
+from ..support.packages import needed
+from .engine import Engine, Handle
+
+
+class Queued(Handle):
+    """A transfer in a stream of its own; the stream that computes waits for it, Python does not."""
+
+    def __init__(self, cuda: Any, stream: Any) -> None:
+        self.cuda, self.event = cuda, stream.record()
+
+    def wait(self) -> None:
+        self.cuda.get_current_stream().wait_event(self.event)
+
+    def test(self) -> bool:
+        return bool(self.event.done)
+
+
+class NcclEngine(Engine):
+    """The ranks of `host`, with a GPU each."""
+
+    name = "NCCL"
+
+    def __init__(self, host: Engine, device: int) -> None:
+        user = "a collective on a GPU"
+        self.cuda, nccl = needed("cupy", user).cuda, needed("cupy.cuda.nccl", user)
+        if not nccl.available:
+            raise PackageError(f"{user} needs NCCL", hint="python -m pip install nvidia-nccl-cu13")
+        self.nccl, self.rank, self.size = nccl, host.rank, host.size
+        own = np.frombuffer(bytes(self.cuda.runtime.getDeviceProperties(device)["uuid"]), np.uint8)
+        gpus = np.empty((host.size, own.size), np.uint8)
+        host.allgather(own, gpus)
+        same = [rank for rank in range(host.size) if bytes(gpus[rank]) == bytes(own)]
+        if len(same) > 1:
+            raise DistributedError(
+                f"ranks {' and '.join(map(str, same))} use the same GPU, which NCCL refuses",
+                expect="a GPU for each rank", hint='device = f"cuda:{comm.rank}", or the CPU: x.to("cpu")',
+            )
+        number = np.array(nccl.get_unique_id() if host.rank == 0 else [0] * 128, np.int64)
+        host.broadcast(number, number, 0)
+        with self.cuda.Device(device):
+            self.world = nccl.NcclCommunicator(host.size, tuple(number.tolist()), host.rank)
+            self.stream = self.cuda.Stream(non_blocking=True)
+
+    def address(self, x: Any) -> int:
+        return int(x.data.ptr)
+
+    def _of(self, x: Any) -> tuple[int, int]:
+        """The number of elements, and NCCL's number of the dtype; bools travel as bytes."""
+        return x.size, getattr(self.nccl, f"NCCL_{x.dtype.name.upper()}" if x.dtype != bool else "NCCL_UINT8")
+
+    @property
+    def queue(self) -> int:
+        return int(self.cuda.get_current_stream().ptr)
+
+    def _op(self, op: str) -> int:
+        return int(getattr(self.nccl, f"NCCL_{op.upper()}"))
+
+    def allreduce(self, x: Any, out: Any, op: str) -> None:
+        self.world.allReduce(x.data.ptr, out.data.ptr, *self._of(x), self._op(op), self.queue)
+
+    def start_allreduce(self, x: Any, out: Any, op: str) -> Handle:
+        self.stream.wait_event(self.cuda.get_current_stream().record())  # for what computes x
+        with self.stream:
+            self.allreduce(x, out, op)
+        return Queued(self.cuda, self.stream)
+
+    def broadcast(self, x: Any, out: Any, root: int) -> None:
+        self.world.broadcast(x.data.ptr, out.data.ptr, *self._of(x), root, self.queue)
+
+    def allgather(self, x: Any, out: Any) -> None:
+        self.world.allGather(x.data.ptr, out.data.ptr, *self._of(x), self.queue)
+
+    def reduce_scatter(self, x: Any, out: Any) -> None:
+        self.world.reduceScatter(x.data.ptr, out.data.ptr, *self._of(out), self._op("sum"), self.queue)
