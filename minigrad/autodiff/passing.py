@@ -163,11 +163,10 @@ def add_to(pending: dict[Node, Any], node: Node, value: Tensor) -> None:
     pending[node] = add(pending[node], value) if node in pending else value
 
 
-def hooks_first(order: list[Node]) -> list[Node]:
-    """The order of a walk, in which a leaf with hooks comes right before its first user.
+def hooked(order: list[Node]) -> list[Node]:
+    """The order of a walk, with each leaf that has hooks right before its first user.
 
-    So the walk calls the hooks as soon as the gradient is complete, and not after all operations, because leaves are
-    usually made before all of them.
+    So hooks are called as soon as their gradient is complete.  Leaves are usually older than all operations.
     """
     late = {node for node in order if node.op is None and node in HOOKS} if HOOKS.data else None
     if not late:
@@ -176,8 +175,8 @@ def hooks_first(order: list[Node]) -> list[Node]:
     for node in order:
         for source in node.inputs:
             if source in late:
-                late.remove(source)  # type: ignore[arg-type]
-                placed.append(source)  # type: ignore[arg-type]
+                late.remove(source)
+                placed.append(source)
         if node.op is not None or node not in HOOKS:
             placed.append(node)
     return placed + [node for node in order if node in late]  # roots

@@ -26,7 +26,7 @@ from ..support.forking import new_lock
 from ..support.interrupts import all_or_none
 from ..support.words import shown
 from .passing import HOOKS as HOOKS
-from .passing import add_to, after_hooks, contributions, gather_results, hooks_first, leading_to, on_device_of, targets_of
+from .passing import add_to, after_hooks, contributions, gather_results, leading_to, on_device_of, targets_of, hooked
 from .quick_steps import quick_steps
 
 
@@ -92,7 +92,7 @@ def steps(
     useful = None if wanted is None else leading_to(set(wanted), order)
     targets = targets_of(order, wanted, also)
     found: dict[Node, Tensor] = {}
-    for node in reversed(hooks_first(order)):
+    for node in reversed(hooked(order)):
         if node not in pending:
             continue
         g = after_hooks(node, pending.pop(node))
@@ -156,7 +156,8 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
         start = seeds([tensor], [gradient], "backward")
         handles = [handle() for handle in RETAINED.valuerefs()] if RETAINED else ()
         retained = {t.node: t for t in handles if t is not None and t.tracked}
-        with setting(AFTER, after := []):
+        after: list[Callable[[], None]] = []
+        with setting(AFTER, after):
             found = exhaust(walk([tensor.node], start, retain=retain_graph, yields=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
@@ -167,7 +168,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
 
 
 def after_backward(function: Callable[[], None]) -> bool | None:
-    """Let the running `backward` call a function once, when all gradients are set; for hooks.
+    """For hooks: let the running `backward` call a function once, when all gradients are set.
 
     False if it will call the function already, and None if no `backward` is running.
     """

@@ -59,10 +59,10 @@ class DataLoader:
     own process.  All random numbers follow from `seed` (by default drawn from `mg.random`), for any number of
     workers.
 
-    With `shard`, a communicator, each rank gets its part of every batch: `batch_size` is that of all ranks together, and
-    their parts are equal, so the mean of their losses is the loss of the whole batch.  The order of the items, and the
-    position in `state_dict`, do not depend on the number n of ranks.  Only if the last batch of an epoch cannot be
-    divided by n, up to n - 1 items of it are left out.
+    With `shard`, a communicator of n ranks, each rank gets its part of every batch: `batch_size` is that of all ranks
+    together, a multiple of n.  The parts are equal, so the mean of the losses of the ranks is the loss of the batch.
+    The order of the items and the position in `state_dict` do not depend on n.  If the number of items in the last
+    batch is not a multiple of n, up to n - 1 items are left out.
 
     Threads are the better choice where NumPy, Pillow or reading files take the time: they run without Python's lock,
     and nothing has to be copied from one process to another.  Processes are for items that Python itself computes.
@@ -85,7 +85,7 @@ class DataLoader:
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
         self.device = None if device is None else as_device(device)
         self.seed = drawn_seed() if seed is None else seed
-        self.rank, self.ranks = (0, 1) if shard is None else (shard.rank, shard.size)
+        self.rank, self.ranks = getattr(shard, "rank", 0), getattr(shard, "size", 1)
         if self.ranks > 1:
             self.seed = _agreed(self, shard, seed)
         self.source = Source(dataset, augment, collate or usual_collate)

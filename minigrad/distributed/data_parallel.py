@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.reverse import after_backward
-from ..core.mode import Mode, current_mode, no_grad, switch
+from ..core.mode import Mode, no_grad, switch
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..ops.creation import zeros_like
@@ -43,6 +43,7 @@ class DataParallel(Module):
     """
 
     caches = (*Module.caches, "comm", "_buckets")
+    _buckets: Any = None
 
     def __init__(
         self, model: Module, comm: Communicator | None = None, bucket_mb: float = 4.0, sync_batch_norm: bool = True
@@ -53,18 +54,17 @@ class DataParallel(Module):
             raise ConversionError(f"DataParallel: bucket_mb is a number above 0, not {shown(bucket_mb)}")
         self.module, self.bucket_mb, self.averages = model, bucket_mb, True
         self.comm = communicator() if comm is None else comm
-        if self.comm.size == 1:
-            return
-        synchronise(self.comm, model)
-        for _, inner in model.named_modules():
-            if sync_batch_norm and hasattr(type(inner), "comm"):
-                inner.comm = self.comm
-        self._attach()
+        if self.comm.size > 1:
+            synchronise(self.comm, model)
+            for _, inner in model.named_modules():
+                if sync_batch_norm and hasattr(type(inner), "comm"):
+                    inner.comm = self.comm
+            self._buckets = Buckets(self, model.parameters())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the model inside."""
-        if self.comm.size > 1 and not self._buckets.fit():
-            self._attach()
+        if self._buckets is not None and not self._buckets.fit():
+            self._buckets = Buckets(self, self.module.parameters())
         return self.module(*args, **kwargs)
 
     @contextmanager
@@ -81,14 +81,6 @@ class DataParallel(Module):
             yield
         finally:
             self.averages = before
-
-    def _attach(self) -> None:
-        """Put a hook on each parameter."""
-        if self._buckets is not None:
-            self._buckets.remove()
-        self._buckets = Buckets(self, self.module.parameters())
-
-    _buckets: Any = None
 
     def _enter(self, mode: Mode) -> Mode:
         """The mode inside the model, in which each rank draws its part of the random numbers."""
@@ -111,6 +103,13 @@ class DataParallel(Module):
         """Whether the model is in training mode."""
         return self.module.training
 
+    def to(self, target: Any) -> Any:
+        """Move or cast the tensors of the model, as its own `to` does."""
+        self.module.to(target)
+        if self._buckets is not None:
+            self._buckets = Buckets(self, self.module.parameters())
+        return self
+
     def named_modules(self) -> list[tuple[str, Module]]:
         """The modules of the model."""
         return self.module.named_modules()
@@ -127,17 +126,13 @@ class Buckets:
         self.nodes = [p.node for p in parameters]
         self.members = _members(parameters, owner.bucket_mb * 1e6)
         self.bucket_of = {i: b for b, members in enumerate(self.members) for i in members}
-        self.removers = [p.register_hook(partial(self.arrived, i)) for i, p in enumerate(parameters)]  # type: ignore[attr-defined]
+        for i, p in enumerate(parameters):
+            p.register_hook(partial(self.arrived, i))  # type: ignore[attr-defined]
         self.begin()
 
     def fit(self) -> bool:
-        """Whether the hooks are still on the parameters, which `to` changes."""
-        return all([p.node is node for p, node in zip(self.parameters, self.nodes)])
-
-    def remove(self) -> None:
-        """Remove the hooks."""
-        for remove in self.removers:
-            remove()
+        """Whether the hooks are on the parameters, which `to` changes."""
+        return all(p.node is node for p, node in zip(self.parameters, self.nodes))
 
     def begin(self) -> None:
         """Begin without gradients."""
@@ -147,7 +142,8 @@ class Buckets:
 
     def arrived(self, i: int, gradient: Tensor) -> None:
         """Add the gradient of parameter `i`, and start the buckets that are full: the hook."""
-        first = after_backward(self.finish) if self.owner.averages else None
+        current = self.owner.averages and self.owner._buckets is self
+        first = after_backward(self.finish) if current else None
         if first is None:
             return
         if first:
@@ -221,35 +217,29 @@ def _members(parameters: list[Tensor], limit: float) -> list[list[int]]:
 
 
 def synchronise(comm: Communicator, model: Module) -> None:
-    """Give all ranks the tensors of the model in rank 0, and the state of its default generator.
-
-    The ranks must have the same tensors in the same order.
-    """
-    named = [(f"{kind} {name}", t) for kind, tensors in (("parameter", model.named_parameters()),
-             ("buffer", model.named_buffers())) for name, t in tensors]
-    own = [f"{name}: {t.dtype} {t.shape}" for name, t in named]
-    first = broadcast_text(comm, "\n".join(own)).split("\n")
-    for i, (ours, theirs) in enumerate(zip([*own, "nothing more"], [*first, "nothing more"])):
+    """Give all ranks the tensors of the model in rank 0, which must be the same in all, and its default generator."""
+    random = DEFAULT_GENERATOR.get_state()
+    named = {f"parameter {name}": p for name, p in model.named_parameters()}
+    named |= {f"buffer {name}": b for name, b in model.named_buffers()}
+    own = [*[f"{name}: {t.dtype} {t.shape}" for name, t in named.items()], "nothing more"]
+    *first, state = broadcast_text(comm, "\n".join([*own, f"{random['key']} {random['block']}"])).split("\n")
+    for i, (ours, theirs) in enumerate(zip(own, first)):
         if ours != theirs:
-            other_order = sorted(own) == sorted(first)
+            what = "the model of this rank is another one"
+            if sorted(own) == sorted(first):
+                what = "the parameters have another order in this rank"
             raise DistributedError(
-                "DataParallel: " + ("the parameters have another order in this rank" if other_order
-                                    else "the model of this rank is another one"),
-                expect=f"{theirs}, as number {i} in rank 0", actual=f"{ours}, in rank {comm.rank}",
+                f"DataParallel: {what}", expect=f"{theirs}, as number {i} in rank 0",
+                actual=f"{ours}, in rank {comm.rank}",
             )
     with no_grad():
-        for _, tensor in named:
+        for tensor in named.values():
             tensor[...] = comm.broadcast(tensor.detach())  # type: ignore[index, attr-defined]
-    if current_mode().interpreter is None:
-        state = DEFAULT_GENERATOR.get_state()
-        text = broadcast_text(comm, f"{state['key']} {state['block']}")
-        key, block = map(int, text.split())
-        DEFAULT_GENERATOR.set_state({"key": key, "block": block})
+    DEFAULT_GENERATOR.set_state(dict(zip(("key", "block"), map(int, state.split()))))
 
 
 def broadcast_text(comm: Communicator, text: str) -> str:
     """The text of rank 0."""
     data = np.frombuffer(text.encode(), np.uint8)
     size = int(comm.broadcast(np.asarray(data.size)))
-    given = data.copy() if comm.rank == 0 else np.zeros(size, np.uint8)
-    return bytes(comm.broadcast(given)).decode()
+    return bytes(comm.broadcast(np.resize(data, size))).decode()

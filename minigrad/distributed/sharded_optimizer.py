@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.state import StateError
@@ -38,7 +40,7 @@ class ShardedOptimizer(Optimizer):
     ([0.5, 1.0], ShardedOptimizer(1 parameter of 2 numbers, lr=0.25))
     """
 
-    caches = ("defaults", "comm")
+    caches = ("defaults", "comm")  # type: ignore[assignment]
 
     def __init__(
         self, optimizer_class: type[Optimizer], parameters: Any, comm: Communicator | None = None,
@@ -50,7 +52,7 @@ class ShardedOptimizer(Optimizer):
             )
         self.comm, self.averaged = communicator() if comm is None else comm, averaged
         given = list(parameters)
-        groups = given if given and all([isinstance(g, dict) for g in given]) else [{"params": given}]
+        groups = given if given and all(isinstance(g, dict) for g in given) else [{"params": given}]
         self.shards: list[Shard] = []
         self.inner = optimizer_class([self._sharded(group) for group in groups], **options)
         self.param_groups = self.inner.param_groups
@@ -101,27 +103,14 @@ class ShardedOptimizer(Optimizer):
         """Load the state of a plain optimizer, or of a sharded one with any number of ranks."""
         saved = saved_groups("ShardedOptimizer", state, self.shards)
         entries = {str(number): entry for number, entry in state["state"].items()}
-        parts: dict[int, dict[str, Any]] = {}
+        parts: list[dict[str, Any]] = []
         groups: list[dict[str, Any]] = []
         for shard, group in zip(self.shards, saved):
             first = len(parts)
             given = [entries.get(str(number), {}) for number in group["params"]]
-            for i, start, stop in shard.places:
-                parts[len(parts)] = {
-                    name: self._part(v, shard.parameters[i], start, stop) for name, v in given[i].items()
-                } if i < len(given) else {}
+            parts += [shard.part(given, *place) for place in shard.places]
             groups.append({**group, "params": list(range(first, len(parts)))})
-        self.inner.load_state_dict({"state": parts, "param_groups": groups})
-
-    def _part(self, value: Any, parameter: Tensor, start: int, stop: int) -> Any:
-        """The piece of a saved state; numbers are the same for all pieces."""
-        shape = getattr(value, "shape", ())
-        if not shape:
-            return value
-        if tuple(shape) != parameter.shape:
-            raise StateError(f"load_state_dict: a state of shape {tuple(shape)} belongs to a parameter of shape "
-                             f"{parameter.shape}, and nothing was loaded into ShardedOptimizer")
-        return value.reshape(-1)[start:stop]
+        self.inner.load_state_dict({"state": dict(enumerate(parts)), "param_groups": groups})
 
 
 class Shard:
@@ -137,8 +126,9 @@ class Shard:
     def __init__(self, comm: Communicator, parameters: list[Tensor]) -> None:
         self.comm, self.parameters = comm, parameters
         if len({p.dtype for p in parameters}) > 1:
-            raise DtypeError("ShardedOptimizer: the parameters of a group have one dtype",
-                             actual=", ".join(sorted({str(p.dtype) for p in parameters})), hint="a group for each dtype")
+            listed = ", ".join(sorted({str(p.dtype) for p in parameters}))
+            raise DtypeError("ShardedOptimizer: the parameters of a group have one dtype", actual=listed,
+                             hint="a group for each dtype")
         sizes = [p.size for p in parameters]
         length = -(-sum(sizes) // comm.size)
         self.fill = length * comm.size - sum(sizes)
@@ -160,6 +150,17 @@ class Shard:
     def _piece(self, i: int, start: int, stop: int) -> Tensor:
         whole = self.parameters[i].detach() if i < len(self.parameters) else self._zeros()  # type: ignore[attr-defined]
         return reshape(whole, -1)[start:stop]
+
+    def part(self, given: list[dict[str, Any]], i: int, start: int, stop: int) -> dict[str, Any]:
+        """The state of a piece, from the saved states of all parameters."""
+        entry = given[i] if i < len(given) else {}
+        for name, value in entry.items():
+            if np.shape(value) not in ((), self.parameters[i].shape):
+                raise StateError(
+                    f"load_state_dict: the {name} of a parameter of shape {self.parameters[i].shape} has shape "
+                    f"{np.shape(value)}, and nothing was loaded into ShardedOptimizer"
+                )
+        return {name: value.reshape(-1)[start:stop] if np.shape(value) else value for name, value in entry.items()}
 
     def read(self, averaged: bool) -> None:
         """Set the pieces to the present values of the parameters, and their gradients to the means over the ranks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.clock import tick, written_since
@@ -217,7 +218,7 @@ class Optimizer:
         return f"{type(self).__name__}({parameters} parameter{plurals[0]} of {count} number{plurals[1]}, lr={rates})"
 
 
-def saved_groups(name: str, state: Any, groups: list[Group]) -> list[dict[str, Any]]:
+def saved_groups(name: str, state: Any, groups: Sequence[Any]) -> list[dict[str, Any]]:
     """The groups in a state, if their number and sizes are the same as here."""
     if not isinstance(state, dict) or not {"state", "param_groups"} <= set(state):
         has = ", ".join(map(str, state)) if isinstance(state, dict) else type(state).__name__

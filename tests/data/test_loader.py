@@ -274,7 +274,7 @@ def test_the_parts_of_ranks_are_the_batches_of_one():
     for size in (1, 2):
         parts = batches_of_ranks(size)
         for epoch, batches in enumerate(expected):
-            together = [sum(some, []) for some in zip(*[found[epoch] for _, found in parts])]
+            together = [[i for one in some for i in one] for some in zip(*[found[epoch] for _, found in parts])]
             assert together == batches
 
 

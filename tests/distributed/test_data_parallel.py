@@ -213,7 +213,8 @@ def test_backward_after_one_that_failed():
 
 def test_the_model_may_be_moved_and_frozen_later():
     def gradients(comm):
-        model = DataParallel(nn.Linear(2, 1), comm).to(mg.float64)
+        model = DataParallel(nn.Linear(2, 1), comm)
+        model.module.to(mg.float64)
         model.bias.requires_grad = False
         model(mg.ones((1, 2), dtype=mg.float64) * comm.rank).sum().backward()
         return model.weight.grad.tolist(), model.bias.grad
@@ -221,7 +222,7 @@ def test_the_model_may_be_moved_and_frozen_later():
     assert on_ranks(gradients) == [([[0.5, 0.5]], None)] * 2
 
 
-# The digits example -----------------------------------------------------------------------------------------------------
+# The digits example ---------------------------------------------------------------------------------------------------
 
 
 @needs_mpi
@@ -237,6 +238,21 @@ def test_two_changed_lines_make_the_digits_example_a_run_of_4_ranks(tmp_path):
     expected = [curve(source, False), curve(source, True), restarted(own, False), restarted(own, True)]
     for losses, others in zip(found, expected):
         np.testing.assert_allclose(losses, others, rtol=1e-4)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_model_that_is_moved_before_a_program(jitted):
+    def gradient(comm):
+        model = DataParallel(nn.Linear(2, 1), comm).to(mg.float64)
+
+        def step(x):
+            model.zero_grad()
+            model(x).sum().backward()
+
+        (mg.jit(step) if jitted else step)(mg.ones((1, 2), dtype=mg.float64) * comm.rank)
+        return model.weight.grad.tolist()
+
+    assert on_ranks(gradient) == [[[0.5, 0.5]]] * 2
 
 
 # As the model itself --------------------------------------------------------------------------------------------------
@@ -258,7 +274,7 @@ def test_it_has_the_names_of_the_model():
     attention = DataParallel(Half())
     assert attention.one is attention.module.one
     with pytest.raises(AttributeError, match="nothing_like_this"):
-        attention.nothing_like_this
+        _ = attention.nothing_like_this
 
 
 def test_all_ranks_begin_as_rank_0():
@@ -305,7 +321,7 @@ def test_ranks_draw_their_parts_of_the_numbers_of_one():
     ("other", "message"),
     [
         (lambda: nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 3)), "the model of this rank is another one"),
-        (lambda: nn.Sequential(nn.Linear(4, 3).to(mg.float64), nn.Linear(3, 3)), "float32 .3, 4., as number 0 in rank 0"),
+        (lambda: nn.Sequential(nn.Linear(4, 3).to(mg.float64), nn.Linear(3, 3)), "float32 .3, 4., as number 0"),
         (lambda: nn.Sequential(nn.Linear(4, 3)), "Got: nothing more, in rank 1"),
     ],
 )

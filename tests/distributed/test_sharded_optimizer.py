@@ -145,7 +145,7 @@ def test_errors():
     w = mg.zeros((2, 2), requires_grad=True)
     with pytest.raises(ConversionError, match="optimizer_class is a class, not"):
         ShardedOptimizer([w], lr=0.1, parameters=[w])
-    with pytest.raises(DtypeError, match="one dtype[^$]*float32, float64"):
+    with pytest.raises(DtypeError, match=r"one dtype[^$]*float32, float64"):
         ShardedOptimizer(mg.optim.SGD, [w, mg.zeros(2, mg.float64, requires_grad=True)], lr=0.1)
     with pytest.raises(ConversionError, match="is in the list twice"):
         ShardedOptimizer(mg.optim.SGD, [w, w], lr=0.1)
@@ -153,7 +153,7 @@ def test_errors():
         ShardedOptimizer(mg.optim.SGD, [], lr=0.1)
     made = ShardedOptimizer(mg.optim.Adam, [w], lr=0.1)
     other = mg.optim.Adam([mg.zeros(3, requires_grad=True)], lr=0.1).state_dict()
-    with pytest.raises(StateError, match=r"a state of shape \(3,\) belongs to a parameter of shape \(2, 2\)"):
+    with pytest.raises(StateError, match=r"exp_avg of a parameter of shape \(2, 2\) has shape \(3,\)"):
         made.load_state_dict(other)
     with pytest.raises(StateError, match="groups of 1 parameters"):
         made.load_state_dict(mg.optim.Adam([w, mg.zeros(3, requires_grad=True)], lr=0.1).state_dict())
