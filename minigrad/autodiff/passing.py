@@ -164,10 +164,7 @@ def add_to(pending: dict[Node, Any], node: Node, value: Tensor) -> None:
 
 
 def hooked(order: list[Node]) -> list[Node]:
-    """The order of a walk, with each leaf that has hooks right before its first user.
-
-    So hooks are called as soon as their gradient is complete.  Leaves are usually older than all operations.
-    """
+    """The order of a walk, with each leaf that has hooks before its first user: they are called early."""
     late = {node for node in order if node.op is None and node in HOOKS} if HOOKS.data else None
     if not late:
         return order

@@ -14,7 +14,7 @@ from ..core.programs import opened_order
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
-from .passing import HOOKS, after_hooks, check_unchanged, freed, gather_results, leading_to, on_device_of, read, hooked
+from .passing import HOOKS, after_hooks, check_unchanged, freed, gather_results, hooked, leading_to, on_device_of, read
 
 
 def quick_steps(

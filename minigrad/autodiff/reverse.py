@@ -26,7 +26,7 @@ from ..support.forking import new_lock
 from ..support.interrupts import all_or_none
 from ..support.words import shown
 from .passing import HOOKS as HOOKS
-from .passing import add_to, after_hooks, contributions, gather_results, leading_to, on_device_of, targets_of, hooked
+from .passing import add_to, after_hooks, contributions, gather_results, hooked, leading_to, on_device_of, targets_of
 from .quick_steps import quick_steps
 
 
@@ -168,10 +168,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
 
 
 def after_backward(function: Callable[[], None]) -> bool | None:
-    """For hooks: let the running `backward` call a function once, when all gradients are set.
-
-    False if it will call the function already, and None if no `backward` is running.
-    """
+    """Let the running `backward` call a function at its end.  False: it will already; None: no `backward` runs."""
     after = AFTER.get()
     if after is None or function in after:
         return None if after is None else False

@@ -204,15 +204,13 @@ class PartOfDraws:
 def _members(parameters: list[Tensor], limit: float) -> list[list[int]]:
     """The numbers of the parameters in each bucket, from the last parameter to the first."""
     members: list[list[int]] = []
-    kind: Any = None
-    size = 0.0
-    for i in reversed(range(len(parameters))):
-        p = parameters[i]
-        if kind != (p.device, p.dtype) or size + p.size * p.dtype.itemsize > limit:
+    kind, room = None, 0.0
+    for i, p in reversed([*enumerate(parameters)]):
+        if kind != (p.device, p.dtype) or p.nbytes > room:
             members.append([])
-            kind, size = (p.device, p.dtype), 0.0
+            kind, room = (p.device, p.dtype), limit
         members[-1].append(i)
-        size += p.size * p.dtype.itemsize
+        room -= p.nbytes
     return members
 
 

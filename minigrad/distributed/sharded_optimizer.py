@@ -9,7 +9,7 @@ import numpy as np
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.state import StateError
-from ..ops.creation import full_like, zeros
+from ..ops.creation import full_like, zeros, zeros_like
 from ..ops.joining import concat
 from ..ops.view import reshape
 from ..optim.groups import check_parameters
@@ -114,12 +114,7 @@ class ShardedOptimizer(Optimizer):
 
 
 class Shard:
-    """The parameters of a group, in a row and filled up with zeros, and the pieces of them that this rank updates.
-
-    >>> w, b = (mg.zeros(n, requires_grad=True) for n in (3, 2))
-    >>> mg.distributed.ThreadCommunicators(2).run(lambda comm: Shard(comm, [w, b]).places)
-    [[(0, 0, 3)], [(1, 0, 2), (2, 0, 1)]]
-    """
+    """The parameters of a group, in a row and filled up with zeros, and the pieces of them that this rank updates."""
 
     caches = ("comm",)
 
@@ -131,10 +126,10 @@ class Shard:
                              hint="a group for each dtype")
         sizes = [p.size for p in parameters]
         length = -(-sum(sizes) // comm.size)
-        self.fill = length * comm.size - sum(sizes)
+        self.fill = zeros(length * comm.size - sum(sizes), parameters[0].dtype, parameters[0].device)
         own, at = (comm.rank * length, (comm.rank + 1) * length), 0
         self.places: list[tuple[int, int, int]] = []  # of each piece: parameter, start, stop
-        for i, size in enumerate([*sizes, self.fill]):  # the zeros are the last parameter
+        for i, size in enumerate([*sizes, self.fill.size]):  # the zeros are the last parameter
             start, stop = max(own[0] - at, 0), min(own[1] - at, size)
             if start < stop:
                 self.places.append((i, start, stop))
@@ -143,13 +138,8 @@ class Shard:
         for piece in self.pieces:
             piece.requires_grad = True
 
-    def _zeros(self) -> Tensor:
-        first = self.parameters[0]
-        return zeros(self.fill, first.dtype, first.device)
-
     def _piece(self, i: int, start: int, stop: int) -> Tensor:
-        whole = self.parameters[i].detach() if i < len(self.parameters) else self._zeros()  # type: ignore[attr-defined]
-        return reshape(whole, -1)[start:stop]
+        return reshape([*self.parameters, self.fill][i].detach(), -1)[start:stop]  # type: ignore[attr-defined]
 
     def part(self, given: list[dict[str, Any]], i: int, start: int, stop: int) -> dict[str, Any]:
         """The state of a piece, from the saved states of all parameters."""
@@ -167,12 +157,12 @@ class Shard:
         gradients = [p.grad for p in self.parameters]
         for piece, place in zip(self.pieces, self.places):
             piece[...] = self._piece(*place)  # type: ignore[index]
-            gradient = gradients[place[0]] if place[0] < len(gradients) else None
+            gradient = [*gradients, None][place[0]]
             piece.grad = None if gradient is None else reshape(gradient, -1)[place[1] : place[2]]
         if averaged or self.comm.size == 1:
             return
-        parts = [zeros(p.shape, p.dtype, p.device) if g is None else g for p, g in zip(self.parameters, gradients)]
-        flat = concat([reshape(part, -1) for part in [*parts, self._zeros()]])
+        parts = [zeros_like(p) if g is None else g for p, g in zip(self.parameters, gradients)]
+        flat = concat([reshape(part, -1) for part in [*parts, self.fill]])
         mean, at = self.comm.reduce_scatter(flat) / self.comm.size, 0
         for piece in self.pieces:
             piece.grad = mean[at : at + piece.size]

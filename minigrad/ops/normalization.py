@@ -128,7 +128,6 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
 
 
 def _of_ranks(comm: Any, x: Tensor) -> Tensor:
-    """The mean of a tensor over the ranks of a communicator, if there is one."""
     return x if comm is None else comm.allreduce(x, "mean")  # type: ignore[no-any-return]
 
 
