@@ -56,6 +56,26 @@ def largest(m: Any, x: Any) -> Any:
     return m.topk(x, 10)[0]
 
 
+def sort_gradient(m: Any, x: Any) -> Any:
+    """The gradient of a sum over sorted values."""
+    def total(x: Any) -> Any:
+        return (ordered(m, x) ** 3).sum()
+
+    if hasattr(m, "autograd"):
+        x = x.detach().requires_grad_()
+        return m.autograd.grad(total(x), x)[0]
+    if m is mg:
+        return mg.grad(total)(x)
+    import jax
+
+    return jax.grad(total)(x)
+
+
+def in_rows(n: int) -> tuple[int, int]:
+    """The shape of n numbers in rows of 1000."""
+    return max(n // 1000, 1), 1000
+
+
 def square(n: int) -> tuple[int, int]:
     """The shape of a square matrix whose product takes 16 n multiplications."""
     side = round((16 * n) ** (1 / 3))
@@ -81,7 +101,13 @@ def rows() -> list[Row]:
     for kind in SORTED:
         table += [Row(f"sort {kind}", ordered, (kind,), goal=1.5),
                   Row(f"argsort {kind}", lambda m, x: m.argsort(x), (kind,), goal=1.5),
-                  Row(f"topk {kind}", largest, (kind,), goal=1.5)]
+                  Row(f"topk {kind}", largest, (kind,), goal=1.5),
+                  Row(f"sort of rows {kind}", ordered, (kind,), in_rows, goal=1.5),
+                  Row(f"topk of rows {kind}", largest, (kind,), in_rows, goal=1.5)]
+        if kind != "int64":
+            table += [Row(f"sort and gradient {kind}", sort_gradient, (kind,), goal=1.5, without=("numpy",)),
+                      Row(f"median {kind}", lambda m, x: m.median(x), (kind,), goal=1.5),
+                      Row(f"quantile {kind}", lambda m, x: m.quantile(x, 0.3), (kind,), goal=1.5)]
     return table
 
 

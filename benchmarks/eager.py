@@ -1,4 +1,4 @@
-"""Eager operations: the cost of one on 16 floats, with and without gradients, and on 10 million.
+"""Eager operations: the cost of one on 16 floats, with and without gradients, and on 10 million; reductions.
 
     python3 course bench eager
     python3 course bench eager --only '*softmax*' --rounds 31
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from _harness import Case, Options, Work, measure, options, report
+from _harness import BEST, Case, Options, Work, measure, options, report
 
 import minigrad as mg
 
@@ -184,10 +184,39 @@ def large_cases(opts: Options) -> list[Case]:
     ]
 
 
+REDUCED = [
+    ((4096, 1024), -1), ((1_000_000, 4), -1), ((100_000, 16), -1), ((4096, 1024), 0), ((1_000_000, 4), 0),
+    ((512, 512, 16), 1), ((32, 64, 28, 28), (0, 2, 3)), ((10_000_000,), 0),
+]
+
+
+def reduction(contender: str, name: str, shape: tuple[int, ...], axis: Any, jit: bool, opts: Options) -> Work:
+    """A sum or the largest elements over some axes, in eager mode; or jitted, where the library is minigrad."""
+    lib = opts.library(contender)
+    x = np.random.default_rng(0).random([min(size, 10) for size in shape] if opts.smoke else shape, np.float32)
+    if lib is np:
+        return lambda: getattr(x, name)(axis=axis)
+    given = mg.asarray(x) if lib is mg else lib.tensor(x)
+    if lib is not mg:
+        return partial(getattr(given, "amax" if name == "max" else name), axis)
+    function = partial(getattr(mg, name), axis=axis)
+    return partial(mg.jit(function) if jit else function, given)
+
+
+def reduction_cases(opts: Options) -> list[Case]:
+    three = ("minigrad", "numpy", "torch")
+    return [
+        Case(f"{name} of {shape} over {axis}{', jitted' * jit}", three,
+             partial(reduction, name=name, shape=shape, axis=axis, jit=jit, opts=opts), 1.2, BEST, minima=True)
+        for jit in (False, True) for name in ("sum", "max") for shape, axis in REDUCED
+    ]
+
+
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments)
     text = report("Eager operations on 16 floats", measure(small_cases, opts), opts)
-    return text + report("Eager operations on 10 million floats", measure(large_cases, opts), opts)
+    text += report("Eager operations on 10 million floats", measure(large_cases, opts), opts)
+    return text + report("Reductions of many floats", measure(reduction_cases, opts), opts)
 
 
 if __name__ == "__main__":

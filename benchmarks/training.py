@@ -53,6 +53,14 @@ def tasks(smoke: bool) -> list[Task]:
     return found
 
 
+def larger() -> list[Task]:
+    """Steps with many kernels, of which `first_calls` measures the first one."""
+    return [
+        Task("GPT, 12 layers of 128, batch 8 × 64, Adam", "gpt", (12, 128, 4, 64, 65), "Adam", 8),
+        Task("ResNet-18 of width 16, 32 × 32, batch 8, SGD", "resnet", (32, 16), "SGD", 8),
+    ]
+
+
 # The models ---------------------------------------------------------------------------------------------------------
 
 
@@ -123,7 +131,36 @@ def gpt(torch: Any, layers: int, width: int, heads: int, length: int, vocabulary
     return GPT()
 
 
-MODELS: dict[str, Callable[..., Any]] = {"mlp": mlp, "cnn": cnn, "gpt": gpt}
+def resnet(torch: Any, side: int, width: int) -> Any:
+    """ResNet-18 for small colour pictures: eight blocks with a shortcut around two convolutions."""
+    nn = (torch or mg).nn
+
+    def normal(channels: int, inputs: int, step: int = 1, kernel: int = 3) -> list[Any]:
+        """A convolution without a bias, and a normalization."""
+        window = nn.Conv2d(inputs, channels, kernel, stride=step, padding=kernel // 2, bias=False)
+        return [window, nn.BatchNorm2d(channels)]
+
+    class Block(nn.Module):
+        def __init__(self, inputs: int, channels: int, step: int) -> None:
+            super().__init__()
+            self.inner = nn.Sequential(*normal(channels, inputs, step), nn.ReLU(), *normal(channels, channels))
+            changes = inputs != channels or step > 1
+            self.short = nn.Sequential(*(normal(channels, inputs, step, 1) if changes else []))
+            self.relu = nn.ReLU()
+
+        def forward(self, x: Any) -> Any:
+            return self.relu(self.inner(x) + self.short(x))
+
+    layers = [*normal(width, 3), nn.ReLU()]
+    channels = width
+    for stage in range(4):
+        for step in (1 if stage == 0 else 2, 1):
+            layers.append(Block(channels, width << stage, step))
+            channels = width << stage
+    return nn.Sequential(*layers, nn.AvgPool2d(side // 8), nn.Flatten(), nn.Linear(channels, 10))
+
+
+MODELS: dict[str, Callable[..., Any]] = {"mlp": mlp, "cnn": cnn, "gpt": gpt, "resnet": resnet}
 
 
 def examples(task: Task) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +170,8 @@ def examples(task: Task) -> tuple[np.ndarray, np.ndarray]:
         *_, length, vocabulary = task.sizes
         tokens = rng.integers(0, vocabulary, (task.batch, length + 1))
         return tokens[:, :-1].copy(), tokens[:, 1:].reshape(-1).copy()
-    shape, classes = ((task.sizes[0],), task.sizes[-1]) if task.model == "mlp" else ((1, *task.sizes[:1] * 2), 10)
+    colours = 3 if task.model == "resnet" else 1
+    shape, classes = (task.sizes[:1], task.sizes[-1]) if task.model == "mlp" else ((colours, *task.sizes[:1] * 2), 10)
     return rng.normal(size=(task.batch, *shape)).astype(np.float32), rng.integers(0, classes, task.batch)
 
 

@@ -246,6 +246,141 @@ def number_types() -> None:
     """
 
 
+@habit
+def shape_first() -> None:
+    """The shape is the first argument of random numbers
+
+    As in JAX, after its key. In NumPy it is the last one, so that `np.random.normal(0, 1, 5)` would be an empty tensor
+    here.
+
+    ```python
+    np.random.normal(0.0, 0.1, 5)
+    np.random.uniform(-1, 1, (3, 2))
+    ```
+
+    >>> mg.random.normal(5, mean=0.0, std=0.1).shape, mg.random.uniform((3, 2), low=-1, high=1).shape
+    ((5,), (3, 2))
+    """
+
+
+@habit
+def numbers_in_jit() -> None:
+    """`jit` traces again for each new Python number
+
+    In JAX, a number among the arguments is an array. Here it is part of the kind of the call, as a string is, so that
+    `if n > 3` and `range(n)` work. Make a tensor of a number that changes, such as a count of steps.
+
+    ```python
+    step = jax.jit(lambda x, n: x * (1 - 0.9**n))  # traced once
+    ```
+
+    >>> step = mg.jit(lambda x, n: x * (1 - 0.9**n))
+    >>> for n in range(1, 4):
+    ...     y = step(mg.ones(2), mg.asarray(n))
+    >>> len(step.traces)
+    1
+    """
+
+
+@habit
+def changes_in_jit() -> None:
+    """A function under `jit` changes tensors, and no other objects
+
+    In JAX, a change of an attribute happens once, while the function is traced, and leaves a tracer in it. Here it is
+    a `TraceError`. Return the new value, or put the old one back, as methods made pure do:
+
+    ```python
+    def pure(params, x):
+        model.params = params
+        return model(x)
+    ```
+
+    >>> class Model:
+    ...     def __init__(self):
+    ...         self.params = {"w": mg.ones(2)}
+    ...     def __call__(self, x):
+    ...         return (self.params["w"] * x).sum()
+    >>> model = Model()
+    >>> def pure(params, x):
+    ...     own, model.params = model.params, params
+    ...     result = model(x)
+    ...     model.params = own
+    ...     return result
+    >>> mg.jit(mg.grad(pure))(model.params, mg.ones(2))["w"].tolist()
+    [1.0, 1.0]
+    """
+
+
+@habit
+def containers() -> None:
+    """Containers are tuples, lists, dicts and modules
+
+    A `NamedTuple` too, so it is the class for a state. An object of any other class, a dataclass for example, is not
+    looked into: `mg.grad` finds no tensor in it, and `jit` compares its identity.
+
+    ```python
+    @flax.struct.dataclass
+    class State:
+        m: jax.Array
+    ```
+
+    >>> from typing import NamedTuple
+    >>> class State(NamedTuple):
+    ...     m: mg.Tensor
+    >>> states = mg.tree_map(lambda p: State(p * 0), {"w": mg.ones(2)})
+    >>> states["w"].m.tolist()
+    [0.0, 0.0]
+    """
+
+
+@habit
+def masks() -> None:
+    """A mask is a `where`, not a product with infinity
+
+    `0 * inf` is nan. A JAX program may use it all the same, because XLA makes a selection of the product under `jit`.
+
+    ```python
+    scores = scores + (mask == 0) * float("-inf")
+    ```
+
+    >>> mask, scores = mg.asarray([True, False]), mg.asarray([1.0, 2.0])
+    >>> mg.where(mask, scores, float("-inf")).tolist()
+    [1.0, -inf]
+    """
+
+
+@habit
+def devices() -> None:
+    """A device is its name
+
+    `mg.device("cuda")` is a block that makes new tensors there.
+
+    ```python
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model.to(device)
+    ```
+
+    >>> device = "cuda" if "cuda" in mg.available_devices() else "cpu"
+    >>> model = mg.nn.Linear(2, 3).to(device)
+    """
+
+
+@habit
+def written_as_json() -> None:
+    """`json.dumps` takes a function for tensors
+
+    As for arrays of the other libraries: an object cannot say how `json` writes it.
+
+    ```python
+    json.dumps({"loss": loss.item(), "w": w.tolist()})
+    ```
+
+    >>> import json
+    >>> json.dumps({"loss": mg.asarray(0.5), "w": mg.ones(2)}, default=mg.Tensor.tolist)
+    '{"loss": 0.5, "w": [1.0, 1.0]}'
+    """
+
+
 class Row(NamedTuple):
     """A row of a table: the names in other libraries, and what to write here."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import autodiff, devices, fft, linalg, nn, optim, random, train
+from . import autodiff, devices, fft, linalg, random
 from .autodiff import (
     checkpoint,
     custom_vjp,
@@ -40,6 +40,7 @@ from .core.programs import PROGRAMS as _PROGRAMS
 from .core.programs import eager_programs
 from .core.replay import replay
 from .core.tensor import Tensor
+from .core.tree import tree_map
 from .devices import as_device, available_devices, device
 from .devices.compiled import Provider as _Provider
 from .ops.comparison import *
@@ -97,7 +98,7 @@ _COMPILER = (
 )
 _LATER = {
     **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
-    "data": "data", "distributed": "distributed", "examples": "examples", "io": "io", "viz": "viz",
+    **{room: room for room in ("data", "distributed", "examples", "io", "nn", "optim", "train", "viz")},
 }
 # Rooms and names that have another place, or that only this file needs.
 _INTERNAL = {"TYPE_CHECKING", "annotations", "arguments", "control", "core", "ops", "support", "watch_cells"}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .compile import Jitted
-from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, nn as nn, optim as optim, random as random, train as train
+from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, random as random
 from .autodiff import checkpoint as checkpoint, custom_vjp as custom_vjp, grad as grad, gradcheck as gradcheck, gradients as gradients, hessian as hessian, hvp as hvp, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
 from .control import cond as cond, fori_loop as fori_loop, scan as scan, while_loop as while_loop
 from .core.debug import debug_nans as debug_nans, live_graphs as live_graphs
@@ -14,6 +14,7 @@ from .core.mode import enable_grad as enable_grad, is_grad_enabled as is_grad_en
 from .core.programs import eager_programs as eager_programs
 from .core.replay import replay as replay
 from .core.tensor import Tensor as Tensor
+from .core.tree import tree_map as tree_map
 from .devices import as_device as as_device, available_devices as available_devices, device as device
 from .ops.comparison import *
 from .ops.contract import *
@@ -53,6 +54,9 @@ from . import data as data
 from . import distributed as distributed
 from . import examples as examples
 from . import io as io
+from . import nn as nn
+from . import optim as optim
+from . import train as train
 from . import viz as viz
 
 __version__: str

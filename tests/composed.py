@@ -205,10 +205,6 @@ for _repeats, _axis in ((2, None), (3, 0), (2, 1), (0, 1), ([1, 0, 2], 1)):
     composed("repeat", lambda m, x, r=_repeats, a=_axis: m.repeat(x, r, axis=a), values(2, 3))
 composed("nonzero", lambda m, x: m.nonzero(x), integers(3, 4, low=0, high=2))
 composed("nonzero", lambda m, x: m.nonzero(x), SPECIAL)
-for _axis in (0, 1, -1):
-    composed("sort", lambda m, x, a=_axis: m.sort(x, axis=a), values(3, 4))
-composed("sort", lambda m, x: m.sort(x, descending=True), values(2, 4), like=lambda x: -np.sort(-x))
-composed("sort", lambda m, x: m.sort(x), integers(6), smooth=False)
 composed("topk", lambda m, x: m.topk(x, 2), values(3, 4), like=lambda x: (-np.sort(-x)[:, :2], np.argsort(-x)[:, :2]))
 composed("topk", lambda m, x: m.topk(x, 1, axis=0, largest=False), values(3, 2),
          like=lambda x: (np.sort(x, axis=0)[:1], np.argsort(x, axis=0)[:1]))

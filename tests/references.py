@@ -137,3 +137,8 @@ def argsort(x: Any, axis: int, descending: bool, count: int | None = None) -> An
 
     found = np.apply_along_axis(order, axis, x) if x.size else np.zeros(x.shape, np.int64)
     return found if count is None else np.take(found, range(count), axis)
+
+
+@reference
+def sort(x: Any, axis: int, descending: bool) -> Any:
+    return np.take_along_axis(x, argsort(x, axis, descending), axis)

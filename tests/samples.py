@@ -300,6 +300,12 @@ for _down in (False, True):
     sample("argsort", values(0, 2), axis=0, descending=_down)
     sample("argsort", bools(4), axis=0, descending=_down)
     sample("argsort", values(4, 3), axis=0, descending=_down, count=2)
+    sample("sort", values(3, 4), axis=1, descending=_down)
+    sample("sort", integers(6), axis=0, descending=_down, smooth=False)
+    sample("sort", np.array([[1.0, NAN, -INF, 0.0]]), axis=1, descending=_down, smooth=False)
+    sample("sort", values(0, 2), axis=0, descending=_down)
+    sample("sort", bools(4), axis=0, descending=_down, smooth=False)
+    sample("sort", values(5, 2, dtype=np.float16), axis=0, descending=_down, smooth=False)
 
 # Contractions ---------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ The functions take tensors, nested containers of tensors, and modules.  Transfor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from .reverse import pulled_back
 
 
 def value_and_grad(
-    function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, allow_unused: bool = False
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, allow_unused: bool = False
 ) -> Callable[..., Any]:
     """A function that returns the value of `function` and its gradient by the arguments `argnums`.
 
@@ -38,27 +38,29 @@ def value_and_grad(
     >>> value.item(), gradient["w"].tolist()
     (10.0, [2.0, 6.0])
     """
-    several = isinstance(argnums, tuple)
-    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+    several = isinstance(argnums, (tuple, list))
+    chosen = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
 
     def evaluated(*args: Any, **kwargs: Any) -> Any:
         parts, rebuild = flatten(tuple(_with_tensors(_argument(args, i)) for i in chosen))
         with switch(grad=True):
             inputs = [_as_input(t) for t in parts]
+            if not (allow_unused or any(t.tracked for t in inputs)):
+                raise _nothing_to_differentiate([args[i] for i in chosen], inputs)
             replaced = dict(zip(chosen, rebuild(inputs)))
         with switch(grad=True, grad_inputs=_nodes_of(inputs)):
             result = function(*[replaced.get(i, a) for i, a in enumerate(args)], **kwargs)
         output, aux = result if has_aux else (result, None)
         found = _pulled_back([output], [None], inputs, "grad", allow_unused)
         gradient = rebuild(found)
-        value = _unlinked(output, inputs)
-        return (value, aux) if has_aux else value, gradient if several else gradient[0]
+        value = _unlinked((output, aux) if has_aux else output, inputs)
+        return value, gradient if several else gradient[0]
 
     return evaluated
 
 
 def grad(
-    function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, allow_unused: bool = False
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, allow_unused: bool = False
 ) -> Callable[..., Any]:
     """A function that computes the gradient of `function`, which returns one number, by the arguments `argnums`.
 
@@ -88,7 +90,8 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
     with switch(grad=True):
         inputs = [_as_input(t) for t in parts]
     with switch(grad=True, grad_inputs=_nodes_of(inputs)):
-        outputs, rebuild_output = flatten(function(*rebuild(inputs)))
+        result = function(*rebuild(inputs))
+        outputs, _ = flatten(result)
 
     def back(cotangents: Any) -> Any:
         given = flatten(cotangents)[0]
@@ -102,7 +105,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
         found = _pulled_back([o for o, _ in pairs], [g for _, g in pairs], inputs, "vjp", True, retain=True)
         return rebuild(found)
 
-    return rebuild_output([_unlinked(o, inputs) for o in outputs]), back
+    return _unlinked(result, inputs), back
 
 
 def _argument(args: tuple[Any, ...], index: int) -> Any:
@@ -137,6 +140,16 @@ def _with_tensors(argument: Any) -> Any:
     return argument.__class__(map(_with_tensors, argument)) if argument.__class__ in (tuple, list) else argument
 
 
+def _nothing_to_differentiate(arguments: list[Any], tensors: list[Tensor]) -> GradError:
+    """The error for arguments without a tensor of floats, such as integers or an object that is not a container."""
+    return GradError(
+        "grad: the argument to differentiate by has no tensor of floats",
+        expect="a tensor of floats, or a tuple, NamedTuple, list, dict or module with one",
+        actual=f"{tensors[0].dtype}" if tensors else ", ".join([f"a {type(each).__name__}" for each in arguments]),
+        hint="x.astype(mg.float32), or argnums=..." if tensors else "argnums=... numbers the arguments",
+    )
+
+
 def _nodes_of(inputs: list[Tensor]) -> tuple[Node, ...]:
     return tuple([t.node for t in inputs if t.tracked])
 
@@ -166,9 +179,11 @@ def _has_other_leaves(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
     return any(isinstance(node, Leaf) and node not in mine for node in order)
 
 
-def _unlinked(output: Tensor, inputs: list[Tensor]) -> Tensor:
-    """The value without the history that was recorded for this gradient; histories of other leaves stay."""
-    return output if not output.tracked or _has_other_leaves([output], inputs) else output.detach()
+def _unlinked(result: Any, inputs: list[Tensor]) -> Any:
+    """The values without the history that was recorded for this gradient; histories of other leaves stay."""
+    outputs, rebuild = flatten(result)
+    some = _has_other_leaves(outputs, inputs)
+    return rebuild([o if not o.tracked or (some and _has_other_leaves([o], inputs)) else o.detach() for o in outputs])
 
 
 def _rows(shape: tuple[int, ...], like: Tensor) -> Tensor:

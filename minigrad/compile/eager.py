@@ -1,7 +1,8 @@
 """Programs in eager mode: a composed function is compiled for each kind of call, and so is its gradient.
 
 A kind is compiled in its first call, so that equal calls have equal results.  Each function has at most `MOST` kinds:
-calls of later kinds run operation by operation, because sequences that grow would compile without end.
+calls of later kinds run operation by operation, because sequences that grow would compile without end.  Convolutions
+have more, because each layer of a network has another shape.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..core.mode import current_mode
 from ..core.node import Node, topological_order
 from ..core.primitive import INDEX, NODE, Plan, Rule
 from ..core.programs import PROGRAMS, Closed
-from ..core.tensor import Tensor, new_tensor, wrap
+from ..core.tensor import Tensor, wrap
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
 from ..support.forking import new_lock
@@ -29,20 +30,24 @@ from ..support.source import caller
 from .codegen.native import is_available
 from .control.body import function_of
 from .functions.function import TracedFunction
+from .nodes.graph import Graph
 from .nodes.source import Source
+from .rewriting.permutations import Axes, on_stored
 from .running.executors import is_profiled
-from .running.program import Program
+from .running.program import Program, program_for
 from .running.targets import HOST
 from .tracing.collector import no_collection
 from .tracing.tracer import Pending
 
 MOST = 16  # kinds of calls of one function
-STATIC = (int, float, bool, str, type(None))
+LAYOUTS = 4  # of the inputs of one function
+KEPT = 1 << 22  # bytes of memory that a program may keep between calls; to make a frame takes 0.1 ms
+STATIC = frozenset((int, float, bool, str, type(None)))
 COMPILING = new_lock()
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose calls run as programs where that is possible."""
+def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[..., Any]:
+    """The function, whose calls run as programs where that is possible; at most `most` kinds of calls, or `MOST`."""
     kinds: dict[Hashable, Kind | None] = {}
 
     def call(*args: Any) -> Any:
@@ -61,45 +66,49 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
                 if x.tracked:
                     mask += bit
                 bit += bit
-            elif x is None:
-                key.append(x)
-            elif x.__class__ in STATIC:
-                key.append((x.__class__, x or str(x)))  # 0.0 is not -0.0
+            elif _is_static(x):
+                key.append(repr(x))  # 1 is not True, and 0.0 is not -0.0
             else:
                 return function(*args)
         try:
             kind = kinds[tuple(key)]
         except KeyError:
-            kind = _new_kind(kinds, tuple(key), function, args, tensors)
+            kind = _new_kind(kinds, most or MOST, tuple(key), function, args, tensors)
         if kind is None or REGISTRATIONS or is_profiled():
             return function(*args)
         try:
             gradient = kind.gradient(mask) if mask and current_mode().grad else None
-            data, *kept = (kind if gradient is None else gradient).forward(arrays)
+            data, *others = (kind if gradient is None else gradient).forward(arrays)
         except MinigradError:
             return function(*args)  # which raises the same error, with the function's own message
-        out = new_tensor(Tensor)
-        out._data, out.device, out.alias, out._grad = data, device, None, None
-        if gradient is None:
-            out.node, out.tracked = None, 0
-        else:
-            out.node, out.tracked = gradient.node(tensors, arrays, data, kept), 1
-        return out
+        out = wrap(data, device)
+        further = kind.further
+        if gradient is not None:
+            out.node, out.tracked = gradient.node(tensors, arrays, data, others[further:]), 1
+        return (out, *[wrap(each, device) for each in others[:further]]) if further else out
 
     return call
 
 
-def _new_kind(kinds: dict[Hashable, Kind | None], key: Hashable, *call: Any) -> Kind | None:
+def _is_static(x: Any) -> bool:
+    """Whether an argument is a number, a text or None, or a tuple of these."""
+    return x.__class__ in STATIC or (x.__class__ is tuple and all(map(_is_static, x)))
+
+
+def _new_kind(
+    kinds: dict[Hashable, Kind | None], most: int, key: Hashable, function: Callable[..., Any],
+    args: tuple[Any, ...], tensors: Sequence[Tensor],
+) -> Kind | None:
     """Compile the program for a new kind of call, if the call is possible; an error is left to the function itself."""
     with COMPILING:
         if key in kinds:
             return kinds[key]
-        if len(kinds) >= MOST or not is_available():
+        if len(kinds) >= most or not is_available():
             return None
         try:
             with no_collection():
-                made = Kind(*call)
-                usable = made.is_usable
+                made = Kind(function, args, tensors)
+                usable = made.is_usable([t._data for t in tensors])
         except (MinigradError, TypeError, ValueError, ArithmeticError, AttributeError):
             return None
         kinds[key] = made if usable else None
@@ -116,24 +125,27 @@ class Kind:
         name = function.__name__
         self.op = Closed(name, "structural", names, _no_infer, promotes=(), function=function, arguments=fixed,
                          places=places)
-        self.traced: TracedFunction = function_of(name, lambda given: [self.op.call(given)], tensors)
+        self.traced: TracedFunction = function_of(name, self.op.call, tensors)
+        self.further = len(self.traced.outputs) - 1  # results after the first one, which have no history
         self.attrs = {function.__code__.co_varnames[i]: x for i, x in enumerate(fixed) if i not in places}
         self.gradients: dict[int, Gradient] = {}
 
     @cached_property
-    def forward(self) -> Any:
-        """The program that computes the result."""
-        return self.traced.program
+    def forward(self) -> Programs:
+        """The programs that compute the result."""
+        return Programs(self.traced.graph)
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether the call is a pure function of its tensors: it draws no random numbers, and returns a new float."""
-        tracer, (output,) = self.traced.tracer, self.traced.outputs
-        base = output._data if output._data.base is None else output._data.base
+    def is_usable(self, arrays: Sequence[Any]) -> bool:
+        """Whether the call is a pure function of its tensors: it draws no random numbers, and returns new floats."""
+        tracer, outputs = self.traced.tracer, self.traced.outputs
+        bases = [t._data if t._data.base is None else t._data.base for t in outputs]
         pure = not tracer.drawn and not tracer.effects and not tracer.looked_into
-        new = output.dtype.kind == "f" and not isinstance(base.node, Source)
-        full = all(t.dtype is not float16 for t in (*self.traced.inputs, output))
-        return pure and new and full and isinstance(self.forward, Program) and self.forward.target is HOST
+        new = all(t.dtype.kind == "f" and not isinstance(base.node, Source) for t, base in zip(outputs, bases))
+        full = all(t.dtype is not float16 for t in (*self.traced.inputs, *outputs))
+        if not (pure and new and full):
+            return False
+        program, _ = self.forward.program(arrays)
+        return isinstance(program, Program) and program.target is HOST
 
     def gradient(self, mask: int) -> Gradient:
         """The gradient by the inputs in `mask`."""
@@ -142,6 +154,51 @@ class Kind:
             with COMPILING, no_collection():
                 found = self.gradients.setdefault(mask, Gradient(self, mask))
         return found
+
+
+class Programs:
+    """A graph as programs: one for each layout of the inputs, because results of programs may lie permuted in memory.
+
+    After `LAYOUTS` layouts, inputs in another one are copied into row-major order.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.made: dict[tuple[Axes | None, ...], Any] = {}
+        self.plain: Any = None  # the program for arrays in row-major order
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """The results, which may lie permuted in memory."""
+        if self.plain is not None:
+            for array in arrays:
+                if not array.flags.c_contiguous:
+                    break
+            else:
+                return self.plain(arrays)  # type: ignore[no-any-return]
+        program, orders = self.program(arrays)
+        return program([a if order is None else a.transpose(order) for a, order in zip(arrays, orders)])
+
+    def program(self, arrays: Sequence[Any]) -> tuple[Any, tuple[Axes | None, ...]]:
+        """The program for arrays in these layouts, and the order of the dimensions that it takes each one in."""
+        orders = tuple([None if a.flags.c_contiguous else _order(a) for a in arrays])
+        program: Any = self.made.get(orders)
+        if program is None:
+            with COMPILING, no_collection():
+                if len(self.made) >= LAYOUTS:
+                    orders = (None,) * len(orders)
+                program = self.made.get(orders)
+                if program is None:
+                    program = self.made[orders] = program_for(on_stored(self.graph, orders), any_layout=True)
+                    program.keeps_frames = not isinstance(program, Program) or sum(program.plan.slots) <= KEPT
+                    self.plain = self.made.get((None,) * len(orders))
+        return program, orders
+
+
+def _order(array: Any) -> Axes | None:
+    """The dimensions of an array from the slowest to the fastest; None if there are gaps between its elements."""
+    strides = array.strides
+    order = tuple(sorted(range(array.ndim), key=lambda axis: -strides[axis]))
+    return order if array.transpose(order).flags.c_contiguous else None
 
 
 class Gradient:
@@ -169,16 +226,14 @@ class Gradient:
         self.unread = [np.zeros(())] * len(traced.inputs)  # in place of inputs that are not saved
 
     @cached_property
-    def forward(self) -> Any:
-        """The program that computes the result, and the values to save if these are not the inputs."""
-        with COMPILING, no_collection():
-            return self.kind.traced.recording_program if self.keeps else self.kind.forward
+    def forward(self) -> Programs:
+        """The programs that compute the result, and the values to save if these are not the inputs."""
+        return Programs(self.kind.traced.recording_graph) if self.keeps else self.kind.forward
 
     @cached_property
-    def backward(self) -> Any:
-        """The program that computes the gradients of the inputs."""
-        with COMPILING, no_collection():
-            return self.traced.program
+    def backward(self) -> Programs:
+        """The programs that compute the gradients of the inputs."""
+        return Programs(self.traced.graph)
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
         """The closed node of a call."""
@@ -196,7 +251,7 @@ class Gradient:
         """An input to save: a copy if the operations would not save it and it may be overwritten."""
         alias = tensor.alias
         fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
-        return array if fixed or index in self.reads else array.copy()
+        return array if fixed or index in self.reads else array.copy("K")
 
     def pulled(self, g: Tensor, node: Node, index: int) -> Tensor | None:
         """The gradient rule of a closed node: one run for all inputs, although a walk takes one at a time."""

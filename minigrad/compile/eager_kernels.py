@@ -1,7 +1,7 @@
 """The functions of the compiler that devices call in eager mode: see `devices.compiled`.
 
 Elementwise operations that NumPy computes number by number are compiled here.  `codegen.for_eager` adds rows, and
-computes with stacks of matrices.
+computes with stacks of matrices, `codegen.for_eager_reductions` reduces.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive
+from ..core.mode import Mode
+from ..core.primitive import P, Primitive
+from ..devices import CPU
 from ..devices.compiled import Compiled
 from ..support.errors import CompileError
 from .codegen.for_eager import add_rows as add_rows
 from .codegen.for_eager import on_stacks as on_stacks
 from .codegen.for_eager import run_on
+from .codegen.for_eager_reductions import reduce_middle as reduce_middle
 from .codegen.native import compile_kernels
 from .codegen.native import is_available as is_available
-from .loops.ir import BOOL, For, Kernel, Let, Parameter, Store
-from .loops.operations import OPERATIONS
-from .loops.scalar import Done, Given, steps_of, typed
+from .fusion.fuse import fuse
+from .loops.ir import BOOL, Kernel
+from .lowering.lower import lower
+from .nodes.graph import Graph, node_like
+from .nodes.source import Source
 from .running.backends import is_native
 
-SIZE = 1 << 16  # in the declaration of the kernel; it computes any number of elements
+SIZE = 1 << 16  # in the graph of the kernel, which computes any number of elements
 
 
 @cache
@@ -53,29 +58,15 @@ def machine_code(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Compiled 
 
 def kernel_of(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Kernel | None:
     """The loop of an operation on floats; None if an operand has another dtype than its operation."""
-    floats = [kind for kind in kinds if kind is not None and kind.kind == "f"]
-    if op.expr is None or len(set(floats)) != 1:
+    floats = {kind for kind in kinds if kind is not None and kind.kind == "f"}
+    if op.expr is None or len(floats) != 1:
         return None
-    given = floats[0]
-    names, types = [f"x{i}" for i in range(len(kinds))], [kind or given for kind in kinds]
-    body = [
-        Let(name, "load", (f"of_{name}", "i" if kind is not None else 0), each)
-        for name, kind, each in zip(names, kinds, types)
-    ]
-    done: list[tuple[str, Any]] = []
-    for number, (operation, operands) in enumerate(steps_of(op)):
-        args: list[Any] = []
-        for place, operand in enumerate(operands):
-            known = (names[operand.input], types[operand.input]) if isinstance(operand, Given) else None
-            known = done[operand.step] if isinstance(operand, Done) else known
-            if known is not None and known[1] != (BOOL if operation == "select" and place == 0 else given):
-                return None
-            args.append(typed(operand, given) if known is None else known[0])
-        gives = {"bool": BOOL}.get(OPERATIONS[operation].gives, dtype if operation == "cast" else given)
-        done.append((f"v{number}", gives))
-        body.append(Let(f"v{number}", operation, tuple(args), gives))
-    if done[-1][1] != dtype:
+    (given,) = floats
+    conditions = [op.promotes is not None and op.name_of(i) not in op.promotes for i in range(len(kinds))]
+    if not all(kind in (None, given) or (other and kind == BOOL) for kind, other in zip(kinds, conditions)):
         return None
-    parameters = [Parameter(f"of_{name}", each, SIZE, "in") for name, each in zip(names, types)]
-    loop = For("i", "lo", "hi", [*body, Store("out", "i", done[-1][0])])
-    return Kernel(op.name, [*parameters, Parameter("out", dtype, SIZE, "out")], [loop], SIZE, "elements")
+    shapes = [(SIZE,) if kind is not None else () for kind in kinds]
+    inputs = [Source("tensor", None, shape, kind or given, CPU, Mode()) for shape, kind in zip(shapes, kinds)]
+    node = node_like(op, tuple(inputs), {"dtype": dtype} if op is P.astype else {}, like=inputs[0])
+    partition = fuse(Graph(inputs, [node]))
+    return lower(partition, partition.groups[0]).kernel if node.dtype == dtype and partition.kernels else None

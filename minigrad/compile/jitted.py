@@ -18,7 +18,7 @@ from ..core.mode import current_mode
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError
 from ..support.forking import new_lock
-from ..support.source import Where, caller, show
+from ..support.source import Where, caller, line_of, show
 from ..support.words import shown
 from .functions.recording import Recording
 from .look.checking import checked
@@ -216,19 +216,18 @@ class Jitted(Stages):
         self.traces.append(reason)
         much = burden(recording.guards) if len(self.traces) == 1 else []
         if much:
-            warnings.warn(
+            warnings.warn_explicit(
                 f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with the trace. "
                 "Hint: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
                 "array.flags.writeable = False",
-                GuardWarning,
-                stacklevel=5,
+                GuardWarning, *line_of(where),
             )
         if len(self.traces) == STORM:
             listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
-            warnings.warn(
+            warnings.warn_explicit(
                 f"{self!r}, called at {show(where)}: tracing takes longer than running. Why each time:\n{listed}\n"
                 "  Hint: pass values that change as tensors, pad to a few shapes, or do not jit this function",
-                RetraceWarning, stacklevel=5,
+                RetraceWarning, *line_of(where),
             )
 
 
@@ -289,6 +288,7 @@ def jit(
 
     Tensors that the function uses by name are inputs too, and writes to tensors happen in each call.  Arguments that
     are not tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` lists why it was traced.
+    What depends on tensors used by name alone is computed once, until one of them changes, if there is no gradient.
     With `executor="parallel"` independent kernels run at the same time, with "auto" only where that may be faster, and
     by default ("serial") never; `MINIGRAD_EXECUTOR` sets it for all programs.
 

@@ -20,7 +20,7 @@ from ..core.primitive import Primitive
 from ..core.state import State
 from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
 from ..core.tree import flatten, structure
-from ..ops.creation import arange, zeros
+from ..ops.creation import zeros
 from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
@@ -104,8 +104,20 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
     _check_functions("fori_loop", body_fun=body_fun)
     low, high = _bound("lower", lower), _bound("upper", upper)
     if isinstance(low, int) and isinstance(high, int):
-        numbers = arange(low, max(low, high), device=_device_of(init))
-        return _scan("fori_loop", lambda value, i: (body_fun(i, value), None), init, Values(numbers), None, False)[0]
+        device, count = _device_of(init), max(0, high - low)
+        carry = Values(init, device)
+        if count and current_mode().control.flow is None:
+            now = [t.copy() for t in carry.tensors]
+            for i in range(low, high):
+                now = carry.again("fori_loop", body_fun(as_tensor(i, device), carry.rebuild(now)))
+            return carry.rebuild(now)
+
+        def one_round(state: Any, _: None) -> Any:
+            i, value = state
+            return (i + 1, carry.rebuild(carry.again("fori_loop", body_fun(i, value)))), None
+
+        begin = as_tensor(low, device), init  # the number is carried along: all numbers would need memory
+        return _scan("fori_loop", one_round, begin, Values(None), count, False)[0][1]
     start, stop = as_tensor(low), as_tensor(high)
     start = start.astype(stop.dtype, copy=False) if isinstance(low, int) else start
 
@@ -142,14 +154,16 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
     if not count:
         return carry.rebuild([t.copy() for t in carry.tensors]), _no_rounds(name, f, carry, xs)
     rows = [_rows(x, count) for x in xs.tensors]
-    now, found = [t.copy() for t in carry.tensors], []
+    now, found = [t.copy() for t in carry.tensors], list[Values]()
     for i in range(count - 1, -1, -1) if reverse else range(count):
         pair = f(carry.rebuild(now), xs.rebuild([row[i] for row in rows]))
         new, y = carry_and_result(name, pair)
         now = carry.again(name, new)
-        found.append(Values(y))
-        if found[0].structure != found[-1].structure:
-            same_results(found[0], found[-1], name)
+        made = Values(y)
+        if found and found[0].structure != made.structure:
+            same_results(found[0], made, name)
+        if made.tensors or not found:  # many rounds without results keep nothing
+            found.append(made)
     if reverse:
         found.reverse()
     ys = [stack(list(column)) for column in zip(*[y.tensors for y in found])]

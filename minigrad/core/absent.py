@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from inspect import getattr_static
 from typing import Any, NoReturn
 
-from ..support.errors import MissingNameError
+from ..support.errors import MissingImportError, MissingNameError
 from ..support.synonyms import hint_for, nearest, synonyms
 
 # Where a name is looked for that another room lacks.
@@ -19,18 +21,35 @@ def missing(room: str, name: str) -> NoReturn:
     """Raise the error for a name that a room of minigrad lacks: this is the `__getattr__` of the rooms."""
     if name.startswith("_"):  # Python and other programs look for such names, which no user misspells
         raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
+    raise _missing(f"{room} has no {name!r}", name, _hint(room, name))
+
+
+def _hint(room: str, name: str) -> str | None:
     hint = hint_for(room, name)
     if hint is None:
         others = [each for each in ROOMS if name in _public(each)]
         near = nearest(name, [*_public(room), *[each.name for each in synonyms() if each.place == room]])
         words = _called(others[0], name) if others else near and (hint_for(room, near) or _called(room, near))
         hint = words and f"did you mean {words}?"
-    raise _missing(f"{room} has no {name!r}", name, hint)
+    return hint
+
+
+class _LastFinder:
+    """The last finder for imports: it raises the error, with a hint, for a module or a name that a room lacks."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        room, _, part = name.rpartition(".")
+        if room in ROOMS and not part.startswith("_"):
+            raise MissingImportError(f"{room} has no {part!r}", hint=_hint(room, part))
+
+
+sys.meta_path.append(_LastFinder())
 
 
 def _public(room: str) -> list[str]:
-    """The public names of a room; none if it is not loaded."""
-    module = sys.modules.get(room)
+    """The public names of a room."""
+    module = import_module(room)
     return [each for each in getattr(module, "__all__", dir(module)) if each[0] != "_"]
 
 
@@ -47,12 +66,13 @@ def _missing(message: str, name: str, hint: str | None) -> MissingNameError:
 class Absent:
     """A name that only objects of other libraries have.  Nothing is slower than without it, as with `__getattr__`."""
 
-    def __init__(self, place: str, name: str) -> None:
-        self.place, self.name = place, name
+    def __init__(self, place: str, name: str, hint: str | None = None) -> None:
+        self.place, self.name, self.hint = place, name, hint
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
         what = f"type object {owner.__name__!r}" if instance is None else f"{owner.__name__!r} object"
-        raise _missing(f"{what} has no attribute {self.name!r}", self.name, hint_for(self.place, self.name))
+        raise _missing(f"{what} has no attribute {self.name!r}", self.name,
+                       hint_for(self.place, self.name) or self.hint)
 
 
 class _Names:
@@ -72,6 +92,15 @@ class TensorNames(_Names):
 
 class ModuleNames(_Names):
     """The names that modules of PyTorch have."""
+
+
+def hint_at_functions(room: dict[str, Any], names: Iterable[str]) -> None:
+    """Give methods that tensors lack a hint: `x.acos()` at the function, and `x.exp_()` at a write in place."""
+    for name in names:
+        if getattr(room[name], "__code__", hint_at_functions.__code__).co_varnames[0] == "x":
+            for method, hint in ((name, f"mg.{name}(x)"), (f"{name}_", f"x[...] = mg.{name}(x)")):
+                if method not in vars(TensorNames):
+                    setattr(TensorNames, method, Absent("x", method, hint))
 
 
 for _place, _names in (("x", TensorNames), ("model", ModuleNames)):

@@ -31,6 +31,7 @@ class Written:
 
 
 WRITTEN: dict[int, Written] = {}  # by the id of the buffer, to which the entry has a weak reference
+SHARED: dict[int, Any] = {}  # weak references to buffers that others may write to, by their ids
 
 
 def buffer_of(array: Any) -> Any:
@@ -64,3 +65,11 @@ def written_since(array: Any, time: int) -> Where | None:
     buffer = buffer_of(array)
     entry = WRITTEN.get(id(buffer))
     return entry.where if entry is not None and entry.buffer() is buffer and entry.time > time else None
+
+
+def mark_shared(array: Any) -> None:
+    """Store that others may write to the memory of `array` at any time, without a mark."""
+    buffer = buffer_of(array)
+    key = id(buffer)
+    SHARED[key] = weakref.ref(buffer, lambda _: SHARED.pop(key, None))
+    LastWrite.time = tick()  # they may have written already

@@ -59,7 +59,8 @@ def as_dtype(dtype: Any) -> DType:
         found = None
     if found is None:
         raise DtypeError(
-            f"{shown(dtype)} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL)
+            f"{shown(dtype)} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL),
+            hint="a shape is one argument: mg.zeros((2, 3))" if isinstance(dtype, int) else None,
         )
     return found
 

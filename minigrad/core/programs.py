@@ -31,7 +31,7 @@ class PROGRAMS:
 
     on = os.environ.get("MINIGRAD_EAGER_PROGRAMS", "").lower() not in ("0", "off", "no", "false")
     load: Callable[[], Any] | None = None
-    compiled: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None  # a composed function as programs
+    compiled: Callable[..., Callable[..., Any]] | None = None  # a composed function as programs
     update: Callable[..., bool] | None = None  # run `optimizer.update(group)` as a program, if that is possible
 
 
@@ -40,7 +40,7 @@ def eager_programs(on: bool = True) -> switch:
 
     They do by default, except after `import minigrad.course`; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
     do not.  A program may round differently from the operations that it replaces.  Small calls run operation by
-    operation, and so do calls of a function that has run for 16 other kinds of arguments.
+    operation, and so do calls of a function that has run for 16 other kinds of arguments (64 for a convolution).
 
     >>> with mg.eager_programs(False):
     ...     y = mg.softmax(mg.ones((100, 100)))
@@ -58,8 +58,12 @@ def programs_run() -> bool:
     return PROGRAMS.on if mode.programs is None else mode.programs
 
 
-def in_programs(function: Callable[..., Any], least: int) -> Callable[..., Any]:
-    """A composed function that runs as a program if its first argument has at least `least` elements."""
+def in_programs(function: Callable[..., Any], least: int, most: int | None = None) -> Callable[..., Any]:
+    """A composed function that runs as a program if its first argument has at least `least` elements.
+
+    If it returns several tensors, only the first one may have a history.  `most` is the number of kinds of arguments
+    with a program, if that is not the usual one.
+    """
     compiled: Callable[..., Any] | None = None
 
     def call(*args: Any) -> Any:
@@ -68,7 +72,7 @@ def in_programs(function: Callable[..., Any], least: int) -> Callable[..., Any]:
         if x.__class__ is not Tensor or x._data.size < least or not programs_run():
             return function(*args)
         if compiled is None:
-            compiled = maker("compiled")(function)
+            compiled = maker("compiled")(function, most)
         return compiled(*args)
 
     return call
@@ -94,12 +98,13 @@ class Closed(Primitive):
     places: tuple[int, ...] = ()
     saves: tuple[int, ...] | None = None
 
-    def call(self, tensors: Iterable[Any]) -> Any:
-        """The result of the function, operation by operation."""
+    def call(self, tensors: Iterable[Any]) -> tuple[Any, ...]:
+        """The results of the function, operation by operation."""
         args = list(self.arguments)
         for place, tensor in zip(self.places, tensors):
             args[place] = tensor
-        return self.function(*args)
+        found = self.function(*args)
+        return found if found.__class__ is tuple else (found,)
 
 
 def opened_order(roots: Any) -> list[Node]:
@@ -128,7 +133,7 @@ def open_node(node: Node) -> None:
     with switch(Mode(scope=node.mode.scope, origin=node.mode.origin, programs=False)):
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
-        last: Node = op.call(tensors).node
+        last: Node = op.call(tensors)[0].node
     made = sorted(_since(last, began), key=attrgetter("serial"))
     if known and op.saves is not None:
         numbers = iter(op.saves)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from ..support.errors import TraceError
 from ..support.source import LIBRARY
@@ -29,7 +30,7 @@ from .mode import Mode, current_mode
 from .node import Node
 from .primitive import Attrs, Plan, Primitive
 from .tensor import NUMBERS, AbstractData, Tensor, new_tensor
-from .view import alias_of, link
+from .view import Alias, alias_of, link, new_alias
 
 _getframe = sys._getframe
 _new_node = Node.__new__
@@ -127,15 +128,14 @@ def one_input(op: Primitive) -> Callable[..., Any]:
 
 
 def view(op: Primitive) -> Callable[..., Any]:
-    """The quick form of a view, which shares the memory of its input."""
-    name = op.name
+    """The quick form of a view, which shares memory with its input; inlines `link`."""
+    name, copies = op.name, op.name == "reshape"
 
     def apply(x: Any, **attrs: Any) -> Any:
         mode = current_mode()
         if mode.interpreter is not None or x.__class__ is not Tensor or mode.keep:
             return emit(op, x, **attrs)
-        if x.alias is None:
-            alias_of(x)
+        seen = x.alias or alias_of(x)
         a, device = x._data, x.device
         try:
             data = device.kernels[name](a, **attrs)
@@ -155,7 +155,18 @@ def view(op: Primitive) -> Callable[..., Any]:
             out.tracked = 1 if plan.rules else 0
         else:
             out.node, out.tracked = None, 0
-        return link(out, x, (op, attrs))
+        if copies and data.base is not a:
+            return link(out, x, (op, attrs))
+        alias = new_alias(Alias)
+        base, views = seen.base, seen.views
+        alias.base = x if base is None else base
+        alias.chain, alias.linked = (*seen.chain, (op, attrs)), seen.linked
+        alias.views = views
+        out.alias = alias
+        views.append(ref(out))
+        if not len(views) & 15:
+            views[:] = [view for view in views if view() is not None]
+        return out
 
     return apply
 

@@ -61,7 +61,7 @@ class Tensor(TensorNames):
     __hash__ = object.__hash__
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError("make a tensor with mg.asarray(data, dtype=, device=, requires_grad=)")
+        raise ConversionError("Tensor is not called to make a tensor", hint="mg.asarray(data, dtype=mg.float32)")
 
     def __init_subclass__(cls) -> None:
         raise TypeError("Tensor has no subclasses: store tensors in an object of your own, or in an nn.Module")

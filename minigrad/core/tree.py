@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..support.errors import ConversionError
+from ..support.words import shown
 from .tensor import Tensor
 
 Rebuild = Callable[[list[Any]], Any]
@@ -23,6 +25,15 @@ def register_container(
     [0.0]
     """
     REGISTRY[cls] = parts, rebuild
+
+
+def is_container(tree: Any) -> bool:
+    """Whether tensors are found in it: a tuple, a list, a dict, or an object of a registered class.
+
+    >>> is_container([]), is_container(mg.nn.ReLU()), is_container("text")
+    (True, True, False)
+    """
+    return _opened(tree) is not None
 
 
 def _registered(tree: Any) -> Any:
@@ -101,10 +112,30 @@ def leaves(tree: Any) -> list[Tensor]:
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """The same container with `function` applied to each tensor (and to the tensors in its place in others).
+    """The same containers, with `function` applied to each tensor, array or number in them; None stays None.
 
-    >>> tree_map(lambda t: t.shape, {"a": mg.ones(2)})
-    {'a': (2,)}
+    Containers are tuples, lists, dicts and modules; of a module, only tensors are mapped.  The other trees have the
+    same structure; where the first has a tensor, another may have a container, which is one argument.
+
+    >>> params, grads = {"w": mg.ones(2), "b": [0.5]}, {"w": mg.ones(2), "b": [1.0]}
+    >>> mg.tree_map(lambda p, g: p - 0.5 * g, params, grads)
+    {'w': Tensor([0.5, 0.5], shape=(2,), dtype=float32, device=cpu), 'b': [0.0]}
     """
-    tensors, rebuild = flatten(tree)
-    return rebuild([function(*row) for row in zip(tensors, *map(leaves, others))])
+    opened = _opened(tree)
+    if opened is None:
+        return None if tree is None else function(tree, *others)
+    parts, make = opened
+    rows = zip(parts, *[_parts_like(tree, parts, other) for other in others])
+    if _registered(tree) is not None:
+        every, function = function, lambda t, *rest: every(t, *rest) if t.__class__ is Tensor else t
+    return make([tree_map(function, *row) for row in rows])
+
+
+def _parts_like(tree: Any, parts: list[Any], other: Any) -> list[Any]:
+    """The parts of another container of the same structure, in the same order."""
+    if isinstance(tree, dict) and isinstance(other, dict) and tree.keys() == other.keys():
+        return [other[key] for key in tree]
+    opened = _opened(other) if type(other) is type(tree) and not isinstance(tree, dict) else None
+    if opened is None or len(opened[0]) != len(parts):
+        raise ConversionError("tree_map: the trees have different structures", expect=shown(tree), actual=shown(other))
+    return opened[0]

@@ -9,7 +9,7 @@ from .clock import buffer_of
 from .primitive import Primitive
 from .tensor import Tensor, contiguous_base, method, wrap
 
-_new_alias = object.__new__
+new_alias = object.__new__
 Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
 
 
@@ -33,7 +33,7 @@ def alias_of(tensor: Tensor) -> Alias:
     alias = tensor.alias
     if alias is None:
         contiguous_base(tensor)
-        alias = _new_alias(Alias)
+        alias = new_alias(Alias)
         alias.base, alias.chain, alias.linked, alias.views = None, (), True, []
         tensor.alias = alias
     return alias
@@ -42,7 +42,7 @@ def alias_of(tensor: Tensor) -> Alias:
 def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
     """Record that `out` is a view of `source` through one more step (None: detached)."""
     seen = source.alias or alias_of(source)
-    alias = _new_alias(Alias)
+    alias = new_alias(Alias)
     base, chain = seen.base, seen.chain
     if step is None:
         alias.chain, alias.linked = chain, False

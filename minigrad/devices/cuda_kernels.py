@@ -171,6 +171,9 @@ class CudaKernels(Kernels):
             order = size - 1 - xp.flip(backwards, axis)
         return order if count is None else order[(slice(None),) * axis + (slice(count),)]
 
+    def sort(self, x: Any, axis: int, descending: bool) -> Any:
+        return self.xp.take_along_axis(x, self.argsort(x, axis, descending), axis)
+
     # One kernel for all elements, instead of threads
 
     def overlap_add(

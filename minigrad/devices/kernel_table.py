@@ -20,7 +20,7 @@ from .library import Kernel, Library
 from .matrices import MatrixKernels
 from .philox import draw
 from .reductions import ReductionKernels
-from .sorting import positions_in_order
+from .sorting import positions_in_order, sorted_values
 from .special import cast, choose_bits
 from .threads import BLOCK, elementwise_in_blocks
 from .windows import WindowKernels
@@ -190,6 +190,7 @@ class Kernels(
         return self.xp.concatenate(xs, axis)
 
     argsort = staticmethod(positions_in_order)
+    sort = staticmethod(sorted_values)
 
     nonzero = Library("nonzero")
 

@@ -4,9 +4,7 @@ NumPy sets up a loop for each result. In pooling, each result has two or four el
 and setting up takes ten times as long as the arithmetic. There the parts of the array
 are joined instead, each as large as the result.
 
-Threads share large arrays in blocks, which depend on the shape only. Where NumPy is slow
-with a dimension in the middle, the second half of a block is joined to the first, again
-and again.
+Machine code of the compiler reduces large arrays, if there is any.
 """
 
 from __future__ import annotations
@@ -17,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import float16
-from .compiled import as_single
+from .compiled import as_single, native
 from .library import KernelGroup
-from .threads import in_blocks
 
 SHORT = 16  # elements that make up a result
 MANY = 1 << 12  # results from which it matters
-LARGE = 1 << 20  # elements of an array that is reduced in blocks
-HALVED, SHARED = 1 << 17, 1 << 18  # elements of a block
-ROW = 128  # elements from which on NumPy adds rows fast
+LARGE = 1 << 16  # elements that are worth machine code
+ROW = 1 << 12  # elements of a row, from which on NumPy finds the largest one as fast
+COMPILED = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
+POSITION: Any = {np.maximum: np.ndarray.argmax, np.minimum: np.ndarray.argmin}
 IN_SINGLE = (np.add, np.maximum, np.minimum)  # reductions of float16 that are computed in float32
 Axes = tuple[int, ...]
 
@@ -67,50 +65,47 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
     array([[3.],
            [3.]])
     """
+    if x.size < MANY and x.dtype is not float16:
+        if len(axis) < x.ndim:
+            return ufunc.reduce(x, axis, dtype, None, keepdims)
+        if ufunc in POSITION and x.size and not keepdims:
+            return x.take(POSITION[ufunc](x))  # which takes half the time
+        return ufunc.reduce(x, None, dtype, None, keepdims)  # faster than with all axes
     if x.dtype == float16 and ufunc in IN_SINGLE and dtype in (None, float16) and x.size:
         return reduce(ufunc, as_single(x), axis, None, keepdims).astype(float16)
+    if x.size >= LARGE and _is_worth_compiling(ufunc, x, axis, dtype):
+        compiled = native()
+        if compiled is not None:
+            return _by_machine_code(compiled, COMPILED[ufunc], x, axis, keepdims)
     if x.size >= 2 * MANY:
         sizes = [x.shape[a] for a in axis]
         if 1 < prod(sizes) <= SHORT and x.size >= MANY * prod(sizes):
             return _joined(ufunc, x, axis, sizes, dtype, keepdims)
-    if x.size >= LARGE and axis and dtype in (None, x.dtype) and x.itemsize > 2:
-        along = max(axis)
-        inner = prod(x.shape[along + 1 :])
-        halved = inner > 1 and x.shape[along] >= SHORT and (inner < ROW or ufunc is not np.add)
-        step = -(-(HALVED if halved else SHARED) // (x.size // len(x)))
-        in_order = [*x.strides] == sorted(x.strides, reverse=True)
-        if step < len(x) and in_order and (halved or inner == 1):
-            return _in_blocks(ufunc, x, axis, step, halved, keepdims)
     return ufunc.reduce(x, axis, dtype, None, keepdims)
 
 
-def _in_blocks(ufunc: Any, x: Any, axis: Axes, step: int, halved: bool, keepdims: bool) -> Any:
-    """Reduce blocks of `step` along the first dimension, and then their results."""
-    along = max(axis)
-    parts: list[Any] = [None] * -(-len(x) // step)
-
-    def work(start: int, stop: int) -> None:
-        block = x[start:stop]
-        while halved and block.shape[along] > 1:
-            block = _half(ufunc, block, along)
-        parts[start // step] = ufunc.reduce(block, axis, None, None, True)
-
-    in_blocks(work, len(x), step)
-    total = np.concatenate(parts)
-    if 0 in axis:
-        total = ufunc.reduce(total, (0,), None, None, True)
-    return total if keepdims else total.reshape([n for i, n in enumerate(x.shape) if i not in axis])
+def _is_worth_compiling(ufunc: Any, x: Any, axis: Axes, dtype: Any) -> bool:
+    if not axis or ufunc not in COMPILED or dtype not in (None, x.dtype) or x.itemsize < 4:
+        return False
+    if ufunc in (np.maximum, np.minimum) and prod(x.shape[min(axis) :]) == prod([x.shape[a] for a in axis]) >= ROW:
+        return False
+    return bool(x.flags.c_contiguous)
 
 
-def _half(ufunc: Any, x: Any, axis: int) -> Any:
-    """The first half of an array along a dimension, combined with the second half."""
-    size = x.shape[axis]
-    front = (slice(None),) * axis
-    half = ufunc(x[(*front, slice(0, size // 2))], x[(*front, slice(size // 2, size // 2 * 2))])
-    if size % 2:
-        first = half[(*front, slice(0, 1))]
-        ufunc(first, x[(*front, slice(size - 1, size))], out=first)
-    return half
+def _by_machine_code(compiled: Any, name: str, x: Any, axis: Axes, keepdims: bool) -> Any:
+    """Reduce one group of neighbouring dimensions after the other, the last one first."""
+    kept = tuple([1 if i in axis else n for i, n in enumerate(x.shape)])
+    shape, stop = [*x.shape], x.ndim
+    while stop:
+        start = stop
+        while start and start - 1 in axis:
+            start -= 1
+        if start < stop:
+            sizes = prod(shape[:start]), prod(shape[start:stop]), prod(shape[stop:])
+            x = compiled.reduce_middle(name, x.reshape(sizes))
+            shape[start:stop] = [1] * (stop - start)
+        stop = max(start - 1, 0)
+    return x.reshape(kept if keepdims else [n for i, n in enumerate(kept) if i not in axis])
 
 
 def _joined(

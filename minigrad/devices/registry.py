@@ -226,6 +226,9 @@ def as_device(device: Any) -> Device:
         return default_device()  # type: ignore[no-any-return]
     if isinstance(device, Device):
         return device
+    if isinstance(device, switch):
+        raise DeviceError("mg.device(...) is a block, for `with`, and not a device",
+                          hint='its name alone: device = "cpu"')
     name = _full_name(device if isinstance(device, str) else shown(device))
     found = DEVICES.get(name)
     if found is None:

@@ -8,6 +8,10 @@ import numpy as np
 
 from .special import WORTH_PACKING, packed_argsort
 
+WORTH_BOUNDING = 1 << 10  # elements of which few are wanted; fewer are sorted sooner
+BLOCK = 1 << 16  # elements
+MANY = 64  # elements of a row, of which dropping half costs less than a partition of all
+
 
 def positions_in_order(x: Any, axis: int, descending: bool, count: int | None = None) -> Any:
     """A stable `argsort` along an axis, or its first `count` positions.
@@ -17,7 +21,7 @@ def positions_in_order(x: Any, axis: int, descending: bool, count: int | None = 
     ([1, 0, 2, 3], [3, 0])
     """
     size = x.shape[axis]
-    if count is not None and x.size >= WORTH_PACKING and 0 < 8 * count <= size:
+    if count is not None and x.size >= WORTH_BOUNDING and 0 < 8 * count <= size:
         return _first_positions(x, axis, descending, count)
     if size < WORTH_PACKING:
         order = _plain_argsort(x, axis, descending)
@@ -33,23 +37,17 @@ def positions_in_order(x: Any, axis: int, descending: bool, count: int | None = 
 def sorted_values(x: Any, axis: int, descending: bool) -> Any:
     """The values along an axis in order.
 
-    Zeros of both signs keep their order; NumPy's quick sort would change their signs.
-
     >>> sorted_values(np.array([2, 1, 3]), 0, descending=True).tolist()
     [3, 2, 1]
     """
-    if x.dtype.kind == "f" and _has_both_zeros(x):
-        return np.take_along_axis(x, positions_in_order(x, axis, descending), axis)
-    values = np.sort(x, axis)
-    return np.ascontiguousarray(np.flip(values, axis)) if descending else values
-
-
-def _has_both_zeros(x: Any) -> bool:
-    zeros = x == 0
-    if not zeros.any():
-        return False
-    negative = np.count_nonzero(np.signbit(x[zeros]))
-    return bool(0 < negative < np.count_nonzero(zeros))
+    given = np.moveaxis(x, axis, -1)
+    rows = given.copy(order="C")
+    rows.sort(-1, kind="stable" if x.dtype.itemsize == 1 else None)  # for bytes, NumPy's stable sort counts
+    if descending:
+        rows = rows[..., ::-1]
+    if x.dtype.kind == "f" and np.signbit(zeros := given[given == 0]).any():
+        rows[rows == 0] = zeros  # zeros of both signs are equal, so they keep their order
+    return np.ascontiguousarray(np.moveaxis(rows, -1, axis))
 
 
 def _plain_argsort(x: Any, axis: int, descending: bool) -> Any:
@@ -76,27 +74,53 @@ def _with_ties_in_order(x: Any, axis: int) -> Any:
 
 
 def _first_positions(x: Any, axis: int, descending: bool, count: int) -> Any:
-    """The positions of all elements beyond the last one that counts, and of the first of its equals; then in order."""
+    """The first `count` positions, in order: few elements of each row are sorted."""
     turned = np.moveaxis(x, axis, -1)
-    size = turned.shape[-1]
-    rows = turned.reshape(-1, size)
+    rows = np.ascontiguousarray(turned).reshape(-1, turned.shape[-1])
     if x.dtype == np.float16:
         rows = rows.astype(np.float32)
-    last = size - count if descending else count - 1
-    bound = np.partition(rows, last, -1)[:, last : last + 1]
-    chosen = ~(rows < bound) if descending else rows <= bound
-    if np.count_nonzero(chosen) != len(rows) * count or (bound != bound).any():
-        tied = np.count_nonzero(chosen, -1) != count  # with the last one, or that is a nan
-        chosen[tied] = _without_later_equals(rows[tied], bound[tied], descending, count)
-    places = (np.flatnonzero(chosen) % size).reshape(-1, count)
-    order = _plain_argsort(np.take_along_axis(rows, places, -1), -1, descending)
-    places = np.take_along_axis(places, order, -1)
+    size = rows.shape[1]
+    step = max(1, BLOCK // size)  # rows that stay in the cache
+    blocks = [(start, rows[start : start + step]) for start in range(0, len(rows), step)]
+    at = np.concatenate([start * size + _up_to_a_bound(block, descending, count) for start, block in blocks])
+    row = (at // size).astype(np.int32)
+    order = positions_in_order(rows.reshape(-1).take(at), 0, descending)
+    if len(rows) > 1:
+        order = order.take(packed_argsort(row.take(order), 0, False))
+    first = np.searchsorted(row, np.arange(len(rows)))[:, None]
+    places = at.take(order.take(first + np.arange(count))) % size
     return np.moveaxis(places.reshape(*turned.shape[:-1], count), -1, axis)
 
 
-def _without_later_equals(rows: Any, bound: Any, descending: bool, count: int) -> Any:
-    nans = rows != rows
-    beyond = (rows > bound) | (nans & (bound == bound)) if descending else (rows < bound) | (~nans & (bound != bound))
-    equal = (rows == bound) | (nans & (bound != bound))
-    wanted = count - np.count_nonzero(beyond, -1, keepdims=True)
-    return beyond | (equal & (np.cumsum(equal, -1) <= wanted))
+def _up_to_a_bound(rows: Any, descending: bool, count: int) -> Any:
+    """Flat positions, in order, that include those of the first `count` elements of each row, and few others."""
+    bound = _bound(rows, descending, count)
+    chosen = ~(rows < bound) if descending else rows <= bound
+    if (bound != bound).any():  # a nan, before which are all numbers, or none
+        chosen = np.where(bound != bound, (rows != rows) | (not descending), chosen)
+    at = np.flatnonzero(chosen)
+    return at if len(at) <= 2 * len(rows) * count else _without_later_equals(at, rows, bound, count)
+
+
+def _bound(rows: Any, descending: bool, count: int) -> Any:
+    """For each row, a bound: at least `count` elements are not after it, and not many more.
+
+    Of each pair of elements the later one is dropped, as long as many are left.
+    """
+    first = np.maximum if descending else np.fmin  # a nan is the largest
+    while rows.shape[1] >= max(MANY, 8 * count):
+        half = rows.shape[1] // 2
+        rows = first(rows[:, :half], rows[:, half : 2 * half])
+    last = rows.shape[1] - count if descending else count - 1
+    return np.partition(rows, last, 1)[:, last : last + 1]
+
+
+def _without_later_equals(at: Any, rows: Any, bound: Any, count: int) -> Any:
+    """The flat positions `at`, without those of the later elements that equal the bound and are not needed."""
+    row = at // rows.shape[1]
+    values, bounds = rows.reshape(-1).take(at), bound.reshape(-1).take(row)
+    equal = (values == bounds) | ((values != values) & (bounds != bounds))
+    wanted = count - np.bincount(row[~equal], minlength=len(rows))
+    number = np.cumsum(equal)  # of the equal elements, over all rows
+    before = np.concatenate([[0], number])[np.searchsorted(row, np.arange(len(rows)))]
+    return at[~equal | (number - before[row] <= wanted[row])]

@@ -380,15 +380,21 @@ def _once(named: Any) -> list[tuple[str, Tensor]]:
 # Modules as containers ----------------------------------------------------------------------------------------------
 
 
+def _state_names(module: Module) -> list[str]:
+    """The attributes whose tensors a copy may replace: all but caches and activations."""
+    left_out = (*module.caches, *module._activations) if module._activations else module.caches
+    return [name for name in vars(module) if name not in left_out]
+
+
 def _parts(module: Module) -> list[Any]:
-    return [value for name, value in vars(module).items() if name not in module.caches]
+    return [vars(module)[name] for name in _state_names(module)]
 
 
 def _rebuilt(module: Module, parts: list[Any]) -> Module:
-    """A shallow copy of a module with other tensors in the same places."""
+    """A shallow copy of a module with other tensors in the same places, and with the same activations."""
     copy = object.__new__(type(module))
-    names = [name for name in vars(module) if name not in module.caches]
-    vars(copy).update(zip(names, parts), _name=module._name, _hooks=module._hooks)
+    vars(copy).update({name: vars(module)[name] for name in module._activations or () if name in vars(module)})
+    vars(copy).update(zip(_state_names(module), parts), _name=module._name, _hooks=module._hooks)
     vars(copy).update(_activations=module._activations, _rebuilt=True)
     return copy
 

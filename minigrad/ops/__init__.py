@@ -2,6 +2,7 @@
 
 from ..arguments.public import public
 from ..core import dtypes
+from ..core.absent import hint_at_functions
 from . import (
     collectives,
     comparison,
@@ -45,6 +46,7 @@ for _room in (
     normalization, ordering, pooling, positions, reduce, resampling, segments, statistics, view, windows,
 ):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
+    hint_at_functions(vars(_room), _room.__all__)
 public([
     "cholesky", "cross", "det", "inv", "matrix_norm", "matrix_power", "norm", "slogdet", "solve", "vector_norm",
 ], vars(linalg))

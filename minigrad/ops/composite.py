@@ -27,7 +27,7 @@ PLAIN = frozenset((type(None), bool, int, float, str))  # arguments without tens
 COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
 
 
-def composed(function: F, least: int | None = None) -> F:
+def composed(function: F, least: int | None = None, most: int | None = None) -> F:
     """Declare a function that calls several operations: while an interpreter records, each call marks its nodes.
 
     In eager mode, a call runs as a program if its first argument has at least `least` elements (`eager_programs`).
@@ -39,15 +39,15 @@ def composed(function: F, least: int | None = None) -> F:
     >>> softmax.attributes, softmax.inputs["x"] is graph.inputs[0], softmax.members() == graph.nodes[:-1]
     ({'axis': 0}, True, True)
     """
-    run = None if least is None else in_programs(function, least)
+    run = None if least is None else in_programs(function, least, most)
     made: F = explained(function, marked=marked, run=run)
     COMPOSED[function.__name__] = made
     return made
 
 
-def program(least: int) -> Callable[[F], F]:
-    """Declare a composed function whose large calls run as programs in eager mode: see `composed`."""
-    return partial(composed, least=least)
+def program(least: int, most: int | None = None) -> Callable[[F], F]:
+    """Declare a composed function whose large calls run as programs in eager mode: see `composed`, `in_programs`."""
+    return partial(composed, least=least, most=most)
 
 
 class Composite:

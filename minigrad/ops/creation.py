@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.clock import mark_shared
 from ..core.emit import emit
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, method, wrap
@@ -87,7 +88,9 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
     if copy is False:
         if (array is not data and array.base is not data) or where_to.kind != "cpu":
             raise ConversionError("asarray(copy=False) needs a NumPy array of the dtype wanted, for a CPU device")
-        return wrap(array.view(np.ndarray), where_to)  # a memmap's writes reach its file: the memory is the same
+        array = array.view(np.ndarray)  # a memmap's writes reach its file: the memory is the same
+        mark_shared(array)
+        return wrap(array, where_to)
     if array is data or array.base is not None or not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")
     return from_host(array, where_to, data if isinstance(data, np.ndarray) else None)
@@ -192,7 +195,8 @@ def _shape(shape: Any) -> tuple[int, ...]:
     try:
         sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else _listed(shape))])
     except (TypeError, ConversionError):
-        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}") from None
+        hint = "the generator has the functions: generator.normal((2, 3))" if hasattr(shape, "take_blocks") else None
+        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}", hint=hint) from None
     if sizes and min(sizes) < 0:
         raise ShapeError(f"a shape has no negative sizes: {shown(sizes)}")
     check_memory("a new tensor", sizes)

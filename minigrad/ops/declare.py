@@ -109,6 +109,7 @@ def normal_axis(name: str, axis: Any, ndim: int) -> int:
         raise AxisError(
             f"{name}: axis {shown(axis)} does not exist in a tensor of {ndim} dimensions",
             expect=f"an integer from {-ndim} to {ndim - 1}" if ndim else "no axis: this tensor has no dimensions",
+            hint=f"mg.{name}imum(x, y)" if name in ("max", "min") and isinstance(axis, Tensor) else None,
         )
     return number % ndim
 

@@ -1,4 +1,4 @@
-"""Indexing, assignment and sorting: the index primitives, and the functions composed from them.
+"""Indexing and assignment: the index primitives, and the functions composed from them.
 
 NumPy's indexing has many forms, these primitives have few: `slice` (a view) takes integers, slices, `...` and None;
 `gather` and `put` take integer arrays for the *leading* dimensions.  `x[i, :, j]` is a slice, a permutation that brings
@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
-from ..devices.sorting import positions_in_order, sorted_values
 from ..devices.special import check_range
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from ..support.words import check_memory, shown, whole
@@ -28,9 +26,7 @@ from .elementwise import equal, where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape
 from .write import assign
 
-__all__ = [
-    "nonzero", "take", "take_along_axis", "scatter_add", "pad", "repeat", "argsort", "sort", "topk",
-]
+__all__ = ["nonzero", "take", "take_along_axis", "scatter_add", "pad", "repeat"]
 
 BASIC = (int, slice, type(None), type(Ellipsis))
 Index = Any
@@ -59,12 +55,6 @@ def _infer_scatter_add(base: Any, value: Any, *indices: Any) -> Any:
     target = _gathered_shape("scatter_add", base.shape, indices)
     _check_fits("scatter_add", value, target)
     return base.shape, base.dtype
-
-
-def _infer_argsort(x: Any, axis: int, descending: bool, count: int | None = None) -> Any:
-    """All positions along the axis, or the first `count` of them."""
-    size = x.shape[axis] if count is None else count
-    return (*x.shape[:axis], size, *x.shape[axis + 1 :]), dtypes.int64
 
 
 def _infer_put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
@@ -129,7 +119,6 @@ for _op in (
         formula=r"0[i] = x",
         rules={"x": lambda g, node: raw_slice(g, index=node.attrs["index"])},
     ),
-    Primitive("argsort", "index", ("x",), _infer_argsort, promotes=(), formula=r"\operatorname{argsort} x"),
 ):
     declare(_op)
 
@@ -352,11 +341,19 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     full = broadcast_shapes("take_along_axis", [
         tuple([1 if d == place else s for d, s in enumerate(t.shape)]) for t in (x, indices)])
     x = broadcast_to(x, tuple([x.shape[d] if d == place else s for d, s in enumerate(full)]))
-    grid = [
-        indices if d == place else reshape(arange(s, device=x.device), (-1, *[1] * (x.ndim - d - 1)))
-        for d, s in enumerate(full)
+    return raw_gather(x, *grid_along(indices, place, full))
+
+
+def grid_along(indices: Tensor, place: int, shape: Sequence[int]) -> list[Tensor]:
+    """The indices of all dimensions, given those along the dimension `place`; the others count up.
+
+    >>> [i.tolist() for i in grid_along(mg.asarray([[1, 0], [0, 1]]), 1, (2, 2))]
+    [[[0], [1]], [[1, 0], [0, 1]]]
+    """
+    return [
+        indices if d == place else reshape(arange(s, device=indices.device), (-1, *[1] * (len(shape) - d - 1)))
+        for d, s in enumerate(shape)
     ]
-    return raw_gather(x, *grid)
 
 
 def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
@@ -458,53 +455,3 @@ def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     spaced = expand_dims(x, place + 1)
     shape = (*x.shape[: place + 1], repeats, *x.shape[place + 1 :])
     return reshape(broadcast_to(spaced, shape), (*x.shape[:place], size * repeats, *x.shape[place + 1 :])).copy()
-
-
-# Ordering -----------------------------------------------------------------------------------------------------------
-
-
-@method
-def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The positions that sort the elements along `axis`; equal elements keep their order.
-
-    >>> mg.argsort(mg.asarray([3.0, 1.0, 2.0])).tolist()
-    [1, 2, 0]
-    """
-    if not x.ndim:
-        raise ShapeError("argsort: a tensor without dimensions has no order")
-    return P.argsort.apply(x, axis=normal_axis("argsort", axis, x.ndim), descending=descending)
-
-
-@method
-@composed
-def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements sorted along `axis`.
-
-    >>> mg.sort(mg.asarray([3.0, 1.0, 2.0]), descending=True).tolist()
-    [3.0, 2.0, 1.0]
-    """
-    if x.__class__ is Tensor and x.ndim and _is_plain(x) and x.device.kernels["argsort"] is positions_in_order:
-        return wrap(sorted_values(x._data, normal_axis("sort", axis, x.ndim), descending), x.device)
-    return take_along_axis(x, argsort(x, axis, descending), axis)
-
-
-def _is_plain(x: Tensor) -> bool:
-    """Whether an operation on x is only computed, and not recorded."""
-    mode = current_mode()
-    return mode.interpreter is None and not mode.keep and not (x.tracked and mode.grad)
-
-
-@method
-@composed
-def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along `axis`, sorted, and their positions.
-
-    >>> values, places = mg.topk(mg.asarray([3.0, 1.0, 2.0]), 2)
-    >>> values.tolist(), places.tolist()
-    ([3.0, 2.0], [0, 2])
-    """
-    place = normal_axis("topk", axis, x.ndim)
-    if not 0 <= k <= x.shape[place]:
-        raise IndexingError(f"topk: k is {k}, and dimension {place} has size {x.shape[place]}")
-    order = P.argsort.apply(x, axis=place, descending=largest, count=k)
-    return take_along_axis(x, order, place), order

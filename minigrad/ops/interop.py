@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.clock import mark_shared
 from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, wrap
 from ..devices import as_device
 from ..support.errors import ConversionError, DtypeError
@@ -276,6 +277,8 @@ def __dlpack__(
         readable.flags.writeable = False
         if not _takes_read_only(readable, max_version) and copy is None:
             readable = data.copy()
+        else:
+            mark_shared(data)
     if isinstance(data, np.ndarray) and not NUMPY_TAKES_WISHES:
         if dl_device is not None and dl_device[0] != CPU_MEMORY:
             raise BufferError(f"DLPack: NumPy {np.__version__} exports to the CPU only, of a tensor on {x.device}")
@@ -335,6 +338,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     if copy is False:
         if target.ndarray is not source.ndarray:
             raise ConversionError(f"from_dlpack(copy=False): from {source} to {target} takes a copy")
+        mark_shared(array)
         return wrap(array, target)
     return wrap(target.receive(array.copy(), source), target)
 

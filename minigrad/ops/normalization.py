@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.mode import no_grad
+from ..core.programs import in_programs
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.interrupts import all_or_none
@@ -63,7 +64,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tenso
     return _times_and_plus("group_norm", out, weight, bias, 1)
 
 
-@composed
+@program(least=4096)
 def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """Each channel of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
 
@@ -101,22 +102,17 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
                               hint="training=True for those of the batch")
     for statistic in (running_mean, running_var):
         _check_channels("batch_norm", x, statistic, 1)
-    axes = (0, *range(2, x.ndim))
     if not training:
-        assert running_mean is not None and running_var is not None
-        factor = power(running_var + eps, -0.5)
-        out = (x - _beside(running_mean, x, 1)) * _beside(factor, x, 1)
-        return _times_and_plus("batch_norm", out, weight, bias, 1)
-    count = math.prod([x.shape[a] for a in axes]) * (1 if comm is None else comm.size)
+        return _by_running(x, running_mean, running_var, weight, bias, eps)
+    count = math.prod((x.shape[0], *x.shape[2:])) * (1 if comm is None else comm.size)
     if count < 2:
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has only one value for each channel, and "
                          "no variance", hint="a larger batch, or layer.eval()")
     if x.dtype is dtypes.float16:
         return batch_norm(x.astype(dtypes.float32), running_mean, running_var, weight, bias, True, momentum,
                           eps, comm).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
-    centre = _of_ranks(comm, mean(x, axes, keepdims=True))
-    off = x - centre
-    variance = _of_ranks(comm, mean(off * off, axes, keepdims=True))
+    given = x, weight, bias, eps
+    out, centre, variance = _by_batch(*given) if comm is None else by_batch(*given, comm)
     with no_grad():
         moved = [
             (running, _moved(running, statistic, momentum, scale))
@@ -124,7 +120,28 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
             if running is not None
         ]
         all_or_none(partial(_put, moved))
-    return _times_and_plus("batch_norm", off * power(variance + eps, -0.5), weight, bias, 1)
+    return out
+
+
+def by_running(x: Tensor, centre: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
+               eps: float) -> Tensor:
+    """Batch norm with given means and variances."""
+    out = (x - _beside(centre, x, 1)) * _beside(power(variance + eps, -0.5), x, 1)
+    return _times_and_plus("batch_norm", out, weight, bias, 1)
+
+
+def by_batch(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
+             comm: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch norm with the means and variances of the batch, which are returned too, without history."""
+    axes = (0, *range(2, x.ndim))
+    centre = _of_ranks(comm, mean(x, axes, keepdims=True))
+    off = x - centre
+    variance = _of_ranks(comm, mean(off * off, axes, keepdims=True))
+    out = _times_and_plus("batch_norm", off * power(variance + eps, -0.5), weight, bias, 1)
+    return out, centre.detach(), variance.detach()  # type: ignore[attr-defined]
+
+
+_by_running, _by_batch = in_programs(by_running, 4096), in_programs(by_batch, 4096)
 
 
 def _of_ranks(comm: Any, x: Tensor) -> Tensor:
@@ -132,7 +149,7 @@ def _of_ranks(comm: Any, x: Tensor) -> Tensor:
 
 
 def _moved(running: Tensor, statistic: Tensor, momentum: Any, scale: float) -> Tensor:
-    seen = reshape(statistic.detach(), running.shape).astype(running.dtype)  # type: ignore[attr-defined]
+    seen = reshape(statistic, running.shape).astype(running.dtype)  # type: ignore[attr-defined]
     return running + (seen * scale - running) * momentum
 
 

@@ -1,24 +1,101 @@
-"""Searching, differences and sets, by sorting."""
+"""Sorting: the primitives `argsort` and `sort`; searching, differences and sets, composed from them."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from ..core import dtypes
+from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
-from ..support.errors import ConversionError, ShapeError
+from ..support.errors import ConversionError, IndexingError, ShapeError
 from ..support.words import shown, whole
 from .composite import composed
 from .creation import full, zeros
-from .declare import normal_axis
+from .declare import declare, normal_axis
 from .elementary import logical_and, logical_or
 from .elementwise import divide, equal, less, less_equal, maximum, minimum, not_equal, where
-from .index import argsort, nonzero, scatter_add, take
+from .index import grid_along, nonzero, scatter_add, take, take_along_axis
 from .joining import concat
 from .reduce import clip, cumulative_sum
 from .view import broadcast_to, reshape
 
-__all__ = ["diff", "interp", "searchsorted", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ = [
+    "argsort", "sort", "topk", "diff", "interp", "searchsorted",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]
+
+# The primitives -----------------------------------------------------------------------------------------------------
+
+
+def _infer_argsort(x: Any, axis: int, descending: bool, count: int | None = None) -> Any:
+    """All positions along the axis, or the first `count` of them."""
+    size = x.shape[axis] if count is None else count
+    return (*x.shape[:axis], size, *x.shape[axis + 1 :]), dtypes.int64
+
+
+def _infer_sort(x: Any, axis: int, descending: bool) -> Any:
+    return x.shape, x.dtype
+
+
+def _of_sort(g: Any, x: Any, node: Any) -> Any:
+    """The gradient of each element is the gradient of its place in the order."""
+    places = grid_along(P.argsort.apply(x, **node.attrs), node.attrs["axis"], x.shape)
+    return P.scatter_add.apply(zeros(x.shape, g.dtype, g.device), g, *places)
+
+
+for _op in (
+    Primitive("argsort", "index", ("x",), _infer_argsort, promotes=(), formula=r"\operatorname{argsort} x"),
+    Primitive("sort", "index", ("x",), _infer_sort, {"x": _of_sort}, promotes=(), formula=r"\operatorname{sort} x"),
+):
+    declare(_op)
+
+
+# Sorting ------------------------------------------------------------------------------------------------------------
+
+
+@method
+def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The positions that sort the elements along `axis`; equal elements keep their order.
+
+    >>> mg.argsort(mg.asarray([3.0, 1.0, 2.0])).tolist()
+    [1, 2, 0]
+    """
+    return P.argsort.apply(x, axis=_axis_of_order("argsort", x, axis), descending=descending)
+
+
+@method
+def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The elements sorted along `axis`; equal elements keep their order, and nans are the largest.
+
+    >>> mg.sort(mg.asarray([3.0, 1.0, 2.0]), descending=True).tolist()
+    [3.0, 2.0, 1.0]
+    """
+    return P.sort.apply(x, axis=_axis_of_order("sort", x, axis), descending=descending)
+
+
+def _axis_of_order(name: str, x: Tensor, axis: int) -> int:
+    if not x.ndim:
+        raise ShapeError(f"{name}: a tensor without dimensions has no order")
+    return normal_axis(name, axis, x.ndim)
+
+
+@method
+@composed
+def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) elements along `axis`, sorted, and their positions.
+
+    >>> values, places = mg.topk(mg.asarray([3.0, 1.0, 2.0]), 2)
+    >>> values.tolist(), places.tolist()
+    ([3.0, 2.0], [0, 2])
+    """
+    place = normal_axis("topk", axis, x.ndim)
+    if not 0 <= k <= x.shape[place]:
+        raise IndexingError(f"topk: k is {k}, and dimension {place} has size {x.shape[place]}")
+    order = P.argsort.apply(x, axis=place, descending=largest, count=k)
+    return take_along_axis(x, order, place), order
+
+
+# Searching and differences ------------------------------------------------------------------------------------------
 
 
 @composed
@@ -139,16 +216,23 @@ def unique_all(x: Tensor) -> Unique:
     flat = reshape(x, (-1,))
     order = argsort(flat)
     ordered = take(flat, order)
-    size = ordered.shape[0]
-    if size:
-        first = concat([full(1, True, device=x.device), not_equal(ordered[1:], ordered[:-1])])
-    else:
-        first = full(0, True, device=x.device)
-    starts = nonzero(first)[0]
+    first = _differs(ordered)
+    starts, size = nonzero(first)[0], flat.shape[0]
     rank = cumulative_sum(first) - 1
     inverse = scatter_add(zeros(size, dtypes.default_int, x.device), order, rank)
-    counts = diff(starts, append=full(1, size, device=x.device))
+    counts = _distances(starts, size)
     return Unique(take(ordered, starts), take(order, starts), reshape(inverse, x.shape), counts)
+
+
+def _differs(ordered: Tensor) -> Tensor:
+    """Whether each element differs from the one before it; the first element does."""
+    first = full(min(1, ordered.shape[0]), True, device=ordered.device)
+    return concat([first, not_equal(ordered[1:], ordered[:-1])])
+
+
+def _distances(starts: Tensor, size: int) -> Tensor:
+    """The distance of each start to the next one, or to the end."""
+    return diff(starts, append=full(1, size, device=starts.device))
 
 
 @composed
@@ -158,8 +242,9 @@ def unique_counts(x: Tensor) -> UniqueCounts:
     >>> [part.tolist() for part in mg.unique_counts(mg.asarray([3, 1, 3]))]
     [[1, 3], [1, 2]]
     """
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    ordered = sort(reshape(x, (-1,)))
+    starts = nonzero(_differs(ordered))[0]
+    return UniqueCounts(take(ordered, starts), _distances(starts, ordered.shape[0]))
 
 
 @composed
@@ -180,4 +265,5 @@ def unique_values(x: Tensor) -> Tensor:
     >>> mg.unique_values(mg.asarray([3, 1, 3])).tolist()
     [1, 3]
     """
-    return unique_all(x).values
+    ordered = sort(reshape(x, (-1,)))
+    return take(ordered, nonzero(_differs(ordered))[0])

@@ -13,7 +13,7 @@ from ..core.tensor import Tensor
 from ..support.errors import ShapeError
 from ..support.words import check_memory
 from . import reduce
-from .composite import composed
+from .composite import program
 from .convolution import padded
 from .joining import stack
 from .reduce import _as_float
@@ -23,7 +23,7 @@ from .windows import Sizes, for_each, raw_windows, window_count
 __all__ = ["max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d"]
 
 
-@composed
+@program(least=4096)
 def max_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
     """The largest element of each window of a sequence: see `max_pool2d`.
 
@@ -33,7 +33,7 @@ def max_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilat
     return _pooled("max_pool1d", 1, reduce.max, -math.inf, x, size, stride, padding, dilation)
 
 
-@composed
+@program(least=4096)
 def max_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
     """The largest element of each window of `size` in the last two dimensions; equal ones share the gradient.
 
@@ -46,7 +46,7 @@ def max_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilat
     return _pooled("max_pool2d", 2, reduce.max, -math.inf, x, size, stride, padding, dilation)
 
 
-@composed
+@program(least=4096)
 def avg_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
     """The mean of each window of a sequence: see `avg_pool2d`.
 
@@ -56,7 +56,7 @@ def avg_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
     return _pooled("avg_pool1d", 1, reduce.mean, 0.0, x, size, stride, padding, 1)
 
 
-@composed
+@program(least=4096)
 def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
     """The mean of each window of `size` in the last two dimensions; zeros from the `padding` count.
 
@@ -66,7 +66,7 @@ def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
     return _pooled("avg_pool2d", 2, reduce.mean, 0.0, x, size, stride, padding, 1)
 
 
-@composed
+@program(least=4096)
 def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
     """The means of `size` parts of a sequence, as equal as possible: see `adaptive_avg_pool2d`.
 
@@ -76,7 +76,7 @@ def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
     return _adaptive("adaptive_avg_pool1d", 1, x, size)
 
 
-@composed
+@program(least=4096)
 def adaptive_avg_pool2d(x: Tensor, size: Any) -> Tensor:
     """The means of `size` parts of each of the last two dimensions; parts overlap if they do not divide evenly.
 

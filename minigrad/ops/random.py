@@ -27,8 +27,9 @@ from .composite import composed
 from .creation import _made, _shape
 from .declare import declare, normal_axis
 from .elementwise import astype, cos, floor, less, log, maximum, minimum, remainder, sin, sqrt
-from .index import argsort, take, topk
+from .index import take
 from .joining import concat
+from .ordering import argsort, topk
 from .reduce import argmax
 from .view import moveaxis, reshape
 

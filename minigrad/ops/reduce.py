@@ -144,7 +144,8 @@ for _op in (
 ):
     declare(_op)
 
-raw_sum = P.sum.apply  # the primitive itself, with final attributes and without checks
+# the primitives themselves, with final attributes and without checks
+raw_sum, raw_max, raw_min = P.sum.apply, P.max.apply, P.min.apply
 
 
 def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
@@ -197,8 +198,9 @@ def max(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
     """
     if unknown:
         raise unexpected(max, unknown)
-    x = as_tensor(x)
-    return P.max.apply(x, axis=normal_axes("max", axis, x.ndim), keepdims=keepdims)
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
+    return raw_max(x, axis=normal_axes("max", axis, len(x._data.shape)), keepdims=keepdims)
 
 
 @method
@@ -210,8 +212,9 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
     """
     if unknown:
         raise unexpected(min, unknown)
-    x = as_tensor(x)
-    return P.min.apply(x, axis=normal_axes("min", axis, x.ndim), keepdims=keepdims)
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
+    return raw_min(x, axis=normal_axes("min", axis, len(x._data.shape)), keepdims=keepdims)
 
 
 @method

@@ -16,7 +16,8 @@ from .creation import arange, full, zeros
 from .declare import as_integers
 from .elementwise import exp, maximum
 from .functional import _check_range
-from .index import argsort, scatter_add, take_along_axis
+from .index import scatter_add, take_along_axis
+from .ordering import argsort
 from .reduce import _as_float
 from .view import reshape
 

@@ -14,7 +14,8 @@ from .composite import composed
 from .declare import normal_axes
 from .elementary import ceil, isnan
 from .elementwise import astype, equal, floor, where
-from .index import sort, take
+from .index import take
+from .ordering import sort
 from .reduce import Axis, reduced_shape
 from .view import moveaxis, permute_dims, reshape
 

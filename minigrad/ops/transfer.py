@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.emit import emit
+from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
 from ..devices import Device, as_device
@@ -40,12 +41,12 @@ def to_device(x: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
 
 
 @method
-def to(x: Tensor, target: Any) -> Tensor:
+def to(x: Tensor, target: Any = None) -> Tensor:
     """The tensor on another device or in another dtype; the tensor itself if both are right already.
 
     >>> mg.ones(2).to("cpu:1").device, mg.ones(2).to(mg.float64).dtype
     (cpu:1, dtype('float64'))
     """
-    if isinstance(target, Device) or (isinstance(target, str) and target not in dtypes.ALL):
+    if isinstance(target, (Device, switch)) or (isinstance(target, str) and target not in dtypes.ALL):
         return to_device(x, target)
     return astype(x, target, copy=False)

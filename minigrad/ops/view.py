@@ -121,8 +121,9 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
     try:
-        target = (shape, *sizes) if hasattr(shape, "__index__") else (*shape, *sizes) if sizes else tuple(shape)
-        missing = True if min(target, default=0) < 0 else False  # an array of sizes has no truth value
+        number = shape.__class__ is int or hasattr(shape, "__index__")
+        target = (shape, *sizes) if number else (*shape, *sizes) if sizes else tuple(shape)
+        missing = True if target and min(target) < 0 else False  # an array of sizes has no truth value
     except (TypeError, ValueError):
         raise ShapeError(f"reshape: a shape is integers, not {shown((shape, *sizes))}") from None
     if x.__class__ is not Tensor:
@@ -307,7 +308,7 @@ def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def _transposed(x: Tensor) -> Tensor:
-    if x.ndim != 2:
+    if len(x._data.shape) != 2:
         raise AxisError(
             f".T is for matrices, and this tensor has shape {x.shape}", hint=".mT or mg.permute_dims(x, axes)"
         )

@@ -17,7 +17,7 @@ __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
     "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError", "MissingNameError",
-    "DeclarationError", "DistributedError", "Gone", "GradientWarning", "ClassesWarning",
+    "MissingImportError", "DeclarationError", "DistributedError", "Gone", "GradientWarning", "ClassesWarning",
 ]
 
 
@@ -312,6 +312,19 @@ class MissingNameError(MinigradError, AttributeError):
     ...
 
     Hint: `lectures/reference/coming_from.md` lists the names of PyTorch, NumPy and JAX with those of minigrad.
+    """
+
+
+class MissingImportError(MinigradError, ModuleNotFoundError):
+    """An import names something that minigrad lacks: it is misspelt, or another library has it.
+
+    >>> import minigrad.nn.functional as F
+    Traceback (most recent call last):
+    minigrad.support.errors.MissingImportError: minigrad.nn has no 'functional'
+      Hint: mg.relu, mg.softmax, mg.cross_entropy
+    ...
+
+    Hint: `import minigrad as mg` is enough for every function; layers are in `mg.nn`, optimizers in `mg.optim`.
     """
 
 

@@ -34,7 +34,8 @@ class Files(dict[str, bool]):
         return inside
 
 
-LIBRARY = Files({functools.__file__: True, contextlib.__file__: True})  # minigrad calls itself through these two
+# minigrad calls itself through these.
+LIBRARY = Files(dict.fromkeys((functools.__file__, contextlib.__file__, "<frozen importlib._bootstrap>"), True))
 in_library = LIBRARY.__getitem__  # hot paths use `LIBRARY[filename]`, which is faster
 
 

@@ -6,12 +6,12 @@ evaluates everything that it says to write.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-TABLE = Path(__file__).with_suffix(".txt")
+TABLE = os.path.splitext(__file__)[0] + ".txt"
 
 
 class Synonym(NamedTuple):
@@ -39,7 +39,9 @@ class Synonym(NamedTuple):
 def synonyms() -> tuple[Synonym, ...]:
     """The lines of the table."""
     found = []
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
+    with open(TABLE, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for line in lines:
         if line.startswith("#"):
             continue
         words, _, why = line.partition("  #")
@@ -56,7 +58,7 @@ def hint_for(place: str, name: str, fits: Iterable[str] | None = None) -> str | 
     """
     found = [each for each in synonyms() if each.place == place and each.name == name]
     hints = [f"{each.here}: {each.why}" if each.why else each.here for each in found if not fits or each.here in fits]
-    return " or ".join(hints) or None
+    return " or ".join(dict.fromkeys(hints)) or None
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

@@ -182,3 +182,36 @@ def test_vjp_takes_a_gradient_for_each_output(given):
 def test_jacobian_takes_functions_that_return_a_tensor(mode):
     with pytest.raises(GradError, match="jacobian: the function has to return a tensor, not float"):
         mg.jacobian(lambda x: 1.0, mode=mode)(mg.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("argument", "got", "hint"),
+    [
+        (mg.arange(3), "int64", r"x.astype\(mg.float32\), or argnums="),
+        (range(3), "a range", "argnums="),
+        ({"n": 3}, "a dict", "argnums="),
+    ],
+)
+def test_an_argument_without_floats_is_named(argument, got, hint):
+    """An object that is not a container too, such as a dataclass."""
+    with pytest.raises(mg.GradError, match=rf"no tensor of floats\n.*NamedTuple.*\n  Got: {got}\n  Hint: {hint}"):
+        mg.grad(lambda argument: mg.ones(2).sum())(argument)
+    assert mg.grad(lambda i: (i * 2.0).sum(), allow_unused=True)(mg.arange(3)) is None
+
+
+def test_argnums_may_be_a_list():
+    assert [g.item() for g in mg.grad(lambda a, b: a * b, argnums=[0, 1])(2.0, 3.0)] == [3.0, 2.0]
+
+
+def test_what_has_aux_adds_has_no_history_of_this_gradient():
+    w = mg.asarray(3.0, requires_grad=True)
+
+    def loss(x):
+        hidden = x * 2
+        return hidden * w, {"hidden": hidden, "x": x, "of w": w * 5, "text": "a"}
+
+    (value, aux), gradient = mg.value_and_grad(loss, has_aux=True)(mg.asarray(1.0))
+    assert aux["hidden"].numpy() == 2 and aux["x"].numpy() == 1 and aux["text"] == "a"
+    assert gradient.item() == 6 and value.requires_grad and aux["of w"].requires_grad
+    outer = mg.grad(lambda x: mg.value_and_grad(lambda y: (y * x, y * x), has_aux=True)(x)[0][1])(mg.asarray(2.0))
+    assert outer.item() == 4, "the outer gradient flows through it"

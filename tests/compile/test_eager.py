@@ -46,6 +46,20 @@ CALLS = {
     "binary cross-entropy": (lambda x: mg.binary_cross_entropy_with_logits(x, mg.ones((64, 100)) * 0.3), (64, 100)),
     "attention": (lambda *qkv: mg.scaled_dot_product_attention(*qkv, causal=True), *[(2, 2, 32, 40)] * 3),
     "cross_entropy": (lambda x: mg.cross_entropy(x, mg.asarray(LABELS)), (128, 10)),
+    "conv2d": (lambda *xwb: mg.conv2d(*xwb, padding=1), (4, 8, 12, 12), (16, 8, 3, 3), (16,)),
+    "conv2d with steps": (lambda *xwb: mg.conv2d(*xwb, stride=(2, 1), groups=3), (4, 9, 12, 12), (9, 3, 2, 3), (9,)),
+    "conv2d of few channels": (lambda *xw: mg.conv2d(*xw, padding="same"), (4, 2, 24, 24), (3, 2, 3, 3)),
+    "conv2d of one image": (mg.conv2d, (8, 24, 24), (16, 8, 1, 1)),
+    "conv1d": (mg.conv1d, (4, 8, 150), (9, 8, 5), (9,)),
+    "conv_transpose2d": (lambda *xw: mg.conv_transpose2d(*xw, stride=2), (4, 8, 12, 12), (8, 16, 2, 2)),
+    "max_pool2d": (lambda x: mg.max_pool2d(x, 2), (4, 8, 13, 12)),
+    "max_pool2d with steps": (lambda x: mg.max_pool2d(x, 3, 2, 1), (4, 8, 12, 12)),
+    "avg_pool2d": (lambda x: mg.avg_pool2d(x, (2, 3)), (4, 8, 12, 12)),
+    "adaptive_avg_pool2d": (lambda x: mg.adaptive_avg_pool2d(x, 5), (4, 8, 12, 12)),
+    "instance_norm": (mg.instance_norm, (4, 8, 12, 12), (8,), (8,)),
+    "batch_norm": (lambda x, w, b: mg.batch_norm(x, None, None, w, b, True), (4, 8, 12, 12), (8,), (8,)),
+    "batch_norm with given means": (lambda x, *mvwb: mg.batch_norm(x, mvwb[0], mvwb[1] ** 2 + 1, *mvwb[2:]),
+                                    (4, 8, 12, 12), *[(8,)] * 4),
 }
 cases = pytest.mark.parametrize("name", CALLS)
 
@@ -71,7 +85,7 @@ def both_ways(function, *args):
 
 def close(ours, theirs):
     for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-6)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-6 * max(1.0, abs(b).max()))
 
 
 @cases
@@ -230,12 +244,89 @@ def test_numbers_that_compare_equal_are_different_kinds():
     assert np.signbit([function(x, number).numpy()[0, 0] for number in (0.0, -0.0)]).tolist() == [False, True]
 
 
+def test_a_pair_of_numbers_is_a_kind():
+    x, w = mg.asarray(numbers(4, 8, 12, 12)), mg.asarray(numbers(8, 8, 3, 3))
+    shapes = [mg.conv2d(x, w, stride=step).shape[2:] for step in (2, (2, 2), (1, 2))]
+    assert shapes == [(5, 5), (5, 5), (10, 5)]
+
+
+def test_a_function_may_have_more_kinds(monkeypatch):
+    monkeypatch.setattr(eager, "MOST", 1)
+    function = eager.compiled(lambda x: mg.tanh(x) * 2, most=2)
+    made = [function(mg.ones((n, 100), requires_grad=True)) for n in (50, 51, 52)]
+    assert [is_closed(y) for y in made] == [True, True, False]
+
+
+# layouts -------------------------------------------------------------------------------------------------------------
+
+
+def layer(x, w, b):
+    return mg.max_pool2d(mg.relu(mg.conv2d(x, w, b, padding=1)), 2)
+
+
+def test_images_keep_the_channels_last_from_layer_to_layer():
+    def run():
+        inputs = leaves_for([(8, 8, 16, 16), (8, 8, 3, 3), (8,)])
+        y = layer(layer(*inputs), *inputs[1:])
+        y.backward(weights(y))
+        order = sorted(range(4), key=lambda axis: -y._data.strides[axis])
+        return order, [y.detach().numpy(), *[x.grad.numpy() for x in inputs]]
+
+    (order, ours), (_, theirs) = both_ways(run)
+    close(ours, theirs)
+    assert order == [0, 2, 3, 1] and all(array.flags.c_contiguous for array in ours)
+
+
+def test_a_view_of_a_result_shares_its_memory_as_usual():
+    with mg.no_grad():
+        y = mg.conv2d(*map(mg.asarray, (numbers(4, 8, 12, 12), numbers(8, 8, 3, 3))))
+        y[0, 0, 0, :2] = mg.asarray([7.0, 8.0])
+        flat = mg.reshape(y, (-1,))
+        flat[1] = 9.0
+    assert y[0, 0, 0, :2].tolist() == [7.0, 9.0] and flat.numpy()[:2].tolist() == [7.0, 9.0]
+
+
+def test_inputs_in_many_layouts_share_a_program():
+    function, made = eager.compiled(lambda x: mg.tanh(x) + 1.0), []
+    array = numbers(6, 8, 10, 12)
+    for axes in [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0), (1, 0, 2, 3), (2, 3, 0, 1), (1, 2, 3, 0)]:
+        laid = mg.permute_dims(mg.asarray(array.transpose(axes)), tuple(map(int, np.argsort(axes))))
+        made.append(function(laid).numpy())
+    close(made, [np.tanh(array) + 1] * len(made))
+    (kinds,) = [cell.cell_contents for cell in function.__closure__ if isinstance(cell.cell_contents, dict)]
+    (kind,) = kinds.values()
+    assert len(kind.forward.made) == eager.LAYOUTS
+    with mg.no_grad():
+        every_second = mg.asarray(numbers(60, 90))[:, ::2]
+        close([function(every_second).numpy()], [np.tanh(every_second.numpy()) + 1])
+
+
+def test_large_memory_is_free_between_calls(monkeypatch):
+    monkeypatch.setattr(eager, "KEPT", 0)
+    x, w = mg.asarray(numbers(5, 8, 13, 12)), mg.asarray(numbers(8, 8, 3, 3))
+    first, second = [mg.conv2d(x, w, padding=1) for _ in range(2)]
+    np.testing.assert_array_equal(first.numpy(), second.numpy())
+    with mg.eager_programs(False):
+        close([first.numpy()], [mg.conv2d(x, w, padding=1).numpy()])
+
+
+def test_batch_norm_moves_its_statistics():
+    def run():
+        layer = mg.nn.BatchNorm2d(8)
+        layer(mg.asarray(numbers(4, 8, 12, 12)))
+        return [layer.running_mean.numpy(), layer.running_var.numpy()]
+
+    close(*both_ways(run))
+
+
 # errors and effects --------------------------------------------------------------------------------------------------
 
 WRONG = {
     "shapes": lambda: mg.linear(mg.ones((100, 100)), mg.ones((50, 99))),
     "an axis": lambda: mg.softmax(mg.ones((100, 100)), axis=3),
     "a name": lambda: mg.gelu(mg.ones((100, 100)), approximate="no"),
+    "channels": lambda: mg.conv2d(mg.ones((4, 8, 12, 12)), mg.ones((8, 7, 3, 3))),
+    "a stride": lambda: mg.max_pool2d(mg.ones((4, 8, 12, 12)), 2, (1, 2, 3)),
     "a label": lambda: mg.cross_entropy(mg.ones((128, 10)), mg.asarray(LABELS + 1)),
     "devices": lambda: mg.linear(mg.ones((100, 100)), mg.ones((50, 100), device="cpu:1")),
 }

@@ -94,6 +94,31 @@ def test_arguments_that_cannot_be_compared_are_refused():
         mg.jit(lambda x, s: x)(mg.ones(2), {1, 2})
 
 
+def test_a_warning_of_many_traces_is_at_the_users_line():
+    f = mg.jit(lambda x, n: x * n)
+    with pytest.warns(mg.RetraceWarning) as seen:
+        for n in range(8):
+            mg.tree_map(lambda x, n=n: f(x, n), [mg.ones(1)])
+    assert [each.filename for each in seen] == [__file__]
+
+
+class Users(mg.nn.Module):
+    def __init__(self):
+        self.layer = mg.nn.Linear(2, 1)
+
+    def forward(self, x):
+        self.last = self.layer(x)
+        return self.last
+
+
+def test_a_users_module_may_be_returned():
+    """The gradient by a module is one, of the user's class; it was taken for an object that jit does not look into."""
+    net, x = Users(), mg.ones((3, 2))
+    found = mg.jit(mg.grad(lambda net, x: (net(x) ** 2).sum()))(net, x)
+    expected = mg.grad(lambda net, x: (net(x) ** 2).sum())(net, x)
+    assert found.__class__ is Users and found.layer.weight.tolist() == expected.layer.weight.tolist()
+
+
 def test_a_method_and_a_module():
     class Model(mg.nn.Module):
         def __init__(self):
@@ -743,3 +768,64 @@ def test_a_state_with_a_history_is_not_written_under_no_grad(numpy_kernels):
     for run in (step, mg.jit(step)):
         with pytest.raises(mg.MutationError, match="has a history, which a write under no_grad would contradict"):
             run(mg.ones(2))
+
+
+# Parts of tensors as arguments ----------------------------------------------------------------------------------------
+
+
+def test_batches_of_a_tensor_are_traced_once():
+    data = mg.arange(12.0).reshape(6, 2).copy()
+    f = mg.jit(lambda x: (x * 2, x.reshape(-1)))
+    for i in range(0, 6, 2):
+        twice, flat = f(data[i : i + 2])
+        assert twice.tolist() == (data.numpy()[i : i + 2] * 2).tolist()
+        flat[0] = 100.0 + i  # a view of the argument, as in eager mode
+        assert data[i, 0].item() == 100 + i
+    assert f(data[1:5:2])[0].tolist() == (data.numpy()[1:5:2] * 2).tolist()  # not in one piece
+    assert len(f.traces) == 2
+
+
+def test_writes_to_a_part_reach_the_tensor():
+    data, other = mg.zeros((3, 2)), mg.zeros(4)
+
+    @mg.jit
+    def f(x):
+        x += 1
+        return x * 2
+
+    for _ in range(2):
+        assert f(data[0]).tolist() in ([2, 2], [4, 4])
+        f(data[2]), f(other[1:3])
+    assert data.tolist() == [[2, 2], [0, 0], [2, 2]] and other.tolist() == [0, 2, 2, 0]
+    assert len(f.traces) == 3 and "is another part of a tensor" in f.traces[1]
+
+
+def test_a_part_of_a_tensor_that_the_function_also_uses():
+    data, other = mg.zeros((3, 2)), mg.ones((3, 2))
+    row = data[1]
+
+    @mg.jit
+    def f(x):
+        data.__iadd__(1)
+        return x * 10 + row
+
+    for _ in range(2):
+        assert f(other[0]).tolist() == [10 + data[1, 0].item()] * 2
+        assert f(data[0]).tolist() == [11 * data[1, 0].item()] * 2
+    assert data.tolist() == [[4, 4]] * 3
+
+
+def test_gradients_of_parts():
+    data = mg.arange(6.0).reshape(3, 2).copy()
+    f = mg.jit(mg.grad(lambda x: (x**2).sum()))
+    for i in range(3):
+        assert f(data[i]).tolist() == (2 * data.numpy()[i]).tolist()
+        leaf = data[i].detach()
+        leaf.requires_grad = True
+        (mg.jit(lambda x: (x**3).sum())(leaf)).backward()
+        assert leaf.grad.tolist() == pytest.approx((3 * data.numpy()[i] ** 2).tolist())
+    assert len(f.traces) == 1
+    weight = mg.asarray([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    g = mg.jit(lambda x: (x**2).sum())
+    (g(weight[0]) + g(weight[1])).backward()
+    assert weight.grad.tolist() == [[2, 4], [6, 8]]

@@ -2,6 +2,7 @@
 loops, in every transformation, and errors with the same message in eager mode and while tracing."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -45,6 +46,17 @@ def test_fori_loop_counts_as_range_does():
 
     assert [collect(1, 4), collect(3, 3), collect(5, 2), collect(-2, 1)] == [123, 0, 0, -210]
     assert collect(mg.asarray(1), 4) == collect(np.int64(1), mg.asarray(4)) == 123
+
+
+def test_a_long_loop_needs_no_memory_for_its_numbers():
+    tracemalloc.start()
+    try:
+        assert mg.fori_loop(0, 3_000, lambda i, s: s + i, 0).item() == 2999 * 1500
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+    nodes = mg.trace(lambda x: mg.fori_loop(0, 10**8, lambda i, s: s + i, x), mg.zeros(2)).nodes
+    assert 10**8 not in [size for node in nodes for size in node.shape]
 
 
 @settings(max_examples=20)

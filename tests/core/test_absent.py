@@ -1,5 +1,6 @@
 """Hints for names that other libraries have, and for misspelt ones.  No such name is an alias."""
 
+import importlib.util
 import inspect
 import re
 
@@ -83,7 +84,7 @@ def test_each_name_of_the_table_is_missing_and_gets_its_hint(synonym):
 @pytest.mark.parametrize(
     ("place", "name", "message"),
     [
-        (mg, "dot", "minigrad has no 'dot'\n  Hint: mg.vecdot(a, b)\n"),
+        (mg, "dot", "minigrad has no 'dot'\n  Hint: mg.vecdot(a, b) or x @ w\n"),
         (mg, "concatt", "minigrad has no 'concatt'\n  Hint: did you mean mg.concat?\n"),
         (mg, "unsqueze", "did you mean mg.expand_dims(x, axis=0)?"),
         (mg, "Linear", "did you mean mg.nn.Linear?"),
@@ -118,6 +119,33 @@ def test_a_name_that_nothing_resembles_gets_no_hint():
     assert not isinstance(error.value, mg.MinigradError)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("from minigrad import from_numpy", "minigrad has no 'from_numpy'\n  Hint: mg.asarray(array)"),
+        ("from minigrad.nn import functional as F", "minigrad.nn has no 'functional'\n  Hint: mg.relu, mg.softmax"),
+        ("import minigrad.nn.functional as F", "minigrad.nn has no 'functional'\n  Hint: mg.relu, mg.softmax"),
+        ("from minigrad.utils.data import DataLoader", "Hint: mg.data.DataLoader"),
+        ("import minigrad.numpy as jnp", "minigrad has no 'numpy'\n  Hint: mg\n"),
+        ("from minigrad import Tensor, jitt", "minigrad has no 'jitt'\n  Hint: did you mean mg.jit?"),
+        ("import minigrad.jit", "did you mean mg.jit?"),
+    ],
+)
+def test_hints_of_imports(line, message):
+    """Python shows nothing of an AttributeError here, so the import system raises the error."""
+    with pytest.raises(mg.MissingImportError) as error:
+        exec(compile(line, "script.py", "exec"), {})
+    assert message in str(error.value) and "Line: script.py:1" in str(error.value)
+
+
+def test_imports_that_no_hint_is_for_fail_as_always():
+    for line in ("from minigrad import _qqq", "import minigrad.viz.qqq", "from minigrad.random import PRNGKey"):
+        with pytest.raises(ImportError) as error:
+            exec(line, {})
+        assert not isinstance(error.value, mg.MinigradError)
+    assert importlib.util.find_spec("qqq") is None and not hasattr(mg, "qqq")
+
+
 def test_names_of_other_libraries_are_not_listed_and_can_be_set():
     class Net(mg.nn.Module):
         def __init__(self):
@@ -130,6 +158,20 @@ def test_names_of_other_libraries_are_not_listed_and_can_be_set():
     assert net.half() == 1 and [name for name, _ in net.named_parameters()] == ["init"]
     assert "init" in dir(net) and "half" in dir(net) and "register_buffer" not in dir(net)
     assert "view" not in dir(mg.ones(2)) and {"sum", "reshape", "__len__"} < set(dir(mg.ones(2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("acos", "mg.acos(x)"), ("median", "mg.median(x)"), ("isclose", "mg.isclose(x)"),
+        ("exp_", "x[...] = mg.exp(x)"), ("sqrt_", "x[...] = mg.sqrt(x)"),
+        ("clamp_", "x[...] = x.clip(0, 1)"), ("zero_", "x[...] = 0"),
+    ],
+)
+def test_a_method_that_is_only_a_function_gets_a_hint(name, hint):
+    with pytest.raises(mg.MissingNameError, match=re.escape(f"Hint: {hint}\n")):
+        getattr(mg.ones(2), name)
+    assert name not in dir(mg.ones(2)) and not hasattr(mg.ones(2), name)
 
 
 def test_tensors_and_modules_find_attributes_without_a_getattr():
@@ -174,6 +216,13 @@ x = mg.ones((2, 3))
         (lambda: mg.grad(mg.sum, argnum=0), "Hint: did you mean argnums=?\n"),
         (lambda: mg.nn.Linear(3, 3)(x, input=x), "Linear.forward() got an unexpected keyword argument 'input'"),
         (lambda: mg.nn.MaxPool2d(kernel_size=2), "Hint: size=\n"),
+        (lambda: x.to(device="cpu"), "to() got an unexpected keyword argument 'device'\n  Expected: x, target\n"
+         "  Hint: target=\n"),
+        (lambda: x.to(dtype=mg.float64), "Hint: target=\n"),
+        (lambda: mg.linspace(0, 1, steps=5), "Hint: num=\n"),
+        (lambda: mg.random.uniform((2, 3), minval=-1, maxval=1), "Hint: low=\n"),
+        (lambda: mg.random.normal(2, loc=1), "Hint: mean=\n"),
+        (lambda: mg.jit(mg.tanh, donate_argnums=0), "Hint: leave it out: x[...] = y changes a tensor in place"),
     ],
 )
 def test_hints_of_unknown_keywords(call, message):
@@ -221,3 +270,25 @@ def test_a_call_of_size_in_a_module_gets_a_hint():
     with pytest.raises(TypeError, match="not callable") as error:
         Wrong()(x)
     assert not hasattr(error.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: mg.Tensor([1.0]), TypeError, "Tensor is not called to make a tensor\n  Hint: mg.asarray(data, dtype="),
+        (lambda: mg.zeros(2, 3), TypeError, "3 is not a dtype that minigrad has\n  Expected: one of bool, "),
+        (lambda: mg.zeros(2, 3), TypeError, "Hint: a shape is one argument: mg.zeros((2, 3))\n"),
+        (lambda: mg.max(x, x), ValueError, "Hint: mg.maximum(x, y)\n"),
+        (lambda: x.min(x), ValueError, "Hint: mg.minimum(x, y)\n"),
+        (lambda: x.to(mg.device("cpu")), RuntimeError, "mg.device(...) is a block, for `with`, and not a device\n"
+         "  Hint: its name alone: device = \"cpu\"\n"),
+        (lambda: mg.zeros(2, device=mg.device("cpu")), RuntimeError, "Hint: its name alone"),
+        (lambda: mg.random.normal(mg.random.Generator(0), (2, 3)), ValueError,
+         "Hint: the generator has the functions: generator.normal((2, 3))\n"),
+        (lambda: mg.random.randint, AttributeError, "Hint: mg.random.integers(0, 10, (2, 3))\n"),
+    ],
+)
+def test_hints_of_calls_as_in_other_libraries(call, kind, message):
+    with pytest.raises(kind) as error:
+        call()
+    assert isinstance(error.value, mg.MinigradError) and message in str(error.value)

@@ -391,6 +391,10 @@ def argsort(a: ndarray, axis: int = -1, kind: Any = None) -> ndarray:
     return made(np.argsort(host(a), axis, kind="stable"))
 
 
+def take_along_axis(a: ndarray, indices: ndarray, axis: int) -> ndarray:
+    return made(np.take_along_axis(host(a), host(indices), axis))
+
+
 def nonzero(a: ndarray) -> tuple[ndarray, ...]:
     return tuple(made(i) for i in np.nonzero(host(a)))
 
@@ -473,7 +477,7 @@ def modules(count: int = 2, failure: str | None = None) -> dict[str, types.Modul
     here = globals()
     names = (
         "ndarray asarray array ascontiguousarray asnumpy zeros empty arange where copyto broadcast_to concatenate "
-        "stack flip argmax argmin argsort nonzero argwhere result_type matmul"
+        "stack flip argmax argmin argsort take_along_axis nonzero argwhere result_type matmul"
     ).split()
     cupy = types.ModuleType("cupy")
     vars(cupy).update(FUNCTIONS | {name: here[name] for name in names})

@@ -34,7 +34,9 @@ def test_primitives_give_the_results_of_the_cpu(gpu, name):
     compare_with_cpu(name, "cuda", gpu.cupy.ndarray)
 
 
-@pytest.mark.parametrize("name", ["add", "gather", "put", "scatter_add", "sum", "matmul", "full", "slice", "argsort"])
+@pytest.mark.parametrize(
+    "name", ["add", "gather", "put", "scatter_add", "sum", "matmul", "full", "slice", "argsort", "sort"]
+)
 def test_second_gpu_gives_the_same_results(second_gpu, name):
     compare_with_cpu(name, "cuda:1", second_gpu.cupy.ndarray)
 

@@ -1,4 +1,4 @@
-"""Reductions over short dimensions, which are computed part by part, equal NumPy's."""
+"""Reductions over short dimensions and of large arrays, by machine code and without it, equal NumPy's."""
 
 import itertools
 
@@ -31,6 +31,21 @@ def test_reductions_in_parts_equal_numpys(monkeypatch, ufunc, dtype, keepdims, a
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum])
+@pytest.mark.parametrize("values", [
+    [[3, -1], [7, 2]], [[3.0, np.nan], [7, 2]], [[np.inf, -np.inf], [0, 2]], [[True, False]], 5.0,
+])
+def test_reductions_of_everything_equal_numpys(ufunc, values):
+    x = np.asarray(values)
+    for each in (x, x.T, x[..., ::-1] if x.ndim else x):
+        for keepdims in (False, True):
+            with np.errstate(invalid="ignore"):
+                expected = ufunc.reduce(each, None, x.dtype, None, keepdims)
+                found = reductions.reduce(ufunc, each, tuple(range(x.ndim)), x.dtype, keepdims)
+            np.testing.assert_array_equal(found, expected)
+            assert np.shape(found) == np.shape(expected) and found.dtype == expected.dtype
+
+
 def test_result_has_its_own_memory(monkeypatch):
     monkeypatch.setattr(reductions, "MANY", 1)
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -42,12 +57,17 @@ def test_result_has_its_own_memory(monkeypatch):
 SHAPES = [(300,), (40, 33), (7, 30, 5), (6, 20, 3, 4)]
 
 
+@pytest.fixture(params=["machine code", "NumPy"])
+def backend(request, monkeypatch):
+    """Machine code for all arrays; or NumPy, as where LLVM is missing."""
+    monkeypatch.setattr(reductions, "LARGE", 64)
+    if request.param == "NumPy":
+        monkeypatch.setattr(reductions, "native", lambda: None)
+
+
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum], ids=lambda ufunc: ufunc.__name__)
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float16])
-def test_reductions_in_blocks_equal_numpys(monkeypatch, ufunc, dtype):
-    monkeypatch.setattr(reductions, "LARGE", 64)
-    monkeypatch.setattr(reductions, "HALVED", 50)
-    monkeypatch.setattr(reductions, "SHARED", 70)
+def test_reductions_of_large_arrays_equal_numpys(backend, ufunc, dtype):
     rng = np.random.default_rng(0)
     for shape in SHAPES:
         x = rng.choice([-1, 1, 1, 1], shape).astype(dtype) if ufunc is np.multiply else rng.integers(-9, 9, shape)
@@ -62,24 +82,28 @@ def test_reductions_in_blocks_equal_numpys(monkeypatch, ufunc, dtype):
                     np.testing.assert_array_equal(found, expected.astype(part.dtype))
 
 
-def test_blocks_do_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(reductions, "LARGE", 64)
-    monkeypatch.setattr(reductions, "SHARED", 70)
-    x = np.random.default_rng(0).normal(size=(40, 33)).astype(np.float32)
+LONG = [
+    ((3, 9001), 1), ((200_003,), 0), ((40_001, 5), 0), ((3, 70, 1000), 1), ((90, 5000), 0), ((2, 3, 4, 5000), (0, 2)),
+]
+
+
+@pytest.mark.parametrize("shape, axis", LONG, ids=str)
+def test_long_sums_are_exact_to_single_precision_with_any_number_of_threads(monkeypatch, shape, axis):
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    x = np.random.default_rng(0).random(shape, np.float32)
     before, found = num_threads(), []
     for count in (1, 2, 3):
         set_num_threads(count)
-        found.append([reductions.reduce(np.add, x, axis, None, False) for axis in ((0, 1), (1,), (0,))])
+        found.append(reductions.reduce(np.add, x, axes, None, False))
     set_num_threads(before)
+    np.testing.assert_allclose(found[0], x.astype(np.float64).sum(axes), rtol=2e-6)
     for other in found[1:]:
-        for ours, theirs in zip(found[0], other):
-            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(found[0], other)
 
 
-def test_nans_and_infinities_in_blocks(monkeypatch):
-    monkeypatch.setattr(reductions, "LARGE", 64)
-    monkeypatch.setattr(reductions, "HALVED", 50)
+def test_nans_and_infinities(backend):
     x = np.ones((8, 31, 4))
     x[3, 17, 2], x[5, 30, 1] = np.nan, np.inf
     for ufunc in (np.add, np.maximum, np.minimum):
-        np.testing.assert_array_equal(reductions.reduce(ufunc, x, (1,), None, False), ufunc.reduce(x, (1,)))
+        for axis in ((1,), (2,), (0, 2)):
+            np.testing.assert_array_equal(reductions.reduce(ufunc, x, axis, None, False), ufunc.reduce(x, axis))

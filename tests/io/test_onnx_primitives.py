@@ -18,7 +18,7 @@ TRACED_AWAY = {"call"}  # a trace records its operations instead
 WITHOUT_ENGINE = {
     "erf": ("reference",),  # computes float64 in float32
     "max": ("onnxruntime",), "min": ("onnxruntime",),  # nan is not kept
-    "argsort": ("onnxruntime",),  # nans in another order
+    "argsort": ("onnxruntime",), "sort": ("onnxruntime",),  # nans in another order
     "overlap_add": ("onnxruntime",),  # no float16
 }
 WITHOUT_NANS = {"argmax", "argmin"}  # onnxruntime finds a nan before version 1.32, and passes over it since

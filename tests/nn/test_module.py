@@ -482,3 +482,27 @@ def test_a_buffer_that_holds_a_result_is_not_a_parameter():
     net.running[...] = net.layer(mg.ones(2))
     assert net.running.requires_grad and "running" not in dict(net.named_parameters())
     assert "running" in net.state_dict()
+
+
+class Watched(nn.Linear):
+    def forward(self, x):
+        self.last = super().forward(x)
+        return self.last * 2
+
+
+def test_transformations_leave_activations_alone():
+    """An activation with a history is not an argument: the output does not depend on it, and its history is over."""
+    def loss(net):
+        return (net(x_of()) ** 2).sum()
+
+    net = Watched(2, 1)
+    new = mg.grad(loss)(net)
+    loss(net).backward()
+    for _ in range(2):
+        gradients = mg.grad(loss)(net)
+        assert gradients.bias.tolist() == new.bias.tolist() and gradients.last is net.last
+        loss(net)
+    assert mg.jvp(loss, (net,), (net,))[0].item() == loss(net).item()
+    before = net.last
+    nn.functional_call(net, {"bias": net.bias + 1}, x_of())
+    assert net.last is before, "the copy has activations of its own"

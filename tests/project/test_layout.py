@@ -33,8 +33,8 @@ ROOF = ["__init__", "random", "linalg", "fft"]
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
 # commit that raises a budget must say what the lines buy.
 BUDGETS = {
-    "support": 1240, "core": 2880, "arguments": 580, "devices": 3240, "ops": 7730, "autodiff": 1730, "control": 430,
-    "compile": 21350, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "distributed": 1500,
+    "support": 1240, "core": 2960, "arguments": 580, "devices": 3240, "ops": 7805, "autodiff": 1745, "control": 430,
+    "compile": 21800, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "distributed": 1500,
     "train": 850,
     "viz": 13500, "course": 5100, "examples": 600,
 }
@@ -233,7 +233,8 @@ def test_importing_minigrad_loads_no_heavy_package():
     modules = result.stdout.split()
     assert "minigrad" in modules
     assert not set(NEVER_AT_IMPORT) & {name.split(".")[0] for name in modules}
-    assert not {"numpy.random", "html"} & {*modules}, "they take longer to import than our own modules"
+    slow = {"numpy.random", "html", *[f"minigrad.{room}" for room in ("nn", "optim", "train", "compile", "viz")]}
+    assert not slow & {*modules}, "they take long to import"
 
 
 def test_the_course_loads_views_and_the_compiler_when_they_are_first_used():

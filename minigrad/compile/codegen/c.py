@@ -12,20 +12,7 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import ATOM, INDEXING, fold
-from ..loops.ir import (
-    FLOAT,
-    Accumulate,
-    Accumulator,
-    For,
-    Index,
-    Kernel,
-    Let,
-    Prefetch,
-    Running,
-    Store,
-    Walk,
-    statements,
-)
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Running, Store, Walk, statements
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 from ..loops.scalar import identity
@@ -146,19 +133,19 @@ class CWords:
             text = self.helper(kind, name, parameters, [text.format(x="a", y="b", z="c")])
         elif not text.isidentifier():
             return text.format(**dict(zip("xyz", operands)))
-        elif operation.written_out and dtype == FLOAT and self.writes_functions:
+        elif operation.written_out and dtype == dtypes.float32 and self.writes_functions:
             text = self.written_out(operation)
-        elif dtype == FLOAT:
+        elif dtype == dtypes.float32:
             text += "f"
         return f"{text}({', '.join(operands)})"
 
     def starts(self, loop: For) -> list[str]:
         """The declarations of a loop's accumulators and running totals."""
-        totals: list[Accumulator | Running] = [*loop.accumulators, *loop.totals]
+        totals = [*loop.accumulators, *loop.totals]
         self.kinds |= {total.name: total.dtype for total in totals}
         return [self.declared(total) for total in totals]
 
-    def declared(self, a: Accumulator | Running) -> str:
+    def declared(self, a: Accumulator) -> str:
         """The declaration of an accumulator or of a running total, with its first value."""
         return f"{self.type(a.dtype)} {a.name} = {self.value(identity(a.op, a.dtype), a.dtype)};"
 
@@ -174,7 +161,7 @@ class CWords:
         name, given = f"own_{operation.name}", ("x", "w")[: operation.arity]
         if name not in self.helpers:
             inside, writer = CPrinter(Kernel(name, [], [], 0, "elements")), Writer("y")
-            inside.helpers, inside.kinds = self.helpers, dict.fromkeys(given, FLOAT)
+            inside.helpers, inside.kinds = self.helpers, dict.fromkeys(given, dtypes.float32)
             assert operation.written_out is not None
             result = operation.written_out(writer, *given)
             lines = inside.block([*writer.ending(str(result), "y")])
@@ -196,7 +183,7 @@ class CWords:
     def nearest(self, source: Any, target: Any) -> str:
         """Define a cast of floats that returns the nearest integer, and 0 for nan; return its name."""
         if source.itemsize == 2:
-            source = FLOAT
+            source = dtypes.float32
         limits, old, new = np.iinfo(target), self.type(source), self.type(target)
         low, high = (self.value(float(x), source) for x in (int(limits.min), int(limits.max) + 1))
         least, most = (self.value(int(x), target) for x in (limits.min, limits.max))

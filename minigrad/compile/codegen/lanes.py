@@ -10,19 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..loops.index import computed, depends, fold
-from ..loops.ir import (
-    Accumulate,
-    For,
-    Index,
-    Kernel,
-    Lanes,
-    Let,
-    Prefetch,
-    Running,
-    Statement,
-    Store,
-    statements,
-)
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Statement, Store, statements
 from ..loops.operations import OPERATIONS
 from .gpu_loops import step_of
 
@@ -31,15 +19,40 @@ IN_FLIGHT = 4  # vectors at once: they wait less for each other
 STRAIGHT = 2000  # statements of all rounds: so much code needs no loop
 LONG = 24  # statements
 VERY_LONG = 100  # so many statements keep the processor busy with one vector
+MOST = 32  # rounds of a loop over lanes
 
 
 def lanes_of(kernel: Kernel, width: int) -> dict[int, int] | None:
-    """The lanes of each innermost loop, for vectors of `width` bits; None if LLVM has to look for vectors."""
-    if any(isinstance(each, (Lanes, Running)) for each in statements(kernel.body)):
-        return None  # vectors already, or totals that follow one another
+    """The lanes of each innermost loop, for vectors of `width` bits; None if LLVM has to look for vectors.
+
+    A kernel with loops over `Lanes` has no entries: its other loops run round by round.
+    """
+    given = [each for each in statements(kernel.body) if isinstance(each, Lanes)]
+    if given:
+        return {} if all(map(_is_vector, given)) else None
     types = {parameter.name: parameter.dtype for parameter in kernel.parameters}
     found = {id(loop): _lanes(loop, types, width) for loop in innermost(kernel.body)}
     return None if None in found.values() else found  # type: ignore[return-value]
+
+
+def has_lanes(kernel: Kernel) -> bool:
+    """Whether a kernel computes with vectors of its own, which pay only if they are much arithmetic."""
+    return any(isinstance(each, Lanes) for each in statements(kernel.body))
+
+
+def _is_vector(loop: Lanes) -> bool:
+    """Whether the rounds of a loop over lanes read the same element or neighbours, and write neighbours."""
+    if loop.low != 0 or not isinstance(loop.high, int) or not 1 < loop.high <= MOST or loop.accumulators:
+        return False
+    inside = [*statements(loop.body)]
+    if any(isinstance(each, Lanes) for each in inside):
+        return False
+    bounds = [index for each in inside if isinstance(each, For) for index in (each.low, each.high)]
+    same = not any(depends(index, loop.variable) for index in bounds)
+    reads = [each.args[-1] for each in inside if isinstance(each, Let) and each.op in ("load", "index")]
+    writes = [each.index for each in inside if isinstance(each, (Store, Accumulate))]
+    neighbours = all(step_of(index, loop.variable) == 1 for index in writes)
+    return same and neighbours and all(step_of(index, loop.variable) in (0, 1) for index in reads)
 
 
 def innermost(body: list[Statement]) -> Iterator[For]:
@@ -57,7 +70,7 @@ def _lanes(loop: For, types: Mapping[str, Any], width: int) -> int | None:
     lets = [each for each in loop.body if isinstance(each, Let)]
     if any(isinstance(each, Prefetch) for each in loop.body) or not all(map(_on_vectors, lets)):
         return 1
-    if any(a.op == "prod" and a.dtype.kind in "iu" for a in loop.accumulators):
+    if loop.totals or any(a.op == "prod" and a.dtype.kind in "iu" for a in loop.accumulators):
         return 1
     loads = [let.args for let in lets if let.op == "load"]
     stores = {(each.buffer, each.index) for each in loop.body if isinstance(each, (Store, Accumulate))}
@@ -73,7 +86,8 @@ def _lanes(loop: For, types: Mapping[str, Any], width: int) -> int | None:
         return None
     size = max([dtype.itemsize for dtype in dtypes], default=width)
     lanes = max(1, width // 8 // size)
-    return _chosen(loop, lanes, lanes * (IN_FLIGHT if len(lets) <= VERY_LONG and is_simple(loop) else 1))
+    vectors = IN_FLIGHT * (2 if any(a.op in ("max", "min") and a.dtype.kind == "f" for a in loop.accumulators) else 1)
+    return _chosen(loop, lanes, lanes * (vectors if len(lets) <= VERY_LONG and is_simple(loop) else 1))
 
 
 def is_simple(loop: For) -> bool:

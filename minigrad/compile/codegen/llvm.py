@@ -14,12 +14,13 @@ import numpy as np
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.index import INDEXING, depends, fold
-from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Running, Store, Walk
+from ..loops.index import INDEXING, computed, fold
+from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Running, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
 
+NOTHING = {("+", "0"), ("*", "1"), ("//", "1")}  # operations on indices that do nothing
 # The types of values in registers; in memory, a bool is a byte.
 TYPES = {dtype: f"i{8 * dtype.itemsize}" for dtype in dtypes.INTEGERS}
 TYPES |= {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "i1"}
@@ -30,6 +31,7 @@ LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
 SHORT_ROW, SIMPLE = (8, 128), 8  # rounds of a loop that LLVM may write out, with at most so many statements
 FEW_VECTORS = (8, 16, 32)  # rounds of a loop that fill vectors
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
+READY = "; this text needs no passes of LLVM"
 CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
 
 
@@ -73,13 +75,17 @@ class Printer(Walk):
         self.label = ".entry"  # the label of the current block
         self.count = 0
         self.loops = 0
+        self.now = self.around = 1  # lanes of the statement that is being printed, and of the loop over lanes around it
         self.declared: dict[str, None] = {}
         self.metadata: list[str] = []
         self.used: set[str] = set()
         self.types: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
         self.names: dict[str, str] = {"lo": "%lo", "hi": "%hi"}  # the registers of values and variables
-        self.at_once: Lanes | None = None  # the loop over lanes around the current statement
-        self.vectors: set[str] = set()  # the registers with a value for each lane
+        self.depths: dict[str, int] = {}  # a register -> the number of loops around it
+        # For each loop around the current statement, the line before it and what belongs there; and for each depth, the
+        # registers of texts that need not be set again.
+        self.rooms: list[tuple[int, list[str]]] = []
+        self.known: list[dict[str, str]] = [{}]
 
     # The frame --------------------------------------------------------------------------------------------------------
 
@@ -90,10 +96,17 @@ class Printer(Walk):
         width = f'"prefer-vector-width"="{self.width}"'
         taken = ", ".join([*[f"ptr noalias %{name}" for name in names], "i64 %lo", "i64 %hi"])
         given = ", ".join([*[f"ptr %{name}" for name in names], "i64 %lo", "i64 %hi"])
-        text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *self.lines]
+        text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *filter(None, self.lines)]
         text += ["  ret void", "}", "", f"define void @{self.name}(ptr %.table) {width} {{"]
         text += [*self.arguments(), f"  call void @body({given})", "  ret void", "}", ""]
         return "\n".join([*text, *self.declared, *self.metadata]) + "\n"
+
+    def ready_module(self) -> str:
+        """One function, which reads its arguments from the table: LLVM only has to translate it."""
+        self.block(self.kernel.body)
+        head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
+        text = [READY, head, ".entry:", *self.arguments(), *filter(None, self.lines), "  ret void", "}", ""]
+        return "\n".join([*text, *self.declared]) + "\n"
 
     def arguments(self) -> list[str]:
         """The lines that read the arguments from the table."""
@@ -125,7 +138,7 @@ class Printer(Walk):
         self.types[name] = dtype
         register = f"%{name}" if name not in self.used else self.fresh()
         self.used.add(name)
-        self.names[name] = register
+        self.names[name], self.depths[register] = register, len(self.rooms)
         return register
 
     def call(self, function: str, result: str, kinds: Sequence[str], values: Sequence[str], flags: str = "") -> str:
@@ -137,31 +150,24 @@ class Printer(Walk):
     # Statements -------------------------------------------------------------------------------------------------------
 
     def store(self, store: Store) -> None:
-        pointer, dtype = self.pointer(store.buffer, store.index), self.types[store.buffer]
-        value = self.value(store.value, dtype)
-        if self.moves(store.index):
-            value = self.spread(value, dtype)
-        elif value in self.vectors:
-            raise CompileError(f"all lanes store to one place in {store.buffer}")
-        self.write(store.buffer, pointer, value)
+        pointer = self.pointer(store.buffer, store.index)
+        self.write(store.buffer, pointer, self.value(store.value, self.types[store.buffer]))
 
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
-        before = self.read(update.buffer, pointer, many=self.moves(update.index))
-        if self.at_once is not None and before not in self.vectors:
-            raise CompileError(f"all lanes store to one place in {update.buffer}")
-        self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
+        value = self.value(update.value, dtype)
+        self.write(update.buffer, pointer, self.taken(self.read(update.buffer, pointer), update.op, value, dtype))
 
     def running(self, running: Running) -> None:
-        """The next total; `loop` puts the total before the first round, and of the round before, into a register."""
+        """The next total; `rounds` puts the total before the first round, and of the round before, into a register."""
         before, dtype = self.names[running.name], running.dtype
         given = [before, self.value(running.value, dtype)]
         register = self.define(running.name, dtype)
         self.operation(REDUCTIONS[running.op], dtype, dtype, given, register)
 
-    def taken(self, before: str, op: str, value: Any, dtype: Any) -> str:
+    def taken(self, before: str, op: str, value: str, dtype: Any) -> str:
         """One step of a reduction, whose steps may be regrouped."""
-        return self.operation(REDUCTIONS[op], dtype, dtype, [before, self.value(value, dtype)], flags=REGROUP)
+        return self.operation(REDUCTIONS[op], dtype, dtype, [before, value], flags=REGROUP)
 
     def prefetch(self, prefetch: Prefetch) -> None:
         place = self.pointer(prefetch.buffer, prefetch.index, sure="")  # it may be behind the last row
@@ -172,15 +178,55 @@ class Printer(Walk):
         return fold(index, lambda leaf: self.names[leaf] if isinstance(leaf, str) else str(leaf), self.joined)
 
     def joined(self, op: str, left: str, right: str) -> str:
-        """The register of an operation on indices."""
+        """The register of an operation on indices, which is set once, before all loops that do not change it."""
+        if not left.startswith("%") and not right.startswith("%"):
+            return str(int(computed(op, int(left), int(right))))
+        if (op, right) in NOTHING:
+            return left
         word = INDEXING[op].llvm
         if word.startswith("llvm."):
-            return self.set(self.call(f"{word}.i64", "i64", ("i64", "i64"), (left, right)))
-        return self.set(f"{word} i64 {left}, {right}")
+            text = self.call(f"{word}.i64", "i64", ("i64", "i64"), (left, right))
+        else:
+            text = f"{word} i64 {left}, {right}"
+        depth = max(self.depth_of(left), self.depth_of(right))
+        risky = op in ("//", "%") and right.startswith("%")  # before a loop without rounds, it may divide by 0
+        return self.outside(text, len(self.rooms) if risky else depth)
+
+    def outside(self, text: str, depth: int) -> str:
+        """The register that `text` sets, once, with as few loops around it as possible."""
+        register = self.known[depth].get(text)
+        if register is None:
+            here = self.lines
+            if depth < len(self.rooms):
+                self.lines = self.rooms[depth][1]
+            register = self.known[depth][text] = self.set(text)
+            self.lines, self.depths[register] = here, depth
+        return register
+
+    def depth_of(self, register: str) -> int:
+        """The number of loops around the statement that sets a register; 0 for numbers and arguments."""
+        return self.depths.get(register, 0)
+
+    def open(self) -> None:
+        """Begin a loop: the following statements are inside."""
+        self.lines.append("")
+        self.rooms.append((len(self.lines) - 1, []))
+        self.known.append({})
+
+    def close(self) -> None:
+        """End a loop: write what belongs before it."""
+        place, lines = self.rooms.pop()
+        self.lines[place] = "\n".join(lines)
+        self.known.pop()
 
     def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
-        kind = stored_type(self.types[buffer])
-        return self.set(f"getelementptr {sure}{kind}, ptr %{buffer}, i64 {self.index(index)}")
+        """The address of an element.  A number at the end becomes a part of the instruction that reads or writes."""
+        kind, start = stored_type(self.types[buffer]), f"%{buffer}"
+        if isinstance(index, tuple) and index[0] == "+" and isinstance(index[2], int):
+            place = self.index(index[1])
+            start = self.outside(f"getelementptr {kind}, ptr {start}, i64 {place}", self.depth_of(place))
+            return self.set(f"getelementptr {kind}, ptr {start}, i64 {index[2]}")
+        return self.set(f"getelementptr {sure}{kind}, ptr {start}, i64 {self.index(index)}")
 
     def value(self, operand: Any, dtype: Any) -> str:
         return self.names[operand] if isinstance(operand, str) else self.number(operand, dtype)
@@ -196,12 +242,8 @@ class Printer(Walk):
         """The suffix of a function's name for a dtype."""
         return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
 
-    def read(self, buffer: str, pointer: str, register: str | None = None, many: bool = False) -> str:
+    def read(self, buffer: str, pointer: str, register: str | None = None) -> str:
         dtype = self.types[buffer]
-        if many:
-            register = self.set(f"load {self.vector(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
-            self.vectors.add(register)
-            return register
         if dtype.kind == "b":
             byte = self.set(f"load {self.kind(dtype, stored=True)}, ptr {pointer}, align 1")
             return self.set(f"icmp ne {self.kind(dtype, stored=True)} {byte}, {self.number(0, dtypes.int8)}", register)
@@ -211,106 +253,79 @@ class Printer(Walk):
         dtype = self.types[buffer]
         if dtype.kind == "b":
             value = self.set(f"zext {self.kind(dtype)} {value} to {self.kind(dtype, stored=True)}")
-        kind = self.vector(dtype) if value in self.vectors else self.kind(dtype, stored=True)
-        self.emit(f"store {kind} {value}, ptr {pointer}, align {dtype.itemsize}")
-
-    # Lanes ------------------------------------------------------------------------------------------------------------
-
-    def over_lanes(self, loop: Lanes) -> None:
-        """All rounds of a loop as one round of vectors; an index is that of the first lane."""
-        plain = self.at_once is None and loop.low == 0 and loop.high.__class__ is int and not loop.accumulators
-        if not plain or not 0 < loop.high <= MOST_LANES:  # type: ignore[operator]
-            raise CompileError(f"the loop over {loop.variable} can't become lanes of a vector")
-        outside = dict(self.names)
-        self.at_once, self.names[loop.variable] = loop, "0"
-        self.block(loop.body)
-        self.at_once, self.names = None, outside
-
-    def vector(self, dtype: Any) -> str:
-        """The type of a value for each lane."""
-        assert self.at_once is not None
-        if dtype.kind == "b":
-            raise CompileError("there is no native code for lanes of bools")
-        return f"<{self.at_once.high} x {TYPES[dtype]}>"
-
-    def moves(self, index: Index) -> bool:
-        """Whether an index moves by one element from lane to lane."""
-        if self.at_once is None or not depends(index, self.at_once.variable):
-            return False
-        start, step = (index[1], index[2]) if isinstance(index, tuple) and index[0] == "+" else (0, index)
-        if step != self.at_once.variable or depends(start, step):
-            raise CompileError(f"there is no native code for the positions {index!r} in lanes")
-        return True
-
-    def check_same(self, *indices: Index) -> None:
-        """Refuse positions that differ between lanes."""
-        if any(map(self.moves, indices)):
-            raise CompileError(f"there is no native code for {indices!r} in lanes")
-
-    def spread(self, value: str, dtype: Any) -> str:
-        """A value for each lane: the same one, if it is a single value so far."""
-        if value in self.vectors:
-            return value
-        kind = self.vector(dtype)
-        first = self.set(f"insertelement {kind} poison, {TYPES[dtype]} {value}, i64 0")
-        mask = kind.replace(TYPES[dtype], "i32")
-        register = self.set(f"shufflevector {kind} {first}, {kind} poison, {mask} zeroinitializer")
-        self.vectors.add(register)
-        return register
+        self.emit(f"store {self.kind(dtype, stored=True)} {value}, ptr {pointer}, align {dtype.itemsize}")
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
-        if isinstance(loop, Lanes):
-            return self.over_lanes(loop)
-        self.loops += 1
-        self.check_same(loop.low, loop.high)
-        number, before = self.loops, self.label
-        low, high = self.index(loop.low), self.index(loop.high)
         outside = dict(self.names)
-        variable = self.names[loop.variable] = f"%{loop.variable}.{number}"
-        for accumulator in loop.accumulators:
-            self.names[accumulator.name] = f"%{accumulator.name}.{number}"
-            self.types[accumulator.name] = accumulator.dtype
+        self.types |= {a.name: a.dtype for a in loop.accumulators}
+        sums = self.all_rounds(loop, [self.number(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators])
+        self.names = outside | dict(zip([a.name for a in loop.accumulators], sums))
+
+    def all_rounds(self, loop: For, sums: list[str]) -> list[str]:
+        """All rounds of a loop: the accumulators after them, if they begin as `sums`."""
+        return self.rounds(loop, self.index(loop.low), self.index(loop.high), sums, 1)[1]
+
+    def rounds(
+        self, loop: For, low: str, high: str, sums: list[str], lanes: int, sure: bool = False
+    ) -> tuple[str, list[str]]:
+        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far.
+
+        There is a test after each round, and one before the first round unless it is `sure`.
+        """
+        self.loops += 1
+        number, before = self.loops, self.label
+        variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
+        self.open()
+        self.depths[variable] = len(self.rooms)
+        last = self.set(f"sub nsw i64 {high}, {lanes - 1}") if lanes > 1 else high
+        any_round = "true" if sure else self.set(f"icmp slt i64 {low}, {last}")
+        self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
+        self.begin(f".round.{number}")
+        start = self.room()
+        changing = [(variable, "i64", low, following)]  # register, type, value before the loop, value after a round
         earlier = [self.fresh() for _ in loop.totals]
         self.names |= {total.name: register for total, register in zip(loop.totals, earlier)}
-        self.emit(f"br label %.head.{number}")
-        self.begin(f".head.{number}")
-        place = len(self.lines)
-        self.emit(f"%.more.{number} = icmp slt i64 {variable}, {high}")
-        self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
-        self.begin(f".round.{number}")
-        self.block(loop.body)
-        self.vectors |= {
-            self.names[a.name] for a in loop.accumulators if self.value(a.value, a.dtype) in self.vectors
-        }
-        taken = [self.taken(self.names[a.name], a.op, a.value, a.dtype) for a in loop.accumulators]
-        self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
-        self.emit(f"br label %.head.{number}{self._hint(loop)}")
-        heads = [(variable, "i64", low, f"%.next.{number}")]
-        for accumulator, value in zip(loop.accumulators, taken):
-            dtype, kind = accumulator.dtype, TYPES[accumulator.dtype]
-            start = constant(identity(accumulator.op, dtype), dtype)
-            if value in self.vectors:
-                start, kind = f"splat ({kind} {start})", self.vector(dtype)
-            heads.append((self.names[accumulator.name], kind, start, value))
+        values = self.body(loop, variable, lanes)
+        self.close()
+        for a, begin, value in zip(loop.accumulators, sums, values):
+            register = f"%{a.name}.{number}"
+            begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else begin
+            changing.append((register, self.kind(a.dtype), begin, self.taken(register, a.op, value, a.dtype)))
+        self.now = 1
         for total, register in zip(loop.totals, earlier):
-            start = constant(identity(total.op, total.dtype), total.dtype)
-            heads.append((register, TYPES[total.dtype], start, self.names[total.name]))
-        self.lines[place:place] = [
-            f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
-            for register, kind, start, value in heads
-        ]
+            begin = constant(identity(total.op, total.dtype), total.dtype)
+            changing.append((register, TYPES[total.dtype], begin, self.names[total.name]))
+        self.emit(f"{following} = add nsw i64 {variable}, {lanes}")
+        more = self.set(f"icmp slt i64 {following}, {last}")
+        self.emit(f"br i1 {more}, label %.round.{number}, label %.end.{number}{self.hint(loop)}")
+        choices = [f"phi {kind} [{begin}, %{before}], [{after}, %{self.label}]" for _, kind, begin, after in changing]
+        self.lines[start] = "\n".join(f"  {register} = {text}" for (register, *_), text in zip(changing, choices))
         self.begin(f".end.{number}")
-        self.names = outside | {a.name: self.names[a.name] for a in loop.accumulators}
+        place, *sums = map(self.set, choices[: 1 + len(loop.accumulators)])
+        return place, sums
 
-    def _hint(self, loop: For) -> str:
+    def body(self, loop: For, place: str, lanes: int) -> list[str]:
+        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes."""
+        self.names[loop.variable] = place
+        self.block(loop.body)
+        self.now = self.around
+        return [self.value(a.value, a.dtype) for a in loop.accumulators]
+
+    def room(self) -> int:
+        """The number of a new line that is written later."""
+        self.lines.append("")
+        return len(self.lines) - 1
+
+    def hint(self, loop: For) -> str:
         """The metadata with hints for the vectoriser on an innermost loop."""
         if any(isinstance(s, For) for s in loop.body):
             return ""
         hints = []
         if loop.steps > 1:  # LLVM overestimates the cost of shuffling neighbours, and would unroll instead of vectorise
-            rounds = loop.high if isinstance(loop.high, int) and loop.high <= MOST_LANES else 0
+            fills = not loop.accumulators  # partly filled vectors are slow to reduce
+            rounds = loop.high if fills and isinstance(loop.high, int) and loop.high <= MOST_LANES else 0
             lanes = 1 << (rounds - 1).bit_length() if rounds else LANES
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
             if rounds:  # all of them at once
@@ -347,10 +362,8 @@ class Printer(Walk):
         dtype = let.dtype
         if let.op == "load":
             buffer, index = let.args
-            pointer = self.pointer(buffer, index)
-            self.read(buffer, pointer, self.define(let.name, dtype), self.moves(index))
+            self.read(buffer, self.pointer(buffer, index), self.define(let.name, dtype))
         elif let.op == "index":
-            self.check_same(let.args[0])
             where = self.index(let.args[0])
             self.set(conversion(where, dtypes.int64, dtype, self), self.define(let.name, dtype))
         else:
@@ -364,11 +377,6 @@ class Printer(Walk):
         """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
         kind, real, operation = self.kind(given), given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
-        many = not self.vectors.isdisjoint(operands)
-        if many and (not word or word.startswith("llvm.") or "{" in word or dtype != given):
-            raise CompileError(f"there is no native code for {op} of {given} in lanes")
-        if many:
-            kind, operands = self.vector(given), [self.spread(operand, given) for operand in operands]
         if op == "whole":
             exact = self.set(f"fptosi {kind} {operands[0]} to {self.kind(dtype)}")
             text = f"freeze {self.kind(dtype)} {exact}"  # for a nan the value is undefined; freeze makes it some number
@@ -391,10 +399,7 @@ class Printer(Walk):
             text = self.call(name, kind, [kind] * len(operands), operands)
         else:
             raise CompileError(f"there is no native code for {op} of {given}")
-        register = self.set(text, register)
-        if many:
-            self.vectors.add(register)
-        return register
+        return self.set(text, register)
 
 
 def conversion(value: str, source: Any, target: Any, printer: Printer) -> str:

@@ -22,13 +22,15 @@ from typing import Any, NamedTuple
 from ...support.errors import CompileError
 from ...support.forking import new_lock
 from ...support.packages import how_to_install
-from ..loops.ir import HALF, Kernel, Lanes, Let, statements
+from ..loops.ir import HALF, Kernel, Let, statements
 from ..loops.operations import OPERATIONS
 from . import disk_cache
 from .engines import Engines
-from .llvm import llvm_source
+from .lanes import has_lanes
+from .llvm import READY, llvm_source
+from .rows import with_rows_at_once
 from .tiles import tiled
-from .vectors import READY, vector_source
+from .vectors import vector_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
 RECENT = 64  # functions that are kept for the next program although no program uses them
@@ -60,20 +62,15 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
 
 
 def compile_text(text: str) -> Callable[[int], object]:
-    """Machine code for a text of LLVM, of which `@kernel` is the function to call."""
+    """Machine code for a text of LLVM that needs no passes, of which `@kernel` is the function to call."""
     with COMPILING:
-        return _compiler()._loaded(text)  # type: ignore[no-any-return]
+        return _compiler()._loaded(f"{READY}\n{text}")  # type: ignore[no-any-return]
 
 
 def computes_functions(kernel: Kernel) -> bool:
     """Whether a kernel computes a function without a processor instruction, for which wide vectors pay."""
     used = [OPERATIONS[s.op] for s in statements(kernel.body) if isinstance(s, Let) and s.op in OPERATIONS]
     return any(operation.text("c", "f").isidentifier() and not operation.text("llvm", "f") for operation in used)
-
-
-def has_lanes(kernel: Kernel) -> bool:
-    """Whether a kernel computes with vectors of its own, which pay only if they are much arithmetic."""
-    return any(isinstance(s, Lanes) for s in statements(kernel.body))
 
 
 def is_available() -> bool:
@@ -176,7 +173,8 @@ class _Compiler:
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
         width, fused = WIDE if wide else NARROW, self.processor.has_fused
-        return vector_source(tiled(kernel), width, fused) or llvm_source(tiled(kernel), width=width, fused=fused)
+        kernel = with_rows_at_once(tiled(kernel))
+        return vector_source(kernel, width, fused) or llvm_source(kernel, width=width, fused=fused)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""
@@ -216,7 +214,7 @@ class _Compiler:
 
 
 def optimise(module: Any, text: str, target: Any) -> None:
-    """Let LLVM look for vectors and simplify, if the text is not printed on vectors already."""
+    """Let LLVM look for vectors and simplify, unless the text is ready for translation."""
     if text.startswith(READY):
         return
     binding = llvmlite()

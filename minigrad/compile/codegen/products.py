@@ -1,6 +1,6 @@
 """The machine code of matrix products: it calls BLAS for each matrix of a stack.
 
-It is written in LLVM's language once for each function of BLAS, and takes a table.  `a`, `b` and `c` are the addresses
+It is written once for each function of BLAS, and takes a table.  `a`, `b` and `c` are the addresses
 of the operands and of the result.  `offsets` has three numbers of bytes for each product of the stack.
 
 OpenBLAS wakes its own threads for products of half a million operations and more.  They wait for each other without
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from .rounds import compiled_text, loads
+from .short_forms import compiled_text, loads
 
 # The fields of the tables with their types; "INT" has as many bits as the integers of the library.
 STACK = (("a", "ptr"), ("b", "ptr"), ("c", "ptr"), ("function", "ptr"), ("offsets", "ptr"), ("count", "i64"))
@@ -35,22 +35,16 @@ LOADS
   br label %one
 one:
   %i = phi i64 [0, %entry], [%next, %one]
-  %0 = mul i64 %i, 3
-  %1 = add i64 %0, 1
-  %2 = add i64 %0, 2
-  %row.a = getelementptr i64, ptr %offsets, i64 %0
-  %row.b = getelementptr i64, ptr %offsets, i64 %1
-  %row.c = getelementptr i64, ptr %offsets, i64 %2
-  %offset.a = load i64, ptr %row.a
-  %offset.b = load i64, ptr %row.b
-  %offset.c = load i64, ptr %row.c
+  %row = getelementptr [3 x i64], ptr %offsets, i64 %i
+  %offset.a = i64 %row[0]
+  %offset.b = i64 %row[1]
+  %offset.c = i64 %row[2]
   %at.a = getelementptr i8, ptr %a, i64 %offset.a
   %at.b = getelementptr i8, ptr %b, i64 %offset.b
   %at.c = getelementptr i8, ptr %c, i64 %offset.c
   call void %function(CALL)
   %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %one, label %done
+  if slt i64 %next, %count then one else done
 done:
   ret void
 }
@@ -62,13 +56,12 @@ LOWER = """
 define void @kernel(ptr %table) {
 entry:
 LOADS
-  %where.before = getelementptr i64, ptr %state, i64 1
-  store i64 0, ptr %where.counted
+  %before.at = getelementptr i64, ptr %state, i64 1
+  store i64 0, ptr %counted.at
   br label %look
 look:
-  %running = load atomic i64, ptr %state monotonic, align 8
-  %others = icmp sgt i64 %running, 0
-  br i1 %others, label %join, label %begin
+  %running = atomic i64 %state[0]
+  if sgt i64 %running, 0 then join else begin
 join:
   %more = add i64 %running, 1
   %joining = cmpxchg ptr %state, i64 %running, i64 %more acquire monotonic
@@ -76,20 +69,19 @@ join:
   br i1 %joined, label %count, label %look
 begin:
   %threads = call i32 %get()
-  %several = icmp sgt i32 %threads, 1
-  br i1 %several, label %take, label %done
+  if sgt i32 %threads, 1 then take else done
 take:
   %taking = cmpxchg ptr %state, i64 0, i64 -1 acquire monotonic
   %taken = extractvalue {i64, i1} %taking, 1
   br i1 %taken, label %lower, label %done
 lower:
   %before = sext i32 %threads to i64
-  store i64 %before, ptr %where.before
+  store i64 %before, ptr %before.at
   call void %set(i32 1)
   store atomic i64 1, ptr %state release, align 8
   br label %count
 count:
-  store i64 1, ptr %where.counted
+  store i64 1, ptr %counted.at
   br label %done
 done:
   ret void
@@ -99,10 +91,9 @@ RESTORE = """
 define void @kernel(ptr %table) {
 entry:
 LOADS
-  %is.counted = icmp ne i64 %counted, 0
-  br i1 %is.counted, label %look, label %done
+  if ne i64 %counted, 0 then look else done
 look:
-  %running = load atomic i64, ptr %state monotonic, align 8
+  %running = atomic i64 %state[0]
   %last = icmp eq i64 %running, 1
   %fewer = sub i64 %running, 1
   %left = select i1 %last, i64 -1, i64 %fewer
@@ -113,11 +104,9 @@ end:
   br i1 %last, label %restore, label %done
 restore:
   %threads = call i32 %get()
-  %unchanged = icmp eq i32 %threads, 1
-  br i1 %unchanged, label %set.again, label %open
+  if eq i32 %threads, 1 then set.again else open
 set.again:
-  %where.before = getelementptr i64, ptr %state, i64 1
-  %before = load i64, ptr %where.before
+  %before = i64 %state[1]
   %number = trunc i64 %before to i32
   call void %set(i32 %number)
   br label %open

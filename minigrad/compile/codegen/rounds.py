@@ -1,6 +1,6 @@
 """The machine code that runs the rounds of a loop: it calls the kernels of a round, and moves pointers for the next.
 
-It is written in LLVM's language once, for all loops, and takes one table:
+It is written once, for all loops, and takes one table:
 
     0 number of the first round   3 steps of the condition       6 steps of a round        8 moves
     1 most rounds                 4 number of these steps        7 number of these steps   9 number of moves
@@ -12,8 +12,10 @@ is stored, what to add to it after even rounds, after odd rounds).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
+
+from .short_forms import compiled_text, loads
 
 FIELDS = (
     ("first", "i64"), ("most", "i64"), ("ran", "i64"), ("tests", "ptr"), ("tests.count", "i64"), ("flag", "ptr"),
@@ -27,27 +29,19 @@ entry:
   br label %head
 head:
   %i = phi i64 [0, %entry], [%next, %end]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %step, label %done
+  if slt i64 %i, %count then step else done
 step:
-  %at = mul i64 %i, 3
-  %at.1 = add i64 %at, 1
-  %at.2 = add i64 %at, 2
-  %where.0 = getelementptr ptr, ptr %steps, i64 %at
-  %where.1 = getelementptr ptr, ptr %steps, i64 %at.1
-  %where.2 = getelementptr i64, ptr %steps, i64 %at.2
-  %function = load ptr, ptr %where.0
-  %table = load ptr, ptr %where.1
-  %is.copy = icmp eq ptr %function, null
-  br i1 %is.copy, label %copy, label %kernel
+  %row = getelementptr [3 x i64], ptr %steps, i64 %i
+  %function = ptr %row[0]
+  %table = ptr %row[1]
+  if eq ptr %function, null then copy else kernel
 kernel:
   call void %function(ptr %table)
   br label %end
 copy:
-  %bytes = load i64, ptr %where.2
-  %target = load ptr, ptr %table
-  %where.source = getelementptr ptr, ptr %table, i64 1
-  %source = load ptr, ptr %where.source
+  %bytes = i64 %row[2]
+  %target = ptr %table[0]
+  %source = ptr %table[1]
   call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %bytes, i1 false)
   br label %end
 end:
@@ -64,18 +58,14 @@ entry:
   br label %head
 head:
   %i = phi i64 [0, %entry], [%next, %move]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %move, label %done
+  if slt i64 %i, %count then move else done
 move:
-  %at = mul i64 %i, 3
-  %at.by = add i64 %at, %column
-  %where.0 = getelementptr ptr, ptr %moves, i64 %at
-  %where.by = getelementptr i64, ptr %moves, i64 %at.by
-  %slot = load ptr, ptr %where.0
-  %by = load i64, ptr %where.by
-  %old = load i64, ptr %slot
+  %row = getelementptr [3 x i64], ptr %moves, i64 %i
+  %place = ptr %row[0]
+  %by = i64 %row[%column]
+  %old = load i64, ptr %place
   %new = add i64 %old, %by
-  store i64 %new, ptr %slot
+  store i64 %new, ptr %place
   %next = add nsw i64 %i, 1
   br label %head
 done:
@@ -85,19 +75,16 @@ done:
 define void @kernel(ptr %table) {
 entry:
 LOADS
-  %tested = icmp ne ptr %flag, null
   br label %head
 head:
   %done = phi i64 [0, %entry], [%next, %round]
-  %more = icmp slt i64 %done, %most
-  br i1 %more, label %begin, label %end
+  if slt i64 %done, %most then begin else end
 begin:
-  br i1 %tested, label %test, label %round
+  if ne ptr %flag, null then test else round
 test:
   call void @steps(ptr %tests, i64 %tests.count)
-  %value = load i8, ptr %flag
-  %goes.on = icmp ne i8 %value, 0
-  br i1 %goes.on, label %round, label %end
+  %goes.on = load i8, ptr %flag
+  if ne i8 %goes.on, 0 then round else end
 round:
   call void @steps(ptr %steps, i64 %steps.count)
   %number = add i64 %first, %done
@@ -105,7 +92,7 @@ round:
   %next = add nsw i64 %done, 1
   br label %head
 end:
-  store i64 %done, ptr %where.ran
+  store i64 %done, ptr %ran.at
   ret void
 }
 """
@@ -115,23 +102,3 @@ end:
 def rounds_function() -> Callable[[int], object]:
     """The function, of the address of its table."""
     return compiled_text(SOURCE.replace("LOADS", loads(FIELDS)))
-
-
-def loads(fields: Sequence[tuple[str, str]]) -> str:
-    """LLVM text that loads all fields of `%table`.
-
-    >>> print(loads([("count", "i64")]))
-      %where.count = getelementptr i64, ptr %table, i64 0
-      %count = load i64, ptr %where.count
-    """
-    return "\n".join(
-        f"  %where.{name} = getelementptr i64, ptr %table, i64 {number}\n  %{name} = load {kind}, ptr %where.{name}"
-        for number, (name, kind) in enumerate(fields)
-    )
-
-
-def compiled_text(text: str) -> Callable[[int], object]:
-    """The function `@kernel` of a text of LLVM."""
-    from .native import compile_text  # brings LLVM, which a machine may not have
-
-    return compile_text(text)

@@ -1,7 +1,7 @@
 """The machine code by which threads share a kernel: one function offers a job and works on it, another helps.
 
 Waking a thread of Python takes 50 to 90 µs, because it needs the interpreter's lock.  These threads wait in machine
-code, on a condition variable of the system.  Both functions are written in LLVM's language once, for all kernels.
+code, on a condition variable of the system.  Both functions are written once, for all kernels.
 
 A job is a table, whose address the first function takes.  All workers of a process share one pool:
 
@@ -23,27 +23,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from .rounds import compiled_text
+from .short_forms import compiled_text
 
 JOB_FIELDS, POOL_FIELDS = 6, 9
 COMMON = """
 define internal void @pieces(ptr %job) {
 entry:
-  %where.function = getelementptr ptr, ptr %job, i64 1
-  %function = load ptr, ptr %where.function
-  %where.tables = getelementptr ptr, ptr %job, i64 2
-  %tables = load ptr, ptr %where.tables
-  %where.count = getelementptr i64, ptr %job, i64 3
-  %count = load i64, ptr %where.count
-  %where.next = getelementptr i64, ptr %job, i64 4
+  %function = ptr %job[1]
+  %tables = ptr %job[2]
+  %count = i64 %job[3]
+  %next.at = getelementptr i64, ptr %job, i64 4
   br label %head
 head:
-  %number = atomicrmw add ptr %where.next, i64 1 monotonic
-  %more = icmp slt i64 %number, %count
-  br i1 %more, label %piece, label %done
+  %number = atomicrmw add ptr %next.at, i64 1 monotonic
+  if slt i64 %number, %count then piece else done
 piece:
-  %where.table = getelementptr ptr, ptr %tables, i64 %number
-  %table = load ptr, ptr %where.table
+  %table = ptr %tables[%number]
   call void %function(ptr %table)
   br label %head
 done:
@@ -51,12 +46,9 @@ done:
 }
 
 define internal void @system(ptr %pool, i64 %number, i64 %what) {
-  %where.function = getelementptr ptr, ptr %pool, i64 %number
-  %function = load ptr, ptr %where.function
-  %where.object = getelementptr ptr, ptr %pool, i64 %what
-  %object = load ptr, ptr %where.object
-  %where.mutex = getelementptr ptr, ptr %pool, i64 2
-  %mutex = load ptr, ptr %where.mutex
+  %function = ptr %pool[%number]
+  %object = ptr %pool[%what]
+  %mutex = ptr %pool[2]
   call i32 %function(ptr %object, ptr %mutex, i32 -1, i32 0)
   ret void
 }
@@ -66,14 +58,13 @@ entry:
   br label %head
 head:
   %i = phi i64 [0, %entry], [%next, %again]
-  %value = load atomic i64, ptr %where monotonic, align 8
+  %value = atomic i64 %where[0]
   %is.zero = icmp eq i64 %value, 0
   %found = icmp eq i1 %is.zero, %for.zero
   br i1 %found, label %done, label %again
 again:
   %next = add i64 %i, 1
-  %more = icmp ult i64 %next, LOOKS
-  br i1 %more, label %head, label %done
+  if ult i64 %next, LOOKS then head else done
 done:
   ret void
 }
@@ -81,17 +72,15 @@ done:
 SHARE = """
 define void @kernel(ptr %job) {
 entry:
-  %where.next = getelementptr i64, ptr %job, i64 4
-  store atomic i64 0, ptr %where.next monotonic, align 8
-  %where.pool = load ptr, ptr %job
-  %pool = load atomic ptr, ptr %where.pool acquire, align 8
-  %none = icmp eq ptr %pool, null
-  br i1 %none, label %alone, label %ask
+  %next.at = getelementptr i64, ptr %job, i64 4
+  store atomic i64 0, ptr %next.at monotonic, align 8
+  %place = ptr %job[0]
+  %pool = load atomic ptr, ptr %place acquire, align 8
+  if eq ptr %pool, null then alone else ask
 ask:
   call void @system(ptr %pool, i64 5, i64 2)
-  %other = load atomic ptr, ptr %pool monotonic, align 8
-  %free = icmp eq ptr %other, null
-  br i1 %free, label %offer, label %busy
+  %other = atomic ptr %pool[0]
+  if eq ptr %other, null then offer else busy
 busy:
   call void @system(ptr %pool, i64 6, i64 2)
   br label %alone
@@ -103,19 +92,17 @@ offer:
   call void @system(ptr %pool, i64 6, i64 2)
   call void @system(ptr %pool, i64 8, i64 3)
   call void @pieces(ptr %job)
-  %where.active = getelementptr i64, ptr %job, i64 5
-  call void @look(ptr %where.active, i1 true)
+  %active.at = getelementptr i64, ptr %job, i64 5
+  call void @look(ptr %active.at, i1 true)
   call void @system(ptr %pool, i64 5, i64 2)
-  %now = load atomic ptr, ptr %pool monotonic, align 8
-  %ours = icmp eq ptr %now, %job
-  br i1 %ours, label %withdraw, label %collect
+  %now = atomic ptr %pool[0]
+  if eq ptr %now, %job then withdraw else collect
 withdraw:
   store atomic ptr null, ptr %pool monotonic, align 8
   br label %collect
 collect:
-  %active = load atomic i64, ptr %where.active monotonic, align 8
-  %all = icmp eq i64 %active, 0
-  br i1 %all, label %done, label %stay
+  %left = atomic i64 %job[5]
+  if eq i64 %left, 0 then done else stay
 stay:
   call void @system(ptr %pool, i64 7, i64 4)
   br label %collect
@@ -127,43 +114,37 @@ done:
 HELP = """
 define void @kernel(ptr %pool) {
 entry:
-  %where.end = getelementptr i64, ptr %pool, i64 1
   br label %rest
 rest:
   call void @look(ptr %pool, i1 false)
   call void @system(ptr %pool, i64 5, i64 2)
   br label %head
 head:
-  %end = load atomic i64, ptr %where.end monotonic, align 8
-  %ends = icmp ne i64 %end, 0
-  br i1 %ends, label %done, label %seek
+  %end = atomic i64 %pool[1]
+  if ne i64 %end, 0 then done else seek
 seek:
-  %job = load atomic ptr, ptr %pool monotonic, align 8
-  %nothing = icmp eq ptr %job, null
-  br i1 %nothing, label %sleep, label %join
+  %job = atomic ptr %pool[0]
+  if eq ptr %job, null then sleep else join
 sleep:
   call void @system(ptr %pool, i64 7, i64 3)
   br label %head
 join:
-  %where.active = getelementptr i64, ptr %job, i64 5
-  %before = load atomic i64, ptr %where.active monotonic, align 8
+  %before = atomic i64 %job[5]
   %more = add i64 %before, 1
-  store atomic i64 %more, ptr %where.active monotonic, align 8
+  store atomic i64 %more, ptr %before.at monotonic, align 8
   call void @system(ptr %pool, i64 6, i64 2)
   call void @pieces(ptr %job)
   call void @system(ptr %pool, i64 5, i64 2)
-  %now = load atomic ptr, ptr %pool monotonic, align 8
-  %same = icmp eq ptr %now, %job
-  br i1 %same, label %withdraw, label %leave
+  %now = atomic ptr %pool[0]
+  if eq ptr %now, %job then withdraw else leave
 withdraw:
   store atomic ptr null, ptr %pool monotonic, align 8
   br label %leave
 leave:
-  %active = load atomic i64, ptr %where.active monotonic, align 8
+  %active = atomic i64 %job[5]
   %fewer = sub i64 %active, 1
-  store atomic i64 %fewer, ptr %where.active monotonic, align 8
-  %last = icmp eq i64 %fewer, 0
-  br i1 %last, label %report, label %go
+  store atomic i64 %fewer, ptr %before.at monotonic, align 8
+  if eq i64 %fewer, 0 then report else go
 report:
   call void @system(ptr %pool, i64 8, i64 4)
   br label %go

@@ -11,16 +11,15 @@ from typing import Any
 
 from ...core import dtypes
 from ..loops.index import computed, depends, fold, plus
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Store
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
-from ..loops.scalar import identity
 from .gpu_loops import step_of
 from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 
+STEP = 8  # of the lanes of a loop whose end is not known: first all lanes, then an eighth of them, then single rounds
 FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
-READY = "; innermost loops are on vectors: LLVM has nothing to optimise"
 
 
 def vector_source(kernel: Kernel, width: int = 256, fused: bool = True) -> str | None:
@@ -30,7 +29,7 @@ def vector_source(kernel: Kernel, width: int = 256, fused: bool = True) -> str |
     """
     legal = legalise(kernel, fused=fused)
     lanes = lanes_of(legal, width)
-    return None if lanes is None else _VectorPrinter(legal, lanes, width).module()
+    return None if lanes is None else _VectorPrinter(legal, lanes, width).ready_module()
 
 
 def without(index: Index, variable: str) -> Index:
@@ -59,19 +58,9 @@ class _VectorPrinter(Printer):
         self.lanes_of = lanes_of
         self.variable = ""  # of the innermost loop that is being printed
         self.lanes = 1  # of that loop
-        self.now = 1  # lanes of the statement that is being printed
         self.wide: set[str] = set()  # the registers with vectors
-        self.varying: set[str] = set()  # the registers that are set in that loop
-        self.ahead: list[str] = []  # the lines before that loop
         self.copies: dict[tuple[str, int], str] = {}  # a register and a number of lanes -> the vector of its copies
         self.starts: dict[tuple[str, Index], str] = {}  # a buffer and an index -> the place that belongs to round 0
-
-    def module(self) -> str:
-        """One function, which reads its arguments from the table."""
-        self.block(self.kernel.body)
-        head = f'define void @{self.name}(ptr %.table) "prefer-vector-width"="{self.width}" {{'
-        text = [READY, head, ".entry:", *self.arguments(), *self.lines, "  ret void", "}", ""]
-        return "\n".join([*text, *self.declared]) + "\n"
 
     # Types and operands -----------------------------------------------------------------------------------------------
 
@@ -107,32 +96,24 @@ class _VectorPrinter(Printer):
             first = self.set(f"insertelement {vector} poison, {kind} {register}, i64 0")
             return self.set(f"shufflevector {vector} {first}, {vector} poison, <{self.now} x i32> zeroinitializer")
 
-        if register in self.varying:
+        if self.depth_of(register) == len(self.rooms):
             return made()
         self.copies[key] = self.before(made)
         return self.copies[key]
 
     def before(self, made: Callable[[], str]) -> str:
         """The register that `made` sets, in lines before the loop."""
-        lines, self.lines = self.lines, self.ahead
+        lines, self.lines = self.lines, self.rooms[-1][1]
         register = made()
         self.lines = lines
-        return register
-
-    def joined(self, op: str, left: str, right: str) -> str:
-        """An operation on indices, before the loop if the index is the same in all rounds."""
-        if not self.variable:
-            return super().joined(op, left, right)
-        if left not in self.varying and right not in self.varying:
-            return self.before(lambda: super(_VectorPrinter, self).joined(op, left, right))
-        register = super().joined(op, left, right)
-        self.varying.add(register)
         return register
 
     def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
         """The place of the first lane."""
         if not self.variable or step_of(index, self.variable) != 1:
             return super().pointer(buffer, index, sure)
+        if self.around > 1:
+            return super().pointer(buffer, without(index, self.variable), sure)
         kind, place = stored_type(self.types[buffer]), self.names[self.variable]
         return self.set(f"getelementptr {kind}, ptr {self.start(buffer, index)}, i64 {place}")
 
@@ -145,7 +126,6 @@ class _VectorPrinter(Printer):
 
     def define(self, name: str, dtype: Any) -> str:
         register = super().define(name, dtype)
-        self.varying.add(register)
         if self.now > 1:
             self.wide.add(register)
         return register
@@ -208,19 +188,28 @@ class _VectorPrinter(Printer):
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
+        if isinstance(loop, Lanes):
+            outside, self.around = dict(self.names), int(str(loop.high))
+            self.open()
+            self.body(loop, "0", self.around)
+            self.close()
+            self.names, self.around, self.now = outside, 1, 1
+            return
+        self.now = self.around
+        super().loop(loop)
+        self.now = 1
+        self.wide |= {self.names[a.name] for a in loop.accumulators if self.around > 1}
+
+    def all_rounds(self, loop: For, sums: list[str]) -> list[str]:
         """The rounds on vectors, then the rounds that are left."""
-        outside = dict(self.names)
-        for a in loop.accumulators:
-            self.types[a.name] = a.dtype
         place, high, lanes = self.index(loop.low), self.index(loop.high), self.lanes_of.get(id(loop), 1)
-        totals = [constant(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators]
-        if isinstance(loop.low, int) and isinstance(loop.high, int):
-            totals = self.known_rounds(loop, range(loop.low, loop.high), totals, lanes)
-        else:
-            if lanes > 1:
-                place, totals = self.rounds(loop, place, high, totals, lanes)
-            _, totals = self.rounds(loop, place, high, totals, 1)
-        self.names = outside | dict(zip([a.name for a in loop.accumulators], totals))
+        if isinstance(loop.low, int) and isinstance(loop.high, int) and not loop.totals:
+            return self.known_rounds(loop, range(loop.low, loop.high), sums, lanes)
+        fewer = [lanes // STEP] if loop.accumulators else []  # single rounds of a reduction wait for each other
+        for count in dict.fromkeys(each for each in (lanes, *fewer, 1) if each):
+            place, parts = self.rounds(loop, place, high, sums, count)
+            sums = parts if count in (lanes, 1) else self.merged(loop, sums, parts)
+        return sums
 
     def known_rounds(self, loop: For, left: range, totals: list[str], lanes: int) -> list[str]:
         """A loop over most of the rounds, and straight code for the others, on vectors that halve their lanes."""
@@ -239,68 +228,38 @@ class _VectorPrinter(Printer):
 
     def once(self, loop: For, place: str, totals: list[str], lanes: int) -> list[str]:
         """As many rounds as there are lanes, without a loop: the accumulators after them."""
-        values = self.body(loop, place, lanes, self.room())
-        sums = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
-        return [
-            self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [total, value], flags=REGROUP)
-            for a, total, value in zip(loop.accumulators, totals, sums)
-        ]
+        self.open()
+        values = self.body(loop, place, lanes)
+        self.close()
+        parts = [self.across(a.op, a.dtype, value, lanes) for a, value in zip(loop.accumulators, values)]
+        totals = self.merged(loop, totals, parts)
+        self.now = 1
+        return totals
 
-    def body(self, loop: For, place: str, lanes: int, ahead: int) -> list[str]:
-        """The statements of rounds that begin at `place`; returns what the accumulators take in, in all lanes.
+    def merged(self, loop: For, totals: list[str], parts: list[str]) -> list[str]:
+        """The accumulators after some rounds, and their values from further rounds, joined."""
+        return [self.taken(total, a.op, part, a.dtype) for a, total, part in zip(loop.accumulators, totals, parts)]
 
-        What is the same in all rounds is set in line number `ahead`.
-        """
+    def body(self, loop: For, place: str, lanes: int) -> list[str]:
+        if id(loop) not in self.lanes_of and not isinstance(loop, Lanes):  # it has loops inside, or lanes around
+            return super().body(loop, place, lanes)
+        self.variable, self.lanes, self.copies, self.starts = loop.variable, lanes, {}, {}
         self.names[loop.variable] = place
-        if id(loop) not in self.lanes_of:  # it has inner loops
-            self.block(loop.body)
-            return [self.value(a.value, a.dtype) for a in loop.accumulators]
-        self.variable, self.lanes, self.varying = loop.variable, lanes, {place}
-        self.ahead, self.copies, self.starts = [], {}, {}
         self.block(loop.body)
         self.now = lanes
         values = [self.value(a.value, a.dtype) for a in loop.accumulators]
-        self.lanes = self.now = 1
-        self.lines[ahead] = "\n".join(self.ahead)
-        self.ahead, self.variable = [], ""
+        self.lanes, self.variable = 1, ""
         return values
 
-    def room(self) -> int:
-        """The number of a new line that is written later."""
-        self.lines.append("")
-        return len(self.lines) - 1
-
     def rounds(
-        self, loop: For, low: str, high: str, totals: list[str], lanes: int, sure: bool = False
+        self, loop: For, low: str, high: str, sums: list[str], lanes: int, sure: bool = False
     ) -> tuple[str, list[str]]:
-        """A loop over as many rounds as fill all lanes: the number of the next round, and the accumulators so far.
-
-        There is a test after each round, and one before the first round unless it is `sure`.
-        """
-        self.loops += 1
-        number, before, ahead = self.loops, self.label, self.room()
-        variable, following = f"%{loop.variable}.{number}", f"%.next.{number}"
-        last = self.set(f"sub nsw i64 {high}, {lanes}")
-        any_round = "true" if sure else self.set(f"icmp sle i64 {low}, {last}")
-        self.emit(f"br i1 {any_round}, label %.round.{number}, label %.end.{number}")
-        self.begin(f".round.{number}")
-        start = self.room()
-        values, self.now = self.body(loop, variable, lanes, ahead), lanes
-        changing = [("i64", low, following)]  # type, value before the loop, value after a round
-        sums = [f"%{a.name}.{number}" for a in loop.accumulators]
-        for a, register, total, value in zip(loop.accumulators, sums, totals, values):
-            begin = self.number(identity(a.op, a.dtype), a.dtype) if lanes > 1 else total
-            after = self.operation(REDUCTIONS[a.op], a.dtype, a.dtype, [register, value], flags=REGROUP)
-            changing.append((self.kind(a.dtype), begin, after))
-        self.now = 1
-        self.emit(f"{following} = add nsw i64 {variable}, {lanes}")
-        more = self.set(f"icmp sle i64 {following}, {last}")
-        self.emit(f"br i1 {more}, label %.round.{number}, label %.end.{number}")
-        choices = [f"phi {kind} [{begin}, %{before}], [{after}, %{self.label}]" for kind, begin, after in changing]
-        self.lines[start] = "\n".join(f"  {each} = {text}" for each, text in zip([variable, *sums], choices))
-        self.begin(f".end.{number}")
-        place, *sums = map(self.set, choices)
+        place, sums = super().rounds(loop, low, high, sums, lanes, sure)
         return place, [self.across(a.op, a.dtype, each, lanes) for a, each in zip(loop.accumulators, sums)]
+
+    def hint(self, loop: For) -> str:
+        """No pass of LLVM reads hints."""
+        return ""
 
     def across(self, op: str, dtype: Any, vector: str, lanes: int) -> str:
         """The reduction of a vector: halves are joined until one number is left."""

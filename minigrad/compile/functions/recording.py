@@ -20,7 +20,7 @@ from ...core.emit import emit
 from ...core.mode import current_mode, switch
 from ...core.node import FREED, Node, spent_node, topological_order
 from ...core.tensor import Tensor, wrap
-from ...core.tree import flatten
+from ...core.tree import flatten, is_container
 from ...core.view import Step, detach
 from ...ops.write import adopt, read_only
 from ...support.errors import Gone, IndexingError, MinigradError, TraceError
@@ -28,10 +28,10 @@ from ...support.interrupts import all_or_none
 from ...support.source import caller
 from ..nodes.interpret import Starts, eager_index_error
 from ..nodes.source import Source
-from ..tracing.check import Check, check_of
+from ..tracing.check import Check, check_of, name_of_owner
 from ..tracing.guards import changed
 from ..tracing.reachable import guards_of
-from ..tracing.signature import changed_container, objects, replaced
+from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
 from ..tracing.tracer import Captured, Pending, Tracer
 from ..tracing.unseen import watched
 from .function import Application, TracedFunction
@@ -77,10 +77,41 @@ class Recording:
         executor: str | None = None,
     ) -> None:
         self.executor = executor
-        self.tracer = tracer = Tracer()
-        self.guards = guards_of(function, *objects((args, kwargs)))
         self.objects = objects((args, kwargs))  # kept alive, so that their ids stay theirs
-        mode = current_mode()
+        self.exactly: list[Any] | None = None  # the kinds of the arguments, if it matters of what tensor one is a part
+        parts = [t for t, kind in zip(arguments, kinds_of_tensors(arguments)) if is_part(kind[-1])]
+        result = self._trace(function, args, kwargs, arguments, parts)
+        if any(map(self._needs_base, parts)):
+            self.exactly = kinds_of_tensors(arguments, exactly=True)
+            result = self._trace(function, args, kwargs, arguments)
+        tracer, mode = self.tracer, current_mode()
+        _refuse_hidden(result, tracer)
+        self._places(arguments)
+        returned, self.rebuild = flatten(result, (np.ndarray,))
+        self.outputs: list[Tensor] = []
+        self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
+        self.returned: list[Tensor] = []  # kept alive, so that their ids stay theirs
+        self.results = [self._result(t) for t in returned]
+        self._note_writes()
+        self._note_gradients()
+        self.sharing = self._sharing(arguments)
+        self.hooked = [self._place(e.tensor) for e in tracer.captured.values() if e.leaf is not None]
+        differentiable = mode.grad and any(o.tracked for o in self.outputs)
+        self.traced = self._traced(differentiable)
+        self.differentiable = differentiable
+        if not (differentiable or self.changes):
+            for node, place in zip(self.traced.others, self.others):
+                if isinstance(node, Source):
+                    node.lasting = place.kind == "tensor"
+
+    def _trace(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
+        parts: Sequence[Tensor] = (),
+    ) -> Any:
+        """Trace the function, which sees no more than the `parts` of some tensors; returns its result."""
+        self.tracer = tracer = Tracer()
+        tracer.parts = [id(part) for part in parts]
+        self.guards = guards_of(function, *self.objects)
         stand_ins = [tracer.stand_in(t) for t in arguments]
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
         guards, seen = self.guards, watched(tracer, self.guards.codes, self.guards.suspect)
@@ -101,20 +132,12 @@ class Recording:
             )
         if unknown or guards.later:
             self.guards = guards_of(function, *self.objects, more=unknown.items())
-        _refuse_hidden(result, tracer)
-        self._places(arguments)
-        returned, self.rebuild = flatten(result, (np.ndarray,))
-        self.outputs: list[Tensor] = []
-        self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
-        self.returned: list[Tensor] = []  # kept alive, so that their ids stay theirs
-        self.results = [self._result(t) for t in returned]
-        self._note_writes()
-        self._note_gradients()
-        self.sharing = self._sharing(arguments)
-        self.hooked = [self._place(e.tensor) for e in tracer.captured.values() if e.leaf is not None]
-        differentiable = mode.grad and any(o.tracked for o in self.outputs)
-        self.traced = self._traced(differentiable)
-        self.differentiable = differentiable
+        return result
+
+    def _needs_base(self, part: Tensor) -> bool:
+        """Whether the function writes to a part of a tensor, or also uses the tensor itself."""
+        entry, base = self.tracer.captured[id(part)], part.alias.base  # type: ignore[union-attr]
+        return entry.stand_in._data is not entry.first or id(base) in self.tracer.captured
 
     def watch(self, gone: Callable[[Any], None]) -> None:
         """Hold the objects among the arguments weakly, and call `gone` when one of them is deleted.
@@ -252,6 +275,8 @@ class Recording:
 
     def mismatch(self, arguments: list[Tensor]) -> str | None:
         """Why this recording cannot be used for these arguments; None if it can."""
+        if self.exactly is not None and self.exactly != kinds_of_tensors(arguments, exactly=True):
+            return "an argument is another part of a tensor, and the function writes to it or uses the tensor"
         for tensor in arguments:
             alias = tensor.alias
             if id(tensor) in self.fixed_ids or (alias is not None and id(alias.base) in self.fixed_ids):
@@ -281,7 +306,7 @@ class Recording:
         numbers = {id(tensor): number for number, (tensor, _, _) in enumerate(self.fixed)}
         tests = ["not hooks"]
         if self.fixed and key[2]:
-            given = ", ".join([f"id(t{number})" for number in range(len(key[2]))])
+            given = ", ".join([f"id({name_of_owner(f't{number}', kind[-1])})" for number, kind in enumerate(key[2])])
             tests.append(f"fixed_ids.isdisjoint(({given},))")
         for number, (_, _, kind) in enumerate(self.fixed):
             tests += [f"fixed[{number}][1]() is f{number}._data", f"f{number}.tracked == {kind[-1]!r}"]
@@ -289,7 +314,8 @@ class Recording:
             name = f"t{place.what}" if place.kind == "argument" else f"f{numbers.get(id(place.what))}"
             tests.append(f"{name}._grad is {'not ' if there else ''}None")
         places = {place.kind for place, _ in self.looked}
-        if self.sharing or any(self.hooks) or self.tracer.looked_into or not places <= {"argument", "tensor"}:
+        slow = self.exactly or self.sharing or any(self.hooks) or self.tracer.looked_into
+        if slow or not places <= {"argument", "tensor"}:
             return
         values: dict[str, Any] = {f"f{number}": tensor for number, (tensor, _, _) in enumerate(self.fixed)}
         values |= {"hooks": HOOKS.data, "fixed": self.fixed, "fixed_ids": self.fixed_ids}
@@ -505,6 +531,6 @@ def _refuse_hidden(result: Any, tracer: Tracer, inside: str = "", depth: int = 0
         for part in result:
             _refuse_hidden(part, tracer, type(result).__name__, depth)
     elif depth < 3 and hasattr(result, "__dict__") and not isinstance(result, (type, ModuleType, FunctionType)):
-        name = inside or ("" if type(result).__module__.startswith("minigrad.nn") else type(result).__name__)
+        name = inside or ("" if is_container(result) else type(result).__name__)
         for part in vars(result).values():
             _refuse_hidden(part, tracer, name, depth + 1)

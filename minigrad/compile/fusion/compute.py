@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.dtypes import float32, float64
+from ...core.dtypes import float32, float64, int32, int64
 from ...core.node import Node
 from ...core.primitive import P
 from ..loops.operations import REDUCTIONS, SCANS
@@ -83,6 +83,7 @@ class Compute:
     aligned = True  # whether inputs are read in the shape of the loops
     reduces = False  # whether the value is complete only after its loop
     reduction = ""  # the name of this reduction, in `REDUCTIONS`
+    outer = 1  # so many parts of the loops, one after the other, reduce to parts of the result
     start: View | None = None  # what a reduction across rows starts with, if that is not the same number everywhere
     repeatable = True  # whether several kernels may compute it
     row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
@@ -207,6 +208,11 @@ class Reduction(Compute):
         length, axes = self.size // self.node.size, self.node.attrs["axis"]
         long = [axis in axes for axis, size in enumerate(self.shape) if size != 1]
         return length if long == sorted(long) and length <= LONGEST_ROW and self.node.size > 1 else None
+
+    @cached_property
+    def outer(self) -> int:  # type: ignore[override]
+        """The number of elements in the dimensions before the first one that is reduced."""
+        return prod(self.shape[: min(a for a in self.node.attrs["axis"] if self.shape[a] != 1)])
 
     @property
     def target(self) -> View:
@@ -442,14 +448,16 @@ class UserKernel(Library):
         return f"{self.node.name} is a kernel of yours"
 
 
-class WindowProduct(Library):
-    """Multiplies matrices by loops, if one of them would be a copy of windows: the loops read the windows in place.
+class LoopProduct(Library):
+    """Multiplies matrices by loops, where these are better than a library.
 
-    `left` has the dimensions of the rows and of the sums of the left operand, `right` those of the sums and of the
-    columns of the right one.
+    A matrix would be a copy of windows, which the loops read in place, or it lies in panels, or its elements are
+    integers, for which BLAS has no product.  `left` has the dimensions of the rows and of the sums of the left
+    operand, `right` those of the sums and of the columns of the right one.
     """
 
-    by, launched = "loops over windows", True
+    by, launched = "loops", True
+    why = "a product by loops is a kernel of its own"  # type: ignore[assignment]
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         super().__init__(node, views, position)
@@ -461,19 +469,16 @@ class WindowProduct(Library):
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
-        if node.op is not P.matmul or node.dtype not in (float32, float64) or node.ndim != 2:
+        if node.op is not P.matmul or node.dtype not in (float32, float64, int32, int64) or node.ndim != 2:
             return False
         found = [_through_copy(views[x], views)[0] for x in node.inputs]
-        if not any(view.size > view.base.size and 0 not in view.strides for view in found):
+        windows = any(view.size > view.base.size and 0 not in view.strides for view in found)
+        if node.dtype in (float32, float64) and not (windows or _in_panels(found[1], node.inputs[1].shape)):
             return False
-        columns = WindowProduct(node, views, 0).right[1]
-        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(v.base) for v in found):
+        columns = LoopProduct(node, views, 0).right[1]
+        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(view.base) for view in found):
             return False
         return columns[-1][1] == 1 or node.shape[0] >= FEWEST_ROWS
-
-    @property
-    def why(self) -> str:  # type: ignore[override]
-        return "a product of windows is a kernel of its own"
 
 
 def _through_copy(view: View, views: Views) -> tuple[View, int]:
@@ -493,13 +498,19 @@ def _through_copy(view: View, views: Views) -> tuple[View, int]:
     return view, 1
 
 
+def _in_panels(view: View, shape: tuple[int, ...]) -> bool:
+    """Whether the columns of a matrix lie in panels, one after the other, as the pass `packed` arranges them."""
+    panels = view.shape[1:]
+    return len(panels) == 2 and view.strides == (panels[1], shape[0] * panels[1], 1)
+
+
 def _halves(view: View, count: int) -> tuple[Dims, Dims]:
     shape, strides = view.shape, view.strides
     return coalesced(shape[:count], strides[:count]), coalesced(shape[count:], strides[count:])
 
 
 CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
-KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, WindowProduct, *CALLS]
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, LoopProduct, *CALLS]
 
 
 def computes_of(graph: Graph, without: Sequence[type[Compute]] = ()) -> tuple[dict[Node, Compute], Views]:

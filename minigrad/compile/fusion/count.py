@@ -161,6 +161,7 @@ FLOPS: dict[str, Callable[[Node], int]] = {
     "qr": lambda node: _factors(node, 4, -4 / 3),  # R, and Q from its reflections
     "pinv": lambda node: _factors(node, 8, 20),
     "argsort": _argsort,
+    "sort": _argsort,
     "scatter_add": _places,
     "random": lambda node: int(node.size),
 }

@@ -23,7 +23,7 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, Library, Scan, WindowProduct, computes_of, level_of
+from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, Library, LoopProduct, Scan, computes_of, level_of
 from .group import MOST_NODES, Group, Partition
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
@@ -39,7 +39,7 @@ class Misfit(Exception):
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
     chunking = chunking or Chunking()
-    pays = {Scan: chunking.scans, WindowProduct: chunking.lanes > 0}
+    pays = {Scan: chunking.scans, LoopProduct: chunking.lanes > 0}
     computes, views = computes_of(graph, [kind for kind, here in pays.items() if not here])
     checks = [check for compute in computes.values() for check in compute.checks]
     graph = Graph(graph.inputs, graph.outputs, graph.effects, (*graph.checks, *checks)) if checks else graph
@@ -313,7 +313,7 @@ def _without_idle_finishes(groups: list[Group]) -> list[Group]:
     """The groups without those that only finish reductions of a single chunk, whose results are final already."""
     final: dict[Node, Group] = {}
     for group in groups:
-        if group.loops is not None and group.loops.chunks == 1:
+        if group.loops is not None and group.loops.parts == 1:
             final |= {n: group for n in group.partials if accumulated_in(n) == n.dtype}
     left = []
     for group in groups:

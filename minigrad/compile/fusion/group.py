@@ -151,7 +151,7 @@ class Partition(Titled):
     @cached_property
     def chunks_of(self) -> dict[Node, int]:
         """The number of partial results of each reduction across rows."""
-        return {n: g.loops.chunks for g in self.groups if g.loops is not None for n in g.partials}
+        return {n: g.loops.parts for g in self.groups if g.loops is not None for n in g.partials}
 
     @cached_property
     def gathered(self) -> set[Node]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from .group import Group
 
 
-FEWEST_ROUNDS = 4  # the fewest rounds in a loop that takes several elements per round
+FEWEST_ROUNDS = 4  # the fewest rounds in a loop that takes several elements per round,
+FEWEST_TO_REDUCE = 16  # and in one that reduces to these elements: short rows are faster then
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Chunking:
     spread: int = 4  # the fewest elements for each partial result
     rounds: bool = True  # whether a round of a loop may take several elements
     scans: bool = True  # whether the rounds of a row may follow one another, as running totals need
+    apart: int = 16  # so many chunks whose results are apart are enough for all threads; 0: there are none
     lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products
     registers: int = 16  # vectors
 
@@ -39,9 +41,10 @@ class Loops:
     """The loops of a kernel: `rows` × `columns`, or one over all elements (`flat`).
 
     A round takes `steps` elements of a row: the number for which all views are evenly spaced, if that is too few for a
-    row.  A kernel that reduces across rows has `chunks` of `chunk` rows (or elements), each with partial results.
-    So has a kernel with running totals of rows, where a chunk is a run.  With a `triangle`, the rows are those of
-    matrices of so many rows, and end at the column of the last row of a range.
+    row.  A kernel that reduces across rows has `chunks` of `chunk` rows (or elements), each with partial results.  If
+    the chunks are `apart`, no two of them reduce to the same place, and their results are final.  A kernel with running
+    totals of rows has chunks too: a chunk is a run.  With a `triangle`, the rows are those of matrices of so many rows,
+    and end at the column of the last row of a range.
     """
 
     elements: int
@@ -50,11 +53,17 @@ class Loops:
     steps: int = 1
     chunks: int = 0
     chunk: int = 0
+    apart: bool = False
     triangle: int = 0
 
     @property
     def rows(self) -> int:
         return 1 if self.flat else self.elements // self.columns
+
+    @property
+    def parts(self) -> int:
+        """The number of partial results for each place."""
+        return 1 if self.apart else self.chunks
 
     @property
     def units(self) -> int:
@@ -64,13 +73,16 @@ class Loops:
     def __str__(self) -> str:
         columns = f"{self.columns // self.steps} × {self.steps}" if self.steps > 1 else str(self.columns)
         what = f"{self.elements} elements" if self.flat else f"{self.rows} rows of {columns}"
-        return f"{what} in {self.chunks} chunks" if self.chunks else what
+        return f"{what} in {self.chunks} chunks{', each with its own results' * self.apart}" if self.chunks else what
 
 
 def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) -> Loops:
     """The loops of a group: rows as reductions need them, or so long that every view is evenly spaced in a row."""
     elements, flat = group.elements, False
     columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, computes), chunking)
+    to_steps = steps > 1 and any(computes[node].target.dims[-1] == (steps, 1) for node in group.partials)
+    if to_steps and columns < FEWEST_TO_REDUCE * steps:
+        columns, steps = steps, 1
     if not columns:
         columns, flat = elements, True
     if group.run > 1:
@@ -80,6 +92,10 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
     units = elements if flat else elements // columns
     widest = max(node.size for node in group.partials)
     chunks = max(1, min(chunking.most, elements // chunking.least, elements // (chunking.spread * widest), units))
+    outer, *others = {computes[node].outer for node in group.partials}
+    apart = chunking.apart and outer > 1 and not others and units % outer == 0
+    if apart and outer >= min(chunks, chunking.apart):
+        return Loops(elements, columns, flat, steps, outer, units // outer, apart=True)
     length = -(-units // chunks)
     return Loops(elements, columns, flat, steps, -(-units // length), length)
 

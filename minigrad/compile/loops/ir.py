@@ -64,13 +64,8 @@ class Accumulator:
 
 
 @dataclass
-class Running:
+class Running(Accumulator):
     """`name = op(name, value)`: a running total of the loop around it, with the values of all rounds up to this one."""
-
-    name: str
-    op: str
-    value: Operand
-    dtype: Any
 
 
 @dataclass
@@ -154,9 +149,9 @@ def statements(body: list[Statement]) -> Iterator[Statement]:
 class Walk:
     """A walk over statements, the base of printers, the verifier and the legaliser.
 
-    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`,
-    `prefetch`.  It returns the
-    replacement of the statement: lines of text or other statements.  A kind without a method stays unchanged.
+    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`, `prefetch`.  It
+    returns the replacement of the statement: lines of text or other statements.  A kind without a method stays
+    unchanged.
     """
 
     def block(self, body: list[Statement]) -> list[Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level, Scan, WindowProduct
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, LoopProduct, Scan
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..loops.index import plus, position, remainder, round_of, times
@@ -77,12 +77,12 @@ class Block:
 
 def lower(partition: Partition, group: Group) -> Lowered:
     """The kernel of a group without a library call."""
-    if isinstance(group.library, WindowProduct):
+    if isinstance(group.library, LoopProduct):
         return _product(partition, group, group.library)
     return _Lowering(partition, group).lowered()
 
 
-def _product(partition: Partition, group: Group, compute: WindowProduct) -> Lowered:
+def _product(partition: Partition, group: Group, compute: LoopProduct) -> Lowered:
     """The kernel of a product by loops."""
     names = {base: f"b{number}" for number, base in enumerate(compute.bases)}
     left, right = [names[view.base] for view in compute.views]
@@ -275,7 +275,8 @@ class _Lowering:
 
     def _chunk_range(self, units: int) -> tuple[Index, Index]:
         start = times("c", self.loops.chunk)
-        return start, ("min", plus(start, self.loops.chunk), units)
+        end = plus(start, self.loops.chunk)
+        return start, end if self.loops.apart else ("min", end, units)
 
     def _reduce(
         self, node: Node, accumulators: list[Accumulator], complete: list[tuple[Node, str]], after: list[Statement]
@@ -289,8 +290,7 @@ class _Lowering:
             complete.append((node, name))
             return
         buffer = self.partial(node)
-        index, level = self.writer.target(compute)
-        index = plus(times("c", node.size), index)
+        index, level = self._place(compute)
         if level == PER_ELEMENT:
             self.inner.statements.append(Accumulate(compute.reduction, buffer, index, value))
             return
@@ -310,8 +310,17 @@ class _Lowering:
             compute = self.computes[node]
             if compute.size != self.loops.elements:
                 value = self.writer.value(node, self.row)
-                index = plus(times("c", node.size), self.writer.target(compute)[0])
-                self.tail.append(Accumulate(compute.reduction, self.partial(node), index, value))
+                self.tail.append(Accumulate(compute.reduction, self.partial(node), self._place(compute)[0], value))
+
+    def _place(self, compute: Compute) -> tuple[Index, Level]:
+        """The place of the current element's result among the results of all chunks, and how often it changes."""
+        index, level = self.writer.target(compute)
+        return plus(times("c", self._places(compute)), index), level
+
+    def _places(self, compute: Compute) -> int:
+        """The number of places that a chunk reduces to."""
+        size = compute.node.size
+        return size // self.loops.chunks if self.loops.apart else size
 
     def _prefetches(self) -> list[Statement]:
         """Prefetches of the next row, while this row is in the cache."""
@@ -333,9 +342,10 @@ class _Lowering:
             return [*self.top.statements, For("p", "lo", "hi", row)]
         work: list[Statement] = []
         for number, node in enumerate(self.group.partials):
-            place = plus(times("c", node.size), f"z{number}")
+            places = self._places(self.computes[node])
+            place = plus(times("c", places), f"z{number}")
             lets, start = self._start(node, f"z{number}")
-            work.append(For(f"z{number}", 0, node.size, [*lets, Store(self.partial(node), place, start)]))
+            work.append(For(f"z{number}", 0, places, [*lets, Store(self.partial(node), place, start)]))
         for number, (node, totals) in enumerate(self.totals.items()):
             first = identity(SCANS[node.name], totals.dtype)
             work.append(For(f"t{number}", 0, totals.size, [Store(totals.name, f"t{number}", first)]))

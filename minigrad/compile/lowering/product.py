@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
-from ..fusion.compute import WindowProduct
+from ..fusion.compute import LoopProduct
 from ..fusion.loop_shape import Chunking
 from ..loops.index import divided, plus, position, remainder, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Parameter, Statement, Store
@@ -57,13 +57,13 @@ def blocks(dims: Dims, most: int) -> Iterator[Block]:
         inner *= size
 
 
-def product_kernel(compute: WindowProduct, names: tuple[str, str], chunking: Chunking) -> Kernel:
+def product_kernel(compute: LoopProduct, names: tuple[str, str], chunking: Chunking) -> Kernel:
     """The kernel of a product; `names` are those of the parameters of both operands."""
     return _Loops(compute, names, chunking).kernel()
 
 
 class _Loops:
-    def __init__(self, compute: WindowProduct, names: tuple[str, str], chunking: Chunking) -> None:
+    def __init__(self, compute: LoopProduct, names: tuple[str, str], chunking: Chunking) -> None:
         self.names, self.dtype = names, compute.node.dtype
         self.rows, self.left = [dims or [(1, 0)] for dims in compute.left]
         self.right, self.columns = [dims or [(1, 0)] for dims in compute.right]
@@ -118,7 +118,7 @@ class _Loops:
         each = [*self.packing(column), For("p", "lo", "hi", [self.one_block("p", column)])]
         body: list[Statement] = [For("q", 0, rounds, each)] if rounds > 1 else each
         if self.parts > 1:
-            zero = Store("out", plus(times(self.row("p")[0], self.total), "z"), 0.0)
+            zero = Store("out", plus(times(self.row("p")[0], self.total), "z"), self.dtype.type(0).item())
             zeros = For("z", 0, self.block.rows * self.total, [zero])
             body = [For("p", "lo", "hi", [zeros]), For("c", 0, self.parts, body)]
         return Kernel("kernel", parameters, body, units, "rows")

@@ -200,10 +200,12 @@ class ValueWriter:
     # Places -----------------------------------------------------------------------------------------------------------
 
     def target(self, compute: Compute) -> tuple[Index, Level]:
-        """The place of the current element's result, and how often it changes."""
+        """The place of the current element's result in the results of its chunk, and how often it changes."""
         if isinstance(compute, Scatter):
             return positioned(self, compute, whole(compute.node))
-        return self.index(compute.target, compute.size)
+        view, step = compute.target, compute.node.size // self.loops.chunks if self.loops.apart else 0
+        strides = [0 if step and stride >= step else stride for stride in view.strides]
+        return self.index(view._replace(strides=tuple(strides)), compute.size)
 
     def position(self, view: View, size: int, compute: Compute) -> tuple[Index, Level]:
         """The current number of a view as a position in a dimension of `size`, and how often it changes."""
@@ -237,5 +239,6 @@ class ValueWriter:
         if parts is None:
             return position(dims, self.here(), view.offset), PER_ELEMENT
         outer, inner = parts
-        place = plus(position(inner, self.variable), position(outer, "p", view.offset))
-        return place, PER_ELEMENT if any(stride for _, stride in inner) else PER_ROW
+        within = position(inner, self.variable)
+        place = plus(within, position(outer, "p", view.offset))
+        return place, PER_ROW if isinstance(within, int) else PER_ELEMENT

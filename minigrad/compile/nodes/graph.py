@@ -86,12 +86,15 @@ class Graph(Titled):
     ) -> Graph:
         """The graph with `replace(node, inputs)` in place of each node, and on other `inputs` if they are given.
 
-        The inputs of a node are replaced before the node.
+        The inputs of a node are replaced before the node.  If nothing changes, it is the same object.
         """
         begins = self.inputs if inputs is None else inputs
         new: dict[Any, Any] = dict(zip(self.inputs, begins))
         for node in self.nodes:
             new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
+        ends = (*self.outputs, *self.effects, *[check.node for check in self.checks])
+        if inputs is None and all(new[node] is node for node in ends):
+            return self
         outputs, effects = [[new[node] for node in nodes] for nodes in (self.outputs, self.effects)]
         return Graph(begins, outputs, effects, [check._replace(node=new[check.node]) for check in self.checks])
 

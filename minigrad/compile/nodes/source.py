@@ -15,10 +15,14 @@ from ...support.source import caller
 
 
 class Source(Node):
-    """A node whose value comes from outside: `held` is a tensor, an array or a number of an output, as `kind` says."""
+    """A node whose value comes from outside: `held` is a tensor, an array or a number of an output, as `kind` says.
 
-    __slots__ = ("held", "kind")
+    A `lasting` value rarely differs between runs, so that programs keep what they compute from it alone.
+    """
+
+    __slots__ = ("held", "kind", "lasting")
     held: Any
+    lasting: bool
     kind: str  # "tensor": of a call; "constant": this array; "array": a copy of it; "cotangent": of this output
 
     def __init__(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any, mode: Mode) -> None:
@@ -26,7 +30,7 @@ class Source(Node):
         self.shape, self.dtype, self.device, self.mode = shape, dtype, device, mode
         self.serial = tick()
         self.code, self.offset = caller(2)
-        self.kind, self.held = kind, held
+        self.kind, self.held, self.lasting = kind, held, False
 
     @property
     def name(self) -> str:

@@ -4,6 +4,9 @@ In the graph, a convolution is a product of its weights and of all windows, with
 transposed product has a row for each pixel.  Its columns are neighbours in memory, so loops compute vectors of
 channels, and pooling combines whole vectors.  Operations on the result are computed in this order too, as far as shapes
 allow.  Other operations, and results, read a permutation, which is a view.
+
+Inputs may already lie in another order in memory (`on_stored`), as results of such programs do in eager mode.  The
+operations on them are computed in that order in the same way.
 """
 
 from __future__ import annotations
@@ -18,16 +21,16 @@ from ...ops.view import inverse
 from ..loops.operations import REDUCTIONS
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import picks_of
-from .permutations import Axes, permuted, reduced_before, with_dimensions
+from .permutations import Axes, is_stored, permuted, reduced_before, with_dimensions
 from .reductions import FEWEST_COLUMNS
 from .rules import Note, rewritten
 
 
 def channels_last(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """Computes convolutions and what follows them with the channels of a pixel side by side."""
-    if not any(node.op is P.windows for node in graph.nodes):
+    if not any(node.op is P.windows or is_stored(node) for node in graph.nodes):
         return graph
-    return _Walk(graph, note).graph()
+    return _Walk(graph, note, fixed="result_layouts" in without).graph()
 
 
 def is_columns(x: Any) -> bool:
@@ -43,13 +46,16 @@ def is_columns(x: Any) -> bool:
 
 
 class _Walk:
-    """One walk over a graph.  `stored` holds, for each permutation that it has made, the stored node and the axes."""
+    """One walk over a graph.  `stored` holds, for each permutation that it has made, the stored node and the axes.
 
-    def __init__(self, graph: Graph, note: Note) -> None:
+    If results are `fixed`, they are in row-major order.
+    """
+
+    def __init__(self, graph: Graph, note: Note, fixed: bool) -> None:
         self.before, self.note = graph, note
         self.stored: dict[Node, tuple[Node, Axes]] = {}
-        self.results: set[Node] = set()  # nodes that results are views of
-        for node in graph.outputs:
+        self.results: set[Node] = set()  # nodes that row-major results are views of
+        for node in graph.outputs if fixed else ():
             self.results.add(node)
             while node.op is not None and node.op.kind == "view":
                 (node,) = node.inputs
@@ -82,8 +88,8 @@ class _Walk:
         left, right = inputs
         if node.ndim != 2 or not is_columns(right) or left.shape[0] < FEWEST_COLUMNS:
             return None
-        if node in self.results and node.size > left.size:  # it would be copied to the old order
-            return None
+        if node.size > left.size and (node in self.results or node in self.before.outputs):
+            return None  # it would be copied to the old order, for the caller's views of it if not here
         return node_like(P.matmul, (permuted(right, (1, 0)), permuted(left, (1, 0))), node.attrs, like=node), (1, 0)
 
     def elementwise(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
@@ -108,6 +114,8 @@ class _Walk:
         return reduced_before(node, *self.stored[inputs[0]])
 
     def permutation(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
+        if is_stored(node):
+            return inputs[0], node.attrs["axes"]
         if inputs[0] not in self.stored:
             return None
         x, axes = self.stored[inputs[0]]

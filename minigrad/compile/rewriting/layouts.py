@@ -61,12 +61,10 @@ def _wishes(graph: Graph) -> dict[Node, Order]:
     """For arithmetic, the order of all its inputs of full size, if they have the same one and it is not row-major."""
     wishes: dict[Node, Order] = {}
     for node in graph.nodes:
-        if node.op is None or node.op.kind != "elementwise":
-            continue
-        whole = [x for x in node.inputs if isinstance(x, Node) and x.shape == node.shape and not _repeats(x)]
-        found = {_order_of(x, wishes) for x in whole}
-        if len(found) == 1 and (order := found.pop()) != tuple(range(node.ndim)):
-            wishes[node] = order
+        if node.op is not None and node.op.kind == "elementwise":
+            found = _orders_of_inputs(node, wishes)
+            if len(found) == 1 and (order := found.pop()) != tuple(range(node.ndim)):
+                wishes[node] = order
     return wishes
 
 
@@ -108,10 +106,10 @@ def _kept(graph: Graph, wishes: dict[Node, Order], fixed: set[Node]) -> dict[Nod
             return wishes
         for node in refused:
             del wishes[node]
-        wishes = {node: order for node, order in wishes.items() if _wishes_of_inputs(node, wishes) == {order}}
+        wishes = {node: order for node, order in wishes.items() if _orders_of_inputs(node, wishes) == {order}}
 
 
-def _wishes_of_inputs(node: Node, wishes: dict[Node, Order]) -> set[Order]:
+def _orders_of_inputs(node: Node, wishes: dict[Node, Order]) -> set[Order]:
     whole = [x for x in node.inputs if isinstance(x, Node) and x.shape == node.shape and not _repeats(x)]
     return {_order_of(x, wishes) for x in whole}
 

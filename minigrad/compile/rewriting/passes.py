@@ -10,7 +10,7 @@ from ...core.node import Node
 from ...core.override import override_of
 from ...support.errors import ConversionError
 from ..nodes.graph import Graph, node_like
-from . import algebra, channels_last, common, dead, fold_views, layouts, pick_rows, positions
+from . import algebra, channels_last, common, dead, fold_views, layouts, packed, pick_rows, positions
 from .log import Log, PassRun
 from .rules import Note, Rules
 
@@ -43,6 +43,7 @@ PASSES: list[Pass] = [
     Pass("pick_rows", pick_rows.pick_rows, last=True),
     Pass("positions", positions.positions, last=True),
     Pass("channels_last", channels_last.channels_last, last=True),
+    Pass("packed", packed.packed, last=True),
     Pass("layouts", layouts.layouts, last=True),
     Pass("result_layouts", layouts.result_layouts, last=True),
 ]

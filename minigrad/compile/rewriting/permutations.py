@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import node_like
+from ...ops.view import inverse
+from ..nodes.graph import Graph, node_like, remade
+from ..nodes.source import Source
 
 Axes = tuple[int, ...]
+STORED = "stored"  # the kind of a source whose dimensions are in the order of memory
+
+
+def on_stored(graph: Graph, orders: Sequence[Axes | None]) -> Graph:
+    """The graph on inputs whose dimensions are given in the order of memory.
+
+    `orders` has the dimensions of each input in this order, from the slowest to the fastest; None is row-major order.
+    """
+    stored, begins = [], []
+    for x, axes in zip(graph.inputs, orders):
+        given: Node = x
+        if axes is not None:
+            given = Source(STORED, None, tuple([x.shape[a] for a in axes]), x.dtype, x.device, x.mode)
+        stored.append(given)
+        begins.append(given if axes is None else permuted(given, inverse(axes), x))
+    now = graph.rebuilt(remade, begins)
+    return Graph(stored, now.outputs, now.effects, now.checks)
+
+
+def is_stored(node: Node) -> bool:
+    """Whether a node permutes an input that is given in the order of memory."""
+    return node.op is P.permute_dims and getattr(node.inputs[0], "kind", "") == STORED
 
 
 def permuted(x: Node, axes: Axes, like: Node | None = None) -> Node:

@@ -7,7 +7,6 @@ its readers.  So one walk applies all rules, in time linear in the number of nod
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -133,7 +132,8 @@ class Rules:
 
 def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] = NONE) -> Graph:
     """The graph in which each node has been replaced as long as a rule fires."""
-    readers = graph.uses() + Counter(graph.outputs)
+    readers = graph.uses()
+    readers.update(graph.outputs)
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         now = remade(node, inputs)
@@ -184,5 +184,4 @@ def rewritten(
         moved = moved or now is not node
         return now
 
-    after = graph.rebuilt(step)
-    return graph if after.outputs == graph.outputs and after.effects == graph.effects else after
+    return graph.rebuilt(step)

@@ -26,10 +26,10 @@ from .cuda_graph import FEWEST, REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
-from .targets import CONVOLUTIONS, Target, register_target
+from .targets import LOOPS, Target, register_target
 
 # At most about four blocks for each processor.
-CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, scans=False, lanes=0)
+CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, scans=False, apart=0, lanes=0)
 RESULTS = 2  # arrays that are kept for each result
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # of a library call, this input and those after it are positions
 
@@ -242,7 +242,7 @@ def cuda_target(device: Any) -> Target:
     return Target(
         CHUNKING, lambda launches, backend: compiled_for(device, launches),
         lambda layout, functions: CudaFrame(device, layout, functions), threads=False,
-        without=CONVOLUTIONS,
+        without=LOOPS,
     )
 
 

@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ...devices.registry import CPU
+
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+BYTE = np.dtype(np.uint8)
+POOLED = 1 << 16  # bytes: larger memory comes from a pool
 
 
 @dataclass
@@ -66,7 +70,7 @@ def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
 
 
 def aligned(size: int) -> Any:
-    """New memory of this many bytes that begins at a cache line."""
-    memory = np.empty(size + ALIGNMENT, np.uint8)
+    """Memory of this many bytes that begins at a cache line."""
+    memory = (CPU.pool.take if size >= POOLED else np.empty)((size + ALIGNMENT,), BYTE)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]

@@ -30,7 +30,8 @@ class Buffer:
 
     `kind` says where it lies: in an input, in place of an input (which is overwritten), in a slot of the arena, in a
     result, or in memory of a library.  `number` is the number of the input, slot or result; for memory of a library,
-    the number of the result that it becomes, or -1.  `where` is the line of code that made the value.
+    the number of the result that it becomes, or -1.  `where` is the line of code that made the value.  `lasting` marks
+    an input that rarely differs between runs.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Buffer:
     where: Where | None = None
     kind: str = ""
     number: int = -1
+    lasting: bool = False
 
     @property
     def size(self) -> int:
@@ -175,13 +177,15 @@ Turns = Callable[["Plan"], Sequence[Sequence[int]]]
 class Plan:
     """Everything that a run needs.  The first buffers are the inputs; `outputs` are the views that are returned.
 
-    `turns` lists the numbers of the steps in the order of a run; the steps of one turn run at the same time.
+    `turns` lists the numbers of the steps in the order of a run; the steps of one turn run at the same time.  The first
+    `early` turns are steps that read lasting inputs only.  Their results are kept in the arena between runs.
     """
 
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
     outputs: tuple[Read, ...]
     turns: tuple[tuple[int, ...], ...] = ()
+    early: int = 0
 
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
@@ -314,20 +318,44 @@ def laid_out(
 ) -> Plan:
     """The plan of these steps, with a place for each buffer; with `any_layout`, results may be permuted."""
     draft = Plan(tuple(buffers), tuple(steps), tuple(outputs))
-    order = tuple([tuple(turn) for turn in turns(draft)])
+    places = _places(draft, draft.is_permuted if any_layout else draft.is_whole)
+    early, kept = _early(draft, places)
+    later = [tuple([number for number in turn if number not in early]) for turn in turns(draft)]
+    order = (*[(number,) for number in early], *filter(None, later))
     used: list[tuple[list[int], list[int]]] = []
     for turn in order:
         each = [draft.uses(draft.steps[number]) for number in turn]
         used.append(([n for reads, _ in each for n in reads], [n for _, writes in each for n in writes]))
     used.append(([read.buffer for read in outputs], []))
-    places = _places(draft, draft.is_permuted if any_layout else draft.is_whole)
-    sizes = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
-    slots = arena_for(used, sizes.__getitem__).place
+    sizes: list[int | None] = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
+    for i in kept:
+        sizes[i] = None
+    arena = arena_for(used, sizes.__getitem__)
+    slots = arena.place | {i: number for number, i in enumerate(kept, start=len(arena.slots))}
     placed = [
         b if b.kind else Buffer(b.name, b.shape, b.dtype, b.device, b.where, kind, slots.get(i, number))
         for i, (b, (kind, number)) in enumerate(zip(buffers, places))
     ]
-    return Plan(tuple(placed), draft.steps, draft.outputs, order)
+    return Plan(tuple(placed), draft.steps, draft.outputs, order, len(early))
+
+
+def _early(plan: Plan, places: Sequence[tuple[str, int]]) -> tuple[list[int], list[int]]:
+    """The steps whose results can be kept between runs, because they read lasting inputs only; and these results.
+
+    A step that reads checked positions is not among them: the check runs each time, and comes first.
+    """
+    lasting = {number for number, buffer in enumerate(plan.buffers) if buffer.lasting}
+    early: list[int] = []
+    kept: list[int] = []
+    for number, step in enumerate(plan.steps):
+        reads, writes = plan.uses(step)
+        if isinstance(step, Check):
+            lasting.difference_update(reads)
+        elif reads and lasting.issuperset(reads) and all(places[i][0] == SLOT for i in writes) and not has_effect(step):
+            early.append(number)
+            kept += writes
+            lasting.update(writes)
+    return early, kept
 
 
 def _places(plan: Plan, is_result: Callable[[Read], bool]) -> list[tuple[str, int]]:

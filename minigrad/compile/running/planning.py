@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...core.node import Node
@@ -56,7 +57,8 @@ class _Planning:
         self.numbers: dict[Any, int] = {}  # the buffers of nodes and of their partial results
         self.steps: list[Step] = []
         for number, node in enumerate(partition.graph.inputs):
-            self._add(node, self._made(node, INPUT, number))
+            lasting = getattr(node, "lasting", False) and node.device.is_standard
+            self._add(node, replace(self._made(node, INPUT, number), lasting=lasting))
         self._check(None)
         in_blocks = {product for block in partition.blocks.values() for product in block.products}
         for group in partition.groups:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.dtypes import float32
 from ...devices.blas import blas
+from ...devices.stacks import multiplies
 from ...support.errors import CompileError
 from ..codegen.products import PLAIN, TURNED, product_function
 from ..nodes.view import row_major
@@ -131,11 +132,13 @@ def products_of(plan: Plan, backend: str | None = None) -> dict[int, Product]:
 
 
 def product_of(call: Call, buffers: Sequence[Buffer]) -> Product | None:
-    """The matrices of a call, or None if BLAS cannot read them where they are."""
+    """The matrices of a call, or None if BLAS cannot read them where they are, or is slower."""
     out, (left, right) = buffers[call.out], call.reads
     batch, (m, n), k = out.shape[:-2], out.shape[-2:], left.shape[-1]
     if not k or any(buffers[read.buffer].dtype is not out.dtype for read in call.reads):
         return None
+    if multiplies(left.shape, right.shape, out.dtype):
+        return None  # a kernel for many small matrices is faster
     steps = [_batch_strides(read, batch) for read in (left, right)] + [list(row_major(out.shape)[:-2])]
     rows = _rows_as_one([*zip(batch, steps[0])], m, left.strides[-2])
     if batch and rows is not None and not any(steps[1]):

@@ -99,6 +99,8 @@ class Executable(Titled):
     passes, whose values the plan names.
     """
 
+    keeps_frames = True  # for later runs; else each run makes a frame, and its memory is free between runs
+
     def __init__(
         self, graph: Graph, constants: Sequence[Any], target: Target = HOST, executor: str | None = None
     ) -> None:
@@ -189,7 +191,10 @@ class Executable(Titled):
         try:
             return frame.run(given, starts)
         finally:
-            self._idle.append(frame)
+            if self.keeps_frames:
+                self._idle.append(frame)
+            else:
+                vars(frame).clear()  # else its memory would wait for the collector: functions in it refer to it
 
 
 class Program(Executable):

@@ -16,7 +16,7 @@ from .frame import Frame, Layout
 from .plan import Launch, Plan
 from .products import products_of
 
-CONVOLUTIONS = ("windows as product", "channels_last")  # the rule and the pass for products by loops
+LOOPS = ("windows as product", "channels_last", "packed")  # the rule and the passes for products by loops
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Target:
         """This target where `backend` runs the kernels: NumPy has no vectors, so libraries compute all products."""
         if chosen(backend) != "numpy":
             return self
-        return replace(self, chunking=replace(self.chunking, lanes=0), without=(*self.without, *CONVOLUTIONS))
+        return replace(self, chunking=replace(self.chunking, lanes=0), without=(*self.without, *LOOPS))
 
 
 def _has_wide_vectors() -> bool:

@@ -10,19 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ..loops.ir import (
-    Accumulate,
-    Accumulator,
-    For,
-    Kernel,
-    Lanes,
-    Let,
-    Parameter,
-    Prefetch,
-    Running,
-    Statement,
-    Store,
-)
+from ..loops.ir import Accumulate, Accumulator, For, Kernel, Lanes, Let, Parameter, Prefetch, Running, Statement, Store
 from ..loops.verify import verify
 
 STATEMENTS = {cls.__name__.lower(): cls for cls in (Let, Store, Accumulate, Running, For, Lanes, Prefetch)}

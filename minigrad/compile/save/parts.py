@@ -53,7 +53,7 @@ class Parts:
         self.names = self.graph.names()
         self.kernels = [kernel_from_data(kernel) for kernel in data["kernels"]]
         self.buffers = [
-            Buffer(self.names[node], node.shape, node.dtype, node.device, None, INPUT, number)
+            Buffer(self.names[node], node.shape, node.dtype, node.device, None, INPUT, number, node.kind == "constant")
             for number, node in enumerate(inputs)
         ]
         self.buffers += [_buffer(entry) for entry in data["buffers"]]

@@ -24,7 +24,7 @@ from ...core.mode import Mode, current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import Tensor, wrap
-from ...core.tree import tree_map
+from ...core.tree import flatten
 from ...support.files import whole_file
 from ...support.source import show
 from ..functions.recording import Recording
@@ -72,7 +72,8 @@ def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list
 
     @wraps(function)
     def with_copied_results(*args: Any, **kwargs: Any) -> Any:
-        return tree_map(lambda t: emit(P.astype, t, dtype=t.dtype), function(*args, **kwargs))
+        tensors, rebuild = flatten(function(*args, **kwargs))
+        return rebuild([emit(P.astype, t, dtype=t.dtype) for t in tensors])
 
     fresh = [wrap(t._data, t.device) for t in tensors]
     with switch(Mode(grad=False)):

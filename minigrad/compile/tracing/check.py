@@ -16,7 +16,7 @@ import numpy as np
 from ...core.mode import Mode
 from ...core.tensor import Tensor
 from .guards import AnyGuard, AttributeGuard, FunctionGuard, Guard
-from .signature import copied
+from .signature import base_of_part, copied, is_part
 
 Check = Callable[[Sequence[Any], dict[str, Any], Mode], "list[Tensor] | None"]
 SHORT = 8  # entries that are compared one by one
@@ -32,7 +32,8 @@ class CheckWriter:
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {"all": all, "map": map, "is_": is_, "id": id, "len": len, "repr": repr,
-                                       "type": type, "tuple": tuple, "isinstance": isinstance, "copied": copied}
+                                       "type": type, "tuple": tuple, "isinstance": isinstance, "copied": copied,
+                                       "base_of_part": base_of_part}
         self.tests: list[str] = []
         self.tensors: list[str] = []
 
@@ -101,19 +102,22 @@ class CheckWriter:
 
     def _tensor(self, name: str, kind: Any) -> None:
         shape, dtype, device, gradient, memory = kind
-        if type(memory) is not int:
-            raise NoShortForm  # a view of another tensor
+        if type(memory) is not int and not is_part(memory):
+            raise NoShortForm
         self.tests += [
             f"({name}d := {name}._data).shape == {shape!r}", f"{name}d.dtype is {self.name(dtype)}",
-            f"{name}.device is {self.name(device)}", f"((a := {name}.alias) is None or a.base is None)",
+            f"{name}.device is {self.name(device)}",
+            f"({name}b := base_of_part({name})) is not None" if is_part(memory) else
+            f"((a := {name}.alias) is None or a.base is None)",
             f"{name}.tracked" if gradient else f"not {name}.tracked",
         ]
         if gradient:
             self.tests.append(f"{name}.is_leaf is {gradient == 2}")
 
-    def _memory(self, numbers: Sequence[int]) -> None:
-        """Compare which tensors are the same: without views, no others share memory."""
-        firsts = [name for i, name in enumerate(self.tensors) if numbers[i] not in numbers[:i]]
+    def _memory(self, kinds: Sequence[Any]) -> None:
+        """Compare which tensors are the same: no others share memory."""
+        numbers = [kind[0] if is_part(kind) else kind for kind in kinds]
+        firsts = [name_of_owner(f"t{i}", kinds[i]) for i, n in enumerate(numbers) if n not in numbers[:i]]
         if len(firsts) > 1:
             ids = ", ".join([f"id({name})" for name in firsts])
             different = f"{firsts[0]} is not {firsts[1]}"
@@ -170,6 +174,11 @@ class CheckWriter:
         elif entries:
             self.tests.append(f"{entries[0]} is (h := {held})[0]")
             self.tests += [f"{entry} is h[{number}]" for number, entry in enumerate(entries[1:], start=1)]
+
+
+def name_of_owner(name: str, memory: Any) -> str:
+    """The name, in the text of a check, of the tensor that owns the memory of the tensor `name`."""
+    return f"{name}b" if is_part(memory) else name
 
 
 def check_of(key: Any, more: Iterable[str], values: dict[str, Any], guards: Iterable[AnyGuard]) -> Check | None:

@@ -88,7 +88,9 @@ class Guard:
         for key, value in values.items():
             new = now.get(key, MISSING)
             if new is not value and not _same(new, value):
-                return f"{join(self.name, key)} was {_short(value)} and is {_short(new)}"
+                was, found = _short(value), _short(new)
+                found = found.replace("a ", "another ", 1) if found == was else found
+                return f"{join(self.name, key)} was {was} and is {found}"
         return None
 
 

@@ -50,6 +50,7 @@ from .reads import Reads, all_codes, reads
 
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+FOLLOWED = (types.ModuleType, types.FunctionType, types.BuiltinMethodType, types.MethodType, type)  # in other packages
 UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # their results differ between calls
 ANYTHING = (getattr, vars, dir, eval, exec, globals)  # as values, for `map` for example, they can read anything
 READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # they read all attributes
@@ -331,5 +332,5 @@ class NameWalk:
         if not name.startswith("numpy"):
             self._doubt(name)
         for key, value in list(entries.items()):
-            if issubclass(type(value), (types.ModuleType, types.FunctionType, types.BuiltinMethodType, type)):
+            if issubclass(type(value), FOLLOWED):
                 self._wait(key, f"{name}.{key}", value, users=False)

@@ -13,6 +13,8 @@ import numpy as np
 from ...core.tensor import NUMBERS, Tensor, as_tensor
 from ...support.errors import ConversionError
 
+PART = "a part of a tensor"  # how the memory of such a view is described
+
 
 def kind_of(value: Any, tensors: list[Tensor]) -> Any:
     """The kind of an argument, which a trace depends on; the tensors in it are appended to `tensors`."""
@@ -135,17 +137,37 @@ def in_words(kind: Any) -> str:
     return f"{cls.__name__}({what!r})" if issubclass(cls, np.generic) else repr(what)
 
 
-def kinds_of_tensors(tensors: list[Tensor]) -> list[Any]:
-    """Shape, dtype, device, gradient, and which tensors share memory, and how."""
+def base_of_part(tensor: Tensor) -> Tensor | None:
+    """The base of a view that lies in one piece of memory and has no part in a gradient of its base; otherwise None."""
+    alias, flags = tensor.alias, getattr(tensor._data, "flags", None)
+    if alias is None or alias.base is None or alias.base.tracked or flags is None or not flags.c_contiguous:
+        return None
+    return alias.base
+
+
+def is_part(memory: Any) -> bool:
+    """Whether the memory of an argument is described as a `PART`."""
+    return memory.__class__ is tuple and memory[-1] == PART
+
+
+def kinds_of_tensors(tensors: list[Tensor], exactly: bool = False) -> list[Any]:
+    """Shape, dtype, device, gradient, and which tensors share memory, and how.
+
+    A view in one piece that shares memory with no other tensor is just a `PART`, unless the kinds are wanted `exactly`:
+    batch after batch of a tensor is of the same kind.
+    """
+    bases = [tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base for tensor in tensors]
     numbers: dict[int, int] = {}
     kinds = []
-    for tensor in tensors:
+    for tensor, base in zip(tensors, bases):
         alias, data = tensor.alias, tensor._data
-        base = tensor if alias is None or alias.base is None else alias.base
         memory: Any = numbers.setdefault(id(base), len(numbers))
         if alias is not None and base is not tensor:
-            steps = tuple([(op.name, repr(attrs)) for op, attrs in alias.chain])
-            memory = memory, base.shape, steps, alias.linked
+            if not exactly and base_of_part(tensor) is not None and sum([other is base for other in bases]) == 1:
+                memory = memory, PART
+            else:
+                steps = tuple([(op.name, repr(attrs)) for op, attrs in alias.chain])
+                memory = memory, base.shape, steps, alias.linked
         gradient = (2 if tensor.is_leaf else 1) if tensor.tracked else 0
         kinds.append((data.shape, data.dtype, tensor.device, gradient, memory))
     return kinds

@@ -10,7 +10,7 @@ Nothing outside changes.  A tensor from outside that is read or written is *capt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -155,6 +155,7 @@ class Tracer(Interpreter, State, Control):
     flow: Any = None  # `compile.control` sets this
     what = "the function"  # in messages
     seals_generators = True
+    parts: Collection[int] = ()  # ids of views whose base the function does not see
 
     def __init__(self) -> None:
         self.captured: dict[int, Captured] = {}  # by id of the tensor outside, which the entry keeps alive
@@ -310,7 +311,7 @@ class Tracer(Interpreter, State, Control):
     def capture(self, tensor: Tensor) -> Captured:
         """Make a stand-in for a tensor from outside."""
         alias = tensor.alias
-        if alias is None or alias.base is None:
+        if alias is None or alias.base is None or id(tensor) in self.parts:
             stand_in = wrap(self.source("tensor", tensor, tensor.shape, tensor.dtype, tensor.device), tensor.device)
         else:
             stand_in = self._same_view(self.stand_in(alias.base), alias)

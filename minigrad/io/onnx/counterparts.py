@@ -303,14 +303,23 @@ def _cumulative_sum(w: Writer, node: Node, x: str) -> str:
     return w.add("CumSum", x, w.scalar(node.attrs["axis"]))
 
 
-@writes("argsort")
-def _argsort(w: Writer, node: Node, x: str) -> str:
-    """TopK of all elements: of equal elements, the first comes first."""
+def _topk(w: Writer, node: Node, x: str, count: int) -> Sequence[str]:
+    """The values and positions of TopK: of equal elements, the first comes first."""
     axis, descending = node.attrs["axis"], node.attrs["descending"]
     if node.inputs[0].dtype.kind == "b":
         x = w.cast(x, dtypes.int32)
-    count = w.vector([node.shape[axis]])
-    return w.add("TopK", x, count, outputs=2, axis=axis, largest=int(descending), sorted=1)[1]
+    return w.add("TopK", x, w.vector([count]), outputs=2, axis=axis, largest=int(descending), sorted=1)
+
+
+@writes("argsort")
+def _argsort(w: Writer, node: Node, x: str) -> str:
+    return _topk(w, node, x, node.shape[node.attrs["axis"]])[1]
+
+
+@writes("sort")
+def _sort(w: Writer, node: Node, x: str) -> str:
+    values = _topk(w, node, x, node.shape[node.attrs["axis"]])[0]
+    return w.cast(values, node.dtype) if node.dtype.kind == "b" else values
 
 
 # Picking and placing -------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from ...ops import (
     index,
     joining,
     normalization,
+    ordering,
     pooling,
     reduce,
     view,
@@ -253,7 +254,7 @@ def CumSum(x: Tensor, axis: Numbers, exclusive: int = 0, reverse: int = 0) -> An
 
 @operator
 def TopK(x: Tensor, k: Numbers, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
-    return index.topk(x, k[0], axis, bool(largest))
+    return ordering.topk(x, k[0], axis, bool(largest))
 
 
 # Picking and placing -------------------------------------------------------------------------------------------------

@@ -5,11 +5,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.codegen.llvm import llvm_source
-from minigrad.compile.loops.ir import Accumulate, For, Kernel, Lanes, Let, Parameter, Store
+from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import (
-    BOOL,
     DTYPES,
     FLOAT,
     INT,
@@ -58,6 +57,22 @@ def test_memory_beside_the_range_stays_as_it_is():
     assert np.isfinite(result[2:5]).all() and np.isnan(result[:2]).all() and np.isnan(result[5:]).all()
 
 
+def test_a_position_is_computed_once_and_outside_of_loops():
+    row = ("*", ("//", ("%", "p", 12), 4), 8)
+    loads = [Let(f"x{n}", "load", ("x", ("+", ("+", row, "r"), n)), FLOAT) for n in range(3)]
+    body = [*loads, Let("y", "add", ("x0", "x1"), FLOAT), Let("z", "add", ("y", "x2"), FLOAT)]
+    loop = For("r", 0, 6, [*body, Store("out", ("+", ("*", "p", 6), "r"), "z")])
+    parameters = [Parameter("x", FLOAT, 24, "in"), Parameter("out", FLOAT, 72, "out")]
+    kernel = Kernel("rows", parameters, [For("p", "lo", "hi", [loop])], 12, "rows")
+    text = llvm_source(kernel)
+    assert text.count("urem") == text.count("udiv") == 1
+    assert text.index("udiv") < text.index(".round.2:") < text.index(", i64 2\n")
+    x, out = np.arange(24, dtype=np.float32), np.zeros(72, np.float32)
+    native(kernel)([x, out], 0, 12)
+    wanted = [[sum(x[p // 4 * 8 + r : p // 4 * 8 + r + 3]) for r in range(6)] for p in range(12)]
+    assert out.reshape(12, 6).tolist() == wanted
+
+
 def test_the_text_says_what_may_be_regrouped():
     text = llvm_source(softmax().kernel)
     assert text.count("fadd reassoc nsz contract") == 1
@@ -79,32 +94,6 @@ def test_short_loops_are_not_unrolled_before_they_become_vectors():
         return llvm_source(Kernel("kernel", parameters, body, 4, "rows"))
 
     assert "llvm.loop.unroll.disable" in text(16) and "llvm.loop.unroll.disable" not in text(17)
-
-
-def test_lanes_are_vectors():
-    text = llvm_source(LOOPS["lanes"]().kernel)
-    assert text.count("phi <8 x float>") == 2 and "store <8 x float>" in text
-
-
-LANE = Let("x", "load", ("a", "l"), FLOAT)
-REFUSED = {
-    "positions": [Let("x", "load", ("a", ("*", "l", 2)), FLOAT)],
-    "one place": [LANE, Store("b", 0, "x")],
-    "all lanes": [LANE, Accumulate("sum", "b", 0, "x")],
-    "sqrt of float32 in lanes": [LANE, Let("y", "sqrt", ("x",), FLOAT)],
-    "lt of float32 in lanes": [LANE, Let("y", "lt", ("x", 1.0), BOOL)],
-    "lanes of bools": [Let("x", "load", ("c", "l"), BOOL)],
-    "in lanes": [For("k", 0, "l", [Store("b", "k", 1.0)])],
-    "can't become lanes": [Lanes("m", 0, 8, [Store("b", "m", 1.0)])],
-}
-
-
-@pytest.mark.parametrize("part", REFUSED)
-def test_lanes_that_no_vector_computes_are_an_error(part):
-    parameters = [Parameter("a", FLOAT, 16, "in"), Parameter("b", FLOAT, 16, "out"), Parameter("c", BOOL, 16, "in")]
-    kernel = Kernel("kernel", parameters, [For("p", "lo", "hi", [Lanes("l", 0, 8, REFUSED[part])])], 1, "rows")
-    with pytest.raises(CompileError, match=part):
-        llvm_source(kernel)
 
 
 def test_operations_without_native_code_are_an_error():

@@ -6,8 +6,20 @@ import numpy as np
 import pytest
 
 from minigrad.compile.codegen.lanes import lanes_of
-from minigrad.compile.codegen.vectors import READY, vector_source
-from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Store, statements
+from minigrad.compile.codegen.llvm import READY
+from minigrad.compile.codegen.vectors import vector_source
+from minigrad.compile.loops.ir import (
+    Accumulate,
+    Accumulator,
+    For,
+    Kernel,
+    Lanes,
+    Let,
+    Parameter,
+    Running,
+    Store,
+    statements,
+)
 from minigrad.compile.loops.legalise import legalise
 from minigrad.compile.loops.operations import OPERATIONS
 from tests.compile.codegen.running import native
@@ -148,3 +160,65 @@ def test_values_are_computed_once_before_the_loop():
     loop = text[text.index(".round.1:") : text.index(".end.1:")]
     assert "shufflevector" not in loop and "shufflevector" in text
     assert sum(isinstance(s, Let) for s in statements(LOOPS["in_place"]().kernel.body)) == 5
+
+
+def test_loops_over_lanes_are_vectors():
+    text = vector_source(LOOPS["lanes"]().kernel)
+    assert text.count("load <8 x float>") == 3 and text.count("store <8 x float>") == 3
+    assert "load <16 x float>" in vector_source(LOOPS["wide_lanes"]().kernel)
+    assert text.startswith(READY)
+
+
+def over_lanes(statements, lanes=8, kind=Lanes):
+    """A loop over lanes that reads 24 numbers from `a`, 16 flags from `c`, and writes to `b`."""
+    parameters = [("a", FLOAT, 24, "in"), ("c", bool_, 16, "in"), ("b", FLOAT, 40, "inout")]
+    given = {"a": np.arange(1, 25, dtype=np.float32), "c": np.arange(16) % 3 == 0, "b": np.zeros(40, np.float32)}
+    return sample(parameters, [For("p", "lo", "hi", [kind("l", 0, lanes, statements)])], given, "rows", 1)
+
+
+LANE = Let("x", "load", ("a", ("+", "l", 2)), FLOAT)
+IN_LANES = {
+    "function": [LANE, Let("y", "sqrt", ("x",), FLOAT), Store("b", "l", "y")],
+    "comparison": [
+        LANE, Let("flag", "load", ("c", "l"), bool_), Let("y", "select", ("flag", "x", 2.0), FLOAT),
+        Store("b", "l", "y"),
+    ],
+    "the same number": [Let("x", "load", ("a", 3), FLOAT), Accumulate("sum", "b", ("+", "l", 4), "x")],
+    "positions": [Let("n", "index", ("l",), LONG), Let("y", "cast", ("n",), FLOAT), Store("b", "l", "y")],
+}
+ONE_BY_ONE = {
+    "far apart": ([Let("x", "load", ("a", ("*", "l", 2)), FLOAT), Store("b", "l", "x")], 8),
+    "a sum at one place": ([LANE, Accumulate("sum", "b", 0, "x")], 8),
+    "loops of different length": ([For("k", 0, "l", [Store("b", ("+", "k", "l"), 1.0)])], 8),
+    "too many": ([Store("b", "l", 1.0)], 40),
+    "lanes in lanes": ([Lanes("m", 0, 8, [Store("b", ("+", ("*", "l", 2), "m"), 1.0)])], 8),
+}
+
+
+@pytest.mark.parametrize("name", IN_LANES)
+def test_statements_in_lanes(name):
+    made = over_lanes(IN_LANES[name])
+    assert "<8 x " in vector_source(made.kernel)
+    check(made, native(made.kernel))
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_loops_over_lanes_that_are_not_vectors_run_one_by_one(name):
+    made = over_lanes(*ONE_BY_ONE[name])
+    assert vector_source(made.kernel) is None
+    check(made, native(made.kernel), reference=expected(over_lanes(*ONE_BY_ONE[name], kind=For)))
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 40])
+def test_running_totals_need_no_passes(columns):
+    place = ("+", "r", ("*", "p", columns))
+    body = [
+        Let("x", "load", ("a", place), FLOAT), Running("t", "sum", "x", FLOAT), Let("y", "mul", ("t", 2.0), FLOAT),
+        Store("b", place, "y"),
+    ]
+    loops = [For("p", "lo", "hi", [For("r", 0, columns, body, [Accumulator("m", "max", "t", FLOAT)])])]
+    x = np.random.default_rng(0).integers(-9, 9, 3 * columns).astype(np.float32)
+    parameters = [("a", FLOAT, 3 * columns, "in"), ("b", FLOAT, 3 * columns, "out")]
+    made = sample(parameters, loops, {"a": x}, parallel="rows", units=3)
+    assert vector_source(made.kernel).startswith(READY)
+    check(made, native(made.kernel))

@@ -14,10 +14,10 @@ from minigrad.compile.fusion.compute import (
     Elementwise,
     Filled,
     Library,
+    LoopProduct,
     Place,
     Reduction,
     UserKernel,
-    WindowProduct,
 )
 from minigrad.compile.lowering import write
 from minigrad.compile.rewriting.passes import optimise
@@ -71,7 +71,7 @@ def test_reason_why_a_node_is_a_library_call():
 
 
 def test_kinds_of_loops_each_have_a_function_that_writes_them():
-    assert {*compute.KINDS, Filled} - {*compute.CALLS, WindowProduct} == set(write.WRITERS)
+    assert {*compute.KINDS, Filled} - {*compute.CALLS, LoopProduct} == set(write.WRITERS)
 
 
 def test_levels_and_rows():

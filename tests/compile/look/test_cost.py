@@ -125,6 +125,7 @@ def test_cost_of_factorisations_and_sorts():
     assert flops["cholesky"] == 6**3 // 3 and flops["slogdet"] == 2 * 6**3 // 3
     assert flops["solve"] == 2 * 6**3 // 3 + 2 * 36 * 2
     assert eager_of(lambda x: mg.argsort(x), floats(3, 8)).flops == 24 * 3
+    assert eager_of(lambda x: mg.sort(x), floats(3, 8)).flops == 24 * 3
     assert set(FLOPS) <= {op.name for op in P}
 
 
@@ -238,7 +239,8 @@ def test_random_graphs_are_counted_as_they_run(seed, monkeypatch):
     assert len(counted) >= len(nodes)
     for cost, run in zip(graph.cost().nodes, counted):
         if cost.node.name in (
-            "put", "scatter_add", "argsort", "solve", "cholesky", "slogdet", "eigh", "svd", "qr", "pinv", "random"
+            "put", "scatter_add", "argsort", "sort", "solve", "cholesky", "slogdet", "eigh", "svd", "qr", "pinv",
+            "random",
         ):
             run = Count(run.bytes_read, run.bytes_written, cost.eager.flops, run.launches)
         if cost.node.op is not P.put:

@@ -175,6 +175,31 @@ def test_chunks_follow_from_the_shape():
     assert [p.size for p in lower(partition, partition.kernels[0]).kernel.parameters] == [1 << 20, 16]
 
 
+@pytest.mark.parametrize("axis, apart", [(1, 5), ((1, 3), 5), (2, 30), ((1, 2), 5), (0, 0), ((0, 2), 0)], ids=str)
+def test_chunks_before_the_first_reduced_dimension_have_their_own_results(axis, apart):
+    x = floats(5, 6, 4, 9)
+    with recorded() as _alive:
+        results = [mg.sum(mg.exp(x), axis), mg.max(x, axis), mg.mean(x.astype(mg.float16), axis)]
+    graph = graph_of(*results)
+    partition = fuse(graph, SMALL)
+    loops = partition.kernels[0].loops
+    assert (loops.apart, loops.parts) == ((True, 1) if apart else (False, loops.chunks))
+    assert not apart or loops.chunks == apart
+    for found, wanted in zip(Runner(partition, 2)(fed(graph)), results):
+        np.testing.assert_allclose(found, wanted.numpy_copy(), rtol=1e-3 if found.dtype == np.float16 else 1e-5)
+
+
+def test_reductions_with_different_outer_dimensions_share_no_chunks_of_their_own():
+    x = floats(6, 4, 16)
+    with recorded() as _alive:
+        results = [mg.sum(x, 1), mg.max(x, 0)]
+    graph = graph_of(*results)
+    partition = fuse(graph, SMALL)
+    assert not any(group.loops.apart for group in partition.kernels)
+    for found, wanted in zip(Runner(partition, 2)(fed(graph)), results):
+        np.testing.assert_allclose(found, wanted.numpy_copy(), rtol=1e-5)
+
+
 def test_the_only_chunk_of_a_small_kernel_leaves_the_result_itself():
     x = floats(8, 8)
     with recorded() as _alive:

@@ -24,7 +24,7 @@ def numbers(*shape):
     return np.random.default_rng(len(shape)).normal(size=shape)
 
 
-# Functions of two arrays, with the shapes of these and whether BLAS reads both operands where they are.
+# Functions of two arrays, with the shapes of these and whether BLAS multiplies them where they are.
 LAYOUTS = {
     "plain": (lambda x, y: x @ y, (5, 7), (7, 3), True),
     "left transposed": (lambda x, y: x.T @ y, (7, 5), (7, 3), True),
@@ -54,6 +54,7 @@ LAYOUTS = {
     "stack of rows": (lambda x, y: x @ y, (4, 1, 7), (4, 7, 3), True),
     "stack of columns": (lambda x, y: x @ y, (4, 5, 7), (4, 7, 1), True),
     "stack of one": (lambda x, y: x @ y, (1, 5, 7), (1, 7, 3), True),
+    "many small ones": (lambda x, y: x @ y, (300, 5, 7), (300, 7, 3), False),
     "no terms": (lambda x, y: x @ y, (5, 0), (0, 3), False),
 }
 

@@ -242,7 +242,9 @@ def test_an_iterator_that_the_function_advances(make):
 
 def test_random_numbers_of_other_packages():
     generator = np.random.default_rng(0)
-    for draw in (random.random, np.random.rand, generator.random, lambda: random.random() + 1):
+    drawing = random.random, np.random.rand, generator.random, lambda: random.random() + 1
+    by_name = lambda: np.random.rand(), lambda: np.random.normal(size=3)  # noqa: NPY002
+    for draw in (*drawing, *by_name):
         with pytest.raises(mg.TraceError, match=r"mg\.random draws new numbers"):
             mg.jit(lambda draw=draw: mg.ones(1) * draw())()
 
@@ -272,3 +274,15 @@ def test_unreadable_objects_are_skipped():
     lazy = Lazy()
     f = mg.jit(lambda x: x * 2 if lazy is not None else x)
     assert f(mg.ones(2)).tolist() == [2, 2]
+
+
+def test_a_change_to_an_equal_looking_value_says_that_it_is_another():
+    net = mg.nn.Linear(1, 1)
+    net.last = {}
+
+    def f(x):
+        net.last = {}
+        return x + len(net.last)
+
+    with pytest.raises(mg.TraceError, match=r"\.last was a dict and is another dict"):
+        mg.jit(f)(mg.ones(1))

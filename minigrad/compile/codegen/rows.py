@@ -1,0 +1,117 @@
+"""Rows at once: a loop that reduces rows to one row takes several of them per round.
+
+`for p: for r: OUT[r] += x[p, r]` loads and stores OUT for each row.  With eight rows per round, it does so an eighth as
+often, and the sum of the eight elements stays in registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..loops.index import depends, fold, plus, replaced, times
+from ..loops.ir import Accumulate, For, Index, Kernel, Let, Statement, Walk
+from ..loops.operations import REDUCTIONS
+
+MOST = 8  # rows of a round
+SIMPLE = 48  # statements of a round in its inner loop: with more, registers are short
+FEWEST = 2  # rounds
+
+
+def with_rows_at_once(kernel: Kernel) -> Kernel:
+    """The kernel in which such loops take several rows per round."""
+    return replace(kernel, body=_Rounds({p.name: p.dtype for p in kernel.parameters}).block(kernel.body))
+
+
+class _Rounds(Walk):
+    """Replaces the loops that reduce rows by a loop over rounds, and a loop over the rows that are left."""
+
+    def __init__(self, types: dict[str, Any]) -> None:
+        self.types = types
+
+    def loop(self, loop: For) -> list[Statement]:
+        rows = rows_at_once(loop)
+        if rows == 1:
+            return [replace(loop, body=self.block(loop.body))]
+        number, body, ahead = f"{loop.variable}_round", list[Statement](), list[Statement]()
+        count = _divided(_minus(loop.high, loop.low), rows)
+        adds: list[list[Accumulate]] = []
+        for row in range(rows):
+            index = plus(plus(times(number, rows), row), loop.low)
+            *lets, inner = _Copy(loop.variable, index, f"x{row}").block(loop.body)
+            ahead += lets
+            body += [each for each in inner.body if isinstance(each, Let)]
+            adds.append([each for each in inner.body if isinstance(each, Accumulate)])
+        for same in zip(*adds):
+            body += self.joined([*same])
+        left = replace(loop, low=plus(loop.low, times(count, rows)))
+        rounds = For(number, 0, count, [*ahead, replace(inner, body=body)])
+        return [rounds] if left.low == left.high else [rounds, left]
+
+    def joined(self, adds: list[Accumulate]) -> list[Statement]:
+        """One step of a reduction in place of one for each row: the values are joined first, neighbours first."""
+        lets: list[Statement] = []
+        while len(adds) > 1:
+            pairs = [*zip(adds[::2], adds[1::2])]
+            made = [f"{pair[0].value}y{pair[1].value}" for pair in pairs]
+            operation, dtype = REDUCTIONS[adds[0].op], self.types[adds[0].buffer]
+            lets += [Let(n, operation, (a.value, b.value), dtype) for n, (a, b) in zip(made, pairs)]
+            adds = [replace(pair[0], value=name) for name, pair in zip(made, pairs)]
+        return [*lets, *adds]
+
+
+class _Copy(Walk):
+    """Copies statements for one value of a variable: the values in it have other names."""
+
+    def __init__(self, variable: str, index: Index, suffix: str) -> None:
+        self.variable, self.index, self.suffix = variable, index, suffix
+        self.names: dict[Any, str] = {}
+
+    def let(self, let: Let) -> list[Let]:
+        args = [self.names.get(arg, arg) if isinstance(arg, str) else self.place(arg) for arg in let.args]
+        if let.op in ("load", "index"):
+            args[-1] = self.place(let.args[-1])
+        name = self.names[let.name] = let.name + self.suffix
+        return [replace(let, name=name, args=tuple(args))]
+
+    def place(self, index: Index) -> Index:
+        named = fold(index, lambda leaf: self.names.get(leaf, leaf), lambda *parts: parts)
+        return replaced(named, self.variable, self.index)
+
+    def loop(self, loop: For) -> list[For]:
+        return [replace(loop, body=self.block(loop.body))]
+
+    def accumulate(self, update: Accumulate) -> list[Accumulate]:
+        return [replace(update, value=self.names.get(update.value, update.value))]
+
+
+def rows_at_once(loop: For) -> int:
+    """The number of rows for a round; 1 if the loop has another form."""
+    *lets, inner = loop.body or [loop]
+    if type(inner) is not For or loop.accumulators or inner.accumulators or inner.steps > 1:
+        return 1
+    adds = {each.buffer: each for each in inner.body if isinstance(each, Accumulate)}
+    values = [each for each in (*lets, *inner.body) if isinstance(each, Let)]
+    if not adds or len(adds) + len(values) < len(lets) + len(inner.body):
+        return 1  # other statements, or two reductions in one place
+    names, places = {loop.variable, *[let.name for let in values]}, [each.index for each in adds.values()]
+    if any(depends(index, name) for index in (*places, inner.low, inner.high) for name in names):
+        return 1
+    if any(let.op == "load" and let.args[0] in adds for let in values):
+        return 1
+    if not all(isinstance(each.value, str) for each in adds.values()):
+        return 1
+    most, rows = loop.high - loop.low if isinstance(loop.high, int) and isinstance(loop.low, int) else MOST**2, MOST
+    while rows > 1 and (rows * len(inner.body) > SIMPLE or most < FEWEST * rows):
+        rows //= 2
+    return rows
+
+
+def _minus(high: Index, low: Index) -> Index:
+    if isinstance(high, tuple) and high[:2] == ("+", low):
+        return high[2]  # type: ignore[no-any-return]
+    return high - low if isinstance(high, int) and isinstance(low, int) else plus(high, times(low, -1))
+
+
+def _divided(index: Index, by: int) -> Index:
+    return index // by if isinstance(index, int) else ("//", index, by)

@@ -1,0 +1,118 @@
+"""The pass `packed`: loops multiply by lasting weights, copied once into the order in which they read them.
+
+A layer multiplies by the transpose of its weights, whose columns are far apart in memory.  Vectors of columns need them
+side by side.  A program keeps what it computes from lasting values alone (see `running.plan`), so that only its first
+run copies.  Wide matrices become panels, each of which is read from front to back.
+
+The bias of a convolution and the batch norm after it become one factor and one summand for each channel, which are kept
+as well.  The result of a product has been rounded already, so another order of the arithmetic is as exact.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+from ...core.dtypes import float32, float64
+from ...core.node import Node
+from ...core.primitive import P
+from ..nodes.graph import Graph, node_like, remade
+from .channels_last import is_columns
+from .rules import Note, rewritten
+
+PANELS = (128, 64)  # columns: so many sums, or half as many for several rows, are in registers
+ARITHMETIC = (P.add, P.subtract, P.multiply)
+MOST_ROWS = 512  # of the other factor: libraries are as fast for more rows
+
+
+def packed(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Multiplies by lasting weights in the order in which loops read them."""
+    lasting = {node for node in graph.inputs if getattr(node, "lasting", False)}
+    if not lasting:
+        return graph
+    for node in graph.nodes:
+        given = [x for x in node.inputs if isinstance(x, Node)]
+        if given and node.op is not None and node.op.kind in ("view", "elementwise") and lasting.issuperset(given):
+            lasting.add(node)
+    linear: dict[Node, Linear] = {}  # products, and what is computed from each by lasting values
+
+    def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        new, rule = remade(node, inputs), ""
+        before = linear.get(inputs[0]) if inputs else None
+        if node.op is P.matmul and inputs[1] in lasting and inputs[0] not in lasting:
+            copied = _multiplied(node, *inputs)
+            new, rule = (new, "") if copied is None else (copied, "lasting weights in panels")
+            linear[new] = Linear(new)
+        elif before is None:
+            return new
+        elif node.op in (P.reshape, P.permute_dims) and before.is_alone:
+            linear[new] = Linear(new)
+        elif node.op in ARITHMETIC and inputs[1] in lasting and node.dtype == before.product.dtype:
+            now = before.after(node, inputs[1])
+            if not before.is_alone:
+                new, rule = now.node(node), "lasting values together"
+            if node.shape == now.product.shape:
+                linear[new] = now
+        if rule:
+            note(rule, node, new)
+        return new
+
+    return rewritten(graph, replace)
+
+
+class Linear(NamedTuple):
+    """A product times `scale` plus `shift`, which are lasting values."""
+
+    product: Node
+    scale: Node | None = None
+    shift: Node | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is the product itself."""
+        return self.scale is None and self.shift is None
+
+    def after(self, node: Node, operand: Node) -> Linear:
+        """The value of a sum, difference or product with another lasting value."""
+        assert node.op is not None
+        if node.op is P.multiply:
+            times = partial(node_like, node.op, attrs={}, like=node)
+            scale = operand if self.scale is None else times((self.scale, operand))
+            return Linear(self.product, scale, None if self.shift is None else times((self.shift, operand)))
+        shift = 0.0 if self.shift is None else self.shift
+        return Linear(self.product, self.scale, node_like(node.op, (shift, operand), {}, like=node))
+
+    def node(self, like: Node) -> Node:
+        """The node that computes it."""
+        found = self.product
+        for op, operand in ((P.multiply, self.scale), (P.add, self.shift)):
+            if operand is not None:
+                found = node_like(op, (found, operand), {}, like=like)
+        return found
+
+
+def _multiplied(node: Node, left: Node, right: Node) -> Node | None:
+    """The product with weights that are copied, or None if loops do not compute it faster than a library."""
+    if right.ndim != 2 or node.dtype not in (float32, float64) or not node.size:
+        return None
+    (k, n), m = right.shape, prod(node.shape[:-1])
+    made = partial(node_like, like=node)
+
+    def reshaped(x: Node, *shape: int) -> Node:
+        return made(P.reshape, (x,), {"shape": shape})
+
+    if is_columns(left):
+        if right.op is not P.permute_dims:
+            return None
+        return made(P.matmul, (left, reshaped(reshaped(right, k * n), k, n)), node.attrs)
+    panel = next((size for size in PANELS if n > size and n % size == 0), None)
+    if panel is None or m > MOST_ROWS:
+        return None
+
+    def swapped(x: Node) -> Node:
+        return made(P.permute_dims, (x,), {"axes": (1, 0, 2)})
+
+    copied = reshaped(swapped(reshaped(right, k, n // panel, panel)), k * n)
+    panels = reshaped(swapped(reshaped(copied, n // panel, k, panel)), k, n)
+    return reshaped(made(P.matmul, (reshaped(left, m, k), panels), node.attrs), *node.shape)

@@ -1,0 +1,64 @@
+"""`tree_map`: a function of everything in nested containers."""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+
+
+class State(NamedTuple):
+    m: mg.Tensor
+    v: mg.Tensor
+
+
+def test_it_maps_tensors_arrays_and_numbers_and_keeps_none():
+    tree = {"w": mg.ones(2), "rest": [np.ones(1), (3, 0.5)], "none": None, "empty": {}}
+    found = mg.tree_map(lambda x: x * 2, tree)
+    assert found["w"].tolist() == [2, 2] and found["rest"][0].tolist() == [2] and found["rest"][1] == (6, 1.0)
+    assert found["none"] is None and found["empty"] == {} and list(found) == list(tree)
+    assert mg.tree_map(mg.asarray, [1.0, np.ones(2)])[1].__class__ is mg.Tensor
+
+
+def test_a_container_where_the_first_tree_has_a_tensor_is_one_argument():
+    """The states of a hand-written optimizer, one for each parameter."""
+    params, grads = {"w": mg.ones(2), "b": mg.ones(1)}, {"b": mg.ones(1) * 3, "w": mg.ones(2) * 4}
+    states = mg.tree_map(lambda p: State(p * 0, p * 0), params)
+    states = mg.tree_map(lambda g, s: State(s.m + g, s.v + g * g), grads, states)
+    new = mg.tree_map(lambda p, s: p - s.m, params, states)
+    assert new["w"].tolist() == [-3, -3] and new["b"].tolist() == [-2] and states["b"].v.tolist() == [9]
+    assert isinstance(mg.tree_map(lambda x: x + 1, states)["w"], State)
+
+
+def test_of_a_module_only_tensors_are_mapped():
+    net = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Dropout(0.5))
+    gradients = mg.grad(lambda net: (net[0](mg.ones(2)) ** 2).sum())(net)
+    new = mg.tree_map(lambda p, g: p - 0.1 * g, net, gradients)
+    expected = net[0].bias - 0.1 * gradients[0].bias
+    assert new[0].bias.tolist() == expected.tolist() and new[1].p == 0.5 and new is not net
+
+
+def test_it_works_inside_jit_and_grad():
+    @mg.jit
+    def step(params, x):
+        gradients = mg.grad(lambda p: ((p["w"] * x) ** 2).sum())(params)
+        return mg.tree_map(lambda p, g: p - 0.25 * g, params, gradients)
+
+    assert step({"w": mg.ones(2)}, mg.ones(2))["w"].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "other", [{"a": 1}, {"a": 1, "b": 2, "c": 3}, [1, 2], 3, None, OrderedDict(a=1, c=2)], ids=str
+)
+def test_another_structure_is_an_error(other):
+    with pytest.raises(mg.ConversionError, match="tree_map: the trees have different structures") as error:
+        mg.tree_map(lambda x, y: x, {"a": 1, "b": 2}, other)
+    assert "Expected: {'a': 1, 'b': 2}\n  Got: " in str(error.value)
+
+
+def test_tuples_of_other_lengths_and_other_classes_are_an_error():
+    for tree, other in (((1, 2), (1, 2, 3)), ([1], (1,)), (State(1, 2), (1, 2))):
+        with pytest.raises(mg.ConversionError, match="different structures"):
+            mg.tree_map(lambda x, y: x, tree, other)
