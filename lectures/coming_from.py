@@ -250,8 +250,8 @@ def number_types() -> None:
 def shape_first() -> None:
     """The shape is the first argument of random numbers
 
-    As in JAX, after its key. In NumPy it is the last one, so that `np.random.normal(0, 1, 5)` would be an empty tensor
-    here.
+    As in JAX, after its key. In NumPy it is the last one. The others have names here, so that `normal(0, 1, 5)` is an
+    error and not an empty tensor.
 
     ```python
     np.random.normal(0.0, 0.1, 5)

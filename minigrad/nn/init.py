@@ -72,7 +72,7 @@ def uniform_(tensor: Tensor, low: float = 0.0, high: float = 1.0, generator: Any
     >>> bool((mg.nn.init.uniform_(mg.zeros(100), -2, -1, generator=0) < -1).all())
     True
     """
-    return _written(tensor, _of(generator).uniform(tensor.shape, low, high, tensor.dtype, tensor.device))
+    return _written(tensor, _of(generator).uniform(low=low, high=high, **_like(tensor)))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
@@ -81,7 +81,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     >>> mg.nn.init.normal_(mg.zeros(2), mean=5.0, std=0.0).tolist()
     [5.0, 5.0]
     """
-    return _written(tensor, _of(generator).normal(tensor.shape, mean, std, tensor.dtype, tensor.device))
+    return _written(tensor, _of(generator).normal(mean=mean, std=std, **_like(tensor)))
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, low: float = -2.0, high: float = 2.0,
@@ -97,12 +97,12 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, low: floa
             f"trunc_normal_: hardly any number around {mean}, with deviation {std}, is between {low} and {high}"
         )
     source = _of(generator)
-    drawn = source.normal(tensor.shape, mean, std, tensor.dtype, tensor.device)
+    drawn = source.normal(mean=mean, std=std, **_like(tensor))
     while True:
         outside = (drawn < low) | (drawn > high)
         if not bool(any(outside)):
             return _written(tensor, drawn)
-        drawn = where(outside, source.normal(tensor.shape, mean, std, tensor.dtype, tensor.device), drawn)
+        drawn = where(outside, source.normal(mean=mean, std=std, **_like(tensor)), drawn)
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
@@ -198,6 +198,11 @@ def _of(generator: Any) -> Generator:
     return generator if isinstance(generator, Generator) else Generator(generator)
 
 
+def _like(tensor: Tensor) -> dict[str, Any]:
+    """What random numbers for a tensor have in common with it."""
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
 def _written(tensor: Tensor, value: Tensor) -> Tensor:
     with no_grad():
         tensor[...] = value if value.dtype is tensor.dtype else value.astype(tensor.dtype)  # type: ignore[index, attr-defined]
@@ -207,4 +212,4 @@ def _written(tensor: Tensor, value: Tensor) -> Tensor:
 def uniform_parameter(shape: tuple[int, ...], fan_in: int, dtype: Any, device: Any) -> Tensor:
     """A parameter with uniform random numbers between ±1 / √fan_in, the usual start."""
     bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
-    return DEFAULT_GENERATOR.uniform(shape, -bound, bound, dtype=dtype, device=device, requires_grad=True)
+    return DEFAULT_GENERATOR.uniform(shape, low=-bound, high=bound, dtype=dtype, device=device, requires_grad=True)

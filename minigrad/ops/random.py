@@ -157,7 +157,7 @@ class Generator:
 
     @composed
     def uniform(
-        self, shape: Shape = (), low: float = 0.0, high: float = 1.0, dtype: Any = None, device: Any = None,
+        self, shape: Shape = (), *, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
         """Numbers from `low` up to, not including, `high`, all equally likely.
@@ -177,7 +177,7 @@ class Generator:
 
     @composed
     def normal(
-        self, shape: Shape = (), mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None,
+        self, shape: Shape = (), *, mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
         """Normal random numbers with this `mean` and standard deviation `std`, which may be tensors.

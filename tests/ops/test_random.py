@@ -81,7 +81,7 @@ def test_draws_in_two_halves_equal_one_draw(generator):
 
 
 DRAWS = [
-    lambda g, device: g.uniform((3, 5), -2, 3, device=device),
+    lambda g, device: g.uniform((3, 5), low=-2, high=3, device=device),
     lambda g, device: g.uniform(5, dtype=mg.float16, device=device),
     lambda g, device: g.normal((3, 5), device=device),
     lambda g, device: g.normal(7, dtype=mg.float64, device=device),
@@ -204,12 +204,12 @@ def test_uniform(generator, dtype):
 
 @pytest.mark.parametrize(("low", "high"), [(-3, 5), (1.0, 1.0 + 2**-20), (1e30, 2e30), (-1, 0)])
 def test_uniform_between_bounds(generator, low, high):
-    values = generator.uniform(50_000, low, high).numpy()
+    values = generator.uniform(50_000, low=low, high=high).numpy()
     assert (values >= np.float32(low)).all() and (values < np.float32(high)).all()
 
 
 def test_uniform_with_equal_bounds(generator):
-    assert generator.uniform(3, 2.5, 2.5).tolist() == [2.5, 2.5, 2.5]
+    assert generator.uniform(3, low=2.5, high=2.5).tolist() == [2.5, 2.5, 2.5]
 
 
 @pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
@@ -240,7 +240,7 @@ def test_normal_with_mean_and_deviation(generator):
 
 def test_normal_is_differentiable_by_mean_and_deviation():
     mean, std = mg.asarray(1.0, requires_grad=True), mg.asarray(2.0, requires_grad=True)
-    x = mg.random.Generator(4).normal(6, mean, std)
+    x = mg.random.Generator(4).normal(6, mean=mean, std=std)
     x.sum().backward()
     noise = mg.random.Generator(4).normal(6)
     assert mean.grad.item() == 6
@@ -344,9 +344,9 @@ def test_multinomial(generator):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (lambda g: g.uniform(3, 2, 1), "uniform: low is 2.0, and high is 1.0"),
-        (lambda g: g.uniform(3, 0, math.inf), "uniform: high is a finite number, not inf"),
-        (lambda g: g.uniform(3, "a"), "uniform: low is a finite number, not 'a'"),
+        (lambda g: g.uniform(3, low=2, high=1), "uniform: low is 2.0, and high is 1.0"),
+        (lambda g: g.uniform(3, low=0, high=math.inf), "uniform: high is a finite number, not inf"),
+        (lambda g: g.uniform(3, low="a"), "uniform: low is a finite number, not 'a'"),
         (lambda g: g.uniform((3, -1)), "a shape has no negative sizes"),
         (lambda g: g.uniform(3, dtype=mg.int64), "uniform makes floats, not int64"),
         (lambda g: g.normal(3, std=-1), "normal: a standard deviation is not negative: -1"),
@@ -406,3 +406,9 @@ def test_a_program_takes_probabilities_beyond_0_and_1_for_the_nearest():
 def test_categorical_refuses_logits_without_a_choice(logits, fault):
     with pytest.raises(mg.ConversionError, match=f"categorical: {fault}"):
         mg.random.categorical(mg.asarray(logits))
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform"])
+def test_numpys_order_of_arguments_is_refused(name):
+    with pytest.raises(TypeError, match="takes from 1 to 2 positional arguments but 4 were given"):
+        getattr(mg.random, name)(0, 1, 5)  # NumPy: 5 numbers; otherwise it would be an empty tensor
