@@ -163,6 +163,22 @@ def add_to(pending: dict[Node, Any], node: Node, value: Tensor) -> None:
     pending[node] = add(pending[node], value) if node in pending else value
 
 
+def hooked(order: list[Node]) -> list[Node]:
+    """The order of a walk, with each leaf that has hooks before its first user: they are called early."""
+    late = {node for node in order if node.op is None and node in HOOKS} if HOOKS.data else None
+    if not late:
+        return order
+    placed: list[Node] = []
+    for node in order:
+        for source in node.inputs:
+            if source in late:
+                late.remove(source)
+                placed.append(source)
+        if node.op is not None or node not in HOOKS:
+            placed.append(node)
+    return placed + [node for node in order if node in late]  # roots
+
+
 def targets_of(
     order: Sequence[Node], wanted: Iterable[Node] | None, also: Collection[Node]
 ) -> set[Node]:

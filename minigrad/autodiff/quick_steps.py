@@ -14,7 +14,7 @@ from ..core.programs import opened_order
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
-from .passing import HOOKS, after_hooks, check_unchanged, freed, gather_results, leading_to, on_device_of, read
+from .passing import HOOKS, after_hooks, check_unchanged, freed, gather_results, hooked, leading_to, on_device_of, read
 
 
 def quick_steps(
@@ -40,7 +40,7 @@ def quick_steps(
     targets = None if wanted is None else set(wanted)
     useful = None if targets is None else leading_to(targets, order)
     found: dict[Node, Tensor] = {}
-    for node in reversed(order):
+    for node in reversed(hooked(order)):
         g = pending.pop(node, None)
         if g is None:
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,12 +20,13 @@ from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor, checked_gradient, method
 from ..ops.creation import ones_like
+from ..support.context import setting, switched_variable
 from ..support.errors import ConversionError, GradError
 from ..support.forking import new_lock
 from ..support.interrupts import all_or_none
 from ..support.words import shown
 from .passing import HOOKS as HOOKS
-from .passing import add_to, after_hooks, contributions, gather_results, leading_to, on_device_of, targets_of
+from .passing import add_to, after_hooks, contributions, gather_results, hooked, leading_to, on_device_of, targets_of
 from .quick_steps import quick_steps
 
 
@@ -44,6 +46,7 @@ class Contribution(NamedTuple):
 
 Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
 RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors that are not leaves and get a .grad too
+AFTER: ContextVar[list[Callable[[], None]] | None] = switched_variable("minigrad after backward", None)
 ACCUMULATING = new_lock()  # threads may add to the gradient of the same leaf
 
 
@@ -89,7 +92,7 @@ def steps(
     useful = None if wanted is None else leading_to(set(wanted), order)
     targets = targets_of(order, wanted, also)
     found: dict[Node, Tensor] = {}
-    for node in reversed(order):
+    for node in reversed(hooked(order)):
         if node not in pending:
             continue
         g = after_hooks(node, pending.pop(node))
@@ -153,11 +156,24 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
         start = seeds([tensor], [gradient], "backward")
         handles = [handle() for handle in RETAINED.valuerefs()] if RETAINED else ()
         retained = {t.node: t for t in handles if t is not None and t.tracked}
-        found = exhaust(walk([tensor.node], start, retain=retain_graph, yields=False, also=retained))
+        after: list[Callable[[], None]] = []
+        with setting(AFTER, after):
+            found = exhaust(walk([tensor.node], start, retain=retain_graph, yields=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
             sums = [(t, g if t.grad is None else t.grad + g) for t, g in holders if t is not None]
             all_or_none(partial(_give, sums))
+        for function in after:
+            function()
+
+
+def after_backward(function: Callable[[], None]) -> bool | None:
+    """Let the running `backward` call a function at its end.  False: it will already; None: no `backward` runs."""
+    after = AFTER.get()
+    if after is None or function in after:
+        return None if after is None else False
+    after.append(function)
+    return True
 
 
 def _give(gradients: list[tuple[Tensor, Tensor]]) -> None:

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..devices import as_device
 from ..ops.creation import asarray
 from ..ops.random import DEFAULT_GENERATOR
-from ..support.errors import ConversionError
+from ..support.errors import ConversionError, DistributedError
 from ..support.interrupts import all_or_none
 from .collate import collate as usual_collate
 from .dataset import key_of, order
@@ -59,6 +59,11 @@ class DataLoader:
     own process.  All random numbers follow from `seed` (by default drawn from `mg.random`), for any number of
     workers.
 
+    With `shard`, a communicator of n ranks, each rank gets its part of every batch: `batch_size` is that of all ranks
+    together, a multiple of n.  The parts are equal, so the mean of the losses of the ranks is the loss of the batch.
+    The order of the items and the position in `state_dict` do not depend on n.  If the number of items in the last
+    batch is not a multiple of n, up to n - 1 items are left out.
+
     Threads are the better choice where NumPy, Pillow or reading files take the time: they run without Python's lock,
     and nothing has to be copied from one process to another.  Processes are for items that Python itself computes.
 
@@ -70,7 +75,7 @@ class DataLoader:
     def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, *, drop_last: bool = False,
                  augment: Callable[[Any, np.random.Generator], Any] | None = None,
                  collate: Callable[[list[Any]], Any] | None = None, workers: int = 0, processes: bool = False,
-                 prefetch: int = 2, seed: int | None = None, device: Any = None) -> None:
+                 prefetch: int = 2, seed: int | None = None, device: Any = None, shard: Any = None) -> None:
         if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
             raise ConversionError(f"DataLoader: a {type(dataset).__name__} is not a dataset",
                                   expect="an object with a length and items by number", hint="list(it)")
@@ -80,6 +85,9 @@ class DataLoader:
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
         self.device = None if device is None else as_device(device)
         self.seed = drawn_seed() if seed is None else seed
+        self.rank, self.ranks = getattr(shard, "rank", 0), getattr(shard, "size", 1)
+        if self.ranks > 1:
+            self.seed = _agreed(self, shard, seed)
         self.source = Source(dataset, augment, collate or usual_collate)
         self.workers, self.prefetch = workers, prefetch
         self._pool = Workers(self.source, workers, processes) if workers else None
@@ -90,7 +98,7 @@ class DataLoader:
     def __len__(self) -> int:
         """How many batches an epoch has."""
         whole, rest = divmod(len(self.dataset), self.batch_size)
-        return whole + (rest > 0 and not self.drop_last)
+        return whole + (rest >= self.ranks and not self.drop_last)
 
     def __iter__(self) -> Iterator[Any]:
         """The next epoch, or after `load_state_dict` the rest of the interrupted one."""
@@ -136,6 +144,7 @@ class DataLoader:
     def __repr__(self) -> str:
         words = [f"{len(self):,} batches of {self.batch_size}"] + ["shuffled"] * self.shuffle
         words += [f"{self.workers} {self._pool.kind}"] if self._pool else []
+        words += [f"part {self.rank} of {self.ranks}"] * (self.ranks > 1)
         return f"DataLoader({self.dataset!r:.60}: {', '.join(words)})"
 
 
@@ -147,7 +156,8 @@ class Epoch:
         count = len(loader.dataset)
         indices = order(count, loader.seed, epoch) if loader.shuffle else np.arange(count)
         size = loader.batch_size
-        self.tasks = deque([(i, indices[i * size : (i + 1) * size]) for i in range(start, len(loader))])
+        batches = [(i, indices[i * size : (i + 1) * size]) for i in range(start, len(loader))]
+        self.tasks = deque([(i, _part(batch, loader.rank, loader.ranks)) for i, batch in batches])
         self.waiting: deque[tuple[int, Any, Callable[[], Any]]] = deque()
 
     def __iter__(self) -> Epoch:
@@ -204,6 +214,25 @@ def drawn_seed() -> int:
     """A seed from the default generator, so `mg.random.seed` determines this one too."""
     key, block = DEFAULT_GENERATOR.take_blocks(1)
     return int(np.random.Philox(key=key, counter=block + 1).random_raw()) >> 1
+
+
+def _part(batch: np.ndarray[Any, Any], rank: int, ranks: int) -> np.ndarray[Any, Any]:
+    """The part of a rank; the parts of all ranks are equal."""
+    count = len(batch) // ranks
+    return batch[rank * count : (rank + 1) * count]
+
+
+def _agreed(loader: DataLoader, comm: Any, given: int | None) -> int:
+    """The seed of all ranks: the one that is given, which must be the same, or that of rank 0."""
+    if loader.batch_size % comm.size:
+        raise ConversionError(f"DataLoader: a batch of {loader.batch_size} cannot be divided among {comm.size} ranks",
+                              expect="batch_size, the size for all ranks together, is a multiple of their number")
+    numbers = np.asarray([loader.seed if given is None else given, len(loader.dataset), loader.batch_size])
+    for what, *found in zip(("seeds", "numbers of items", "batch sizes"), *comm.allgather(numbers).reshape(-1, 3)):
+        if len(set(found)) > 1 and (what != "seeds" or given is not None):
+            listed = ", ".join(f"{number} in rank {rank}" for rank, number in enumerate(found))
+            raise DistributedError(f"DataLoader: the ranks have different {what}", actual=listed)
+    return int(comm.broadcast(numbers)[0])
 
 
 def _as_tensors(batch: Any, device: Any) -> Any:

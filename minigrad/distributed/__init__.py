@@ -12,9 +12,11 @@ Without mpirun there is one rank, and no other package is needed.  With it, mpi4
 
 from ..arguments.public import public
 from .communicators import Communicator, Request
+from .data_parallel import DataParallel
 from .mpi import communicator
+from .sharded_optimizer import ShardedOptimizer
 from .threads import ThreadCommunicators
 
-__all__ = ["communicator", "Communicator", "Request", "ThreadCommunicators"]
+__all__ = ["communicator", "Communicator", "DataParallel", "Request", "ShardedOptimizer", "ThreadCommunicators"]
 
 public(["communicator", "Communicator", "ThreadCommunicators"], globals())

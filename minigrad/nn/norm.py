@@ -136,6 +136,7 @@ class _BatchNorm(Module):
     """
 
     dimensions: tuple[int, ...] = ()
+    comm: Any = None  # a communicator, over whose ranks the statistics of a batch are taken
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, dtype: Any = None, device: Any = None) -> None:
@@ -159,7 +160,9 @@ class _BatchNorm(Module):
             if momentum is None:
                 momentum = 1.0 / self.num_batches_tracked.astype(x.dtype)  # type: ignore[attr-defined]
         by_batch = self.training or self.running_mean is None
-        return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum, self.eps)
+        return batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum, self.eps, self.comm
+        )
 
     def extra_repr(self) -> str:
         return f"{self.channels}" + ("" if self.weight is not None else ", affine=False")

@@ -81,11 +81,12 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
 @composed
 def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-               momentum: float | Tensor = 0.1, eps: float = 1e-5) -> Tensor:
+               momentum: float | Tensor = 0.1, eps: float = 1e-5, comm: Any = None) -> Tensor:
     """Each channel scaled to mean 0 and variance 1 over the batch, then times `weight`, plus `bias`.
 
     In training, the mean and variance of the batch are used, and the running ones move towards them in place, by
-    `momentum`; otherwise the running ones are used.  Channels are dimension 1, and all others are reduced.
+    `momentum`; otherwise the running ones are used.  Channels are dimension 1, and all others are reduced.  With a
+    communicator, the batch is that of all its ranks, each of which has an equal part.
 
     >>> mean, variance = mg.zeros(1), mg.ones(1)
     >>> mg.batch_norm(mg.asarray([[1.0], [3.0]]), mean, variance, training=True, momentum=0.5, eps=0.0).tolist()
@@ -103,14 +104,15 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
         _check_channels("batch_norm", x, statistic, 1)
     if not training:
         return _by_running(x, running_mean, running_var, weight, bias, eps)
-    count = math.prod((x.shape[0], *x.shape[2:]))
+    count = math.prod((x.shape[0], *x.shape[2:])) * (1 if comm is None else comm.size)
     if count < 2:
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has only one value for each channel, and "
                          "no variance", hint="a larger batch, or layer.eval()")
     if x.dtype is dtypes.float16:
         return batch_norm(x.astype(dtypes.float32), running_mean, running_var, weight, bias, True, momentum,
-                          eps).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
-    out, centre, variance = _by_batch(x, weight, bias, eps)
+                          eps, comm).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
+    given = x, weight, bias, eps
+    out, centre, variance = _by_batch(*given) if comm is None else by_batch(*given, comm)
     with no_grad():
         moved = [
             (running, _moved(running, statistic, momentum, scale))
@@ -128,17 +130,22 @@ def by_running(x: Tensor, centre: Tensor, variance: Tensor, weight: Tensor | Non
     return _times_and_plus("batch_norm", out, weight, bias, 1)
 
 
-def by_batch(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def by_batch(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
+             comm: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """Batch norm with the means and variances of the batch, which are returned too, without history."""
     axes = (0, *range(2, x.ndim))
-    centre = mean(x, axes, keepdims=True)
+    centre = _of_ranks(comm, mean(x, axes, keepdims=True))
     off = x - centre
-    variance = mean(off * off, axes, keepdims=True)
+    variance = _of_ranks(comm, mean(off * off, axes, keepdims=True))
     out = _times_and_plus("batch_norm", off * power(variance + eps, -0.5), weight, bias, 1)
     return out, centre.detach(), variance.detach()  # type: ignore[attr-defined]
 
 
 _by_running, _by_batch = in_programs(by_running, 4096), in_programs(by_batch, 4096)
+
+
+def _of_ranks(comm: Any, x: Tensor) -> Tensor:
+    return x if comm is None else comm.allreduce(x, "mean")  # type: ignore[no-any-return]
 
 
 def _moved(running: Tensor, statistic: Tensor, momentum: Any, scale: float) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.clock import tick, written_since
@@ -182,7 +183,7 @@ class Optimizer:
         0.5
         """
         name, groups = type(self).__name__, self.param_groups
-        saved = _saved_groups(name, state, groups)
+        saved = saved_groups(name, state, groups)
         lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own if what not in saved[n]]
         unknown = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
         options = [{what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
@@ -217,7 +218,7 @@ class Optimizer:
         return f"{type(self).__name__}({parameters} parameter{plurals[0]} of {count} number{plurals[1]}, lr={rates})"
 
 
-def _saved_groups(name: str, state: Any, groups: list[Group]) -> list[dict[str, Any]]:
+def saved_groups(name: str, state: Any, groups: Sequence[Any]) -> list[dict[str, Any]]:
     """The groups in a state, if their number and sizes are the same as here."""
     if not isinstance(state, dict) or not {"state", "param_groups"} <= set(state):
         has = ", ".join(map(str, state)) if isinstance(state, dict) else type(state).__name__

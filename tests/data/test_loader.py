@@ -256,6 +256,73 @@ def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
         call()
 
 
+# parts of ranks -------------------------------------------------------------------------------------------------------
+
+
+def batches_of_ranks(size, count=22, **options):
+    """For each rank, the batches of two epochs."""
+    def loaded(comm):
+        loader = DataLoader(range(count), 6, shuffle=True, seed=3, shard=comm, **options)
+        return len(loader), [[batch.tolist() for batch in loader] for _ in range(2)]
+
+    return mg.distributed.ThreadCommunicators(size).run(loaded)
+
+
+def test_the_parts_of_ranks_are_the_batches_of_one():
+    whole = DataLoader(range(22), 6, shuffle=True, seed=3)
+    expected = [[batch.tolist() for batch in whole] for _ in range(2)]
+    for size in (1, 2):
+        parts = batches_of_ranks(size)
+        for epoch, batches in enumerate(expected):
+            together = [[i for one in some for i in one] for some in zip(*[found[epoch] for _, found in parts])]
+            assert together == batches
+
+
+def test_a_last_batch_that_cannot_be_divided_is_cut():
+    """22 items: three batches of 6, and one of 4, of which three ranks get one item each; six ranks leave it out."""
+    whole = [batch.tolist() for batch in DataLoader(range(22), 6, shuffle=True, seed=3)]
+    parts = batches_of_ranks(3)
+    assert [count for count, _ in parts] == [4] * 3
+    assert [found[0][-1] for _, found in parts] == [[item] for item in whole[-1][:3]]
+    assert [count for count, _ in batches_of_ranks(6)] == [3] * 6
+    assert [count for count, _ in batches_of_ranks(2, drop_last=True)] == [3] * 2
+
+
+def test_the_position_of_a_loader_fits_any_number_of_ranks():
+    def rest(comm, state):
+        loader = DataLoader(range(22), 6, shuffle=True, shard=comm)
+        loader.load_state_dict(state)
+        return [batch.tolist() for batch in loader]
+
+    whole = DataLoader(range(22), 6, shuffle=True, seed=5)
+    expected = [batch.tolist() for batch in whole]
+    first = iter(whole := DataLoader(range(22), 6, shuffle=True, seed=5))
+    next(first)
+    one, other = mg.distributed.ThreadCommunicators(2).run(lambda comm: rest(comm, whole.state_dict()))
+    assert [a + b for a, b in zip(one, other)] == expected[1:]
+
+
+def test_a_drawn_seed_is_that_of_rank_0():
+    seeds = mg.distributed.ThreadCommunicators(3).run(lambda comm: DataLoader(range(6), 3, shard=comm).seed)
+    assert len(set(seeds)) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (lambda rank: {"seed": rank // 2}, "different seeds[^$]*0 in rank 0, 0 in rank 1, 1 in rank 2"),
+        (lambda rank: {"dataset": range(6 + rank)}, "different numbers of items[^$]*7 in rank 1"),
+        (lambda rank: {"batch_size": 3 * (rank + 1)}, "different batch sizes[^$]*6 in rank 1"),
+        (lambda rank: {"batch_size": 4}, "a batch of 4 cannot be divided among 3 ranks"),
+    ],
+)
+def test_loaders_that_differ_between_ranks(options, message):
+    with pytest.raises(mg.MinigradError, match=message):
+        mg.distributed.ThreadCommunicators(3).run(
+            lambda comm: DataLoader(**({"dataset": range(6), "batch_size": 3} | options(comm.rank)), shard=comm)
+        )
+
+
 # augmentation and splits --------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ SAYS = {
     "growth": ["this machine, in this run:", "| elements: softmax of 1e2 |", "| chain with reductions |", "Fitted:",
                "| peak memory, forward + backward |"],
     "distributed": ["## All-reduce on 2 ranks"],
+    "data_parallel": ["## Data-parallel steps"],
     "deep": ["| backward of 100 operations", "peak memory of 200 operations on 1M floats and back, minigrad:"],
     "optimizers": ["| SGD with momentum |", "| Muon |"],
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],

@@ -217,6 +217,14 @@ def test_a_timeline_of_known_times():
     assert "70 %" in str(book.data()["blocks"]) and "75 %" in str(book.data()["blocks"])
 
 
+def test_a_timeline_shows_transfers_from_their_start_to_their_wait():
+    names = ["start_allreduce_1", "matmul_1", "start_allreduce_2", "wait_1", "wait_2"]
+    run = Run("as a program", 60.0, [Span(name, 10.0 * i, 10.0 * i + 5) for i, name in enumerate(names)])
+    drawn = str(timeline_of([run]).data())
+    assert "start_allreduce_1: on its way for 35 µs" in drawn and "start_allreduce_2: on its way for 25 µs" in drawn
+    assert "on its way" not in str(timeline_of([Run("as a program", 9.0, [Span("kernel_1", 1.0, 3.0)])]).data())
+
+
 def test_text_of_a_timeline_has_no_times(numpy_kernels):
     x = mg.ones((4, 4))
     book = mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x, runs=2)

@@ -237,7 +237,9 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
     begin, phases = len(drawing.pieces), {span.section.phase for run in ways for span in run.spans} - {""}
     kinds = [(KINDS[phase][0], phase) for phase in PHASES if phase in phases and len(phases) > 1]
     samples = [(colour, colour, text) for colour, text in kinds or [("there", "kernels")]]
-    legend(drawing, 0.0, 9.0, [*samples, ("quiet", "tint", "Python")])
+    transfers = [list(_transfers(run.spans)) for run in ways]
+    moved = [("now", "now", "on its way between ranks")] * any(transfers)
+    legend(drawing, 0.0, 9.0, [*samples, ("quiet", "tint", "Python"), *moved])
     firsts = [1 + sum(len(run.groups) for run in ways[:w]) for w in range(len(ways))]
     for number, (_, run, scale) in enumerate(lanes):
         y = TOP + number * (LANE + GAP)
@@ -270,7 +272,22 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
                 drawing.rect(x + (wide - room) / 2, y + LANE / 2 - 8, room, 16, colour, "none")
                 drawing.text(x + wide / 2, y + LANE / 2 + 4, name, anchor="middle", fill="paper", bold=True)
             drawing.merge(begin)
+        for row, (name, left, right) in enumerate(transfers[w]):
+            about = f"{name}: on its way for {_time(right - left)}"
+            drawing.rect(left * scale, y + LANE - 5 - row % 3 * 6, max((right - left) * scale, 0.8), 4, "now", "paper",
+                         thick=0.4, about=about)
     return drawing
+
+
+def _transfers(spans: Sequence[Span]) -> Iterator[tuple[str, float, float]]:
+    """The begin of each all-reduce that a program starts, and the end of the step that waits for it."""
+    started: dict[str, Span] = {}
+    for span in spans:
+        name, _, number = span.name.rpartition("_")
+        if name == "start_allreduce":
+            started[number] = span
+        elif name == "wait" and number in started:
+            yield started[number].name, started[number].begin, span.end
 
 
 def _joined(group: Sequence[Span], gap: float) -> Iterator[tuple[float, float]]:
