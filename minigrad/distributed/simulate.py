@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from math import ceil, inf, log2
 from statistics import median
@@ -28,12 +28,12 @@ from ..support.words import shown
 from .communicators import Communicator
 
 ASSUMPTIONS = (
-    "A message of b bytes takes latency + b / bandwidth. All workers send at the same time, without congestion.",
+    "A message of b bytes takes latency + b / bandwidth; all workers send at the same time, without congestion.",
     "All-reduce: the faster of a ring, 2 (n − 1) messages of b / n bytes, and a tree, 2 log₂ n messages of b bytes.",
-    "A bucket is sent when the backward pass has filled it, one at a time; sending does not slow down computing.",
-    "All workers wait for the slowest. Delays are exponential, with the mean `jitter`; `slow` workers are always slow.",
-    "Every worker computes a whole batch; with fixed_batch=True, n workers share one and need 1 / n of the time.",
-    "Sharded: a ring reduce-scatter of each bucket, 1 / n of the update, then a ring all-gather of the parameters.",
+    "A bucket is sent when the backward pass has filled it, one at a time; this does not slow down computing.",
+    "All wait for the slowest: delays are exponential, with the mean jitter; slow workers are slow in each step.",
+    "Each worker computes a whole batch; with fixed_batch, n workers share one and need 1 / n of the time.",
+    "Sharded: a ring reduce-scatter of each bucket, 1 / n of the update, a ring all-gather of the parameters.",
 )
 DRAWS = 200  # steps in which the delays of all workers are drawn
 MOST = 100_000  # buckets
@@ -248,7 +248,7 @@ def measure_machine(comm: Communicator, sizes: Sequence[int] = SIZES, runs: int 
         raise DistributedError("measure_machine: one rank sends nothing",
                                hint="python -m minigrad.distributed -n 2 train.py starts two ranks")
     buffers = [np.zeros(max(size // 4, 1), np.float32) for size in sizes]
-    times = [_seconds(lambda b=b: comm.start_allreduce(b).wait(), runs, comm.barrier) for b in buffers]
+    times = [_seconds(partial(_allreduce, comm, buffer), runs, comm.barrier) for buffer in buffers]
     longest = comm.allreduce(np.array(times), "max")[:, None]
     fit, units = Machine(0.0, 1.0), (Machine(1.0, 1e300), Machine(0.0, 1.0))
     for _ in range(10):  # the faster algorithm depends on the fit, which begins with rings
@@ -257,6 +257,10 @@ def measure_machine(comm: Communicator, sizes: Sequence[int] = SIZES, runs: int 
         latency, byte = np.linalg.lstsq(np.array(parts) / longest, np.ones(len(parts)), rcond=None)[0]
         fit = Machine(max(float(latency), 0.0), 1 / max(float(byte), 1e-15))
     return fit
+
+
+def _allreduce(comm: Communicator, buffer: Any) -> None:
+    comm.start_allreduce(buffer).wait()
 
 
 def _seconds(work: Callable[[], Any], runs: int, before: Callable[[], Any] = lambda: None) -> float:

@@ -1,6 +1,7 @@
 """The model of a data-parallel step: its collectives beside the real ring, its properties, and its calibration."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -116,7 +117,7 @@ def test_more_bytes_take_no_less_time(step, machine, n, factor):
 def test_one_transfer_is_sent_at_a_time_and_none_before_its_bucket_is_full(step, machine, n):
     found = step_time(step, machine, n)
     sent = [span for span in found.spans if span.lane == "network"]
-    assert all(one.end <= other.begin for one, other in zip(sent, sent[1:]))
+    assert all(one.end <= other.begin for one, other in pairwise(sent))
     buckets = step.buckets()
     assert sum(size for _, size in buckets) == pytest.approx(step.gradients)
     forward = sum(span.end - span.begin for span in found.spans if span.name == "forward")
@@ -158,7 +159,8 @@ def test_layers_without_gradients_delay_no_bucket():
 
 @pytest.mark.parametrize("n", [1, 10, 1000])
 def test_the_longest_of_exponential_delays_is_a_harmonic_number(n):
-    assert Machine(0, 1, jitter=0.1).slowest(n) == pytest.approx(1 + 0.1 * sum(1 / i for i in range(1, n + 1)), rel=0.02)
+    harmonic = sum(1 / i for i in range(1, n + 1))
+    assert Machine(0, 1, jitter=0.1).slowest(n) == pytest.approx(1 + 0.1 * harmonic, rel=0.02)
 
 
 @few
@@ -204,7 +206,7 @@ def test_arguments_of_other_types_are_named():
 def test_a_machine_is_found_again_from_the_times_of_its_all_reduces(n, monkeypatch):
     def seconds(work, runs, before):
         work()
-        return MACHINE.allreduce(work.__defaults__[0].nbytes, n).seconds
+        return MACHINE.allreduce(work.args[1].nbytes, n).seconds
 
     monkeypatch.setattr(simulate, "_seconds", seconds)
     for fit in ThreadCommunicators(n, timeout=20).run(lambda comm: mg.distributed.measure_machine(comm)):
