@@ -95,7 +95,7 @@ def rows(opts: Options) -> list[Row]:
 
 def _case(name: str, contenders: tuple[str, ...], size: int) -> Case:
     """0.9 times the bandwidth of mpi4py is the goal of large arrays; small ones show what a call adds in Python."""
-    goal = 1.11 if size >= 100_000 else None
+    goal = 1.11 if size >= 1_000_000 else None
     return Case(name, contenders, lambda _: lambda: None, goal, "mpi4py", minima=True)
 
 

@@ -83,6 +83,11 @@ def test_io_saves_and_loads_tensors(tmp_path):
     assert mg.io.load_file(tmp_path / "w.safetensors")["w"].tolist() == [1.0, 1.0]
 
 
+def test_distributed_sums_over_ranks():
+    ranks = mg.distributed.ThreadCommunicators(2)
+    assert ranks.run(lambda comm: comm.allreduce(mg.ones(1) * comm.rank).tolist()) == [[1.0], [1.0]]
+
+
 def test_train_casts_to_half_precision():
     with mg.train.autocast():
         assert (mg.ones((1, 2)) @ mg.ones((2, 1))).dtype is mg.float16

@@ -103,7 +103,8 @@ class Communicator:
         """Begin to replace `buffer` by the sum of the buffers of all ranks; `wait()` of the result returns it.
 
         In between, the buffer is neither read nor written.  In a graph, the two are operations: kernels between them
-        run while the arrays are on their way.
+        run while the arrays are on their way.  MPI moves arrays only while it is called: `test()` of a request moves
+        them too.
 
         >>> x = mg.ones(2)
         >>> mg.distributed.communicator().start_allreduce(x).wait() is x
@@ -189,7 +190,7 @@ class Communicator:
         return self._engine(out).start_allreduce(x, out, op)
 
     def _engine(self, array: Any) -> Engine:
-        device = getattr(array, "device", "cpu")  # "cpu" for NumPy's arrays
+        device: Any = getattr(array, "device", "cpu")  # "cpu" for NumPy's arrays
         if device == "cpu" or self.size == 1:
             return self.host
         if device.id not in self.gpus:

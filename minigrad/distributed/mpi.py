@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from mmap import mmap
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,10 +83,23 @@ def reason(error: BaseException) -> str:
 
 
 class Transfer(Handle):
-    """A transfer of MPI.  It keeps the arrays alive; MPI makes progress while it is entered."""
+    """A transfer of MPI, which makes progress while MPI is entered."""
+
+    open: ClassVar[set[Transfer]] = set()  # MPI reads and writes their arrays, even if the user has dropped them
 
     def __init__(self, request: Any, *arrays: Any) -> None:
-        self.arrays, self.wait, self.test = arrays, request.Wait, request.Test  # type: ignore[method-assign]
+        self.request, self.arrays = request, arrays
+        self.open.add(self)
+
+    def wait(self) -> None:
+        self.request.Wait()
+        self.open.discard(self)
+
+    def test(self) -> bool:
+        done = bool(self.request.Test())
+        if done:
+            self.open.discard(self)
+        return done
 
 
 class MpiEngine(Engine):

@@ -1,4 +1,7 @@
-"""The engine for GPUs: NCCL through CuPy.  A call puts the transfer into the queue of the GPU, and returns."""
+"""The engine for GPUs: NCCL through CuPy.  A call puts the transfer into the queue of the GPU, and returns.
+
+So the watch sees that a rank has called another collective, but not that a GPU waits for another one.
+"""
 
 from __future__ import annotations
 

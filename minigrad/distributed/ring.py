@@ -44,6 +44,6 @@ def allreduce(comm: Any, x: Any, op: Callable[..., Any] = np.add) -> None:
     >>> mg.distributed.ThreadCommunicators(2).run(total)
     [[11.0, 22.0, 33.0], [11.0, 22.0, 33.0]]
     """
-    chunks = np.array_split(x.reshape(-1), comm.size)  # views: they share the memory of x
+    chunks = np.array_split(x.reshape(-1), comm.size)  # views of the memory of x
     reduce_scatter(comm, chunks, op)
     allgather(comm, chunks)

@@ -100,7 +100,7 @@ class ThreadCommunicators(list[Communicator]):
         """Call `function(comm)` in a thread for each rank; the results in the order of the ranks.
 
         Inside, `mg.distributed.communicator()` is the communicator of the thread.  If ranks fail, the error of the
-        one that failed first is raised, with a note that names the rank.
+        one that failed first is raised, with a note that names the rank.  Each thread jits functions of its own.
         """
         results: list[Any] = [None] * len(self)
 

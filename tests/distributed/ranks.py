@@ -1,5 +1,6 @@
 """A script for several ranks, which test_ranks.py starts: all collectives, then one fault by name."""
 
+import gc
 import os
 import signal
 import sys
@@ -39,6 +40,9 @@ def all_collectives():
             pass
         assert request.wait() is buffer
         equal(buffer, total / size)
+    comm.start_allreduce(np.ones(100_000))  # dropped: MPI still writes to its memory
+    gc.collect()
+    comm.barrier()
 
 
 def messages():

@@ -196,7 +196,45 @@ def test_collectives_are_nodes_like_others():
     w = mg.asarray([1.0], requires_grad=True)
     node = comm.allreduce(w).node
     assert node.op is P.allreduce and node.effect == "collective"
-    assert "allreduce" in str(mg.jit(lambda x: comm.allreduce(x)).graph(w))
+    f = mg.jit(lambda x: mg.exp(comm.allreduce(x)))
+    assert "allreduce(tensor_1, comm=<Communicator: rank 0 of 1, alone>" in str(f.graph(mg.ones(1)))
+    assert f.values(mg.ones(1))["allreduce_1"].tolist() == [1.0]
+    assert "allreduce_1(tensor_1), by a library" in str(f.kernels(mg.ones(1)))
+    assert mg.jit(lambda x: comm.allreduce(x), check=True)(mg.ones(1)).tolist() == [1.0]
+
+
+def test_kernels_run_while_arrays_are_on_their_way():
+    comm = Communicator(Engine())
+
+    @mg.jit
+    def step(x, y):
+        request = comm.start_allreduce(x)
+        z = mg.exp(y)
+        request.wait()
+        return z
+
+    plan = step.program(mg.ones(2), mg.ones(3)).plan
+    names = [plan.steps[number].name for turn in plan.turns for number in turn]
+    assert names == ["start_allreduce_1", "kernel_1", "wait_1"]
+
+
+def test_loops_communicate_in_each_round():
+    def looped(comm):
+        def half(carry, _):
+            carry = comm.allreduce(carry) / 4
+            return carry, carry
+
+        found = mg.jit(lambda x: mg.scan(half, x, mg.arange(3))[0])(mg.ones(1)).tolist()
+        return found, comm.watch.count
+
+    assert on_ranks(looped, 2) == [([0.125], 3)] * 2
+
+
+def test_a_program_with_a_collective_is_not_saved(tmp_path):
+    comm = Communicator(Engine())
+    f = mg.jit(lambda x: comm.allreduce(x) + 1)
+    with pytest.raises(mg.ProgramError, match="does more than compute its result: allreduce, at "):
+        f.save(tmp_path / "step.program", mg.ones(1))
 
 
 # Transfers ------------------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ FAULTS = {
     "hang": "rank 1, after 1 collectives, is at ",
     "shape": "Expected: allreduce sum of float32 (",
     "end": "rank 1, after 1 collectives, has ended its script",
-    "exit": "",
+    "exit": "on rank 1",
 }
 
 
@@ -105,6 +105,20 @@ def test_the_launcher_calls_the_mpirun_that_it_finds(version, option, tmp_path, 
     said = capfd.readouterr().out
     assert said.endswith(f"-n 2 {tmp_path}/python -m mpi4py train.py --epochs 3 ")
     assert ("--map-by :OVERSUBSCRIBE" in said) == (option is not None)
+
+
+@pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False), (None, False)])
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands for mpirun")
+def test_open_mpi_runs_as_root_only_with_an_option(user, allowed, tmp_path, monkeypatch):
+    program = tmp_path / "mpirun"
+    program.write_text("#!/bin/sh\necho Open MPI\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    if user is None:
+        monkeypatch.delattr(os, "geteuid")  # as on Windows
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert ("--allow-run-as-root" in mpirun()) == allowed
 
 
 def test_without_mpirun_the_launcher_says_what_installs_it(monkeypatch, tmp_path, capsys):

@@ -247,7 +247,7 @@ print(early, all(name in dir(course) and getattr(course, name) for name in cours
 
 
 # Files that lectures show: the largest number of lines (None: no limit).  They have at most 88 columns.
-PAGES = {"core/emit.py": 200, "core/quick.py": None, "core/state.py": None}
+PAGES = {"core/emit.py": 200, "core/quick.py": None, "core/state.py": None, "distributed/ring.py": 50}
 
 
 @pytest.mark.parametrize("page", PAGES)

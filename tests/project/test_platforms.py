@@ -32,6 +32,8 @@ TESTED = {
         "tests/compile/codegen/test_native.py::test_cache_folder_follows_the_conventions_of_the_system",
     "minigrad/devices/cuda.py:_imported_cupy":
         "tests/devices/test_cuda.py::test_error_on_a_mac_says_that_there_is_no_cuda",
+    "minigrad/distributed/__main__.py:mpirun":
+        "tests/distributed/test_ranks.py::test_open_mpi_runs_as_root_only_with_an_option",
     "course:": f"{SYSTEMS}::test_the_launcher_is_called_py_on_windows",
     "course:__init__": f"{SYSTEMS}::test_the_launcher_names_the_programs_of_windows",
     "course:fill": f"{SYSTEMS}::test_the_launcher_names_the_programs_of_windows",

@@ -55,7 +55,7 @@ class Values(Mapping[Any, Any]):
         return self._known[node] if node in self._known else self._computed(node)
 
     def __iter__(self) -> Iterator[Node]:
-        return iter([node for node in self._names if node.op is None or node.op.effect is None])
+        return iter([node for node in self._names if node.op is None or node.op.effect in (None, "collective")])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
