@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from itertools import accumulate
 from math import ceil, inf, log2
-from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -243,7 +242,7 @@ def _check(workers: int, step: Step, machine: Machine) -> None:
 
 
 def measure_machine(comm: Communicator, sizes: Sequence[int] = SIZES, runs: int = 20) -> Machine:
-    """Latency and bandwidth, fitted to the median times of all-reduces of some sizes in bytes; all ranks call it."""
+    """Latency and bandwidth, fitted to the fastest all-reduces of some sizes in bytes; all ranks call it."""
     if comm.size == 1:
         raise DistributedError("measure_machine: one rank sends nothing",
                                hint="python -m minigrad.distributed -n 2 train.py starts two ranks")
@@ -270,14 +269,14 @@ def _seconds(work: Callable[[], Any], runs: int, before: Callable[[], Any] = lam
         begin = perf_counter()
         work()
         times.append(perf_counter() - begin)
-    return median(times[1:])  # the first run warms up
+    return min(times[1:])  # the first run warms up; delays are not part of the calibration
 
 
 def measure_step(
     loss: Callable[[], Tensor], parameters: Iterable[Tensor], update: Callable[[], Any] = lambda: None,
     jitted: Callable[[], Any] | None = None, runs: int = 7,
 ) -> Step:
-    """The step of a model: the median of some runs of `loss()`, its backward pass, and `update()`.
+    """The step of a model: the fastest of some runs of `loss()`, its backward pass, and `update()`.
 
     Each parameter counts as a layer.  Its gradient is there when its hook runs, and it gets the same part of the
     forward pass as of the backward pass.  Times are scaled to those of `jitted()`, the same step as a program.
@@ -288,8 +287,7 @@ def measure_step(
     (4, 232.0)
     """
     given = list(parameters)
-    steps = [_timed_step(loss, given, update) for _ in range(runs + 1)][1:]
-    step = sorted(steps, key=lambda step: step.seconds)[runs // 2]
+    step = min([_timed_step(loss, given, update) for _ in range(runs + 1)][1:], key=lambda step: step.seconds)
     scale = 1.0 if jitted is None else _seconds(jitted, runs) / step.seconds
     layers = [Layer(layer.forward * scale, layer.backward * scale, layer.gradients) for layer in step.layers]
     return replace(step, layers=layers, update=step.update * scale)
