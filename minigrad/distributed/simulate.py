@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import ceil, inf, log2
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -108,8 +108,8 @@ class Layer(NamedTuple):
 class Step:
     """A training step of one worker: its layers in the order of the forward pass, and how gradients are summed.
 
-    `update` is the seconds of the optimizer, and `bucket` the bytes that are sent together.  With `overlap=False` the
-    transfers begin after the backward pass.  `algorithm` is "ring", "tree" or "faster".
+    `update` is the seconds of the optimizer, and `bucket` the bytes that are sent together: buckets may divide a layer.
+    With `overlap=False` the transfers begin after the backward pass.  `algorithm` is "ring", "tree" or "faster".
     """
 
     layers: Sequence[Layer]
@@ -148,12 +148,13 @@ class Step:
 
 
 class Span(NamedTuple):
-    """Something that happens during a step, with its times in seconds; `lane` is "computing" or "network"."""
+    """Something that happens in a step: its times, and the bytes sent; `lane` is "computing" or "network"."""
 
     lane: str
     name: str
     begin: float
     end: float
+    bytes: float = 0.0
 
 
 class StepTime(NamedTuple):
@@ -189,15 +190,11 @@ def step_time(step: Step, machine: Machine, workers: int, **what_if: Any) -> Ste
     step, machine = changed(step, machine, what_if)
     _check(workers, step, machine)
     slower, batch = machine.slowest(workers), 1 / workers if step.fixed_batch else 1.0
-    spans, sent = list[Span](), [0.0]
+    spans = list[Span]()
 
-    def then(lane: str, name: str, begin: float, seconds: float) -> float:
-        spans.append(Span(lane, name, begin, begin + seconds))
+    def then(lane: str, name: str, begin: float, seconds: float, sent: float = 0.0) -> float:
+        spans.append(Span(lane, name, begin, begin + seconds, sent))
         return begin + seconds
-
-    def send(transfer: Transfer, begin: float, name: str) -> float:
-        sent.append(transfer.bytes)
-        return then("network", name, begin, transfer.seconds)
 
     now = free = 0.0
     for layer in step.layers:
@@ -208,13 +205,14 @@ def step_time(step: Step, machine: Machine, workers: int, **what_if: Any) -> Ste
     for full, size in step.buckets():
         how = machine.ring(size, workers, 1) if step.sharded else machine.allreduce(size, workers, step.algorithm)
         begin = max(free, begun + slower * batch * full if step.overlap else now)
-        free = send(how, begin, "reduce-scatter" if step.sharded else how.algorithm)
+        free = then("network", "reduce-scatter" if step.sharded else how.algorithm, begin, how.seconds, how.bytes)
     end = then("computing", "update", max(now, free), slower * step.update / (workers if step.sharded else 1))
     compute = end - max(0.0, free - now)
     if step.sharded:
-        end = send(machine.ring(step.gradients, workers, 1), end, "all-gather")
+        how = machine.ring(step.gradients, workers, 1)
+        end = then("network", "all-gather", end, how.seconds, how.bytes)
     share, waits = (batch * step.seconds / end, 1 - compute / end) if end else (1.0, 0.0)
-    return StepTime(workers, end, compute, waits, share, sum(sent), tuple(spans))
+    return StepTime(workers, end, compute, waits, share, sum(span.bytes for span in spans), tuple(spans))
 
 
 def changed(step: Step, machine: Machine, what_if: dict[str, Any]) -> tuple[Step, Machine]:
@@ -246,7 +244,7 @@ def measure_machine(comm: Communicator, sizes: Sequence[int] = SIZES, runs: int 
     if comm.size == 1:
         raise DistributedError("measure_machine: one rank sends nothing",
                                hint="python -m minigrad.distributed -n 2 train.py starts two ranks")
-    buffers = [np.zeros(max(size // 4, 1), np.float32) for size in sizes]
+    buffers = [np.zeros(size // 4, np.float32) for size in sizes]
     times = [_seconds(partial(_allreduce, comm, buffer), runs, comm.barrier) for buffer in buffers]
     longest = comm.allreduce(np.array(times), "max")[:, None]
     fit, units = Machine(0.0, 1.0), (Machine(1.0, 1e300), Machine(0.0, 1.0))
@@ -296,19 +294,17 @@ def measure_step(
 def _timed_step(loss: Callable[[], Tensor], parameters: list[Tensor], update: Callable[[], Any]) -> Step:
     arrived: list[tuple[float, int]] = []
     hooks = [p.register_hook(lambda g: arrived.append((perf_counter(), g.nbytes))) for p in parameters]
-    begin = perf_counter()
+    times = [perf_counter()]
     value = loss()
-    middle = perf_counter()
-    value.backward()
-    end = perf_counter()
-    update()
-    updated = perf_counter()
+    for work in (value.backward, update):
+        times.append(perf_counter())
+        work()
+    begin, middle, end, updated = *times, perf_counter()
     for parameter, remove in zip(parameters, hooks):
         remove()
         parameter.grad = None
     if not arrived:
         raise DistributedError("measure_step: the loss has no gradient with respect to these parameters")
-    ends = [middle, *[time for time, _ in arrived[:-1]], end]
-    share = (middle - begin) / (end - middle)
-    layers = [Layer((b - a) * share, b - a, size) for a, b, (_, size) in zip(ends, ends[1:], arrived)]
-    return Step(tuple(layers[::-1]), updated - end)
+    ends, share = [middle, *[time for time, _ in arrived[:-1]], end], (middle - begin) / (end - middle)
+    layers = [Layer((b - a) * share, b - a, size) for (a, b), (_, size) in zip(pairwise(ends), arrived)]
+    return Step(layers[::-1], updated - end)

@@ -212,8 +212,9 @@ def _over_time(now: Mapping[str, StepTime]) -> Drawing:
 def joined(spans: Sequence[Span]) -> list[tuple[int, Span]]:
     """The spans with their numbers, where a span may stand for several of one name that follow each other.
 
-    >>> joined([Span("computing", "forward", 0.0, 1.0), Span("computing", "forward", 1.0, 3.0)])
-    [(2, Span(lane='computing', name='forward', begin=0.0, end=3.0))]
+    >>> ((count, span),) = joined([Span("computing", "forward", 0.0, 1.0), Span("computing", "forward", 1.0, 3.0)])
+    >>> count, span.begin, span.end
+    (2, 0.0, 3.0)
     """
     few = sum(span.lane == "network" for span in spans) <= MANY
     found = list[tuple[int, Span]]()
