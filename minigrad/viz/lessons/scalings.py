@@ -11,6 +11,7 @@ from ...distributed import Machine, Step, step_time
 from ...distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
 from ...support.errors import DistributedError
 from ...support.table import as_table, bytes_text, bytes_unit, counted
+from ...support.words import shown
 from ..charts import KINDS, Chart, legend
 from ..drawing import DASHES, SERIES, Axes, Drawing, tick_text, time_text
 from ..flipbook import Block, Flipbook, Knob, Page
@@ -51,7 +52,12 @@ def scaling(
              large buckets  382 ms         39%      61%     2 GB
     """
     variants = {FIRST: (step, machine)}
-    variants |= {name: changed(step, machine, dict(other)) for name, other in (what_if or {}).items()}
+    for name, other in (what_if or {}).items():
+        if not isinstance(other, Mapping):
+            raise DistributedError(
+                f"scaling: the change {name!r} has no fields", expect="{'bucket': 1e6}", actual=shown(other)
+            )
+        variants[name] = changed(step, machine, dict(other))
     counts = sorted(set(workers))
     if len(variants) > len(SERIES) or len(counts) < 2:
         raise DistributedError(
