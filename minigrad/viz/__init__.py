@@ -6,7 +6,7 @@ The views, by the question that they answer:
     what does one operation do, and what does it keep for backward?    bench, tape
     what does the compiler make of it?                        fusion, compare, memory, schedule, profile, roofline
     which kernel runs for a line, and what takes the time?             dispatch, stack, timeline
-    how does a training run go, on one worker or on many?              training, Dashboard, ring
+    how does a training run go, on one worker or on many?              training, Dashboard, ring, scaling
 
 For a jitted function, a view shows the program of the last call with such arguments.  If the gradient of that program
 ran too, `view.gradient` is the view of the gradient's program, shown below the first one under a heading.
@@ -28,6 +28,7 @@ _LATER = {
     "dispatch": "lessons.dispatches", "stack": "lessons.stacks", "timeline": "lessons.timelines",
     "compare": "lessons.three_ways",
     "training": "lessons.trainings", "Dashboard": "dashboard", "ring": "lessons.rings",
+    "scaling": "lessons.scalings",
     "Picture": "picture", "Stepper": "stepper", "Beside": "lessons.side_by_side", "Fusion": "fused",
     "Flipbook": "flipbook", "shown": "graphs",
 }

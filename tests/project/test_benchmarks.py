@@ -18,7 +18,7 @@ SAYS = {
     "training": ["MLP 8-6-3, batch 4, Adam", "GPT, 1 layers of 8"],
     "growth": ["this machine, in this run:", "| elements: softmax of 1e2 |", "| chain with reductions |", "Fitted:",
                "| peak memory, forward + backward |"],
-    "distributed": ["## All-reduce on 2 ranks"],
+    "distributed": ["## All-reduce on 2 ranks", "## Data-parallel steps: the model beside real ranks"],
     "data_parallel": ["## Data-parallel steps"],
     "deep": ["| backward of 100 operations", "peak memory of 200 operations on 1M floats and back, minigrad:"],
     "optimizers": ["| SGD with momentum |", "| Muon |"],

@@ -94,6 +94,7 @@ def books():
     x = mg.linspace(-1, 1, 5).reshape((5, 1))
     return [
         mg.viz.ring(3),
+        mg.viz.scaling(mg.distributed.Step.even(4, 0.1, 0.2, 1e8), mg.distributed.Machine(1e-5, 1e9, jitter=0.1)),
         mg.viz.stack(lambda: mg.tanh(x)),
         mg.viz.dispatch(lambda: mg.tanh(x) + 1),
         mg.viz.tape(lambda: net(x).sum()),

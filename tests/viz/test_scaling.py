@@ -1,0 +1,100 @@
+"""The view of a step on many workers: what it says, its curves, one step over time, and its errors."""
+
+import re
+
+import pytest
+
+import minigrad as mg
+from minigrad.distributed import Machine, Step, step_time
+from minigrad.distributed.simulate import ASSUMPTIONS
+from minigrad.viz.lessons.scalings import COUNTS, MANY, joined
+from tests.viz.browser import needs_browser, opened
+
+MACHINE = Machine(latency=20e-6, bandwidth=10e9)
+STEP = Step.even(24, forward=0.05, backward=0.1, gradients=1e9, update=0.01)
+WHAT_IF = {
+    "1 MB buckets": {"bucket": 1e6}, "one slow worker": {"slow": 1, "slowdown": 1.5}, "no overlap": {"overlap": False},
+    "sharded": {"sharded": True},
+}
+
+
+@pytest.fixture(scope="module")
+def book():
+    return mg.viz.scaling(STEP, MACHINE, WHAT_IF, measured={2: 0.2})
+
+
+def words_of(drawing):
+    return re.findall(r">([^<]+)</text>", "".join(drawing.pieces))
+
+
+def test_the_text_has_the_times_of_the_model(book):
+    assert repr(book) == "<a step on 1 to 4,096 workers, by a model>"
+    lines = [re.split(r"  +", line.strip()) for line in book.text().splitlines()]
+    assert lines[0] == ["workers", "a step", "efficiency", "waiting", "sent"] and len(lines) == 1 + 5 * len(COUNTS)
+    found = step_time(STEP, MACHINE, 64, bucket=1e6)
+    row = lines[1 + 5 * COUNTS.index(64) + 1]
+    assert row == ["1 MB buckets", f"{found.seconds:.3g} s", f"{found.efficiency:.0%}", f"{found.waiting:.0%}",
+                   f"{found.bytes / 1e9:.3g} GB"]
+
+
+def test_each_number_of_workers_has_curves_and_a_step_over_time(book):
+    assert [len(pages) for pages in book.pages] == [2] * len(COUNTS) and book.knobs[0].settings[-1] == "4,096"
+    for count, (curves, step) in zip(COUNTS, book.pages):
+        time = step_time(STEP, MACHINE, count)
+        assert curves.say == step.say and f"{time.waiting:.0%} of it waiting" in curves.say
+        assert (f"{count:,} worker" in curves.say) and (curves.name, step.name) == ("curves", "one step")
+        assert sum("of it waiting for the network" in text for text in words_of(step.drawing)) == 5
+
+
+def test_the_assumptions_stand_in_the_picture(book):
+    texts = words_of(book.pages[0][0].drawing)
+    assert all(line in texts for line in ASSUMPTIONS) and {*WHAT_IF, "as given", "measured"} <= {*texts}
+    assert "as given" not in words_of(mg.viz.scaling(STEP, MACHINE).pages[0][0].drawing)
+
+
+def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(book):
+    blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[6][0].blocks}
+    assert blocks["as given"]["buckets"] == "40 of 25 MB" and blocks["as given"]["gradients"] == "1 GB"
+    assert blocks["one slow worker"]["slow workers"] == "1, 1.5 times as long"
+    assert [len(rows) for rows in blocks.values()] == [15, 5, 5, 5, 5]
+
+
+def test_the_scale_of_times_covers_what_was_measured():
+    pieces = "".join(mg.viz.scaling(STEP, MACHINE, workers=(1, 2, 4), measured={2: 0.9}).pages[0][0].drawing.pieces)
+    dots = [float(y) for y in re.findall(r'cy="([\d.-]+)" r="4" fill="\ue000ink', pieces)]
+    assert len(dots) == 2 and min(dots[1:]) > 18  # in the legend, and inside of its chart
+
+
+def test_many_transfers_that_follow_each_other_are_one_bar():
+    time = step_time(STEP, MACHINE, 64, bucket=1e6)
+    sent = [count for count, span in joined(time.spans) if span.lane == "network"]
+    assert sum(sent) == 1000 > MANY > len(sent)
+    few = joined(step_time(STEP, MACHINE, 64).spans)
+    assert [count for count, span in few if span.lane == "network"] == [1] * 40
+    assert [count for count, span in few if span.lane == "computing"] == [24, 24, 1]
+
+
+def test_scaling_refuses_what_it_cannot_draw():
+    with pytest.raises(mg.MinigradError, match="1 number of workers and 0 changes"):
+        mg.viz.scaling(STEP, MACHINE, workers=[8])
+    with pytest.raises(mg.MinigradError, match="13 numbers of workers and 5 changes"):
+        mg.viz.scaling(STEP, MACHINE, {str(i): {} for i in range(5)})
+    with pytest.raises(mg.MinigradError, match="has a field 'buckets'"):
+        mg.viz.scaling(STEP, MACHINE, {"small": {"buckets": 1e6}})
+    with pytest.raises(mg.MinigradError, match=r"'small' has no fields\n  Expected: {'bucket': 1e6}\n  Got: 3"):
+        mg.viz.scaling(STEP, MACHINE, {"small": 3})
+
+
+@needs_browser
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_slider_sets_the_number_of_workers(book, dark):
+    with opened(book.to_html(), size=(960, 700), dark=dark) as page:
+        assert "64 workers" in page.inner_text(".mg-say")
+        page.click("text=one step")
+        page.locator("input[type=range]:visible").first.fill("12")
+        assert "4,096 workers" in page.inner_text(".mg-say")
+        width = page.evaluate("document.querySelector('svg').getBoundingClientRect().width")
+        widest = page.evaluate(
+            "Math.max(...[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect().right))")
+        assert widest <= page.evaluate("document.querySelector('svg').getBoundingClientRect().left") + width
