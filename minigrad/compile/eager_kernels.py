@@ -1,12 +1,14 @@
 """The functions of the compiler that devices call in eager mode: see `devices.compiled`.
 
 Elementwise operations that NumPy computes number by number are compiled here.  `codegen.for_eager` adds rows, and
-computes with stacks of matrices, `codegen.for_eager_reductions` reduces.
+computes with stacks of matrices, `codegen.for_eager_reductions` reduces, `codegen.for_eager_rows` computes on rows
+that are apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from ctypes import addressof, c_int64
 from functools import cache
 from typing import Any
 
@@ -20,7 +22,9 @@ from ..support.errors import CompileError
 from .codegen.for_eager import add_rows as add_rows
 from .codegen.for_eager import on_stacks as on_stacks
 from .codegen.for_eager import run_on
+from .codegen.for_eager_reductions import SHORT
 from .codegen.for_eager_reductions import reduce_middle as reduce_middle
+from .codegen.for_eager_rows import in_rows
 from .codegen.native import compile_kernels
 from .codegen.native import is_available as is_available
 from .fusion.fuse import fuse
@@ -40,11 +44,8 @@ def machine_code(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Compiled 
     None if there is no machine code.
     """
     kernel = kernel_of(op, kinds, dtype)
-    if kernel is None or not is_native(kernel):
-        return None
-    try:
-        function = compile_kernels([kernel])[0].function
-    except (CompileError, RuntimeError):  # without LLVM, or an error of llvmlite
+    function = None if kernel is None else _compiled(kernel)
+    if function is None:
         return None
     given = next(kind for kind in kinds if kind is not None and kind.kind == "f")
 
@@ -54,6 +55,46 @@ def machine_code(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Compiled 
         run_on(function, addresses, 0, out.size)
 
     return compute
+
+
+def function_of_rows(
+    op: Primitive, kinds: tuple[Any, ...], dtype: Any, sizes: Sequence[int], steps: Sequence[tuple[int, ...]]
+) -> Callable[[Sequence[int]], object] | None:
+    """A function that takes the addresses of arrays and computes an elementwise operation on matrices of rows.
+
+    `sizes`: the number of matrices, rows and columns.  `steps`: for each array, and the result, the elements between
+    neighbours along these axes; along the last one, one or none.
+    """
+    outer, rows, columns = sizes
+    function = _in_rows(op, kinds, dtype, tuple([step[2] > 0 for step in steps]), columns if columns <= SHORT else 0)
+    if function is None:
+        return None
+    fixed = len(kinds) + 4
+    last = 0, outer, rows, columns, *[size for step in steps for size in step[:2]]
+    kind = c_int64 * (fixed - 2 + len(last))
+
+    def run(addresses: Sequence[int]) -> None:
+        table = kind(0, *addresses, *last)
+        table[0] = (address := addressof(table)) + 8 * fixed
+        function(address)
+
+    return run
+
+
+@cache
+def _in_rows(op: Primitive, kinds: tuple[Any, ...], dtype: Any, flat: tuple[bool, ...], columns: int) -> Any:
+    kernel = kernel_of(op, kinds, dtype)
+    return None if kernel is None else _compiled(in_rows(kernel, flat, columns))
+
+
+def _compiled(kernel: Kernel) -> Any:
+    """The function of a kernel; None if there is no machine code for it."""
+    if not is_native(kernel):
+        return None
+    try:
+        return compile_kernels([kernel])[0].function
+    except (CompileError, RuntimeError):  # without LLVM, or an error of llvmlite
+        return None
 
 
 def kernel_of(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Kernel | None:

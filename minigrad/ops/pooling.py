@@ -1,12 +1,14 @@
 """Pooling: the largest element or the mean of each window of an image (or of a sequence).
 
-Windows that neither overlap nor leave gaps are a reshape; others are `windows`.
+Windows that neither overlap nor leave gaps are a reshape; the largest elements of small windows are maxima of slices;
+others are `windows`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce as fold
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -15,12 +17,15 @@ from ..support.words import check_memory
 from . import reduce
 from .composite import program
 from .convolution import padded
+from .elementwise import maximum
 from .joining import stack
 from .reduce import _as_float
 from .view import raw_slice, reshape
 from .windows import Sizes, for_each, raw_windows, window_count
 
 __all__ = ["max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d"]
+
+FEW = 8  # elements of a window along one dimension
 
 
 @program(least=4096)
@@ -98,9 +103,24 @@ def _pooled(name: str, count: int, function: Callable[..., Tensor], outside: flo
     counts = tuple([window_count(name, *each) for each in zip(x.shape[-count:], sizes, steps, gaps)])
     if sizes == steps and set(gaps) == {1}:
         return function(_tiles(x, sizes, counts), axis=tuple(range(x.ndim - count + 1, x.ndim + count, 2)))
+    if function is reduce.max and max(sizes) <= FEW:
+        return _largest(x, sizes, steps, gaps, counts)
     axes = tuple(range(x.ndim - count, x.ndim))
     parts = raw_windows(x, axis=axes, size=sizes, stride=steps, dilation=gaps)
     return function(parts, axis=tuple(range(-count, 0)))
+
+
+def _largest(x: Tensor, sizes: Sizes, steps: Sizes, gaps: Sizes, counts: Sizes) -> Tensor:
+    """The largest element of each window, along one dimension after the other.
+
+    Each place in the windows is a slice with steps, so the maxima and their gradients are arithmetic on whole rows.
+    """
+    for place, (size, step, gap, count) in enumerate(zip(sizes, steps, gaps, counts)):
+        rest = [slice(None)] * (len(sizes) - 1 - place)
+        starts = [gap * number for number in range(size)]
+        span = step * (count - 1) + 1
+        x = fold(maximum, [raw_slice(x, index=(..., slice(s, s + span, step), *rest)) for s in starts])
+    return x
 
 
 def _tiles(x: Tensor, sizes: Sizes, counts: Sizes) -> Tensor:

@@ -8,6 +8,7 @@ from minigrad.compile.eager_kernels import machine_code
 from minigrad.core.emit import LARGE
 from minigrad.core.primitive import P
 from minigrad.devices import CPU
+from minigrad.devices import compiled as devices_compiled
 from minigrad.devices.compiled import SLOW, Provider, as_single
 
 HALF, SINGLE, DOUBLE, BOOL = (np.dtype(kind) for kind in ("float16", "float32", "float64", "bool"))
@@ -107,3 +108,54 @@ def test_reductions_of_halves_add_up_in_float32(shape):
         if a.size:
             np.testing.assert_array_equal(mg.max(x, axis=axis).numpy(), a.max(axis))
             np.testing.assert_array_equal(mg.min(x, axis=axis).numpy(), a.min(axis))
+
+
+PARTS = {
+    "rows apart": lambda a: (a[:, 1:], a[:, :-1]),
+    "images apart": lambda a: (a.reshape((20, 50, 200))[:, 1:, 1:], a.reshape((20, 50, 200))[:, :-1, :-1]),
+    "one row": lambda a: (a, a[0]),
+    "one element in each row": lambda a: (a, a[:, :1]),
+    "one number": lambda a: (a[:, 1:], 2.0),
+    "short rows": lambda a: (a.reshape((-1, 10))[:, 3:], a.reshape((-1, 10))[:, 3:4]),
+}
+LEFT = {
+    "images of channels apart": lambda a: (a.reshape((4, 5, 50, 200))[:, :4, 1:, 1:], 1.0),
+    "rows backward": lambda a: (a[::-1, 1:], a[:, 1:]), "columns backward": lambda a: (a[:, ::-1], a),
+    "every second column": lambda a: (a[:, ::2], a[:, ::2]), "long rows": lambda a: (a.reshape((2, -1))[:, 1:], 1.0),
+}
+PLAIN_CASES = {
+    "add": (mg.add, np.add), "subtract": (mg.subtract, np.subtract), "maximum": (mg.maximum, np.maximum),
+    "less": (mg.less, np.less), "where": (lambda x, y: mg.where(x < 0, x, y), lambda x, y: np.where(x < 0, x, y)),
+}
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("parts", [*PARTS, *LEFT])
+@pytest.mark.parametrize("name", PLAIN_CASES)
+def test_arithmetic_on_rows_that_are_apart_is_exact(monkeypatch, dtype, parts, name):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(1000, 200)).astype(dtype)
+    a[rng.integers(0, 2, a.shape) > 0] = np.nan
+    parted = (PARTS | LEFT)[parts]
+    ours, numpys = PLAIN_CASES[name]
+    ran, function = [], devices_compiled._function_of_rows
+    monkeypatch.setattr(devices_compiled, "_function_of_rows", lambda *given: ran.append(function(*given)) or ran[-1])
+    result, expected = ours(*parted(mg.asarray(a))).numpy(), numpys(*parted(a))
+    np.testing.assert_array_equal(result, expected)
+    assert result.dtype == expected.dtype and result.flags.c_contiguous
+    assert (ran and all(ran)) if parts in PARTS else ran[-1:] in ([], [None])
+
+
+def test_integers_in_rows_are_left_to_numpy():
+    a = np.arange(100_000).reshape(-1, 100)
+    np.testing.assert_array_equal((mg.asarray(a)[:, 1:] + mg.asarray(a[0, 1:])).numpy(), a[:, 1:] + a[0, 1:])
+
+
+def test_numbers_of_any_kind_join_rows():
+    a = np.random.default_rng(0).normal(size=(1000, 200))
+    rows = mg.asarray(a)[:, 1:]
+    for number in (mg.asarray(0.5, dtype="float32"), mg.asarray(2), 3, True):
+        np.testing.assert_array_equal((rows * number).numpy(), a[:, 1:] * float(number))
+    for condition in (True, False):
+        chosen = mg.where(mg.asarray(condition), rows, 0.0)
+        np.testing.assert_array_equal(chosen.numpy(), np.where(condition, a[:, 1:], 0.0))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.ops.linalg import MANY
 from minigrad.support.errors import AxisError, ConversionError, MatrixError, ShapeError
 from tests.numerical import check_gradients
 
@@ -173,6 +174,26 @@ def test_the_gradient_of_a_determinant_needs_an_inverse():
     x = mg.asarray(SINGULAR, requires_grad=True)
     with pytest.raises(MatrixError, match="singular"):
         mg.linalg.det(x).backward()
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("jit", [False, True])
+def test_determinants_of_large_stacks_of_small_matrices(n, dtype, jit):
+    a = np.random.default_rng(0).normal(size=(2, MANY // n, n, n)).astype(dtype)
+    a[0, 0] = 1.0
+    exact = a.astype("float64")
+    det = mg.jit(mg.linalg.det) if jit else mg.linalg.det
+    x = mg.asarray(a, requires_grad=True)
+    out = det(x)
+    assert out.dtype == dtype and out[0, 0].item() == 0.0
+    tolerance = 1e-6 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(out.detach().numpy(), np.linalg.det(exact), rtol=tolerance, atol=tolerance)
+    out.sum().backward()
+    rest = exact[1]
+    expected = np.linalg.det(rest)[:, None, None] * np.linalg.inv(rest).swapaxes(1, 2)
+    np.testing.assert_allclose(x.grad.numpy()[1], expected, rtol=10 * tolerance, atol=10 * tolerance)
+    np.testing.assert_allclose(x.grad.numpy()[0, 0], [[1.0, -1.0], [-1.0, 1.0]] if n == 2 else np.zeros((3, 3)))
 
 
 # Norms ----------------------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def _of_rows(op: str, dtype: Any, length: int) -> Kernel:
     """One result for each row, of this length, or of the length in `sizes` if it is 0."""
     if length:
         return _kernel(dtype, [], [_loop(op, dtype, 0, length, times("p", length)), Store("OUT", "p", "total")])
-    size, lets = _size("length", 0)
+    size, lets = loaded_size("length", 0)
     blocks: Index = ("//", size, BLOCK)
     start: Index = ("*", "p", size)
     add = Accumulate(op, "OUT", "p", "total")
@@ -95,10 +95,10 @@ def _loop(op: str, dtype: Any, low: Index, high: Index, start: Index) -> For:
 
 def _of_columns(op: str, dtype: Any, columns: int) -> Kernel:
     """One row of results for each matrix, with this number of columns, or with the number in `sizes` if it is 0."""
-    rows, lets = _size("rows", 0)
+    rows, lets = loaded_size("rows", 0)
     width, count = columns, columns
     if not columns:
-        (width, first), (count, second) = _size("width", 1), _size("count", 2)
+        (width, first), (count, second) = loaded_size("width", 1), loaded_size("count", 2)
         lets = [*lets, *first, *second]
     place: Index = ("*", "p", width)
     start: Index = ("*", plus(("*", "p", rows), "m"), width)
@@ -109,7 +109,7 @@ def _of_columns(op: str, dtype: Any, columns: int) -> Kernel:
     ])
 
 
-def _size(name: str, place: int) -> tuple[Any, list[Statement]]:
+def loaded_size(name: str, place: int) -> tuple[Any, list[Statement]]:
     """The name of a size that is read from memory, and the statements that read it."""
     lets = Let(f"{name}0", "load", ("sizes", place), LONG), Let(name, "position", (f"{name}0", MOST), LONG)
     return name, [*lets]

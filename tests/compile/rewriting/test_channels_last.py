@@ -79,7 +79,8 @@ STORED = {  # how many nodes on an image with the channels last are computed in 
     "tiles": (lambda x: mg.max_pool2d(x, 2), 1),
     "a border": (lambda x: mg.pad(x, ((0, 0), (0, 0), (1, 2), (0, 1))) + 1.0, 2),
     "a softmax": (lambda x: mg.softmax(x, 1), 6),
-    "windows": (lambda x: mg.max_pool2d(x, 3, 2), 0),
+    "maxima of slices": (lambda x: mg.max_pool2d(x, 3, 2), 4),
+    "windows": (lambda x: mg.avg_pool2d(x, 3, 2), 0),
 }
 
 
