@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, LoopProduct, Place, Scan
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, LoopProduct, Place, Scan, Scatter
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..loops.index import plus, position, remainder, round_of, times
@@ -233,8 +233,7 @@ class _Lowering:
         edges = {0, columns}.union(*[each.edges(columns) for each in computes if isinstance(each, Place)])
         parts = [Part(f"r{k}p{n}", *ends) for n, ends in enumerate(pairwise(sorted(edges)))]
         apart = self.partition.chunking.parts and not (self.loops.flat or self.loops.steps > 1 or self.loops.triangle)
-        carries = any(isinstance(each, Scan) or each.reduces for each in computes)
-        divides = apart and not carries and 1 < len(parts) <= columns // SHORTEST_PART
+        divides = apart and all(map(self._is_apart, computes)) and 1 < len(parts) <= columns // SHORTEST_PART
         for self.writer.part in parts if divides else [None]:
             self._loop(k, nodes)
         self.writer.part = None
@@ -326,6 +325,13 @@ class _Lowering:
             if compute.size != self.loops.elements:
                 value = self.writer.value(node, self.row)
                 self.tail.append(Accumulate(compute.reduction, self.partial(node), self._place(compute)[0], value))
+
+    def _is_apart(self, compute: Compute) -> bool:
+        """Whether nothing goes from one column of a row to the next: a reduction has a place for each column."""
+        if isinstance(compute, (Scan, Scatter)):
+            return False
+        sums = compute.node in self.group.partials and self._place(compute)[1] == PER_ELEMENT
+        return sums or not compute.reduces
 
     def _place(self, compute: Compute) -> tuple[Index, Level]:
         """The place of the current element's result among the results of all chunks, and how often it changes."""

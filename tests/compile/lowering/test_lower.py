@@ -414,3 +414,8 @@ def test_a_row_of_parts_has_a_loop_for_each_part(edges, loops):
     partition = check(g, threads=2)
     (rows,) = lower(partition, partition.groups[-1]).kernel.body
     assert sum(isinstance(each, For) for each in rows.body) == loops
+    with recorded() as _alive:
+        columns = mg.sum(g, 0)
+    partition = check(g, columns, threads=2)
+    both = lower(partition, partition.groups[-1]).kernel
+    assert sum(isinstance(each, Accumulate) for each in statements(both.body)) == loops  # each adds to its columns
