@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from importlib import import_module
+from importlib.machinery import PathFinder
 from inspect import getattr_static
 from typing import Any, NoReturn
 
@@ -40,7 +41,9 @@ class _LastFinder:
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:
         room, _, part = name.rpartition(".")
-        if room in ROOMS and not part.startswith("_"):
+        if room not in ROOMS or part.startswith("_"):
+            return
+        if PathFinder.find_spec(name, sys.modules[room].__path__) is None:  # tools look in other places, too
             raise MissingImportError(f"{room} has no {part!r}", hint=_hint(room, part))
 
 

@@ -54,7 +54,7 @@ class ControlKernels(KernelGroup):
         fixed, xs = values[:consts], values[consts + carries :]
         carry = [v.copy() for v in values[consts : consts + carries]]
         # With a count there may be fewer iterations than there is room for.
-        new = self.xp.zeros if counted else self.xp.empty
+        new = self.xp.zeros if counted else self.empty
         ys = [new((length, *shape), dtype) for shape, dtype in body.results[carries:]]
         kept = [new((length, *c.shape), c.dtype) for c in carry] if keep else []
         done = None if draws else body.in_rounds(None, fixed, carry, [*xs, *ys, *kept], keep, rounds, reverse)

@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 from ...control.flow import Values, carry_and_result, predicate, same_results
 from ...core.emit import emit
 from ...core.mode import current_mode
+from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import Tensor
 from ...ops.creation import zeros
 from ...support.errors import TraceError
 from ..functions.function import TracedFunction
 from .body import Body, draws_of, traced
+
+MOST_KEPT = 4  # times the bytes of the carry and the inputs of an iteration: the most for products that a scan keeps
 
 
 def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Sequence[Any]) -> Any:
@@ -135,10 +138,23 @@ def _blocks(drawn: Mapping[Any, int]) -> str:
 def emit_loop(inputs: Sequence[Tensor], keep: bool = False, **attrs: Any) -> tuple[Tensor, ...]:
     """Record a while_loop, which has a condition, or a scan.
 
-    The loop keeps its carry of each iteration if a gradient may need it and the number of iterations is bounded.
+    The loop keeps its carry of each iteration if a gradient may need it and the number of iterations is bounded.  A
+    scan then also keeps products, as further results of each iteration: a backward loop need not multiply again.
     """
-    bounded = attrs.get("limit", 0) is not None
-    keep = keep or (bounded and current_mode().grad and any(t.tracked for t in inputs))
-    op = P.while_loop if "condition" in attrs else P.scan
+    bounded, op = attrs.get("limit", 0) is not None, P.while_loop if "condition" in attrs else P.scan
+    if not keep and bounded and current_mode().grad and any(t.tracked for t in inputs):
+        keep = True
+        if op is P.scan:
+            attrs["body"] = attrs["body"].with_outputs(_products(attrs["body"], attrs["consts"]))
     found: tuple[Tensor, ...] = emit(op, *inputs, keep=keep, **attrs)
+    return found
+
+
+def _products(body: TracedFunction, consts: int) -> list[Node]:
+    """The matrix products of an iteration that are not large: keeping them takes as much memory as a few carries."""
+    most, found = MOST_KEPT * sum(node.nbytes for node in body.own[consts:]), list[Node]()
+    for node in body.graph.nodes:
+        if node.op is P.matmul and node.nbytes <= most:
+            most -= node.nbytes
+            found.append(node)
     return found

@@ -2,8 +2,8 @@
 
 To these rules a while_loop is a scan without inputs for each iteration, whose condition decides when it ends.
 
-The gradient of a loop is a loop that runs backwards.  The forward loop keeps the carry of each iteration, and the
-backward loop computes everything else of the iteration again from that.
+The gradient of a loop is a loop that runs backwards.  The forward loop keeps the carry of each iteration, and a scan
+also keeps matrix products.  The backward loop computes everything else of the iteration again from these values.
 """
 
 from __future__ import annotations
@@ -126,12 +126,15 @@ def _pulled_back(
     """The gradients of the inputs `asked`, by number.
 
     The backward loop carries the gradient of the carry and the sums of the gradients of the fixed inputs.  In each
-    iteration it reads the kept carry, and the gradient that comes to the kept carry from elsewhere.
+    iteration it reads the kept carry, and the gradient that comes to the kept carry from elsewhere.  It also reads the
+    results and products that the forward loop stacks, and does not compute them again.
     """
     body, consts, carries = loop.body, loop.consts, loop.carries
     (fixed, _, xs), (g_carry, g_ys, g_kept) = loop.given(inputs), loop.made(g)
     _, rounds, kept = loop.made(out)
+    results: dict[Node, Tensor] = {}
     if loop.test is None:
+        results = {output._data.node: stack for output, stack in zip(body.outputs[carries:], rounds)}
         rounds = list(inputs[: loop.first])
     moving = floats_of(body.outputs[:carries])
     ys = [i for i in floats_of(body.outputs) if i >= carries and not is_zero(g_ys[i - carries])]
@@ -142,11 +145,12 @@ def _pulled_back(
     summed = [i for i in fixed_or_each if i < consts and i not in unused]
     stacked = [i for i in fixed_or_each if i >= consts and i not in unused]
     gradient = body.gradient_by([*summed, *through, *stacked], [*moving, *ys])
+    known = gradient.reads(list(results))
 
     def back(given: list[Tensor]) -> list[Tensor]:
-        groups = fixed, moving, summed, kept, xs, ys, elsewhere
-        same, g_now, totals, before, x, g_y, more = _grouped(given, groups)
-        found = list(gradient.inlined([*same, *before, *x, *g_now, *g_y]))
+        groups = fixed, moving, summed, kept, xs, ys, elsewhere, known
+        same, g_now, totals, before, x, g_y, more, values = _grouped(given, groups)
+        found = list(gradient.inlined([*same, *before, *x, *g_now, *g_y, *values], known=known))
         added = [total + part for total, part in zip(totals, found)]
         carried = found[len(summed) : len(summed) + len(moving)]
         for i, part in zip(elsewhere, more):
@@ -155,13 +159,14 @@ def _pulled_back(
 
     starts = [*[g_carry[i] for i in moving], *[zeros_like(fixed[i]) for i in summed]]
     each = [*kept, *xs, *[g_ys[i - carries] for i in ys], *[g_kept[i] for i in elsewhere]]
-    results = emit_loop(
+    each += [results[node] for node in known]
+    found = emit_loop(
         [*rounds, *fixed, *starts, *each],
         body=function_of(f"the gradient of {body.what}", back, [*fixed, *starts, *map(one_of, each)]),
         consts=consts, carries=len(starts), length=loop.length, reverse=not loop.attrs.get("reverse", False),
         counted=bool(rounds), draws=tuple([_backwards(draw, loop.length) for draw in loop.attrs.get("draws", ())]),
     )
-    return {i + loop.first: r for i, r in zip([*through, *summed, *stacked], results) if i in asked}
+    return {i + loop.first: r for i, r in zip([*through, *summed, *stacked], found) if i in asked}
 
 
 def _backwards(draw: Draw, length: int) -> Draw:

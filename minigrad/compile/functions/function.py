@@ -27,7 +27,7 @@ from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for
 from ..running.rounds import FEWEST, NativeLoop, runs_in_rounds
 from ..tracing.collector import no_collection
-from ..tracing.tracer import Tracer
+from ..tracing.tracer import Pending, Tracer
 
 OnTensors = Callable[[list[Tensor]], Sequence[Tensor]]
 
@@ -51,6 +51,19 @@ class Function:
     def results(self) -> list[tuple[tuple[int, ...], Any]]:
         """The shapes and dtypes of the outputs."""
         return [(node.shape, node.dtype) for node in self.graph.outputs]
+
+    @cached_property
+    def parts(self) -> dict[frozenset[int], Function]:
+        """The functions that compute fewer outputs, by the numbers of the others."""
+        return {}
+
+    def without(self, unread: frozenset[int]) -> Function:
+        """The function without these outputs."""
+        if unread not in self.parts:
+            outputs = [node for number, node in enumerate(self.graph.outputs) if number not in unread]
+            part = self.parts[unread] = Function(Graph(self.graph.inputs, outputs, self.effects, self.graph.checks))
+            part.executor = self.executor
+        return self.parts[unread]
 
     @cached_property
     def program(self) -> Program | PlainProgram:
@@ -145,6 +158,12 @@ class TracedFunction(Function):
             return graph
         return graph.rebuilt(lambda node, inputs: (_silent if node in loud else remade)(node, inputs))
 
+    def reads(self, nodes: Sequence[Node]) -> list[Node]:
+        """Those of these nodes that it would read if their values were given."""
+        candidates = set(self.graph.nodes).intersection(nodes)
+        used = Graph((*self.sources, *candidates), self.graph.outputs, self.graph.effects).uses()
+        return [node for node in nodes if node in candidates and node in used]
+
     @cached_property
     def silent(self) -> TracedFunction:
         """The same function without effects, to compute its values again."""
@@ -153,6 +172,11 @@ class TracedFunction(Function):
     @cached_property
     def _loud(self) -> frozenset[Node]:
         return self.again.union([node for node in self.graph.nodes if node.effect == "within"])
+
+    def with_outputs(self, nodes: Sequence[Node]) -> TracedFunction:
+        """The same function, which returns the values of these nodes too.  No gradient comes back through them."""
+        more = [wrap(Pending(self.tracer, node), node.device) for node in nodes]
+        return TracedFunction(self.tracer, self.inputs, [*self.outputs, *more], self.effects, self.others, self.kept)
 
     # the gradient ---------------------------------------------------------------------------------------------------
 
@@ -221,16 +245,22 @@ class TracedFunction(Function):
 
     # in other modes -------------------------------------------------------------------------------------------------
 
-    def inlined(self, tensors: Sequence[Tensor], starts: Starts | None = None) -> tuple[Tensor, ...]:
-        """The operations, one by one, in the current mode.  The gradient is the traced one, with its custom rules."""
-        floats, roots = floats_of(self.inputs), floats_of(self.outputs)
+    def inlined(
+        self, tensors: Sequence[Tensor], starts: Starts | None = None, known: Sequence[Node] = ()
+    ) -> tuple[Tensor, ...]:
+        """The operations, one by one, in the current mode.  The gradient is the traced one, with its custom rules.
+
+        The last tensors are the values of `known` nodes, which are not computed again.
+        """
+        floats, roots, count = floats_of(self.inputs), floats_of(self.outputs), len(tensors) - len(known)
+        graph = Graph((*self.graph.inputs, *known), self.graph.outputs, self.graph.effects) if known else self.graph
 
         def forward(*xs: Tensor) -> Any:
-            return tuple(written_out(self.graph, xs, starts or {})), None
+            return tuple(written_out(graph, xs, starts or {})), None
 
         def backward(xs: Sequence[Tensor], g: Any) -> tuple[Any, ...]:
             gradient = self.gradient_by(floats, roots)
-            found = dict(zip(floats, gradient.inlined([*xs, *[g[i] for i in roots]], starts)))
+            found = dict(zip(floats, gradient.inlined([*xs[:count], *[g[i] for i in roots]], starts)))
             return tuple([found.get(i) for i in range(len(xs))])
 
         results: tuple[Tensor, ...] = call_with_gradient(tensors, forward, backward, keeps=False)

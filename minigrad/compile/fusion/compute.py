@@ -284,6 +284,15 @@ class Place(Compute):
     def access(self, view: View) -> Access:
         return PLACED
 
+    def edges(self, columns: int) -> list[int]:
+        """Where the part begins and ends in a row of the whole; empty if it covers rows, or has holes in them."""
+        found, inner = [], 1
+        for span in reversed(spans(self.node, self.reads[0]) or []):
+            if not span.covered and span.size * inner == columns:
+                found = [span.start * inner, (span.start + span.length) * inner]
+            inner *= span.size
+        return found
+
     def walks(self, group: Group) -> list[Dims]:
         return [[(span.size, span.stride) for span in spans(self.node, self.reads[0]) or []]]
 

@@ -30,6 +30,7 @@ class Chunking:
     least: int = 1 << 16  # the fewest elements in a chunk
     spread: int = 4  # the fewest elements for each partial result
     rounds: bool = True  # whether a round of a loop may take several elements
+    parts: bool = True  # whether a row of several parts may have a loop for each part
     scans: bool = True  # whether the rounds of a row may follow one another, as running totals need
     apart: int = 16  # so many chunks whose results are apart are enough for all threads; 0: there are none
     lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products

@@ -12,10 +12,11 @@ loop.  A load goes into the outermost block in which its index is known.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, LoopProduct, Scan
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, LoopProduct, Place, Scan, Scatter
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..loops.index import plus, position, remainder, round_of, times
@@ -37,10 +38,11 @@ from ..loops.ir import (
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
 from .product import product_kernel
-from .values import ValueWriter
+from .values import Part, ValueWriter
 
 DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
 LINE = 64  # bytes of a cache line
+SHORTEST_PART = 16  # columns: the loops of shorter parts take longer than choices between them
 
 
 class Argument(NamedTuple):
@@ -207,7 +209,7 @@ class _Lowering:
                 self.writer.compute(node, self.top)
         for k in range(self.last_pass + 1):
             self._row_values(k)
-            self._loop(k, computed[k])
+            self._loops(k, computed[k])
         self._row_values(*range(self.last_pass + 1, len(self.wanted) + 1))
         self._store_row_values()
         body = self._body()
@@ -225,9 +227,21 @@ class _Lowering:
             if self.group.levels.get(node) == PER_ROW and self.passes[node] in passes and not self.reduces_row(node):
                 self.writer.compute(node, self.row)
 
+    def _loops(self, k: int, nodes: list[Node]) -> None:
+        """The loop of pass k over a row, or over all elements.  A row of several parts has a loop for each part."""
+        columns, computes = self.loops.columns, [self.computes[node] for node in (*nodes, *self.wanted[k])]
+        edges = {0, columns}.union(*[each.edges(columns) for each in computes if isinstance(each, Place)])
+        parts = [Part(f"r{k}p{n}", *ends) for n, ends in enumerate(pairwise(sorted(edges)))]
+        apart = self.partition.chunking.parts and not (self.loops.flat or self.loops.steps > 1 or self.loops.triangle)
+        divides = apart and all(map(self._is_apart, computes)) and 1 < len(parts) <= columns // SHORTEST_PART
+        for self.writer.part in parts if divides else [None]:
+            self._loop(k, nodes)
+        self.writer.part = None
+
     def _loop(self, k: int, nodes: list[Node]) -> None:
-        """The loop of pass k over a row, or over all elements."""
-        variable = "i" if self.loops.flat else f"r{k}"
+        """A loop of pass k."""
+        part = self.writer.part
+        variable = part.variable if part else "i" if self.loops.flat else f"r{k}"
         body: list[Statement] = []
         accumulators: list[Accumulator] = []
         complete: list[tuple[Node, str]] = []
@@ -236,7 +250,7 @@ class _Lowering:
         known: dict[Any, str] = {}
         for step in range(self.loops.steps):
             self.inner = Block(PER_ELEMENT, body, known)
-            self.writer.variable = round_of(variable, self.loops.steps, step)
+            self.writer.variable = plus(round_of(variable, self.loops.steps, step), part.low if part else 0)
             for node in nodes:
                 self.writer.compute(node, self.inner)
             for node in self.wanted[k]:
@@ -255,10 +269,10 @@ class _Lowering:
         body += stores
         if not body and not accumulators:
             return
-        low, high = self._range()
+        low, high = (0, part.high - part.low) if part else self._range()
         loop = For(variable, low, high, body, accumulators, self.loops.steps)
         self.row.statements.append(loop)
-        if k == 0 and self.last_pass > 0:
+        if k == 0 and self.last_pass > 0 and not part:
             self.row.statements += self._prefetches()
         for node, name in complete:
             self.writer.reduced(node, name, self.row)
@@ -311,6 +325,13 @@ class _Lowering:
             if compute.size != self.loops.elements:
                 value = self.writer.value(node, self.row)
                 self.tail.append(Accumulate(compute.reduction, self.partial(node), self._place(compute)[0], value))
+
+    def _is_apart(self, compute: Compute) -> bool:
+        """Whether nothing goes from one column of a row to the next: a reduction has a place for each column."""
+        if isinstance(compute, (Scan, Scatter)):
+            return False
+        sums = compute.node in self.group.partials and self._place(compute)[1] == PER_ELEMENT
+        return sums or not compute.reduces
 
     def _place(self, compute: Compute) -> tuple[Index, Level]:
         """The place of the current element's result among the results of all chunks, and how often it changes."""

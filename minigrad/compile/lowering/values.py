@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,21 @@ if TYPE_CHECKING:
     from .lower import Block, _Lowering
 
 
+class Part(NamedTuple):
+    """The columns of a row that one loop computes: `variable` counts them from `low` on."""
+
+    variable: str
+    low: int
+    high: int
+
+
 class ValueWriter:
     """Writes the statements of values into the blocks of a kernel, each value once per block."""
 
     def __init__(self, lowering: _Lowering) -> None:
         self.lowering, self.group, self.loops = lowering, lowering.group, lowering.loops
         self.variable: Index = "i"  # the position in the row, in the innermost loop
+        self.part: Part | None = None
         self.count = 0
         self.level_of: dict[str, Level] = {}  # name -> how often it is computed
         self.reciprocals: dict[str, str] = {}

@@ -151,25 +151,32 @@ def place(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The current element of the whole: an element of the part if the part covers the position, else 0.
 
     The gradient of a slice is a `place`.  Outside of the part the loop still loads some element of it, because a choice
-    takes less time than a branch, and often it is the same for a whole row.
+    takes less time than a branch, and often it is the same for a whole row.  A loop over columns of one part does not
+    choose.
     """
     (part,) = compute.reads
     index, level = part.offset, ONCE
     inside: Operand | None = None
+    zero = typed(0, compute.node.dtype)
     inner = 1  # elements between neighbours of this dimension
     for span in reversed(spans(compute.node, part) or []):
         where, changes = _coordinate(writer, compute.size, span.size, inner)
-        inner *= span.size
-        if not span.covered:
+        columns = writer.part
+        if not span.covered and columns is not None and span.size * inner == writer.loops.columns:
+            begin, end = span.start * inner, (span.start + span.length) * inner
+            if columns.high <= begin or columns.low >= end:
+                return zero
+            where = divided(plus(columns.variable, columns.low - begin), inner)
+        elif not span.covered:
             shifted = remainder(plus(where, span.size - span.start), span.size) if span.start else where
             number = writer.named("", "index", shifted, changes, dtypes.int64)
             hit = writer.let(writer.block(changes), "lt", (number, span.length), dtypes.bool)
             inside = hit if inside is None else writer.let(block, "and", (inside, hit), dtypes.bool)
             where = ("min", shifted, span.length - 1) if span.length > 1 else 0
+        inner *= span.size
         if span.stride and where != 0:
             index = plus(index, times(where, span.stride))
             level = min(level, changes)
-    zero = typed(0, compute.node.dtype)
     if part.base.name == "full" and not part.base.inputs:
         value = writer.read(part, compute)
     else:

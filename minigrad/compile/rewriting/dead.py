@@ -2,7 +2,7 @@
 
 A graph holds only what its outputs and effects are computed from, so a node without readers is gone already.  This
 pass finds nodes that have readers and still make no difference: values that are overwritten before they are read, and
-carries that a loop keeps for a gradient that is not computed.
+values of each round that a loop stacks or keeps although nothing reads them.
 """
 
 from __future__ import annotations
@@ -21,35 +21,47 @@ rule = Rules()
 
 
 def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Removes writes that are overwritten before they are read, and carries that no gradient reads."""
+    """Removes writes that are overwritten before they are read, and values of loops that nothing reads."""
     return apply_rules(_unkept(graph, note), rule, note, without)
 
 
 def _unkept(graph: Graph, note: Note) -> Graph:
-    """The graph in which loops keep the carries of each round only where a gradient reads them."""
-    loops = [node for node in graph.nodes if node.attrs.get("keep")]
-    if not loops:
+    """The graph in which loops keep only what is read: the carries of each round, and each result of the rounds."""
+    read: dict[Node, set[int]] = {node: set() for node in graph.nodes if node.op in (P.scan, P.while_loop)}
+    if not read:
         return graph
-    read: dict[Node, int] = {}  # the last result of each loop that is read
     for node in graph.nodes:
-        if node.op is P.project:
-            read[node.inputs[0]] = max(read.get(node.inputs[0], 0), node.attrs["index"])
-    idle = {node for node in loops if read.get(node, 0) < len(node.shape) - _kept(node)}
+        if node.op is P.project and node.inputs[0] in read:
+            read[node.inputs[0]].add(node.attrs["index"])
+    idle = {node: changed for node, numbers in read.items() if (changed := _changed(node, numbers))}
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        if node.op is P.project and node.inputs[0] in idle:
+            unread, index = idle[node.inputs[0]][0], node.attrs["index"]
+            return node_like(node.op, inputs, {"index": index - sum(n < index for n in unread)}, like=node)
         if node not in idle or node.op is None:
             return remade(node, inputs)
-        now = node_like(node.op, inputs, node.attrs | {"keep": False}, like=node)
-        note("carries that are not read", node, now)
+        unread, keep = idle[node]
+        body = node.attrs["body"].without(unread) if unread else node.attrs["body"]
+        now = node_like(node.op, inputs, node.attrs | {"keep": keep, "body": body}, like=node)
+        if keep != node.attrs["keep"]:
+            note("carries that are not read", node, now)
+        if unread:
+            note("results of rounds that are not read", node, now)
         return now
 
     return rewritten(graph, replace, also=idle)
 
 
-def _kept(node: Node) -> int:
-    """How many results of a loop are kept carries: one for each part of the carry."""
-    carries = node.attrs.get("carries")
-    return len(node.inputs) - node.attrs["consts"] if carries is None else int(carries)
+def _changed(node: Node, read: set[int]) -> tuple[frozenset[int], bool] | None:
+    """The results of the rounds of a loop that are not read, and whether its carries are; None if all are read."""
+    carries, ends, keep = node.attrs.get("carries"), len(node.shape), node.attrs["keep"]
+    if keep:
+        ends -= len(node.inputs) - node.attrs["consts"] if carries is None else carries
+        keep = max(read, default=0) >= ends
+    unread = frozenset(range(ends if carries is None else carries, ends)).difference(read)
+    unread = unread if len(unread) < ends else frozenset()  # a function has a result
+    return (unread, keep) if unread or keep != node.attrs["keep"] else None
 
 
 @rule("put", reads="put")

@@ -29,7 +29,7 @@ from .plan import Call, Check, Launch, Read
 from .targets import LOOPS, Target, register_target
 
 # At most about four blocks for each processor.
-CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, scans=False, apart=0, lanes=0)
+CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, parts=False, scans=False, apart=0, lanes=0)
 RESULTS = 2  # arrays that are kept for each result
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # of a library call, this input and those after it are positions
 

@@ -644,3 +644,44 @@ def test_the_line_of_an_error_in_a_programs_gradient_is_the_callers():
     y = f(mg.asarray(3.0, requires_grad=True))
     with pytest.raises(mg.GradError, match=r"Line: .*test_control.py:\d+  y.backward\(\)  # here"):
         y.backward()  # here
+
+
+def scans_of(function, *args):
+    """The scans in the optimised graph of a jitted function: their bodies' graphs, and whether they keep carries."""
+    nodes = nodes_of(function.program(*args).optimised, "scan")
+    return [(node.attrs["body"].program.optimised, node.attrs["keep"]) for node in nodes]
+
+
+def test_the_gradient_of_a_scan_does_not_multiply_again():
+    w, x = mg.asarray(M), mg.asarray(np.stack([X, 2 * X]))
+
+    def total(x):
+        return mg.scan(lambda c, row: (mg.tanh(c @ w + row), None), mg.zeros(3, dtype=mg.float64), x)[0].sum()
+
+    gradient = mg.jit(mg.grad(total))
+    assert np.allclose(gradient(x).numpy(), mg.grad(total)(x).numpy(), rtol=1e-12)
+    (forward, _), (backward, _) = scans_of(gradient, x)
+    assert len(forward.outputs) == 2
+    assert [len(nodes_of(graph, "matmul")) for graph in (forward, backward)] == [1, 1]
+
+
+def test_a_scan_keeps_no_large_products():
+    w, x = mg.asarray(np.ones((3, 50))), mg.asarray(np.stack([X, 2 * X]))
+
+    def total(x):
+        return mg.scan(lambda c, row: (mg.tanh(c @ w).sum() + row, None), mg.zeros(3, dtype=mg.float64), x)[0].sum()
+
+    (forward, keeps), (backward, _) = scans_of(mg.jit(mg.grad(total)), x)
+    assert keeps and len(forward.outputs) == 1 and len(nodes_of(backward, "matmul")) == 2
+
+
+def test_a_scan_stacks_only_results_that_are_read():
+    w, x = mg.asarray(M), mg.asarray(np.stack([X, 2 * X]))
+
+    def second(x):
+        step = lambda c, row: (mg.tanh(c @ w + row), (c * 2, c * 3))  # noqa: E731
+        return mg.scan(step, mg.zeros(3, dtype=mg.float64), x)[1][1]
+
+    ((body, _),) = scans_of(mg.jit(second), x)
+    assert len(body.outputs) == 2
+    assert np.allclose(mg.jit(second)(x).numpy(), second(x).numpy(), rtol=1e-12)

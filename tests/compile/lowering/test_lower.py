@@ -1,6 +1,7 @@
 """Lowering: the results of kernels, their memory, their chunks and their cost."""
 
 from dataclasses import FrozenInstanceError
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -399,3 +400,22 @@ def test_numbers_that_stand_elsewhere_do_not_make_another_kernel():
     assert sorted(numbers) == [0, 1, 3, 4]
     bodies = {repr((one.kernel.parameters, one.kernel.body)) for one in lowered}
     assert len(lowered) == 2 and len(bodies) == 1
+
+
+@pytest.mark.parametrize(("edges", "loops"), [
+    ((0, 32, 64, 96), 3), ((0, 8, 88, 96), 3), ((0, 40, 80), 2), ((0, 13, 26, 39), 1),
+])
+def test_a_row_of_parts_has_a_loop_for_each_part(edges, loops):
+    x = floats(6, edges[-1])
+    with recorded() as _alive:
+        parts = [x[:, low:high] * 2.0 for low, high in pairwise(edges)]
+        cotangents = [floats(*part.shape, seed=i) for i, part in enumerate(parts)]
+        (g,) = mg.gradients(parts, [x], cotangents=cotangents, create_graph=True)
+    partition = check(g, threads=2)
+    (rows,) = lower(partition, partition.groups[-1]).kernel.body
+    assert sum(isinstance(each, For) for each in rows.body) == loops
+    with recorded() as _alive:
+        columns = mg.sum(g, 0)
+    partition = check(g, columns, threads=2)
+    both = lower(partition, partition.groups[-1]).kernel
+    assert sum(isinstance(each, Accumulate) for each in statements(both.body)) == loops  # each adds to its columns
