@@ -83,7 +83,9 @@ class Offloading(Passing):
             return self.below.manifest(op, inputs, attrs)
         elsewhere = [x for x in inputs if x.__class__ is Tensor and x.device is not self.device]
         home = common_device(op, elsewhere, attrs)
-        moved = [to_device(x, self.device) if x.__class__ is Tensor else x for x in inputs]
+        tensors = {id(x): x for x in inputs if x.__class__ is Tensor}  # an input that is given twice moves once
+        there = {key: to_device(x, self.device) for key, x in tensors.items()}
+        moved = [there.get(id(x), x) for x in inputs]
         with setting(OFFLOADED, True):
             results = self.below.manifest(op, moved, attrs)
         if not elsewhere:

@@ -257,3 +257,12 @@ def test_errors_of_operations_are_those_of_the_operation():
     with mg.offload("cpu:1"), pytest.raises(mg.ShapeError, match=r"matmul.*\n"):
         mg.ones((2, 3)) @ mg.ones((2, 3))
     assert (mg.ones(2) * 2).node is None
+
+
+def test_an_input_that_is_given_twice_moves_once(ran):
+    with mg.offload("cpu:1"):
+        x = mg.asarray(X)
+        x @ x.mT
+        ran.clear()
+        x * x
+    assert ran["to_device"] == 1
