@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 
 from .emit import EAGER, Interpreter
-from .mode import Mode
+from .mode import Mode, current_mode
 from .tensor import Tensor
 
 
@@ -23,3 +23,11 @@ class Passing(Interpreter):
         changed = copy(self)
         Passing.__init__(changed, self.outer.but(interpreter=super().on(other)))
         return changed
+
+
+def recorder() -> Interpreter | None:
+    """The interpreter that operations arrive at, below those that only pass them on; None in eager mode."""
+    interpreter = current_mode().interpreter
+    while isinstance(interpreter, Passing):
+        interpreter = interpreter.outer.interpreter
+    return interpreter

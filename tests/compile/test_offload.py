@@ -193,3 +193,41 @@ def test_a_block_in_another_block_keeps_both(outer):
     (body,) = {a.graph for n in graph.nodes for a in n.attrs.values() if hasattr(a, "graph")}
     assert places(body)["tanh"] == places(body)["matmul"] == {"cpu:1"}
     assert ("astype" in places(body)) == (outer is mg.train.autocast)
+
+
+@pytest.mark.parametrize("block", [mg.train.autocast, lambda: mg.offload("cpu:1")])
+def test_a_scripted_function_in_a_block_in_a_program(block):
+    @mg.script
+    def f(x):
+        y = x * 0
+        while y.sum() < 10:
+            if x.sum() > 100:
+                y = y - 1
+            else:
+                y = y + mg.tanh(x)
+        return y
+
+    def g(x):
+        with block():
+            return f(x)
+
+    x = mg.asarray(np.arange(6.0).reshape(2, 3), dtype=mg.float32)
+    assert mg.jit(g)(x).tolist() == g(x).tolist()
+
+
+def test_a_nan_is_found_there():
+    def f(x):
+        with mg.debug_nans(), mg.offload("cpu:1"):
+            return mg.log(x - 3)
+
+    for run in (f, mg.jit(f)):
+        with pytest.raises(mg.NanError, match=r"log.* made a nan"), np.errstate(all="ignore"):
+            run(mg.ones(2))
+
+
+def test_a_saved_program_keeps_its_devices(tmp_path):
+    f = mg.jit(there(lambda x: mg.tanh(x @ x.mT)))
+    f.save(tmp_path / "f.mg", mg.asarray(X))
+    loaded = mg.load_program(tmp_path / "f.mg")
+    assert loaded(mg.asarray(X)).tolist() == f(mg.asarray(X)).tolist()
+    assert {buffer.device.name for buffer in loaded.program.plan.buffers} == {"cpu", "cpu:1"}

@@ -33,7 +33,7 @@ ROOF = ["__init__", "random", "linalg", "fft"]
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
 # commit that raises a budget must say what the lines buy.
 BUDGETS = {
-    "support": 1240, "core": 2960, "arguments": 580, "devices": 3240, "ops": 7790, "autodiff": 1730, "control": 430,
+    "support": 1240, "core": 2970, "arguments": 580, "devices": 3240, "ops": 7790, "autodiff": 1730, "control": 430,
     "compile": 21500, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "train": 850,
     "viz": 13500, "course": 5100, "examples": 600,
 }
