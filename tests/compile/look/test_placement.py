@@ -1,5 +1,8 @@
 """The model of placements: times by hand, transfers that are shared, and placements that gain."""
 
+import subprocess
+import sys
+
 import pytest
 
 import minigrad as mg
@@ -156,3 +159,9 @@ def test_processors_are_measured_and_other_devices_are_typical(monkeypatch):
     assert system.link != Link() and system.link.bandwidth > 0 < system.link.latency
     if "cuda" not in mg.available_devices():
         assert measured_system("cpu", "cuda") == System({"cpu": machine(), "cuda": GPU}, Link())
+
+
+def test_graphs_have_these_methods_in_a_new_process():
+    code = "import minigrad as mg; g = mg.trace(lambda x: -x, mg.ones(3)); print(g.offloading, g.predicted, g.placed)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.count("bound method") == 3
