@@ -366,6 +366,32 @@ def devices() -> None:
 
 
 @habit
+def offloading() -> None:
+    """A block computes on another device
+
+    `with mg.offload("cuda"):` moves the inputs of each operation there and its result back. The backward pass of an
+    operation runs where the operation ran. Tensors stay where they are, so the code in the block does not change. Put
+    the block into a jitted function: there, a value moves at most once in each direction, and stays on the device while
+    only the block uses it. In eager mode, each operation moves its values.
+
+    `mg.trace(f, x).offloading("cuda")` is a table of what moving each part of a function would gain, by a model of the
+    devices and of the link between them, and `mg.viz.placement(f, x)` draws when each operation would run.
+
+    ```python
+    h = torch.tanh(x.to("cuda") @ w.to("cuda")).to("cpu")
+    ```
+
+    >>> @mg.jit
+    ... def f(x, w):
+    ...     with mg.offload("cpu:1"):
+    ...         h = mg.tanh(x @ w)
+    ...     return h.sum()
+    >>> f(mg.zeros((2, 3)), mg.ones((3, 4))).item()
+    0.0
+    """
+
+
+@habit
 def written_as_json() -> None:
     """`json.dumps` takes a function for tensors
 

@@ -64,7 +64,7 @@ from .ops.reduce import *
 from .ops.resampling import *
 from .ops.segments import *
 from .ops.statistics import *
-from .ops.transfer import to_device
+from .ops.transfer import offload, to_device
 from .ops.view import *
 from .ops.windows import *
 from .support.context import watch_cells

@@ -37,7 +37,7 @@ from .ops.reduce import *
 from .ops.resampling import *
 from .ops.segments import *
 from .ops.statistics import *
-from .ops.transfer import to_device as to_device
+from .ops.transfer import offload as offload, to_device as to_device
 from .ops.view import *
 from .ops.windows import *
 from .support.errors import *

@@ -13,8 +13,8 @@ MODULES = {
     "viz",
 }
 OTHERS = {  # public names of modules without `__all__`
-    "Tensor", "debug_nans", "eager_programs", "enable_grad", "is_grad_enabled", "live_graphs", "no_grad", "record",
-    "replay", "scope", "to_device", "tree_map",
+    "Tensor", "debug_nans", "eager_programs", "enable_grad", "is_grad_enabled", "live_graphs", "no_grad", "offload",
+    "record", "replay", "scope", "to_device", "tree_map",
 }
 
 

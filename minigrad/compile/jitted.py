@@ -21,6 +21,7 @@ from ..support.forking import new_lock
 from ..support.source import Where, caller, line_of, show
 from ..support.words import shown
 from .functions.recording import Recording
+from .look import placement  # noqa: F401 - it attaches methods to graphs
 from .look.checking import checked
 from .look.ran import Ran
 from .look.stages import Stages

@@ -20,6 +20,7 @@ from ..compile.tracing.reachable import guards_of
 from ..control.flow import cond
 from ..core.clock import tick
 from ..core.mode import current_mode
+from ..core.passing import recorder
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..ops.write import UNDECIDED, Links, assign
@@ -142,7 +143,7 @@ class Recorder:
         if is_number(base):
             return []
         found = [t for origin in ORIGINS.of(base) for t in self._found(origin, given)]
-        interpreter, data = current_mode().interpreter, base._data
+        interpreter, data = recorder(), base._data
         standing = getattr(interpreter, "standing", {}).get(id(base))
         originals = [original for value, original in zip(given, self.original) if base is value]
         if originals:
@@ -187,7 +188,7 @@ class Recorder:
         """Refuse a block that also sees a changed tensor under another name: there it would read the old value."""
         cells = [cell.cell_contents for f in self.functions for cell in f.__closure__ or () if cell != EMPTY]
         others = [v for n, v in zip(self.block.parameters, given) if n != name]
-        captured = getattr(current_mode().interpreter, "captured", {})  # the tensors that a recorded block has read
+        captured = getattr(recorder(), "captured", {})  # the tensors that a recorded block has read
         seen = [*flatten([*cells, *others])[0], *[entry.tensor for entry in captured.values()]]
         if any(_shared(original, tensor) for tensor in seen):
             raise self._seen_twice(name)

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import EAGER, Interpreter, emit
+from ..core.emit import emit
 from ..core.mode import Mode, current_mode, no_grad, switch
+from ..core.passing import Passing
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor
 from ..nn.state import like
@@ -29,25 +30,23 @@ NARROW = ("matmul",)  # convolutions and attention too: they are composed of it
 WIDE = ("exp", "expm1", "log", "log1p", "pow", "sum", "prod", "cumulative_sum", "cumulative_prod")
 
 
-class Autocast(Interpreter):
+class Autocast(Passing):
     """Casts the inputs of some operations, and leaves all else to the interpreter outside."""
 
     def __init__(self, dtype: Any, outer: Mode) -> None:
-        self.dtype, self.outer = dtype, outer
+        super().__init__(outer)
+        self.dtype = dtype
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         if op.name in NARROW:
             inputs = [self._cast(x, dtypes.float32, self.dtype) for x in inputs]
         elif op.name in WIDE:
             inputs = [self._cast(x, self.dtype, dtypes.float32) for x in inputs]
-        return (self.outer.interpreter or EAGER).manifest(op, inputs, attrs)
+        return self.below.manifest(op, inputs, attrs)
 
     def _cast(self, x: Any, source: Any, target: Any) -> Any:
         fits = isinstance(x, Tensor) and x.dtype is source
         return emit(P.astype, x, dtype=target) if fits else x
-
-    def on(self, other: Interpreter) -> Interpreter:
-        return Autocast(self.dtype, self.outer.but(interpreter=other))
 
 
 class autocast:

@@ -5,6 +5,7 @@ The views, by the question that they answer:
     what is computed from what, and with which gradients?              graph, step, beside, expand
     what does one operation do, and what does it keep for backward?    bench, tape
     what does the compiler make of it?                        fusion, compare, memory, schedule, profile, roofline
+    what would another device gain?                                    placement
     which kernel runs for a line, and what takes the time?             dispatch, stack, timeline
     how does a training run go, on one worker or on many?              training, Dashboard, ring, scaling
 
@@ -25,6 +26,7 @@ _LATER = {
     "graph": "graphs", "step": "stepper", "beside": "lessons.side_by_side", "expand": "lessons.expansion",
     "bench": "lessons.benches", "tape": "lessons.tapes",
     "fusion": "fused", "memory": "memories", "schedule": "schedules", "profile": "profiles", "roofline": "profiles",
+    "placement": "placements",
     "dispatch": "lessons.dispatches", "stack": "lessons.stacks", "timeline": "lessons.timelines",
     "compare": "lessons.three_ways",
     "training": "lessons.trainings", "Dashboard": "dashboard", "ring": "lessons.rings",

@@ -11,6 +11,7 @@ from .memories import memory as memory
 from .schedules import schedule as schedule
 from .profiles import profile as profile
 from .profiles import roofline as roofline
+from .placements import placement as placement
 from .lessons.dispatches import dispatch as dispatch
 from .lessons.stacks import stack as stack
 from .lessons.timelines import timeline as timeline

@@ -40,6 +40,13 @@ class Shown(NamedTuple):
         return sections_of(graph, computed)
 
     @property
+    def devices(self) -> dict[str, str]:
+        """The device of each step, by its name: that of what it writes, or of what it reads if it only checks."""
+        plan = self.program.plan
+        used = {step.name: [*plan.uses(step)[1], *plan.uses(step)[0]] for step in plan.steps}
+        return {name: str(plan.buffers[numbers[0]].device) for name, numbers in used.items() if numbers}
+
+    @property
     def compiled(self) -> Program:
         """The program, with its graph and its partition into kernels."""
         if not isinstance(self.program, Program):

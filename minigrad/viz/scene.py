@@ -68,7 +68,8 @@ def scene_of(
     """The scene of some nodes, in the order in which they were made.
 
     `names` are the user's names of values; known `values` are shown.  With the expressions that are `written` in the
-    code, a box is called `b = a · a`; without, it is called by its operation.
+    code, a box is called `b = a · a`; without, it is called by its operation.  If there are several devices, each box
+    names its own.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> scene = scene_of(mg.core.node.topological_order([(x * 2).node]))
@@ -78,9 +79,12 @@ def scene_of(
     places = {node: i for i, node in enumerate(nodes)}
     ends, names, values = set(results), names or {}, values or {}
     scopes = _scopes(nodes, names)
+    several = len({node.device for node in nodes}) > 1
     boxes, edges = [], []
     for i, node in enumerate(nodes):
         box = _box(node, names.get(node), node in ends, scopes[node])
+        if several:
+            box = replace(box, lines=(*box.lines, f"on {node.device}"))
         if written is not None:
             box = _written(box, node, names.get(node), written.get(node), values.get(node))
         elif node in values:

@@ -19,6 +19,7 @@ from .phases import PHASES, Section
 
 WIDTH, LEFT, RIGHT, LANE, BUSY = 1000.0, 84.0, 16.0, 40.0, 64.0
 WORKERS = 8  # the end of the slider
+NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer"}  # of the kinds of bars
 MANY = 60  # steps: of more, those of one section that follow each other on a worker are one bar
 
 
@@ -102,8 +103,8 @@ def _drawn(shown: Shown, workers: int | None) -> Flipbook:
     most = max(1, min(WORKERS, widest))
     critical = {step.number for step in plan.critical_path}
     runs = [turns(plan, count) for count in range(1, most + 1)]
-    marks = _marks(plan, critical, sections)
-    pages = [_gantt(plan, run, critical, sections, marks) for run in runs]
+    marks = _marks(plan, critical, sections, shown.devices)
+    pages = [_gantt(plan, run, critical, shown, marks) for run in runs]
     about = f"schedule of {counted(len(plan.steps), 'step')} in {counted(len(plan.levels), 'level')}"
     times = [_length(run) for run in runs]
     worth = next(i for i, time in enumerate(times) if time <= 1.01 * times[-1])
@@ -113,8 +114,10 @@ def _drawn(shown: Shown, workers: int | None) -> Flipbook:
     return Flipbook(about, [pages], unit="workers", start=start, cover=start, marks=marks, words=str(plan))
 
 
-def _marks(plan: Schedule, critical: set[int], sections: Mapping[str, Section]) -> Marks:
-    """What each step waits for, and what it costs."""
+def _marks(
+    plan: Schedule, critical: set[int], sections: Mapping[str, Section], devices: Mapping[str, str]
+) -> Marks:
+    """What each step waits for, and what it costs; of several devices, on which it runs."""
     names = {step.number: step.name for step in plan.steps}
     followers: dict[int, list[int]] = {}
     for step in plan.steps:
@@ -130,6 +133,8 @@ def _marks(plan: Schedule, critical: set[int], sections: Mapping[str, Section]) 
             ("takes as long as", f"{bytes_text(step.cost)} of traffic"),
             ("critical", "yes: no number of workers is faster than this chain" if step.number in critical else "no"),
         ]
+        if len({*devices.values()}) > 1:
+            rows.insert(0, ("on", devices[step.name]))
         if step.name in sections and sections[step.name].title:
             rows.insert(0, ("part of", sections[step.name].title))
         marks[f"k{step.number}"] = mark(step.name, rows, [f"k{n}" for n in (*step.after, *after)])
@@ -141,8 +146,10 @@ def _length(done: list[Turn]) -> float:
 
 
 def _gantt(
-    plan: Schedule, done: list[Turn], critical: set[int], sections: Mapping[str, Section], marks: Marks
+    plan: Schedule, done: list[Turn], critical: set[int], shown: Shown, marks: Marks
 ) -> Page:
+    sections, devices = shown.sections, shown.devices
+    several = len({*devices.values()}) > 1
     workers = 1 + max([turn.worker for turn in done], default=0)
     alone, whole = plan.work, _length(done)
     top = 30.0 + BUSY + 22.0
@@ -158,8 +165,9 @@ def _gantt(
         steps = [turn.step for turn in bar]
         section = sections.get(steps[0].name, Section("", ""))
         x, y, wide = LEFT + bar[0].begin * scale, top + LANE * bar[0].worker + 4.0, (bar[-1].end - bar[0].begin) * scale
-        kind = section.phase or ("kernel" if steps[0].kind == "kernel" else "library")
-        key, label = f"k{steps[0].number}", section.layer or steps[0].name
+        kind = section.phase or _kind(steps[0])
+        place = f" on {devices[steps[0].name]}" if several and not section.layer else ""
+        key, label = f"k{steps[0].number}", section.layer or steps[0].name + place
         cost = bytes_text(sum(step.cost for step in steps))
         about = f"{section.title or steps[0].name}, {cost}"
         if len(bar) > 1:
@@ -177,8 +185,8 @@ def _gantt(
     chart.path([(x, top - 6.0), (x, bottom + 6.0)], "ink", thick=1.4, dashes="4 3")
     phases = dict.fromkeys(sections[turn.step.name].phase for turn in done if turn.step.name in sections)
     kinds = [phase for phase in PHASES if phase in phases]
-    kinds = kinds or [kind for kind in ("kernel", "library") if any(turn.step.kind == kind for turn in done)]
-    entries = [(*KINDS[kind], kind if kind != "library" else "library call") for kind in kinds]
+    kinds = kinds or [kind for kind in NAMES if any(_kind(turn.step) == kind for turn in done)]
+    entries = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in kinds]
     legend(chart, LEFT, 12.0, [*entries, ("now", "now", "on the critical path: no number of workers is faster")])
     gain, limit = (alone / time if time else 1.0 for time in (whole, plan.span))
     says = (
@@ -186,6 +194,11 @@ def _gantt(
         f"Any number of workers is at most {limit:.2f} times as fast. {parallel}"
     )
     return Page(chart, says)
+
+
+def _kind(step: ScheduledStep) -> str:
+    """The kind of a step's bar."""
+    return "kernel" if step.kind == "kernel" else "other" if step.name.startswith("to_device") else "library"
 
 
 def _busy(chart: Chart, done: list[Turn], workers: int, scale: float) -> str:

@@ -8,7 +8,11 @@ from typing import Any
 
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran
+from ..compile.nodes.graph import Graph
+from ..compile.rewriting.fold_views import transfer_there_and_back
+from ..compile.rewriting.rules import Rules, apply_rules
 from ..core.node import Node
+from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..core.tree import flatten
@@ -33,11 +37,20 @@ def traced(
         known, models = names_of_tensors(function, args, kwargs, tensors_of(nodes), nodes)
         return nodes, [t.node for t in tensors], names_in_code(nodes) | known, "", models
     ran = ran_of(function, args, kwargs)
-    graph = ran.graph
+    graph = without_detours(ran.graph)
     known, models = names_of_tensors(function, args, kwargs, ran.tensors_of_inputs, graph.nodes)
     used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
     nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
     return nodes, list(graph.outputs), names_in_code(graph.nodes) | known, graph.title, models
+
+
+def without_detours(graph: Graph) -> Graph:
+    """The graph without transfers that undo each other, which `mg.offload` records around each operation."""
+    if not any(node.op is P.to_device for node in graph.nodes):
+        return graph
+    moves = Rules()
+    moves("to_device")(transfer_there_and_back)
+    return apply_rules(graph, moves, lambda *change: None)
 
 
 def ran_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ran:

@@ -123,7 +123,8 @@ def machine() -> Machine:
     return Machine(_bandwidth(), _flops(), _launch())
 
 
-def _fastest(work: Callable[[], object]) -> float:
+def fastest(work: Callable[[], object]) -> float:
+    """The seconds of the fastest of several calls."""
     times = []
     for _ in range(REPEATED):
         start = perf_counter()
@@ -139,14 +140,14 @@ def _bandwidth() -> float:
     def copy() -> None:
         in_blocks(lambda start, stop: np.copyto(target[start:stop], source[start:stop]), COPIED, BLOCK)
 
-    return 2 * source.nbytes / _fastest(copy)
+    return 2 * source.nbytes / fastest(copy)
 
 
 def _flops() -> float:
     """The operations of a matrix product in a second."""
     x = np.ones((ORDER, ORDER), np.float32)
     out = np.empty_like(x)
-    return 2 * ORDER**3 / _fastest(lambda: np.matmul(x, x, out))
+    return 2 * ORDER**3 / fastest(lambda: np.matmul(x, x, out))
 
 
 def _launch() -> float:

@@ -32,8 +32,11 @@ class Graph(Titled):
     The `checks` must hold when it runs.
     """
 
-    cost: ClassVar[Callable[..., Any]]  # `look`, a higher room, attaches these two
+    cost: ClassVar[Callable[..., Any]]  # `look`, a higher room, attaches these
     values: ClassVar[Callable[..., Any]]
+    predicted: ClassVar[Callable[..., Any]]
+    offloading: ClassVar[Callable[..., Any]]
+    placed: ClassVar[Callable[..., Any]]
 
     def __init__(
         self, inputs: Sequence[Node], outputs: Sequence[Node], effects: Sequence[Node] = (),

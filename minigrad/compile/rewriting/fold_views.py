@@ -1,4 +1,7 @@
-"""The pass `fold_views`: merges views of views, drops views of everything, moves broadcasts behind arithmetic."""
+"""The pass `fold_views`: merges views of views, drops views of everything, moves broadcasts behind arithmetic.
+
+A transfer between devices does not compute either, and is dropped where it undoes another one.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,37 @@ rule("reshape(reshape(x), shape=s) -> reshape(x, shape=s)")
 rule("broadcast_to(broadcast_to(x), shape=s) -> broadcast_to(x, shape=s)")
 rule("broadcast_to(reshape(x, shape=r), shape=s) -> broadcast_to(x, shape=s)", when=only_in_front)
 rule("broadcast_to(x, shape=s) -> reshape(x, shape=s)", when=repeats_nothing)
+
+
+@rule("to_device")
+def transfer_there_and_back(node: Node) -> Node | None:
+    """A value is not moved to where it comes from: views of it, and sums with it, are computed there."""
+    return _on(node.device, node.inputs[0], {}, MOST_FOLLOWED)
+
+
+MOST_FOLLOWED = 200  # operations in a row between two transfers
+
+
+def _on(device: Any, x: Node, known: dict[Node, Node | None], most: int) -> Node | None:
+    """A node on this device with the value of `x`; None if nothing that `x` is computed from comes from there."""
+    if x.op is P.to_device and x.inputs[0].device is device:
+        return x.inputs[0]  # type: ignore[no-any-return]
+    if x in known or not most or x.op is None or not (x.op.kind in ("view", "creation") or x.op in (P.add, P.place)):
+        return known.get(x)
+    known[x] = None
+    inputs = [_on(device, i, known, most - 1) if isinstance(i, Node) else i for i in x.inputs]
+    if x.op.kind == "creation" or any(isinstance(i, Node) for i in inputs):
+        moved = tuple([_moved(old, device) if new is None else new for old, new in zip(x.inputs, inputs)])
+        attrs = {**x.attrs, "device": device} if "device" in x.attrs else x.attrs
+        known[x] = node_like(x.op, moved, attrs, like=x)
+        known[x].device = device  # type: ignore[union-attr]
+    return known[x]
+
+
+def _moved(x: Node, device: Any) -> Node:
+    node = node_like(P.to_device, (x,), {"source": x.device, "device": device}, like=x)
+    node.device = device
+    return node
 
 
 @rule("permute_dims")

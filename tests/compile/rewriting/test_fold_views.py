@@ -26,6 +26,8 @@ CASES = [
     ("broadcast_to(reshape(x, shape=r), shape=s) -> broadcast_to(x, shape=s)",
      lambda x: mg.broadcast_to(x[None, None], (5, 1, 2, 3, 4)), "broadcast_to"),
     ("broadcast_to(x, shape=s) -> reshape(x, shape=s)", lambda x: mg.broadcast_to(x, (1, 2, 3, 4)), "reshape"),
+    ("transfer there and back", lambda x: x.to("cpu:1").reshape(-1).to("cpu"), "reshape"),
+    ("transfer there and back", lambda x: (x.to("cpu:1") + mg.ones(4, device="cpu:1")).to("cpu"), "add"),
     ("permutation of nothing", lambda x: mg.permute_dims(x, (0, 1, 2)) * 2, "multiply"),
     ("permutation of nothing", lambda x: mg.permute_dims(x[:, None], (1, 0, 2, 3)), "reshape"),
     ("permutation twice", lambda x: mg.permute_dims(mg.permute_dims(x, (2, 0, 1)), (2, 0, 1)), "permute_dims"),
