@@ -15,7 +15,12 @@ import numpy as np
 
 import minigrad.compile
 import minigrad.course
-import minigrad.data  # noqa: F401 - some errors are declared in these rooms
+import minigrad.data
+import minigrad.distributed
+import minigrad.io
+import minigrad.nn
+import minigrad.optim
+import minigrad.train  # noqa: F401 - some errors are declared in these rooms
 from lectures import coming_from
 from minigrad.core.primitive import P, Primitive
 from minigrad.support import errors

@@ -283,7 +283,7 @@ def test_a_call_of_size_in_a_module_gets_a_hint():
         (lambda: x.to(mg.device("cpu")), RuntimeError, "mg.device(...) is a block, for `with`, and not a device\n"
          "  Hint: its name alone: device = \"cpu\"\n"),
         (lambda: mg.zeros(2, device=mg.device("cpu")), RuntimeError, "Hint: its name alone"),
-        (lambda: mg.random.normal(mg.random.Generator(0), (2, 3)), ValueError,
+        (lambda: mg.random.normal(mg.random.Generator(0)), ValueError,
          "Hint: the generator has the functions: generator.normal((2, 3))\n"),
         (lambda: mg.random.randint, AttributeError, "Hint: mg.random.integers(0, 10, (2, 3))\n"),
     ],
