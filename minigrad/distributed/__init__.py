@@ -7,7 +7,7 @@ Each process is a *rank*; all run the same script.  A communicator exchanges ten
     python -m minigrad.distributed -n 4 train.py
 
 Without mpirun there is one rank, and no other package is needed.  With it, mpi4py moves the arrays
-(`pip install "minigrad[distributed]"` brings it, and an MPI).
+(the extra `distributed` brings it, and an MPI).
 
 `step_time(step, machine, 1000)` is a model of a training step on workers that are not there: see `simulate.py`.
 """

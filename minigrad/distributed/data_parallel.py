@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -127,7 +128,7 @@ class Buckets:
         self.members = _members(parameters, owner.bucket_mb * 1e6)
         self.bucket_of = {i: b for b, members in enumerate(self.members) for i in members}
         for i, p in enumerate(parameters):
-            p.register_hook(partial(self.arrived, i))  # type: ignore[attr-defined]
+            p.register_hook(partial(_arrived, ref(self), i))  # type: ignore[attr-defined]
         self.begin()
 
     def fit(self) -> bool:
@@ -141,7 +142,7 @@ class Buckets:
         self.requests: list[Any] = []
 
     def arrived(self, i: int, gradient: Tensor) -> None:
-        """Add the gradient of parameter `i`, and start the buckets that are full: the hook."""
+        """Add the gradient of parameter `i`, and start the buckets that are full."""
         current = self.owner.averages and self.owner._buckets is self
         first = after_backward(self.finish) if current else None
         if first is None:
@@ -179,6 +180,13 @@ class Buckets:
                 parameter.grad = reshape(flat[at : at + parameter.size], parameter.shape)
                 at += parameter.size
         self.begin()
+
+
+def _arrived(buckets: ref[Buckets], i: int, gradient: Tensor) -> None:
+    """The hook of parameter `i`.  It must not keep the buckets alive, because they keep the parameter."""
+    current = buckets()
+    if current is not None:
+        current.arrived(i, gradient)
 
 
 class PartOfDraws:

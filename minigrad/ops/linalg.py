@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from ..core import dtypes
 from ..core.primitive import P, Primitive
+from ..core.programs import in_programs
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.words import shown, whole
-from .composite import composed, program
+from .composite import composed
 from .contract import matmul
 from .creation import eye
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
@@ -166,13 +167,12 @@ def det(x: Tensor) -> Tensor:
     """
     x = as_tensor(x)
     if x.shape[-2:] in ((2, 2), (3, 3)) and x.dtype.kind == "f" and x.size >= MANY:
-        return _by_products(x)
+        return _in_program(x)
     sign, log_size = slogdet(x)
     return multiply(sign, exp(log_size))
 
 
-@program(least=MANY)
-def _by_products(x: Tensor) -> Tensor:
+def by_products(x: Tensor) -> Tensor:
     """Determinants of 2 or 3 rows from products of the elements, in float64: faster than eliminations."""
     n = x.shape[-1]
     wide = [[astype(raw_slice(x, index=(..., i, j)), dtypes.float64) for j in range(n)] for i in range(n)]
@@ -182,6 +182,9 @@ def _by_products(x: Tensor) -> Tensor:
     first, (d, e, f), (g, h, i) = wide
     minors = e * i - f * h, f * g - d * i, d * h - e * g
     return astype(first[0] * minors[0] + first[1] * minors[1] + first[2] * minors[2], x.dtype)
+
+
+_in_program = in_programs(by_products, MANY)
 
 
 @composed

@@ -15,6 +15,7 @@ from ..core.programs import in_programs
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.interrupts import all_or_none
+from ..support.words import shown
 from .composite import composed, program
 from .elementwise import power
 from .reduce import _as_float, in_float32, mean
@@ -104,6 +105,9 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
         _check_channels("batch_norm", x, statistic, 1)
     if not training:
         return _by_running(x, running_mean, running_var, weight, bias, eps)
+    if comm is not None and not hasattr(comm, "allreduce"):
+        raise ConversionError(f"batch_norm: comm is a communicator, not {shown(comm)}",
+                              hint="mg.distributed.communicator()")
     count = math.prod((x.shape[0], *x.shape[2:])) * (1 if comm is None else comm.size)
     if count < 2:
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has only one value for each channel, and "

@@ -294,7 +294,8 @@ class Recording:
             return "gradients share memory in another way"
         if HOOKS.data or any(self.hooks):
             for place, hooks in zip(self.hooked, self.hooks):
-                if HOOKS.get(place.find(arguments).node, []) != hooks:
+                node = place.find(arguments).node
+                if (HOOKS.get(node, []) if node is not None else []) != hooks:
                     return "a hook was registered on a tensor or removed from it"
         for array, before in self.tracer.looked_into:
             if not np.array_equal(array, before):
