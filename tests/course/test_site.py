@@ -185,11 +185,12 @@ def quote(*lines, name="minigrad/autodiff/reverse.py"):
 
 
 def test_a_quote_is_in_the_file_in_one_piece_but_for_its_dots():
-    assert "figcaption" in quote("for node in reversed(hooked(order)):", "    if node not in pending:", "...", "return found")
+    begin = "for node in reversed(hooked(order)):"
+    assert "figcaption" in quote(begin, "    if node not in pending:", "...", "return found")
     with pytest.raises(LectureError, match=r"not in minigrad/autodiff/reverse\.py\n  yield Contribution$"):
-        quote("for node in reversed(hooked(order)):", "...", "    yield Contribution")
+        quote(begin, "...", "    yield Contribution")
     with pytest.raises(LectureError, match=r"  continue\nThe file has this line, but lines before it are left out"):
-        quote("for node in reversed(hooked(order)):", "        continue")
+        quote(begin, "        continue")
     with pytest.raises(LectureError, match="The file has this line, but it is in another order"):
         quote("return found", "...", "pending: dict[Node, Any] = {}")
     with pytest.raises(LectureError, match="which is not a file"):

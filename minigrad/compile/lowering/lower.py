@@ -250,7 +250,8 @@ class _Lowering:
         known: dict[Any, str] = {}
         for step in range(self.loops.steps):
             self.inner = Block(PER_ELEMENT, body, known)
-            self.writer.variable = plus(round_of(variable, self.loops.steps, step), part.low if part else 0)
+            at = round_of(variable, self.loops.steps, step)
+            self.writer.variable = plus(at, part.low if part else 0)
             for node in nodes:
                 self.writer.compute(node, self.inner)
             for node in self.wanted[k]:
