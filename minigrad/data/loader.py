@@ -17,6 +17,7 @@ from ..ops.creation import asarray
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, DistributedError
 from ..support.interrupts import all_or_none
+from ..support.words import shown
 from .collate import collate as usual_collate
 from .dataset import key_of, order
 from .errors import DataError
@@ -85,6 +86,9 @@ class DataLoader:
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
         self.device = None if device is None else as_device(device)
         self.seed = drawn_seed() if seed is None else seed
+        if not (shard is None or hasattr(shard, "allgather")):
+            raise ConversionError(f"DataLoader: shard is a communicator, not {shown(shard)}",
+                                  hint="mg.distributed.communicator()")
         self.rank, self.ranks = getattr(shard, "rank", 0), getattr(shard, "size", 1)
         if self.ranks > 1:
             self.seed = _agreed(self, shard, seed)

@@ -68,7 +68,7 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
     if x.size < MANY and x.dtype is not float16:
         if len(axis) < x.ndim:
             return ufunc.reduce(x, axis, dtype, None, keepdims)
-        if ufunc in POSITION and x.size and not keepdims:
+        if ufunc in POSITION and x.size and keepdims is False:
             return x.take(POSITION[ufunc](x))  # which takes half the time
         return ufunc.reduce(x, None, dtype, None, keepdims)  # faster than with all axes
     if x.dtype == float16 and ufunc in IN_SINGLE and dtype in (None, float16) and x.size:

@@ -7,6 +7,7 @@ NumPy is as fast, where the compiler has no machine code, or for a matrix for wh
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,10 @@ LONGEST, MOST = 16, 64  # of a product: the size of a dimension, and the element
 
 def multiplies(x: tuple[int, ...], y: tuple[int, ...], dtype: Any) -> bool:
     """Whether `product` takes factors of these shapes."""
-    sizes = *x[-2:], y[-1]
-    small = len(y) > 2 and 0 < min(sizes) and max(sizes) <= LONGEST and (y[-1] == 1 or x[-2] * x[-1] <= MOST)
-    many = small and math.prod(np.broadcast_shapes(x[:-2], y[:-2])) >= FEWEST
+    matrix = *x[-2:], y[-1]
+    small = len(y) > 2 and 0 < min(matrix) and max(matrix) <= LONGEST and (y[-1] == 1 or x[-2] * x[-1] <= MOST)
+    sizes = [b if a == 1 else a for a, b in zip_longest(x[-3::-1], y[-3::-1], fillvalue=1)]  # of the stack, reversed
+    many = small and math.prod(sizes) >= FEWEST
     return many and dtype.kind == "f" and dtype.itemsize > 2 and native() is not None
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
 from ..compile.nodes.graph import Graph
+from ..support.errors import ConversionError
 from ..support.table import counted
+from ..support.words import shown
 from .charts import KINDS, Chart, Marks, legend, mark
 from .drawing import time_text
 from .flipbook import Flipbook, Page
@@ -33,13 +35,20 @@ def placement(
     all on cuda: 934 µs, 2 transfers
     best found: 934 µs, 2 transfers
     """
+    if not (isinstance(what, Graph) or callable(what)):
+        raise ConversionError(f"placement: what is a graph or a function, not {shown(what)}")
+    if not (system is None or isinstance(system, System)):
+        raise ConversionError(f"placement: system is a System, not {shown(system)}")
+    others = {} if others is None else others
+    if not (isinstance(others, Mapping) and all(isinstance(each, Mapping) for each in others.values())):
+        raise ConversionError(f"placement: others are dictionaries from nodes to devices, by name, not {shown(others)}")
     graph = what if isinstance(what, Graph) else without_detours(ran_of(what, args, kwargs).graph)
     name = str(device)
     system = system or measured_system(*dict.fromkeys([node.device.name for node in graph.nodes] + [name]))
     homes = list(dict.fromkeys(node.device.name for node in graph.nodes))
     placements: dict[str, Placement] = {
         "as it is": {}, f"all on {name}": dict.fromkeys(graph.nodes, name),
-        "best found": placed(graph, *dict.fromkeys([*homes, name]), system=system), **(others or {}),
+        "best found": placed(graph, *dict.fromkeys([*homes, name]), system=system), **others,
     }
     found = {title: predicted(graph, each, system) for title, each in placements.items()}
     lanes = sorted({(span.task.lane, span.stream) for each in found.values() for span in each.spans})

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...distributed import Machine, Step, step_time
 from ...distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
-from ...support.errors import DistributedError
+from ...support.errors import ConversionError, DistributedError
 from ...support.table import as_table, bytes_text, bytes_unit, counted
 from ...support.words import shown
 from ..charts import KINDS, Chart, legend
@@ -51,8 +51,15 @@ def scaling(
     1,024    as given       1.89 s          8%      92%     2 GB
              large buckets  382 ms         39%      61%     2 GB
     """
+    what_if = {} if what_if is None else what_if
+    measured = {} if measured is None else measured
+    if not isinstance(what_if, Mapping):
+        raise ConversionError(f"scaling: what_if is a dictionary of changes by name, not {shown(what_if)}")
+    numbers = isinstance(measured, Mapping) and [*measured, *measured.values()]
+    if numbers is False or not all(isinstance(each, (int, float)) for each in numbers):
+        raise ConversionError(f"scaling: measured is a dictionary of seconds by workers, not {shown(measured)}")
     variants = {FIRST: (step, machine)}
-    for name, other in (what_if or {}).items():
+    for name, other in what_if.items():
         if not isinstance(other, Mapping):
             raise DistributedError(
                 f"scaling: the change {name!r} has no fields", expect="{'bucket': 1e6}", actual=shown(other)
@@ -71,7 +78,7 @@ def scaling(
         now = {name: times[i] for name, times in runs.items()}
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
         blocks = tuple([(name, _block(now[name], settings[name], settings[FIRST], name == FIRST)) for name in now])
-        drawings = {"curves": _curves(runs, i, measured or {}), "one step": _over_time(now)}
+        drawings = {"curves": _curves(runs, i, measured), "one step": _over_time(now)}
         pages.append([Page(drawing, said, blocks, name) for name, drawing in drawings.items()])
     rows = [
         (f"{count:,}" if name == FIRST else "", name, *_row(times[i]))
