@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.running import targets
+from minigrad.ops.interop import NUMPY_TAKES_WISHES
 
 pytestmark = pytest.mark.skipif(targets.HOST.on_backend(None).chunking.lanes == 0, reason="libraries compute products")
 X = np.random.default_rng(0).normal(size=(4, 16)).astype("float32")
@@ -110,9 +111,10 @@ def test_memory_of_others_is_read_in_each_call():
 def test_memory_that_is_shared_later():
     model = Model(mg.asarray(W))
     array = np.from_dlpack(model.weights)
-    np.add(model.weights._data, 1, out=model.weights._data)  # as PyTorch does, which ignores that it is read-only
-    assert array[0, 0] == W[0, 0] + 1
-    model.check(times=1)
+    if NUMPY_TAKES_WISHES:  # NumPy 2.0 cannot mark memory as read-only, and gets a copy
+        np.add(model.weights._data, 1, out=model.weights._data)  # as PyTorch does, which ignores that it is read-only
+        assert array[0, 0] == W[0, 0] + 1
+        model.check(times=1)
     array = W.copy()
     received = Model(mg.from_dlpack(array, copy=False))
     array += 1

@@ -65,14 +65,18 @@ def test_a_job_runs_again():
 
 
 def test_caller_computes_alone_while_another_job_is_on_offer():
-    offered, inner = threading.Event(), []
+    barrier, finished, inner = threading.Barrier(3), threading.Event(), []
 
     def outer(number):
-        offered.set()
+        barrier.wait(10)  # until three threads are at work: a thread without a piece would withdraw the offer
+        if number > 1:
+            assert finished.wait(10)
+            return
         here = threading.current_thread()
         share(lambda k: inner.append((k, threading.current_thread() is here)), 4)
+        finished.set()
 
-    share(outer, 1)
+    share(outer, 3)
     assert sorted(inner) == [(1, True), (2, True), (3, True), (4, True)]
 
 
