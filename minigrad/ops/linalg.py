@@ -172,7 +172,7 @@ def det(x: Tensor) -> Tensor:
     return multiply(sign, exp(log_size))
 
 
-def by_products(x: Tensor) -> Tensor:
+def _by_products(x: Tensor) -> Tensor:
     """Determinants of 2 or 3 rows from products of the elements, in float64: faster than eliminations."""
     n = x.shape[-1]
     wide = [[astype(raw_slice(x, index=(..., i, j)), dtypes.float64) for j in range(n)] for i in range(n)]
@@ -184,7 +184,7 @@ def by_products(x: Tensor) -> Tensor:
     return astype(first[0] * minors[0] + first[1] * minors[1] + first[2] * minors[2], x.dtype)
 
 
-_in_program = in_programs(by_products, MANY)
+_in_program = in_programs(_by_products, MANY)
 
 
 @composed
