@@ -73,7 +73,7 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
         try:
             kind = kinds[tuple(key)]
         except KeyError:
-            kind = _new_kind(kinds, most or MOST, tuple(key), function, args, tensors)
+            kind = _new_kind(kinds, tuple(key), most, function, args, tensors)
         if kind is None or REGISTRATIONS or is_profiled():
             return function(*args)
         try:
@@ -95,24 +95,32 @@ def _is_static(x: Any) -> bool:
     return x.__class__ in STATIC or (x.__class__ is tuple and all(map(_is_static, x)))
 
 
-def _new_kind(
-    kinds: dict[Hashable, Kind | None], most: int, key: Hashable, function: Callable[..., Any],
-    args: tuple[Any, ...], tensors: Sequence[Tensor],
-) -> Kind | None:
-    """Compile the program for a new kind of call, if the call is possible; an error is left to the function itself."""
+def new_kind(kinds: dict[Any, Any], key: Hashable, make: Callable[[], Any], most: int | None = None) -> Any:
+    """What `make()` compiles for a new kind of call; None if that is nothing, or if there are `most` kinds already."""
     with COMPILING:
         if key in kinds:
             return kinds[key]
-        if len(kinds) >= most or not is_available():
+        if len(kinds) >= (most or MOST) or not is_available():
             return None
-        try:
-            with no_collection():
-                made = Kind(function, args, tensors)
-                usable = made.is_usable([t._data for t in tensors])
-        except (MinigradError, TypeError, ValueError, ArithmeticError, AttributeError):
-            return None
-        kinds[key] = made if usable else None
+        with no_collection():
+            kinds[key] = make()
         return kinds[key]
+
+
+def _new_kind(
+    kinds: dict[Hashable, Kind | None], key: Hashable, most: int | None, function: Callable[..., Any],
+    args: tuple[Any, ...], tensors: Sequence[Tensor],
+) -> Any:
+    """The programs for a new kind of call, if the call is possible; an error is left to the function itself."""
+
+    def make() -> Kind | None:
+        made = Kind(function, args, tensors)
+        return made if made.is_usable([t._data for t in tensors]) else None
+
+    try:
+        return new_kind(kinds, key, make, most)
+    except (MinigradError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return None
 
 
 class Kind:

@@ -7,6 +7,7 @@ gradients for these parameters.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from operator import is_
 from typing import Any
 
@@ -16,13 +17,11 @@ from ..core.programs import PROGRAMS
 from ..core.tensor import Tensor
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
-from .codegen.native import is_available
-from .eager import COMPILING, MOST
+from .eager import new_kind
 from .functions.recording import Recording
 from .running.executors import is_profiled
 from .running.program import Program
 from .running.targets import HOST
-from .tracing.collector import no_collection
 
 
 class Updates:
@@ -50,7 +49,7 @@ def update(optimizer: Any, group: Any) -> bool:
         key = moves, tuple(group.options.items())
         recording = updates.kinds[key]
     except KeyError:
-        recording = _new_kind(updates.kinds, key, optimizer, group)
+        recording = new_kind(updates.kinds, key, partial(_recorded, optimizer, group))
     except TypeError:  # an option that is not hashable
         return False
     if recording is None:
@@ -84,26 +83,17 @@ def _are_plain(tensors: Iterable[Tensor]) -> bool:
     return True
 
 
-def _new_kind(kinds: dict[Any, Recording | None], key: Any, optimizer: Any, group: Any) -> Recording | None:
-    """Trace and compile a step of a new kind; if that fails, the step itself runs, and raises the error."""
-    with COMPILING:
-        if key in kinds:
-            return kinds[key]
-        if len(kinds) >= MOST or not is_available():
-            return None
-        program: Any = None
-        try:
-            with no_collection():
-                recording = Recording(optimizer.update, (group,), {}, [])
-                program = recording.traced.program
-        except MinigradError:
-            pass
-        if isinstance(program, Program) and program.target is HOST:
-            del recording.guards, recording.objects  # they keep the optimizer alive
-            kinds[key] = recording
-        else:
-            kinds[key] = None
-        return kinds[key]
+def _recorded(optimizer: Any, group: Any) -> Recording | None:
+    """A step, traced and compiled; if that fails, the step itself runs, and raises the error."""
+    try:
+        recording = Recording(optimizer.update, (group,), {}, [])
+        program = recording.traced.program
+    except MinigradError:
+        return None
+    if not isinstance(program, Program) or program.target is not HOST:
+        return None
+    del recording.guards, recording.objects  # they keep the optimizer alive
+    return recording
 
 
 PROGRAMS.update = update

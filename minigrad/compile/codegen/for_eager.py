@@ -23,8 +23,9 @@ AT_ONCE = 2  # steps of a loop: from two on, machine code computes all of its fe
 Matrix = list[list[str]]
 
 
-@lru_cache(256)
-def _function(make: Callable[..., Kernel], *sizes: Any) -> Callable[[int], object]:
+@lru_cache(512)
+def function_for(make: Callable[..., Kernel], *sizes: Any) -> Callable[[int], object]:
+    """The machine code of the kernel that `make` returns for these sizes."""
     (made,) = compile_kernels([make(*sizes)])
     return made.function
 
@@ -48,7 +49,7 @@ def add_rows(out: Any, places: Any, rows: Any, start: int, stop: int) -> None:
     """Add columns `start` to `stop` of each row to row `places[i]` of `out`, a flat array of as wide rows."""
     count, width = rows.shape
     for low in range(start, stop, WIDEST):
-        function, further = _function(adding, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
+        function, further = function_for(adding, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
         run_on(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], 0, count)
 
 
@@ -66,7 +67,7 @@ def adding(dtype: Any, width: int, columns: int) -> Kernel:
 
 def on_stacks(name: str, sizes: tuple[int, ...], *stacks: Any) -> None:
     """Run the kernel `name` on all matrices of stacks, which are contiguous; the last stacks are written."""
-    function, count = _function(MATRICES[name], stacks[0].dtype, *sizes), len(stacks[0])
+    function, count = function_for(MATRICES[name], stacks[0].dtype, *sizes), len(stacks[0])
     addresses = [stack.ctypes.data for stack in stacks]
     in_blocks(lambda low, high: run_on(function, addresses, low, high), count, max(TOGETHER, -(-count // 64)))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import addressof
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from ...devices.threads import THREADS, in_blocks
 from ..loops.index import plus, times
 from ..loops.ir import LONG, Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Statement, Store
 from ..loops.scalar import identity
-from .for_eager import MOST
-from .native import compile_kernels
+from .for_eager import MOST, function_for
 
 SHORT = 64  # elements: shorter rows have a kernel for their length
 BLOCK = 1 << 12  # elements of a long row that are added up by themselves, so that rounding errors stay small
@@ -48,7 +46,7 @@ def _reduced(op: str, x: Any) -> Any:
     outer, rows, columns = x.shape
     out = np.empty((outer, columns), x.dtype)
     make, short = (_of_rows, rows) if columns == 1 else (_of_columns, columns)
-    function = _function(make, op, x.dtype, short if short <= SHORT else 0)
+    function = function_for(make, op, x.dtype, short if short <= SHORT else 0)
     start, result, item = x.ctypes.data, out.ctypes.data, x.itemsize
 
     def run(low: int, high: int, first: int, count: int) -> None:
@@ -65,12 +63,6 @@ def _reduced(op: str, x: Any) -> Any:
     else:
         in_blocks(lambda low, high: run(low, high, 0, columns), outer, -(-outer // pieces))
     return out
-
-
-@lru_cache(256)
-def _function(make: Any, *key: Any) -> Any:
-    (made,) = compile_kernels([make(*key)])
-    return made.function
 
 
 def _of_rows(op: str, dtype: Any, length: int) -> Kernel:
