@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -159,9 +159,8 @@ class Buckets:
 
     def start(self) -> None:
         """Start the all-reduce of the next bucket."""
-        parts = [reshape(self.gradient(i), -1) for i in self.members[len(self.requests)]]
-        flat = concat(parts) if len(parts) > 1 else parts[0].copy()  # type: ignore[attr-defined]
-        self.requests.append(self.owner.comm.start_allreduce(flat, "mean"))
+        row = joined([self.gradient(i) for i in self.members[len(self.requests)]])
+        self.requests.append(self.owner.comm.start_allreduce(row, "mean"))
 
     def gradient(self, i: int) -> Tensor:
         """The gradient of a parameter; zeros if it has none."""
@@ -174,18 +173,35 @@ class Buckets:
         while len(self.requests) < len(self.members):
             self.start()
         for request, members in zip(self.requests, self.members):
-            flat, at = request.wait(), 0
-            for i in members:
-                parameter = self.parameters[i]
-                parameter.grad = reshape(flat[at : at + parameter.size], parameter.shape)
-                at += parameter.size
+            bucket = [self.parameters[i] for i in members]
+            for parameter, gradient in zip(bucket, divided(request.wait(), bucket)):
+                parameter.grad = gradient
         self.begin()
+
+
+def joined(tensors: Sequence[Tensor]) -> Tensor:
+    """A new row with the elements of all tensors, one after the other."""
+    parts = [reshape(tensor, -1) for tensor in tensors]
+    return concat(parts) if len(parts) > 1 else parts[0].copy()  # type: ignore[attr-defined, no-any-return]
+
+
+def divided(row: Tensor, like: Iterable[Tensor]) -> list[Tensor]:
+    """The parts of a row, with the shapes of these tensors.
+
+    >>> given = [mg.ones((2, 1)), mg.zeros(1)]
+    >>> [part.tolist() for part in divided(joined(given), like=given)]
+    [[[1.0], [1.0]], [0.0]]
+    """
+    at, found = 0, []
+    for tensor in like:
+        found.append(reshape(row[at : at + tensor.size], tensor.shape))
+        at += tensor.size
+    return found
 
 
 def _arrived(buckets: ref[Buckets], i: int, gradient: Tensor) -> None:
     """The hook of parameter `i`.  It must not keep the buckets alive, because they keep the parameter."""
-    current = buckets()
-    if current is not None:
+    if (current := buckets()) is not None:
         current.arrived(i, gradient)
 
 

@@ -10,13 +10,13 @@ from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.state import StateError
 from ..ops.creation import full_like, zeros, zeros_like
-from ..ops.joining import concat
 from ..ops.view import reshape
 from ..optim.groups import check_parameters
 from ..optim.optimizer import Optimizer, saved_groups
 from ..support.errors import ConversionError, DtypeError
 from ..support.words import shown
 from .communicators import Communicator
+from .data_parallel import divided, joined
 from .mpi import communicator
 
 
@@ -162,11 +162,9 @@ class Shard:
         if averaged or self.comm.size == 1:
             return
         parts = [zeros_like(p) if g is None else g for p, g in zip(self.parameters, gradients)]
-        flat = concat([reshape(part, -1) for part in [*parts, self.fill]])
-        mean, at = self.comm.reduce_scatter(flat) / self.comm.size, 0
-        for piece in self.pieces:
-            piece.grad = mean[at : at + piece.size]
-            at += piece.size
+        mean = self.comm.reduce_scatter(joined([*parts, self.fill])) / self.comm.size
+        for piece, gradient in zip(self.pieces, divided(mean, self.pieces)):
+            piece.grad = gradient
 
     def write(self) -> None:
         """Set the parameters to the pieces of all ranks."""
@@ -178,8 +176,4 @@ class Shard:
     def gathered(self, values: list[Tensor]) -> list[Tensor]:
         """A tensor for each parameter, from one for each piece, or a number for it, in all ranks."""
         parts = [v.detach() if v.ndim else full_like(p, v) for p, v in zip(self.pieces, values)]  # type: ignore[attr-defined]
-        row, at, found = self.comm.allgather(concat(parts)), 0, []
-        for p in self.parameters:
-            found.append(reshape(row[at : at + p.size], p.shape))
-            at += p.size
-        return found
+        return divided(self.comm.allgather(joined(parts)), self.parameters)

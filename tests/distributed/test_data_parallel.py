@@ -1,8 +1,10 @@
 """Data-parallel training: N ranks compute what one rank computes on the same global batch."""
 
 import ast
+import gc
 import inspect
 from contextlib import nullcontext
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -256,6 +258,12 @@ def test_a_model_that_is_moved_before_a_program(jitted):
 
 
 # As the model itself --------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_is_gone_does_not_keep_its_parameters():
+    weights = ThreadCommunicators(2).run(lambda comm: ref(DataParallel(nn.Linear(3, 2), comm).weight))
+    gc.collect()
+    assert [weight() for weight in weights] == [None, None]
 
 
 def test_it_has_the_names_of_the_model():
