@@ -9,17 +9,13 @@ The ranks divide a batch.  "one bucket" starts its all-reduce when the last grad
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import ROOT, Case, Options, Row, options, report
-from distributed import _seconds
+from _harness import Case, Options, Row, options, report
+from _ranks import joined, meeting_point, ran, seconds
 from training import RATES, Task, examples, gpt, mlp
 
 CONTENDERS = ("minigrad", "eager", "one bucket", "alone", "torch")
@@ -75,16 +71,7 @@ def part(array: np.ndarray, comm: Any) -> np.ndarray:
 
 def rank(rounds: int, smoke: bool, meeting: str) -> None:
     """One rank: the seconds of a step of each contender, in turns; rank 0 prints them."""
-    from mpi4py import MPI
-
-    world, torch = MPI.COMM_WORLD, None
-    if meeting:
-        import torch
-
-        torch.set_num_threads(1)
-        torch.distributed.init_process_group(
-            "gloo", init_method=f"file://{meeting}", rank=world.rank, world_size=world.size
-        )
+    world, torch = joined(meeting)
     found = {}
     for task in tasks(smoke):
         for bucket_mb in BUCKETS if world.size > 1 and task.model == "mlp" and not smoke else [4.0]:
@@ -98,7 +85,7 @@ def rank(rounds: int, smoke: bool, meeting: str) -> None:
             calls = 1 if smoke else 5
             buckets = f" {bucket_mb:g} MB" if world.size > 1 else ""
             found[f"{task.name}, {world.size} rank{'s' * (world.size > 1)}{buckets}"] = [
-                {name: _seconds(step, calls, world) for name, step in works.items()} for _ in range(rounds)
+                {name: seconds(step, calls, world) for name, step in works.items()} for _ in range(rounds)
             ]
     if world.rank == 0:
         print(json.dumps(found))
@@ -108,15 +95,10 @@ def rows(opts: Options) -> list[Row]:
     """The lines of the table; none without mpi4py."""
     found: list[Row] = []
     for size in (1, 2) if opts.has("mpi4py") else ():
-        with tempfile.TemporaryDirectory() as folder:
-            meeting = str(Path(folder) / "meeting") if opts.has("torch") else ""
-            arguments = ["--rank", str(opts.rounds), str(int(opts.smoke)), meeting]
-            command = [sys.executable, "-m", "minigrad.distributed", "-n", str(size), __file__, *arguments]
-            threads = {"OMP_NUM_THREADS": str(opts.threads), "OPENBLAS_NUM_THREADS": str(opts.threads)}
-            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | threads)
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-        for name, rounds in json.loads(done.stdout).items():
+        threads = {"OMP_NUM_THREADS": str(opts.threads), "OPENBLAS_NUM_THREADS": str(opts.threads)}
+        with meeting_point(opts) as meeting:
+            times = ran(__file__, size, "--rank", opts.rounds, opts.smoke, meeting, variables=threads)
+        for name, rounds in times.items():
             found.append(Row(Case(name, tuple(rounds[0]), lambda _: lambda: None, 1.0, "torch"), rounds))
     return found
 
@@ -127,7 +109,7 @@ def main(arguments: list[str] | None = None) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--rank"]:
-        rank(int(sys.argv[2]), sys.argv[3] == "1", sys.argv[4])
+    if sys.argv[1:2] == ['"--rank"']:
+        rank(*map(json.loads, sys.argv[2:]))
     else:
         main()

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-from _harness import ROOT, Case, Options, Row, options, report, text_of
+from _harness import Case, Options, Row, options, report, text_of
+from _ranks import joined, meeting_point, ran, seconds
 
 SIZES = (1, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)  # floats
 RANKS, WIDTH, BATCH = (2, 4), 512, 64  # of the steps that the model predicts
 ELEMENTS = 2_000_000  # about as many are summed in one timing
+YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # for more ranks than processors
 WAYS = {"all-reduce": ("minigrad", "mpi4py", "torch"), "all-reduce, started and awaited": ("minigrad", "mpi4py")}
 
 
@@ -50,16 +49,7 @@ def works(way: str, size: int, torch: Any) -> dict[str, Callable[[], Any]]:
 
 def rank(rounds: int, sizes: list[int], meeting: str) -> None:
     """One rank: the seconds of a call of each contender, in turns; rank 0 prints them."""
-    from mpi4py import MPI
-
-    world, torch = MPI.COMM_WORLD, None
-    if meeting:
-        import torch
-
-        torch.set_num_threads(1)
-        torch.distributed.init_process_group(
-            "gloo", init_method=f"file://{meeting}", rank=world.rank, world_size=world.size
-        )
+    world, torch = joined(meeting)
     found = {}
     for way in WAYS:
         for size in sizes:
@@ -68,18 +58,10 @@ def rank(rounds: int, sizes: list[int], meeting: str) -> None:
             for work in contenders.values():
                 work()
             found[f"{way}, {4 * size:,} B"] = [
-                {name: _seconds(work, calls, world) for name, work in contenders.items()} for _ in range(rounds)
+                {name: seconds(work, calls, world) for name, work in contenders.items()} for _ in range(rounds)
             ]
     if world.rank == 0:
         print(json.dumps(found))
-
-
-def _seconds(work: Callable[[], Any], calls: int, world: Any) -> float:
-    world.Barrier()
-    start = time.perf_counter()
-    for _ in range(calls):
-        work()
-    return (time.perf_counter() - start) / calls
 
 
 def rows(opts: Options) -> list[Row]:
@@ -87,20 +69,9 @@ def rows(opts: Options) -> list[Row]:
     if not opts.has("mpi4py"):
         return []
     sizes = SIZES[:2] if opts.smoke else SIZES
-    with tempfile.TemporaryDirectory() as folder:
-        meeting = str(Path(folder) / "meeting") if opts.has("torch") else ""
-        found = _ran(2, "--rank", opts.rounds, sizes, meeting).items()
+    with meeting_point(opts) as meeting:
+        found = ran(__file__, 2, "--rank", opts.rounds, sizes, meeting).items()
     return [Row(_case(name, tuple(rounds[0]), sizes[i % len(sizes)]), rounds) for i, (name, rounds) in enumerate(found)]
-
-
-def _ran(ranks: int, *arguments: Any) -> Any:
-    """What rank 0 of a run of this script prints."""
-    command = [sys.executable, "-m", "minigrad.distributed", "-n", str(ranks), __file__, *map(json.dumps, arguments)]
-    variables = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1"} if arguments[0] == "--steps" else None
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, cwd=ROOT)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout)
 
 
 def _case(name: str, contenders: tuple[str, ...], size: int) -> Case:
@@ -206,12 +177,12 @@ def predicted(opts: Options) -> str:
     if not opts.has("mpi4py"):
         return f"{title}nothing was measured\n"
     rounds, width = (2, 16) if opts.smoke else (4 * opts.rounds, WIDTH)
-    alone = _ran(1, "--steps", rounds, width, None)
+    alone = ran(__file__, 1, "--steps", rounds, width, None, variables=YIELDING)
     head = ("ranks", "latency", "bandwidth", "overlap", "computing", "predicted", "fastest", "median",
             "predicted / fastest")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for ranks in RANKS:
-        latency, bandwidth, found = _ran(ranks, "--steps", rounds, width, alone)
+        latency, bandwidth, found = ran(__file__, ranks, "--steps", rounds, width, alone, variables=YIELDING)
         for overlap, *times in found:
             cells = [str(ranks), text_of(latency), f"{bandwidth / 1e9:.2f} GB/s", "yes" if overlap else "no",
                      *map(text_of, times), f"{times[1] / times[2]:.2f}"]
@@ -219,10 +190,10 @@ def predicted(opts: Options) -> str:
     lines += _emulated_lines(opts)
     layers, update = alone
     size = sum(layer[2] for layer in layers) / 1e6
-    seconds = sum(layer[0] + layer[1] for layer in layers) + update
+    takes = sum(layer[0] + layer[1] for layer in layers) + update
     about = [
         f"A step of 3 linear layers of {width}, batch {BATCH}, {size:.3g} MB of gradients, a bucket for each layer. "
-        f"One rank alone takes {text_of(seconds)}.",
+        f"One rank alone takes {text_of(takes)}.",
         "The network is the memory of this machine, and the processors of the ranks copy the messages, so overlap "
         "gains less than the model says.  Other work on the machine delays the ranks, which wait for each other.",
         f"More ranks than processors ({os.cpu_count()}) compute slower in proportion: the model gets `slow` and "
