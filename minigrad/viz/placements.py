@@ -44,11 +44,11 @@ def placement(
         raise ConversionError(f"placement: others are dictionaries from nodes to devices, by name, not {shown(others)}")
     graph = what if isinstance(what, Graph) else without_detours(ran_of(what, args, kwargs).graph)
     name = str(device)
-    system = system or measured_system(*dict.fromkeys([node.device.name for node in graph.nodes] + [name]))
-    homes = list(dict.fromkeys(node.device.name for node in graph.nodes))
+    devices = dict.fromkeys([*[node.device.name for node in graph.nodes], name])
+    system = system or measured_system(*devices)
     placements: dict[str, Placement] = {
         "as it is": {}, f"all on {name}": dict.fromkeys(graph.nodes, name),
-        "best found": placed(graph, *dict.fromkeys([*homes, name]), system=system), **others,
+        "best found": placed(graph, *devices, system=system), **others,
     }
     found = {title: predicted(graph, each, system) for title, each in placements.items()}
     lanes = sorted({(span.task.lane, span.stream) for each in found.values() for span in each.spans})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..loops.index import depends, fold, plus, replaced, times
+from ..loops.index import depends, divided, fold, plus, replaced, times
 from ..loops.ir import Accumulate, For, Index, Kernel, Let, Statement, Walk
 from ..loops.operations import REDUCTIONS
 
@@ -34,7 +34,7 @@ class _Rounds(Walk):
         if rows == 1:
             return [replace(loop, body=self.block(loop.body))]
         number, body, ahead = f"{loop.variable}_round", list[Statement](), list[Statement]()
-        count = _divided(_minus(loop.high, loop.low), rows)
+        count = divided(_minus(loop.high, loop.low), rows)
         adds: list[list[Accumulate]] = []
         for row in range(rows):
             index = plus(plus(times(number, rows), row), loop.low)
@@ -111,7 +111,3 @@ def _minus(high: Index, low: Index) -> Index:
     if isinstance(high, tuple) and high[:2] == ("+", low):
         return high[2]  # type: ignore[no-any-return]
     return high - low if isinstance(high, int) and isinstance(low, int) else plus(high, times(low, -1))
-
-
-def _divided(index: Index, by: int) -> Index:
-    return index // by if isinstance(index, int) else ("//", index, by)

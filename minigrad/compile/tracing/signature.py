@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
+from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from typing import Any
@@ -157,13 +158,14 @@ def kinds_of_tensors(tensors: list[Tensor], exactly: bool = False) -> list[Any]:
     batch after batch of a tensor is of the same kind.
     """
     bases = [tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base for tensor in tensors]
+    handles = Counter(map(id, bases))
     numbers: dict[int, int] = {}
     kinds = []
     for tensor, base in zip(tensors, bases):
         alias, data = tensor.alias, tensor._data
         memory: Any = numbers.setdefault(id(base), len(numbers))
         if alias is not None and base is not tensor:
-            if not exactly and base_of_part(tensor) is not None and sum([other is base for other in bases]) == 1:
+            if not exactly and base_of_part(tensor) is not None and handles[id(base)] == 1:
                 memory = memory, PART
             else:
                 steps = tuple([(op.name, repr(attrs)) for op, attrs in alias.chain])

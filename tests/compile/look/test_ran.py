@@ -61,6 +61,14 @@ def test_stages_show_the_last_call():
     assert titles(f, mg.ones(4)) == [""], "of other arguments nothing has run"
 
 
+def test_hooks_of_other_tensors_change_nothing():
+    f, w = mg.jit(lambda x: mg.tanh(x).sum()), mg.ones(2, requires_grad=True)
+    f(mg.ones(3, requires_grad=True)).backward()
+    remove = w.register_hook(lambda g: g)
+    assert titles(f, mg.ones(3)) == [FORWARD, "gradient"]
+    remove()
+
+
 def test_stages_contain_and_print_the_stage_of_the_gradient():
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     x = mg.ones((4, 4))
