@@ -20,7 +20,7 @@ from _ranks import joined, meeting_point, ran, seconds
 
 SIZES = (1, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)  # floats
 RANKS, WIDTH, BATCH = (2, 4), 512, 64  # of the steps that the model predicts
-ELEMENTS = 2_000_000  # about as many are summed in one timing
+ELEMENTS = 20_000_000  # about as many are summed in one timing
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # for more ranks than processors
 WAYS = {"all-reduce": ("minigrad", "mpi4py", "torch"), "all-reduce, started and awaited": ("minigrad", "mpi4py")}
 
