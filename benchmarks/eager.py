@@ -207,7 +207,8 @@ def reduction_cases(opts: Options) -> list[Case]:
     three = ("minigrad", "numpy", "torch")
     return [
         Case(f"{name} of {shape} over {axis}{', jitted' * jit}", three,
-             partial(reduction, name=name, shape=shape, axis=axis, jit=jit, opts=opts), 1.2, BEST, minima=True)
+             partial(reduction, name=name, shape=shape, axis=axis, jit=jit, opts=opts), 1.2, BEST, minima=True,
+             least=0.02, pause=0.05)
         for jit in (False, True) for name in ("sum", "max") for shape, axis in REDUCED
     ]
 
