@@ -43,6 +43,7 @@ from .core.tensor import Tensor
 from .core.tree import tree_map
 from .devices import as_device, available_devices, device
 from .devices.compiled import Provider as _Provider
+from .ops.bits import *
 from .ops.comparison import *
 from .ops.contract import *
 from .ops.convolution import *

@@ -16,6 +16,7 @@ from .core.replay import replay as replay
 from .core.tensor import Tensor as Tensor
 from .core.tree import tree_map as tree_map
 from .devices import as_device as as_device, available_devices as available_devices, device as device
+from .ops.bits import *
 from .ops.comparison import *
 from .ops.contract import *
 from .ops.convolution import *

@@ -12,7 +12,8 @@ from ..core.mode import current_mode
 from ..core.primitive import P
 from ..core.tensor import Tensor, contiguous_base, wrap
 from ..devices import as_device
-from ..ops.elementwise import bitwise_invert, negative
+from ..ops.bits import bitwise_invert
+from ..ops.elementwise import negative
 from ..ops.write import assign, writable
 from ..support.errors import DistributedError, DtypeError, ShapeError
 from ..support.words import shown, whole
@@ -22,7 +23,6 @@ from .nccl import NcclEngine
 from .watch import Watch, memory_for
 
 CURRENT: ContextVar[Communicator | None] = ContextVar("minigrad communicator", default=None)
-
 EMPTY = as_device("cpu").empty  # new memory, from the pool
 
 

@@ -4,6 +4,7 @@ from ..arguments.public import public
 from ..core import dtypes
 from ..core.absent import hint_at_functions
 from . import (
+    bits,
     collectives,
     comparison,
     contract,
@@ -22,6 +23,7 @@ from . import (
     losses,
     normalization,
     numpy_functions,
+    operators,
     ordering,
     pooling,
     positions,
@@ -42,7 +44,7 @@ QUICK = frozenset((
 ))
 
 for _room in (
-    comparison, contract, convolution, creation, elementary, elementwise, functional, index, joining, losses,
+    bits, comparison, contract, convolution, creation, elementary, elementwise, functional, index, joining, losses,
     normalization, ordering, pooling, positions, reduce, resampling, segments, statistics, view, windows,
 ):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))

@@ -14,6 +14,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..support.errors import DtypeError
+from .bits import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor
 from .composite import composed
 from .creation import zeros_like
 from .declare import declare
@@ -21,10 +22,6 @@ from .elementwise import (
     abs,
     astype,
     atan2,
-    bitwise_and,
-    bitwise_invert,
-    bitwise_or,
-    bitwise_xor,
     cos,
     divide,
     equal,

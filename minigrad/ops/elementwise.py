@@ -13,16 +13,15 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..support.errors import ConversionError
 from ..support.words import shown, whole
+from .bits import bitwise_and, bitwise_invert
 from .composite import composed
 from .declare import declare, elementwise
-from .write import update
 
 __all__ = [
     "add", "subtract", "multiply", "divide", "negative", "pow", "floor_divide", "remainder", "abs", "maximum",
     "minimum", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "atan2", "floor",
-    "round", "less", "less_equal", "equal", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_right_shift", "where", "astype", "copy", "greater", "greater_equal",
-    "not_equal", "sign",
+    "round", "less", "less_equal", "equal", "where", "astype", "copy", "greater", "greater_equal", "not_equal",
+    "sign",
 ]
 
 # Arithmetic ---------------------------------------------------------------------------------------------------------
@@ -340,7 +339,7 @@ def round(x: Any, decimals: int = 0) -> Tensor:
     return to_integer(x * scale) / scale if decimals > 0 else to_integer(x / scale) * scale
 
 
-# Comparisons and bits -----------------------------------------------------------------------------------------------
+# Comparisons --------------------------------------------------------------------------------------------------------
 
 
 @elementwise(expr="x < y", result=dtypes.bool, formula=r"x < y")
@@ -367,60 +366,6 @@ def equal(x: Any, y: Any) -> Tensor:
 
     >>> mg.equal(mg.asarray([1, 2]), 2).tolist()
     [False, True]
-    """
-
-
-@elementwise(expr="x & y", accepts="biu", formula=r"x \wedge y")
-def bitwise_and(x: Any, y: Any) -> Tensor:
-    """The bits that are set in both.
-
-    >>> mg.bitwise_and(mg.asarray([6]), 3).tolist()
-    [2]
-    """
-
-
-@elementwise(expr="x | y", accepts="biu", formula=r"x \vee y")
-def bitwise_or(x: Any, y: Any) -> Tensor:
-    """The bits that are set in either.
-
-    >>> mg.bitwise_or(mg.asarray([6]), 3).tolist()
-    [7]
-    """
-
-
-@elementwise(expr="x ^ y", accepts="biu", formula=r"x \oplus y")
-def bitwise_xor(x: Any, y: Any) -> Tensor:
-    """The bits that are set in exactly one of them.
-
-    >>> mg.bitwise_xor(mg.asarray([6]), 3).tolist()
-    [5]
-    """
-
-
-@elementwise(expr="~x", accepts="biu", formula=r"\neg x")
-def bitwise_invert(x: Any) -> Tensor:
-    """Every bit inverted.
-
-    >>> mg.bitwise_invert(mg.asarray([True, False])).tolist()
-    [False, True]
-    """
-
-
-@elementwise(expr="x << y", accepts="iu", formula=r"x \ll y")
-def bitwise_left_shift(x: Any, y: Any) -> Tensor:
-    """The bits moved up by y.
-
-    >>> mg.bitwise_left_shift(mg.asarray([3]), 2).tolist()
-    [12]
-    """
-
-
-@elementwise(expr="x >> y", accepts="iu", formula=r"x \gg y")
-def bitwise_right_shift(x: Any, y: Any) -> Tensor:
-    """The bits moved down by y; the sign stays.
-
-    >>> mg.bitwise_right_shift(mg.asarray([12]), 2).tolist()
-    [3]
     """
 
 
@@ -523,67 +468,3 @@ def sign(x: Any) -> Tensor:
     """
     x = as_tensor(x)
     return where(greater(x, 0), 1, where(less(x, 0), -1, subtract(x, x)))
-
-
-# Operators ----------------------------------------------------------------------------------------------------------
-
-
-def _reflected(function: Any) -> Any:
-    def apply(self: Tensor, other: Any) -> Tensor:
-        return function(other, self)
-
-    return apply
-
-
-def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
-    return floor_divide(self, other), remainder(self, other)
-
-
-def _chosen(x: Tensor, condition: Any, y: Any) -> Tensor:
-    """x where the condition holds, y elsewhere: `where(condition, x, y)`, in the order of PyTorch's method.
-
-    >>> x = mg.asarray([-1.0, 2.0])
-    >>> x.where(x > 0, 0.0).tolist()
-    [0.0, 2.0]
-    """
-    return where(condition, x, y)
-
-
-def _in_place(op: Primitive) -> Any:
-    def apply(self: Tensor, other: Any) -> Tensor:
-        return update(self, op, other)
-
-    return apply
-
-
-def _or_unequal(function: Any) -> Any:
-    def compare(self: Tensor, other: Any) -> Any:
-        return NotImplemented if other is None or isinstance(other, str) else function(self, other)
-
-    return compare
-
-
-for _name, _function, _op in (
-    ("add", add, P.add),
-    ("sub", subtract, P.subtract),
-    ("mul", multiply, P.multiply),
-    ("truediv", divide, P.divide),
-    ("pow", pow, P.pow),
-    ("floordiv", floor_divide, P.floor_divide),
-    ("mod", remainder, P.remainder),
-    ("and", bitwise_and, P.bitwise_and),
-    ("or", bitwise_or, P.bitwise_or),
-    ("xor", bitwise_xor, P.bitwise_xor),
-    ("lshift", bitwise_left_shift, P.bitwise_left_shift),
-    ("rshift", bitwise_right_shift, P.bitwise_right_shift),
-):
-    setattr(Tensor, f"__{_name}__", _function)
-    setattr(Tensor, f"__r{_name}__", _reflected(_function))
-    setattr(Tensor, f"__i{_name}__", _in_place(_op))
-for _name, _operator in (
-    ("neg", negative), ("abs", abs), ("invert", bitwise_invert), ("lt", less), ("le", less_equal),
-    ("gt", greater), ("ge", greater_equal), ("eq", _or_unequal(equal)), ("ne", _or_unequal(not_equal)),
-):
-    setattr(Tensor, f"__{_name}__", _operator)
-Tensor.where, Tensor.__round__ = _chosen, round  # type: ignore[assignment]
-Tensor.__divmod__, Tensor.__rdivmod__ = _divmod, _reflected(_divmod)  # type: ignore[assignment]

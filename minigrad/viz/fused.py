@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, divided, members_of
-from ..compile.fusion.compute import UserKernel
 from ..compile.fusion.group import Group
+from ..compile.fusion.kinds import UserKernel
 from ..compile.look.cost import Cost, KernelCost
 from ..compile.running.program import Program
 from ..core.node import Node

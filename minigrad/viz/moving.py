@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, members_of
-from ..compile.fusion.compute import BY_ROW, Compute, Library
+from ..compile.fusion.compute import BY_ROW, Compute
 from ..compile.fusion.fuse import MOST_OUTPUTS
 from ..compile.fusion.group import MOST_NODES, Partition
+from ..compile.fusion.kinds import Library
 from ..compile.loops.scalar import accumulated_in
 from ..compile.nodes.view import View
 from ..core.node import Node

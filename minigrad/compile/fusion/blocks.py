@@ -20,8 +20,9 @@ from ...core.dtypes import float32, float64
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.view import View, whole
-from .compute import IN_ORDER, PER_ELEMENT, Compute, Elementwise, Library
+from .compute import IN_ORDER, PER_ELEMENT, Compute
 from .group import MOST_NODES, Block, Group, Partition
+from .kinds import Elementwise, Library
 from .masks import hides_later_columns
 
 BLOCK = 1 << 17  # elements of a block, so that a core's cache holds it

@@ -23,8 +23,9 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, Library, LoopProduct, Scan, computes_of, level_of
+from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, level_of
 from .group import MOST_NODES, Group, Partition
+from .kinds import Library, LoopProduct, Scan, computes_of
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
 

@@ -13,7 +13,8 @@ from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
-from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
+from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, level_of
+from .kinds import Library
 from .loop_shape import Chunking, Loops
 
 MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...core.node import Node
 from ..nodes.view import Dims
-from .compute import SHORTEST_ROW, Compute
+from .compute import Compute
+from .kinds import SHORTEST_ROW
 
 if TYPE_CHECKING:
     from .group import Group

@@ -16,9 +16,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, LoopProduct, Place, Scan, Scatter
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
+from ..fusion.kinds import LoopProduct, Place, Scan, Scatter
 from ..loops.index import plus, position, remainder, round_of, times
 from ..loops.ir import (
     BOOL,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
-from ..fusion.compute import LoopProduct
+from ..fusion.kinds import LoopProduct
 from ..fusion.loop_shape import Chunking
 from ..loops.index import divided, plus, position, remainder, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Parameter, Statement, Store

@@ -8,8 +8,9 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level, Scatter, is_counted
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
 from ..fusion.group import FEW_CHUNKS
+from ..fusion.kinds import Scatter, is_counted
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Running, Store

@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import (
-    ONCE,
-    PER_ELEMENT,
-    PER_ROW,
-    Compute,
-    Copy,
-    Elementwise,
-    Filled,
-    Gather,
-    Level,
-    Place,
-    Reduction,
-    Scan,
-    Scatter,
-)
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
+from ..fusion.kinds import Copy, Elementwise, Filled, Gather, Place, Reduction, Scan, Scatter
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand, Store

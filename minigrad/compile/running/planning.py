@@ -8,9 +8,9 @@ from typing import Any
 
 from ...core.node import Node
 from ..fusion.blocks import multiplied
-from ..fusion.compute import Library
 from ..fusion.count import Count
 from ..fusion.group import Block, Group, Partition
+from ..fusion.kinds import Library
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
 from ..nodes.view import View, whole

@@ -16,6 +16,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.tensor import Tensor
 from ...ops import (
+    bits,
     contract,
     convolution,
     creation,
@@ -36,7 +37,8 @@ from .counterparts import SAME
 Numbers = Sequence[int]
 
 MOST = 1 << 31  # elements of a tensor whose size a file gives, so that a few bytes cannot fill the memory
-OPERATORS: dict[str, Callable[..., Any]] = {SAME[name]: getattr(elementwise, name) for name in SAME if name != "matmul"}
+EACH = vars(elementwise) | vars(bits)
+OPERATORS: dict[str, Callable[..., Any]] = {SAME[name]: EACH[name] for name in SAME if name != "matmul"}
 NUMBERS_WELCOME = frozenset(OPERATORS) - {"Where"}  # a constant without dimensions may be a number
 
 
@@ -48,8 +50,8 @@ def operator(function: Callable[..., Any]) -> Callable[..., Any]:
 
 OPERATORS |= {
     "MatMul": contract.matmul,
-    "And": elementwise.bitwise_and, "Or": elementwise.bitwise_or, "Xor": elementwise.bitwise_xor,
-    "Not": elementwise.bitwise_invert, "Greater": elementwise.greater, "GreaterOrEqual": elementwise.greater_equal,
+    "And": bits.bitwise_and, "Or": bits.bitwise_or, "Xor": bits.bitwise_xor,
+    "Not": bits.bitwise_invert, "Greater": elementwise.greater, "GreaterOrEqual": elementwise.greater_equal,
     "Sign": elementwise.sign, "Reciprocal": elementary.reciprocal, "Atan": elementary.atan, "IsNaN": elementary.isnan,
     "Relu": functional.relu, "Softplus": functional.softplus,
     "Identity": lambda x: x,
@@ -105,7 +107,7 @@ OPERATORS |= {
 
 @operator
 def BitShift(x: Tensor, y: Any, direction: str) -> Any:
-    return (elementwise.bitwise_left_shift if direction == "LEFT" else elementwise.bitwise_right_shift)(x, y)
+    return (bits.bitwise_left_shift if direction == "LEFT" else bits.bitwise_right_shift)(x, y)
 
 
 @operator

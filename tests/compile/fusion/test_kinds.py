@@ -4,21 +4,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.fusion import compute
-from minigrad.compile.fusion.compute import (
-    ACROSS_ROWS,
-    ONCE,
-    PER_ELEMENT,
-    PER_ROW,
-    Copy,
-    Elementwise,
-    Filled,
-    Library,
-    LoopProduct,
-    Place,
-    Reduction,
-    UserKernel,
-)
+from minigrad.compile.fusion import compute, kinds
+from minigrad.compile.fusion.compute import ACROSS_ROWS, ONCE, PER_ELEMENT, PER_ROW
+from minigrad.compile.fusion.kinds import Copy, Elementwise, Filled, Library, LoopProduct, Place, Reduction, UserKernel
 from minigrad.compile.lowering import write
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.partitions import check, recorded
@@ -28,7 +16,7 @@ X = mg.reshape(mg.arange(24, dtype=mg.float32), (4, 6))
 
 def last_of(graph):
     """The computation of the last node of a graph."""
-    computes, views = compute.computes_of(graph)
+    computes, views = kinds.computes_of(graph)
     return computes[views[graph.outputs[0]].base]
 
 
@@ -71,7 +59,7 @@ def test_reason_why_a_node_is_a_library_call():
 
 
 def test_kinds_of_loops_each_have_a_function_that_writes_them():
-    assert {*compute.KINDS, Filled} - {*compute.CALLS, LoopProduct} == set(write.WRITERS)
+    assert {*kinds.KINDS, Filled} - {*kinds.CALLS, LoopProduct} == set(write.WRITERS)
 
 
 def test_levels_and_rows():
@@ -110,7 +98,7 @@ def test_a_new_kind_is_a_class_and_a_function_that_writes_it(monkeypatch):
             return node.name == "floor_divide" and node.inputs[1] == 2
 
     assert [group.library is None for group in divided().groups] == [True, False, False, True]
-    monkeypatch.setattr(compute, "KINDS", [Halves, *compute.KINDS])
+    monkeypatch.setattr(kinds, "KINDS", [Halves, *kinds.KINDS])
     monkeypatch.setitem(write.WRITERS, Halves, write.elementwise)
     (group,) = divided().groups
     assert group.library is None and set(group.levels.values()) == {PER_ELEMENT} and group.level_of(1) is ONCE
