@@ -11,7 +11,6 @@
 #     name: python3
 # ---
 
-
 # %% [markdown]
 # # 01 · Why frameworks: a gradient by hand
 #

@@ -11,7 +11,6 @@
 #     name: python3
 # ---
 
-
 # %% [markdown]
 # # 01 · Why frameworks
 #
@@ -211,11 +210,11 @@ parallel_row = ...
 course.check("parallel_row")
 
 # %% [markdown]
-# The next cell runs all 18 programs. Below each result stands what the table of the lecture *Machine Learning Frameworks* (L. Mai) says: ✓ yes, ~ partly, × no. (The table calls
+# The next cell runs all 18 programs. Where you predicted the result, its place has a green frame. Below each result stands what the table of the lecture *Machine Learning Frameworks* (L. Mai) says: ✓ yes, ~ partly, × no. (The table calls
 # the columns neural networks, automatic differentiation, un/semi-structured data management, training & inference, heterogeneous processors, distributed execution.)
 
 # %% name="board" jupyter={"outputs_hidden": true}
-course.task("layers_row").board([Chain, Dense, Tanh, Parts], layers_row, parallel_row)
+course.task("layers_row").board(Chain, Dense, Tanh, Parts)
 
 # %% [markdown]
 # In some places the table and the program disagree. Caffe had two kinds of processors, the little library has one. And where the table has × for data in Spark, our program reads
@@ -291,7 +290,7 @@ course.check("line_counts")
 # The next cell runs the three lines, and counts. A right prediction lights its place.
 
 # %% name="stack" jupyter={"outputs_hidden": true}
-course.task("line_counts").stack(line_counts)
+course.task("line_counts").stack()
 
 # %% [markdown]
 # ## Two languages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from ast import literal_eval
 from functools import cache
 from typing import Any
 
@@ -13,12 +13,22 @@ from ....optim import SGD
 from ....viz.flipbook import Flipbook
 from ....viz.lessons.layers import Counts, counted_lines, layers
 from ...predicting import Choice
+from ...session import SESSION
 from ...tasks import Prediction, Question
 from .about import UNIT
 from .by_hand import SIGMOID, STEPS, beside, train
 from .systems import board, systems
 
 YES_NO = 'six words in brackets, such as ["yes", "no", "no", "no", "no", "no"]'
+
+
+def predicted(name: str) -> Any:
+    """The student's recorded prediction: the right one where it was given, else the first; dots where there is none."""
+    known = SESSION.progress.tasks.get(name, {})
+    try:
+        return literal_eval(known.get("answer") or known.get("first") or "...")
+    except (ValueError, SyntaxError):
+        return ...
 
 
 @UNIT.task
@@ -110,10 +120,10 @@ class LayersRow(Row):
     def given(self) -> dict[str, Any]:
         return {"board": self.board}
 
-    def board(self, classes: Sequence[Any], layers_row: Any = ..., parallel_row: Any = ...) -> Flipbook:
-        """The table, from runs of the programs with the classes of the notebook."""
+    def board(self, *classes: Any) -> Flipbook:
+        """The table, from runs of the programs with the classes of the notebook; right predictions light places."""
         offered = systems(*classes)
-        return board(offered, dict(zip(offered, (layers_row, parallel_row))))
+        return board(offered, dict(zip(offered, (predicted("layers_row"), predicted("parallel_row")))))
 
 
 @UNIT.task
@@ -192,9 +202,9 @@ class LineCounts(Prediction):
     def given(self) -> dict[str, Any]:
         return {"stack": self.stack}
 
-    def stack(self, answer: Any = ...) -> Flipbook:
-        """The picture of the layers; right numbers light their places."""
-        places = (0, "recorded"), (1, "recorded"), (1, "rules")
+    def stack(self) -> Flipbook:
+        """The picture of the layers; right predictions light their places."""
+        places, answer = ((0, "recorded"), (1, "recorded"), (1, "rules")), predicted(self.name)
         given = answer if isinstance(answer, list | tuple) and len(answer) == 3 else [...] * 3
         return layers(LINES, counts_of(*LINES), dict(zip(places, given)), calls=False)
 
