@@ -126,6 +126,7 @@ def factors() -> Sketch:
     for i, (name, long) in enumerate((("CPU", 2), ("GPU", 60), ("TPU", 150))):
         sketch.label(330, 50 + 54 * i, name, anchor="end", bold=True)
         sketch.bar(342, 50 + 54 * i, long, "leaf", height=30)
+    sketch.label(440, 50, "10–100 ×", anchor="middle", size=SMALL, fill="quiet")
     for i in range(60):
         sketch.rect(590 + 16 * (i % 10), 30 + 28 * (i // 10), 12, 22, "back-fill", "back", thick=1)
     return sketch
@@ -157,15 +158,15 @@ def new_layer_four() -> Sketch:
 def map_reduce() -> Sketch:
     """Parts on machines: map, then reduce."""
     sketch = Sketch(800, 240)
-    end = sketch.box(700, 120, "+", "value", width=70, size=LARGE)
+    end = sketch.box(700, 105, "+", "value", width=70, size=LARGE)
     for i, wide in enumerate((150, 90, 60, 40)):
-        y = 36 + 56 * i
+        y = 30 + 50 * i
         part = sketch.box(120, y, "", "leaf", width=wide, height=36)
         f = sketch.box(400, y, "f", "now", width=64, height=38)
         sketch.arrow(part, f)
         sketch.arrow(f, end)
-    sketch.label(400, 226, "map", bold=True)
-    sketch.label(700, 180, "reduce", bold=True)
+    sketch.label(400, 224, "map", bold=True)
+    sketch.label(700, 224, "reduce", bold=True)
     return sketch
 
 
@@ -178,16 +179,16 @@ def _table(which: int) -> Sketch:
     """The table of the lecture, or that of our programs."""
     sketch = Sketch(800, 240)
     for j, name in enumerate(COLUMNS):
-        sketch.label(252 + 104 * j, 22, name, size=SMALL, bold=True)
+        sketch.label(236 + 100 * j, 22, name, size=SMALL, bold=True)
     for i, row in enumerate(ROWS):
         y = 74 + 66 * i
         sketch.label(6, y - 10, row[0], anchor="start", bold=True)
         sketch.label(6, y + 14, row[1], anchor="start", size=SMALL, fill="quiet")
         for j, mark in enumerate(row[which]):
-            x, claim = 252 + 104 * j, row[2][j]
+            x, claim = 236 + 100 * j, row[2][j]
             differs = which == 3 and (mark == "✓") != (claim == "✓")
             stroke, thick = ("now", 4.0) if differs else ("line", 1.4)
-            sketch.rect(x - 46, y - 28, 92, 56, "paper", stroke, thick=thick, round=4)
+            sketch.rect(x - 44, y - 28, 88, 56, "paper", stroke, thick=thick, round=4)
             if mark == "✓":
                 sketch.tick(x, y, 12)
             elif mark == "×":
@@ -360,7 +361,7 @@ def _workers(answer: bool) -> Sketch:
         sketch.arrow((354, y), g)
         weight = f"{many:,}" if answer else ""
         sketch.arrow(g, (640, 113), weight, colour="back", thick=1.5 + (4.0 * many / 1000 if answer else 0), size=SMALL,
-                     at=0.4)
+                     at=0.2)
     sketch.box(700, 113, "∂W" if answer else "∂W ?", "gradient", width=110, height=56)
     return sketch
 

@@ -106,14 +106,15 @@ course.check("swapped_grad", hidden=True)
 print(course.task("swapped_grad").changes(mlp_grad, swapped_grad))
 
 # %% [markdown]
-# In the network of the framework it was one word. The picture compares three trainings of the network with your activation. In the middle, only the forward line was changed, and the slope
-# of tanh stayed.
+# In the network of the framework it was one word. Now train with your activation, 150 steps: by the engine, by your function, and with the forward line changed but the other one
+# **forgotten**. The fourth network has another student's activation, and the same forgotten line.
 
 # %% name="compare"
 course.task("swapped_grad").compare(swapped_grad)
 
 # %% [markdown]
-# Would you have noticed the middle one? Try other students' activations: with some the damage is large, and with others the digits do not show it at all.
+# In which of the last two would you have noticed the mistake? It is the same one. relu and silu grow without end, and 1 − h² with them; sin and atan are so close to tanh that the wrong slope hardly
+# matters. So a count of digits cannot tell whether a gradient is right.
 #
 # ## 3 · On four machines
 #

@@ -217,8 +217,8 @@ course.check("parallel_row")
 course.task("layers_row").board(Chain, Dense, Tanh, Parts)
 
 # %% [markdown]
-# In some places the table and the program disagree. Caffe had two kinds of processors, the little library has one. And where the table has × for data in Spark, our program reads
-# the damaged file well. Perhaps the table means pictures and sound in batches. A table is a claim; a program can test it.
+# Where do the table and the programs disagree, and who is right? Caffe is larger than our library. And what would "data management" have to mean, so that the table is right for Spark? A table
+# is a claim. A program can test it.
 #
 # ## The same layer twice
 #
@@ -295,7 +295,7 @@ course.task("line_counts").stack()
 # %% [markdown]
 # ## Two languages
 #
-# You write Python, and most of the time is spent in other languages. Here are all functions that one line goes through. Step down to the last layer. **Which one is not Python?**
+# You write Python, but the numbers are computed in another language. Here are all functions that one line goes through. Step down to the last layer. **Which one is not Python?**
 # Write the words on its left, for example `"your line"`.
 
 # %% name="one-line"

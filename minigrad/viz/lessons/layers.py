@@ -20,7 +20,7 @@ from ..drawing import Drawing
 from ..flipbook import Flipbook, Page
 from .watching import watching
 
-WIDTH, HEIGHT, LEFT = 190.0, 62.0, 250.0
+WIDTH, HEIGHT, LEFT = 146.0, 58.0, 190.0
 # What is counted for a line: the layer that does it, its colour, and what the numbers count.
 LAYERS = {
     "calls": ("front end", "back", "Python functions called"),
@@ -134,7 +134,8 @@ def layers(
     rows = [name for name in LAYERS if calls or name != "calls"]
     drawing = Drawing(LEFT + len(lines) * WIDTH - 10, 40 + len(rows) * (HEIGHT + 8) - 8)
     for j, line in enumerate(lines):
-        drawing.text(LEFT + j * WIDTH, 24, line, size=12.0, code=True, bold=True, room=WIDTH - 12)
+        drawing.text(LEFT + j * WIDTH, 14, f"line {j + 1}", bold=True)
+        drawing.text(LEFT + j * WIDTH, 31, line, code=True, fill="quiet", room=WIDTH - 12)
     words = []
     for i, name in enumerate(rows):
         layer, colour, what = LAYERS[name]

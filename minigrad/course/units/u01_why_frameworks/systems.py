@@ -20,7 +20,7 @@ from ....ops.elementwise import exp
 from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
 
-WIDE, HIGH, LEFT = 128.0, 74.0, 190.0  # of the places of the table
+WIDE, HIGH, LEFT = 92.0, 66.0, 150.0  # of the places of the table
 Offers = Mapping[str, Callable[..., Any]]  # what a system offers, by name
 
 
@@ -35,6 +35,13 @@ def parsed(line: str) -> Any:
 def two_layers(wide: int = 64) -> nn.Module:
     """A small network of the framework."""
     return nn.Sequential(nn.Linear(wide, 32), nn.Tanh(), nn.Linear(32, 10))
+
+
+def loaded(path: Path) -> nn.Module:
+    """The network with the weights of a file."""
+    network = two_layers()
+    network.load_state_dict(load_file(path))
+    return network
 
 
 def on_threads(f: Callable[[Any], Any], parts: Sequence[Any]) -> Any:
@@ -58,7 +65,7 @@ def systems(Chain: Any, Dense: Any, Tanh: Any, Parts: Any) -> dict[str, Offers]:
             "gradient": grad,
             "read": lambda lines: TensorDataset([each["pixels"] for each in map(parsed, lines) if each]),
             "save": lambda network, path: save_file(network.state_dict(), path),
-            "load": lambda path: (made := two_layers()).load_state_dict(load_file(path)) or made,
+            "load": loaded,
             "to": lambda x, device: asarray(x).to(device),
             "total": on_threads,
         },
@@ -105,7 +112,7 @@ def board(offered: Mapping[str, Offers], predicted: Mapping[str, Any]) -> Flipbo
     words = []
     for i, (name, offers) in enumerate(offered.items()):
         y, row = 44 + i * HIGH, ["yes" if runs(program, offers) else "no" for program in PROGRAMS.values()]
-        drawing.text(0, y + 38, name, size=14.0, bold=True, room=LEFT)
+        drawing.text(0, y + 34, name, bold=True, room=LEFT)
         guesses = predicted.get(name, ...)
         guesses = guesses if isinstance(guesses, list | tuple) and len(guesses) == len(row) else [...] * len(row)
         for j, (said, guess, claim) in enumerate(zip(row, guesses, PUBLISHED[name])):
@@ -113,9 +120,9 @@ def board(offered: Mapping[str, Offers], predicted: Mapping[str, Any]) -> Flipbo
             stroke = "line" if not known else "good" if good else "bad"
             drawing.rect(x, y, WIDE - 8, HIGH - 8, "leaf-fill" if good else "paper", stroke,
                          thick=3.0 if known else 1.0, round=4, dashes="5 4" if stroke == "bad" else "")
-            drawing.text(x + WIDE / 2 - 4, y + 28, "✓" if said == "yes" else "×", size=20.0, bold=True,
+            drawing.text(x + WIDE / 2 - 4, y + 27, "✓" if said == "yes" else "×", size=20.0, bold=True,
                          anchor="middle", fill="good" if said == "yes" else "bad")
-            drawing.text(x + WIDE / 2 - 4, y + 50, f"lecture: {claim}", anchor="middle", fill="quiet")
+            drawing.text(x + WIDE / 2 - 4, y + 47, f"lecture: {claim}", anchor="middle", fill="quiet")
         words.append(f"{name}: " + " ".join("✓" if each == "yes" else "×" for each in row))
     return Flipbook("three systems, six programs", [[Page(drawing, "✓: the small program runs. ×: it stops.")]],
                     words="\n".join(words))
