@@ -120,7 +120,7 @@ def layers(
 ) -> Flipbook:
     """The layers as a table: a row for each layer, a column for each line.  A right prediction lights its place.
 
-    `predicted` has numbers for pairs of a line and what is counted; dots are no prediction.  With `hidden`, a number
+    `predicted` has numbers for pairs of a line and what is counted; dots stand for a missing one.  With `hidden`, a number
     that was asked for is shown only where the prediction is right.  `calls` shows the calls of Python functions, whose
     number depends on the version of Python.
 

@@ -19,6 +19,7 @@ from ....ops.elementary import atan
 from ....ops.functional import relu, silu
 from ....ops.losses import cross_entropy
 from ....ops.random import DEFAULT_GENERATOR
+from ....support.table import counted
 from ....viz.curves import curves
 from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
@@ -175,4 +176,4 @@ def changes(old: ByHand, new: ByHand) -> str:
     """The lines that differ between two functions, as a text."""
     one, two = (inspect.getsource(each).splitlines() for each in (old, new))
     lines = [line for line in difflib.ndiff(one[1:], two[1:]) if line[0] in "+-" and line[1:].strip()]
-    return "\n".join([*lines, f"{sum(line[0] == '+' for line in lines)} lines changed by hand."])
+    return "\n".join([*lines, f"{counted(sum(line[0] == '+' for line in lines), 'line')} changed by hand."])

@@ -81,7 +81,7 @@ class HandWritten(FunctionTask):
     )
     advice = {
         "matmul": "a product p @ q of (n, k) and (k, m) has shape (n, m). Write the shapes beside each line: .T turns",
-        "could not be broadcast": "`*` works place by place, on arrays of one shape. Which of the two needs `@`?",
+        "could not be broadcast": "`*` and `-` work place by place, on arrays of one shape. What needs `@`, or `.T`?",
         "is not defined": "compute it in a line above: do, then dh, then dz",
         "'do'": "the line `do = (p - t) / len(x)` has to stay",
     }
@@ -123,7 +123,7 @@ class MlpGrad(HandWritten):
     name = "mlp_grad"
     points = 0
     minutes = 15
-    otherwise = "go backward, line by line: do, then dV and dc, then dh, then dz, then dW and db"
+    otherwise = "go backward, line by line: dV and dc, dh, dz, dW and db. Each has the shape of what it belongs to"
     wrong_programs = (
         (_slope(lambda z, h: 1 + 0 * z), "the slope of tanh is missing: dz = dh * (1 - h * h)"),
         (_slope(lambda z, h: 1 - h), "1 - h is not the slope of tanh: it is 1 - h * h"),
