@@ -79,22 +79,22 @@ def asked() -> Sketch:
 def ahead() -> list[Sketch]:
     """After 60 steps the wrong gradient is ahead, after 300 it is not."""
     return [
-        _read((("right", 281, "leaf"), ("one line forgotten", 301, "wrong")), "digits read, after 60 steps"),
-        _read((("right", 338, "leaf"), ("one line forgotten", 272, "wrong")), "digits read, after 300 steps"),
+        _read((("right", 281, "leaf"), ("one line forgotten", 302, "wrong")), "digits read, after 60 steps"),
+        _read((("right", 338, "leaf"), ("one line forgotten", 275, "wrong")), "digits read, after 300 steps"),
     ]
 
 
 def apart() -> Sketch:
     """The program as bars: two lines change, far from each other."""
     sketch = Sketch(800, 250)
-    lengths = (150, 170, 250, 240, 190, 160, 160, 160, 260, 160, 150, 240)
+    lengths = (150, 190, 220, 300, 250, 180, 300, 180, 170)
     for i, length in enumerate(lengths):
-        y, hot = 20 + 19 * i + (8 if i > 3 else 0), i in (1, 8)
-        sketch.bar(250, y, length, "now" if i == 1 else "wrong" if hot else "plain", height=13)
-    sketch.label(232, 39, "changed", anchor="end", bold=True, fill="now")
+        y, look = 22 + 25 * i + (8 if i > 3 else 0), {1: "now", 6: "wrong"}.get(i, "plain")
+        sketch.bar(250, y, length, look, height=17)
+    sketch.label(232, 47, "changed", anchor="end", bold=True, fill="now")
     sketch.label(232, 180, "forgotten", anchor="end", bold=True, fill="bad")
-    sketch.arrow((540, 39), (540, 180), colour="quiet", bend=-30, tip=False, dashes="6 5")
-    sketch.label(600, 110, "no link", anchor="start", bold=True)
+    sketch.arrow((570, 47), (570, 180), colour="quiet", bend=-30, tip=False, dashes="6 5")
+    sketch.label(630, 114, "no link", anchor="start", bold=True)
     return sketch
 
 

@@ -120,9 +120,9 @@ def layers(
 ) -> Flipbook:
     """The layers as a table: a row for each layer, a column for each line.  A right prediction lights its place.
 
-    `predicted` has numbers for pairs of a line and what is counted; dots stand for a missing one.  With `hidden`, a number
-    that was asked for is shown only where the prediction is right.  `calls` shows the calls of Python functions, whose
-    number depends on the version of Python.
+    `predicted` has numbers for pairs of a line and what is counted; dots stand for a missing one.  With `hidden`, a
+    number that was asked for is shown only where the prediction is right.  `calls` shows the calls of Python functions,
+    whose number depends on the version of Python.
 
     >>> book = layers(["y = a * a"], [Counts(1, 0, 1, 9)], {(0, "recorded"): 1, (0, "rules"): 2}, hidden=True)
     >>> print(book.text())

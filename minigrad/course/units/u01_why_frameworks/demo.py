@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -31,6 +32,16 @@ def predicted(name: str) -> Any:
         return ...
 
 
+def without_biases(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient by hand of W and V alone, as one of all weights: the biases stay 0."""
+
+    def all_weights(x: Any, t: Any, W: Any, b: Any, V: Any, c: Any) -> tuple[Any, ...]:
+        dW, dV = gradient(x, t, W, V)
+        return dW, 0 * b, dV, 0 * c
+
+    return all_weights
+
+
 @UNIT.task
 class ForgottenLine(Choice, Prediction):
     """tanh became sigmoid in the forward pass only. Compared with the right gradient, what happens in 60 steps?"""
@@ -49,7 +60,7 @@ class ForgottenLine(Choice, Prediction):
 
     def given(self) -> dict[str, Any]:
         return {
-            "train": lambda gradient, steps=STEPS: train(SIGMOID, gradient, steps),
+            "train": lambda gradient, steps=STEPS: train(SIGMOID, without_biases(gradient), steps),
             "beside": lambda **runs: beside("tanh becomes sigmoid", runs),
         }
 
@@ -67,9 +78,9 @@ class LinesToChange(Prediction):
     wrong_values = (
         (1, "the forward line, yes. And a line of the backward pass that is right for tanh only"),
         (0, "the line that computes h has to change. And which line contains the slope of tanh?"),
-        (3, "dW and db use dz, but their lines stay as they are"),
-        (4, "dW, db, dV and dc get other values. Do their lines change?"),
-        (6, "the lines of matrix products are the same for every activation"),
+        (3, "dW uses dz, but its line stays as it is"),
+        (4, "dW and dV get other values. Do their lines change?"),
+        (9, "the lines of matrix products are the same for every activation"),
     )
 
 
