@@ -93,7 +93,7 @@ def apart() -> Sketch:
         sketch.bar(250, y, length, look, height=17)
     sketch.label(232, 47, "changed", anchor="end", bold=True, fill="now")
     sketch.label(232, 180, "forgotten", anchor="end", bold=True, fill="bad")
-    sketch.arrow((570, 47), (570, 180), colour="quiet", bend=-30, tip=False, dashes="6 5")
+    sketch.arrow((580, 47), (580, 180), colour="quiet", bend=30, tip=False, dashes="6 5")
     sketch.label(630, 114, "no link", anchor="start", bold=True)
     return sketch
 

@@ -121,7 +121,7 @@ def train(activation: Activation, hand: ByHand | None = None, steps: int = STEPS
         return made[0]
 
     def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
-        batch[:] = [np.eye(10)[labels.numpy()]]
+        batch[:] = [np.eye(10, dtype="f")[labels.numpy()]]
         return cross_entropy(outputs, labels)
 
     def run(swapped: Swapped | None = None) -> Trained:
@@ -134,7 +134,7 @@ def train(activation: Activation, hand: ByHand | None = None, steps: int = STEPS
     def walk(*args: Any, **options: Any) -> Generator[Any, Any, dict[Any, Tensor]]:
         swapped.calls += 1
         weights = [made[0].W, made[0].b, made[0].V, made[0].c]
-        given = [each.detach().numpy().astype(np.float64) for each in (made[0].images, *weights)]
+        given = [each.detach().numpy().copy() for each in (made[0].images, *weights)]
         found = hand(given[0], batch[0], *given[1:])
         return {weight.node: asarray(np.asarray(g, "f")) for weight, g in zip(weights, found)}
         yield
