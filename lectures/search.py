@@ -54,6 +54,10 @@ SYNONYMS = (
     ("mixed precision", "autocast", "half precision"),
     ("in place", "inplace", "mutation"),
     ("save model", "state_dict", "save_file"),
+    ("activation", "nonlinearity", "activation function"),
+    ("library of layers", "caffe", "layer library"),
+    ("data-parallel system", "mapreduce", "spark"),
+    ("hand-written gradient", "manual backprop", "gradient by hand"),
 )
 
 

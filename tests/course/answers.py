@@ -25,12 +25,30 @@ PEAK = "users who expect any checkpoint to lower the peak: https://github.com/py
 TORCH = "how PyTorch spells it: torch.utils.checkpoint.checkpoint(function, x)"
 COLUMNS = "import minigrad as mg\n\ndef columns(f, x):\n    "
 BLOCKS = "import minigrad as mg\n\ndef run_blocks(blocks, x, plan):\n    "
+NETWORK = (
+    "import numpy as np\ndef {}(x, t, W, b, V, c):\n    z = x @ W + b\n    h = {}\n    e = np.exp(h @ V + c)\n"
+    "    p = e / e.sum(1, keepdims=True)\n    do = (p - t) / len(x)\n    dz = do @ V.T * {}\n"
+    "    return x.T @ dz, dz.sum(0), h.T @ do, do.sum(0)"
+)
+COPIED = "a layer that passed its gradient on unchanged: https://github.com/pjreddie/darknet/pull/96"
+MEANS = "what training libraries did: https://github.com/huggingface/transformers/issues/24725"
 SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
 UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
 ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
 
 ANSWERS = [
+    Answer("mlp_grad", NETWORK.format("mlp_grad", "np.tanh(z)", "1"), "slope of tanh is missing", COPIED),
+    Answer("mlp_grad", NETWORK.format("mlp_grad", "np.tanh(z)", "(1 - h)"), "it is 1 - h * h", TRIED),
+    Answer("mlp_grad", NETWORK.format("mlp_grad", "np.tanh(z)", "(1 - z * z)"), "reads the output", TRIED),
+    Answer("swapped_grad", NETWORK.format("swapped_grad", "z / (1 + np.exp(-z))", "(1 - h * h)"), "forgotten", TRIED),
+    Answer("swapped_grad", NETWORK.format("swapped_grad", "np.tanh(z)", "(1 - h * h)"), "two lines have to", TRIED),
+    Answer("whole_gradient", "def whole_gradient(parts):\n    return sum(g for n, g in parts) / len(parts)",
+           "counts more than", MEANS),
+    Answer("whole_gradient", "def whole_gradient(parts):\n    return sum(g for n, g in parts)", "sum of means", TRIED),
+    Answer("stack_counts", "stack_counts = [4, 4, 4, 5]", "records nothing", TRIED),
+    Answer("stack_counts", "stack_counts = [1, 1, 0, 5]", "several operations", TRIED),
+    Answer("step_gain", "step_gain = 20.0", "takes as long as before", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b, a", "g is missing", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return [b * g, a * g][::-1]", "swapped", TRIED),
