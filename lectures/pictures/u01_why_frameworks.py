@@ -77,10 +77,10 @@ def asked() -> Sketch:
 
 
 def ahead() -> list[Sketch]:
-    """After 60 steps the wrong gradient is ahead, after 300 it is not."""
+    """After 60 steps the wrong gradient is ahead, after 200 it is not."""
     return [
         _read((("right", 281, "leaf"), ("one line forgotten", 302, "wrong")), "digits read, after 60 steps"),
-        _read((("right", 338, "leaf"), ("one line forgotten", 275, "wrong")), "digits read, after 300 steps"),
+        _read((("right", 332, "leaf"), ("one line forgotten", 276, "wrong")), "digits read, after 200 steps"),
     ]
 
 

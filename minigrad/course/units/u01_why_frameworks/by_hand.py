@@ -34,7 +34,7 @@ ByHand = Callable[..., Any]
 
 
 class Activation(NamedTuple):
-    """An activation: its code and its slope in NumPy, both also as functions, and the engine's operation."""
+    """An activation: its code and its slope in NumPy, for Markdown, both also as functions, and the operation."""
 
     code: str
     slope_code: str
@@ -53,7 +53,7 @@ SIGMOID = Activation("1 / (1 + np.exp(-z))", "h * (1 - h)", sigma, lambda z: sig
                      elementwise.sigmoid)
 ACTIVATIONS = {
     "relu": Activation("np.maximum(z, 0)", "z > 0", lambda z: np.maximum(z, 0), lambda z: (z > 0) * 1.0, relu),
-    "silu": Activation("z / (1 + np.exp(-z))", "s * (1 + z * (1 - s)), with s = 1 / (1 + np.exp(-z))",
+    "silu": Activation("z / (1 + np.exp(-z))", "s * (1 + z * (1 - s))`, with `s = 1 / (1 + np.exp(-z))",
                        lambda z: z * sigma(z), lambda z: sigma(z) * (1 + z * (1 - sigma(z))), silu),
     "sin": Activation("np.sin(z)", "np.cos(z)", np.sin, np.cos, elementwise.sin),
     "atan": Activation("np.arctan(z)", "1 / (1 + z * z)", np.arctan, lambda z: 1 / (1 + z * z), atan),
