@@ -27,11 +27,10 @@ class GPT(nn.Module):
         ])
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, letters)
 
-    def forward(self, letters: mg.Tensor, mask: mg.Tensor | None = None) -> mg.Tensor:
-        """The scores of the next letters; a place sees itself and earlier ones, or the places where `mask` is True."""
+    def forward(self, letters: mg.Tensor) -> mg.Tensor:
         x = self.places(self.letters(letters))
         for block in self.blocks:
-            x = block(x, mask=mask, causal=mask is None)
+            x = block(x, causal=True)
         return self.head(self.norm(x))
 
     def loss(self, rows: mg.Tensor) -> mg.Tensor:

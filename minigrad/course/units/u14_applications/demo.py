@@ -72,7 +72,7 @@ class LineNodes(Prediction):
         (1, "one line, but each operation in it is a node of its own"),
         (2, "@, tanh and *: which one did you leave out?"),
         (5, "x and w are leaves, not operations"),
-        (4, "the number 2 is no node: it is stored with the product"),
+        (4, "the number 2 is not a node: it is stored with the product"),
         (6, "x, w and 2 are inputs, not operations"),
     )
 

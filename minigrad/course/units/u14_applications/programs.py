@@ -141,8 +141,11 @@ class Names(Application):
 
     def scores(self, text: Tensor, mask: Any) -> Tensor:
         """The scores of the letters at each place; `mask[i, j]` is True where place i sees place j."""
-        mask = mask.numpy() if isinstance(mask, Tensor) else mask
-        return self.model(text, asarray(np.asarray(mask, dtype=bool)))  # type: ignore[no-any-return]
+        seen = asarray(np.asarray(mask.numpy() if isinstance(mask, Tensor) else mask, dtype=bool))
+        x = self.model.places(self.model.letters(text))
+        for block in self.model.blocks:
+            x = block(x, mask=seen)
+        return self.model.head(self.model.norm(x))  # type: ignore[no-any-return]
 
     def learn(self, text: Tensor) -> Tensor:
         with scope("your piece"):

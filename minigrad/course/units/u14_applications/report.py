@@ -43,7 +43,7 @@ SWAPPED = {
 class LineRooms(ValueTask):
     """The rooms of the library in the order in which a line of code meets them."""
 
-    name, outcome, points, minutes = "line_rooms", "line", 2, 6
+    name, outcome, points, minutes, mistakes = "line_rooms", "line", 2, 6, ()
     example = '"ABCDEFGH"'
     otherwise = "what does each room need? Loops need a kernel, a kernel needs a graph, a gradient needs nodes"
 
@@ -104,7 +104,7 @@ class Report:
 
     def rows(self) -> list[tuple[str, ...]]:
         """For each program: its score, its floor, and what a step takes."""
-        found = []
+        found: list[tuple[str, ...]] = []
         for name, run in self.runs.items():
             program, taken = run.program, run.taken
             counts = ("–",) * 3 if taken is None else (

@@ -86,12 +86,10 @@ class Run:
         stood = getattr(self.program, "stood", None)
         charts = {"loss of each step": self.losses} | ({"steps upright, in training": stood} if stood else {})
         for i, (title, values) in enumerate(charts.items()):
-            points = [(float(step), value) for step, value in enumerate(values, 1)]
-            wide = WIDE / len(charts) - 10
-            curves(drawing, (i * (wide + 20), 0, wide, CHART), {title: points}, title)
+            points = {title: [(float(step), value) for step, value in enumerate(values, 1)]}
+            curves(drawing, (i * WIDE / 2, 0, WIDE / len(charts) - 10, CHART), points, title)
         self.program.show(drawing, CHART + 20, self.before, self.after)
-        first, last = (f"{value:.3g}" for value in (self.losses[0], self.losses[-1]))
-        words = f"loss {first} → {last}, in {len(self.losses)} steps"
+        words = f"loss {self.losses[0]:.3g} → {self.losses[-1]:.3g}, in {len(self.losses)} steps"
         return Flipbook(repr(self), [[Page(drawing, f"{self!r}.")]], words=words)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
