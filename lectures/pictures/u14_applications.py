@@ -62,6 +62,19 @@ def data() -> Sketch:
     return sketch
 
 
+def cycle() -> Sketch:
+    """The three parts of a step; the second one differs."""
+    sketch = Sketch(800, 190)
+    clear, update = sketch.box(130, 70, "clear"), sketch.box(670, 70, "update")
+    learn = sketch.box(400, 70, "learn", "gradient", width=150, height=60, size=LARGE)
+    sketch.arrow(clear, learn)
+    sketch.arrow(learn, update)
+    sketch.arrow((670, 44), (130, 44), bend=-34, colour="quiet")
+    for i, name in enumerate(("digits", "names", "club", "pole")):
+        sketch.label(265 + 90 * i, 130, name, size=SMALL, fill="back", bold=True)
+    return sketch
+
+
 # ---- what they share -------------------------------------------------------------------------------------------------
 
 
@@ -173,6 +186,17 @@ def line_rules() -> Sketch:
     return _graph(["4", "3", "2", "1", "g"])
 
 
+def two_launches() -> Sketch:
+    """A call of a library, and a loop."""
+    sketch = Sketch(800, 120)
+    library = sketch.box(230, 60, "@", "plain", width=150, height=64, under="a library")
+    loop = sketch.box(560, 60, "tanh · 2", "value", width=200, height=64, under="one loop")
+    sketch.arrow((60, 60), library)
+    sketch.arrow(library, loop)
+    sketch.arrow(loop, (750, 60))
+    return sketch
+
+
 # ---- four pieces -----------------------------------------------------------------------------------------------------
 
 
@@ -248,15 +272,15 @@ def messages() -> list[Sketch]:
 
 def _returns(values: Sequence[str]) -> Sketch:
     sketch = Sketch(800, 210)
-    xs = [120 + 140 * i for i in range(5)]
+    xs = [180 + 130 * i for i in range(5)]
     for i, x in enumerate(xs):
         sketch.box(x, 50, "1" if i < 4 else "0", "leaf" if i < 4 else "wrong", width=80)
         if values[i]:
-            sketch.box(x, 150, values[i], "gradient", width=100)
+            sketch.box(x, 150, values[i], "gradient", width=92)
         if i < 4 and values[i] and values[i + 1]:
-            sketch.arrow((xs[i + 1] - 50, 150), (x + 52, 150), colour="back")
-    sketch.label(50, 50, "reward", size=SMALL, anchor="middle", fill="quiet")
-    sketch.label(50, 150, "return", size=SMALL, anchor="middle", fill="quiet")
+            sketch.arrow((xs[i + 1] - 48, 150), (x + 48, 150), colour="back")
+    sketch.label(70, 50, "reward", size=SMALL, anchor="middle", fill="quiet")
+    sketch.label(70, 150, "return", size=SMALL, anchor="middle", fill="quiet")
     sketch.label(xs[4], 92, "fallen", size=SMALL, fill="bad")
     return sketch
 
@@ -300,6 +324,16 @@ def learning() -> Sketch:
 def learning_known() -> Sketch:
     """The loss stays near zero."""
     return _learning(True)
+
+
+def missing() -> Sketch:
+    """Each program has a gap."""
+    sketch = Sketch(800, 230)
+    for (name, kind, x), gap in zip(PROGRAMS, ("∂ scores", "mask", "messages", "returns")):
+        sketch.box(x, 60, name, "value", width=150, height=70, under=kind)
+        sketch.box(x, 150, gap, "empty", width=150, height=56)
+        sketch.label(x, 205, "?", size=LARGE, bold=True, fill="back")
+    return sketch
 
 
 # ---- recap -----------------------------------------------------------------------------------------------------------

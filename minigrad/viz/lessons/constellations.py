@@ -13,8 +13,9 @@ from ..drawing import Drawing
 from ..flipbook import Flipbook, Knob, Page
 from ..svg import number
 
-PANEL, BETWEEN, HIGH, TOP = 186.0, 12.0, 300.0, 44.0
-COLUMNS, TILE, LINE = 8, 97.5, 21.0
+PANEL, BETWEEN, HIGH, TOP = 164.0, 11.0, 290.0, 44.0
+COLUMNS, TILE, LINE = 7, 98.5, 20.0
+MANY = 250  # nodes of a graph whose dots are small
 LOOKS = {4: ("now", "paper"), 3: ("there", "there-fill"), 2: ("there", "paper"), 1: ("line", "paper"),
          0: ("line", "tint")}
 Steps = Mapping[str, Graph]  # the name of each program, and the graph of its training step
@@ -42,6 +43,7 @@ def constellations(steps: Steps) -> Flipbook:
     found = uses(steps)
     common = shared(found)
     base, places = _base(steps)
+    totals = [sum(column) for column in zip(*found.values())]
     settings = ("in all of them", *found)
     pages = []
     for at, setting in enumerate(settings):
@@ -50,17 +52,18 @@ def constellations(steps: Steps) -> Flipbook:
         drawing.pieces = [*base]
         _light(drawing, places, lit)
         _tiles(drawing, found, lit, at)
-        counts = ", ".join(f"{name} {sum(found[each][i] for each in lit)}" for i, name in enumerate(steps))
+        sums = [sum(found[each][i] for each in lit) for i in range(len(steps))]
+        counts = ", ".join(f"{name} {count} of {total}" for name, count, total in zip(steps, sums, totals))
         what = f"{counted(len(common), 'primitive')} of all graphs" if at == 0 else f"{setting}"
-        pages.append([Page(drawing, f"{what}: nodes lit: {counts}.")])
+        pages.append([Page(drawing, f"{what}. Nodes that are lit: {counts}.")])
     title = f"{len(found)} of {len(P)} primitives, {len(common)} of them in all {len(steps)} graphs"
     rows = [(name, *map(str, counts)) for name, counts in found.items()]
     knob = Knob("lit", settings, choice=True)
     return Flipbook(title, pages, (knob,), words=as_table(("primitive", *steps), rows, left=1))
 
 
-def _base(steps: Steps) -> tuple[list[str], dict[Node, tuple[float, float]]]:
-    """The graphs without light, and the place of each node."""
+def _base(steps: Steps) -> tuple[list[str], dict[Node, tuple[float, float, float]]]:
+    """The graphs without light; the place of each node, and the size of its light."""
     drawing, places = Drawing(0, 0), {}
     for i, (name, graph) in enumerate(steps.items()):
         x = i * (PANEL + BETWEEN)
@@ -69,7 +72,8 @@ def _base(steps: Steps) -> tuple[list[str], dict[Node, tuple[float, float]]]:
         drawing.text(x, 32, counted(len(nodes), "node"), fill="quiet")
         drawing.rect(x, TOP, PANEL, HIGH, "tint", "line")
         own = _placed(nodes, x)
-        places.update(own)
+        size = 2.0 if len(nodes) > MANY else 3.2
+        places |= {node: (*place, size) for node, place in own.items()}
         edges = [(own[source], own[node]) for node in nodes for source in node.inputs
                  if isinstance(source, Node) and source in own]
         line = "".join(f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in edges)
@@ -100,9 +104,9 @@ def _dot(x: float, y: float, radius: float) -> str:
     return f"M{number(x - radius)} {number(y)}a{r} {r} 0 1 0 {wide} 0a{r} {r} 0 1 0 -{wide} 0z"
 
 
-def _light(drawing: Drawing, places: Mapping[Node, tuple[float, float]], lit: Sequence[str]) -> None:
+def _light(drawing: Drawing, places: Mapping[Node, tuple[float, float, float]], lit: Sequence[str]) -> None:
     bright = set(lit)
-    dots = [_dot(*place, 3.2) for node, place in places.items() if node.op is not None and node.op.name in bright]
+    dots = [_dot(*place) for node, place in places.items() if node.op is not None and node.op.name in bright]
     drawing.shape("".join(dots), "now")
 
 

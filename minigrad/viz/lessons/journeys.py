@@ -26,7 +26,7 @@ from .descents import machine_code
 from .stacks import layers_of
 from .watching import watching
 
-LEFT, WIDE, HIGH, LINE, MOST, COLUMNS = 168.0, 800.0, 27.0, 16.0, 30, 84
+LEFT, WIDE, HIGH, LINE, MOST = 134.0, 690.0, 27.0, 16.0, 30
 
 
 class Stage(NamedTuple):
@@ -146,6 +146,6 @@ def _drawn(found: Sequence[Stage], at: int, of: str) -> Drawing:
         y = 34 + LINE * i
         if of in line:
             drawing.rect(LEFT - 4, y - 1, WIDE - LEFT + 2, LINE, "back-fill", "back-fill", round=2)
-        drawing.text(LEFT + 2, y + 11, line.replace(" ", "\u00a0"), size=11.5, code=True, bold=of in line,
+        drawing.text(LEFT + 2, y + 11, line.replace(" ", "\u00a0"), size=10.5, code=True, bold=of in line,
                      room=WIDE - LEFT - 8)
     return drawing

@@ -70,15 +70,12 @@ class MissingPiece(FunctionTask):
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
 
-PICTURES = 5  # in a case
-
-
 @UNIT.task
 class ScoresGrad(MissingPiece):
     """The gradient at the scores of a network for digits."""
 
     name, outcome, points, minutes = "scores_grad", "output_gradient", 2, 12
-    program, form, shape = Digits, "the gradient", (PICTURES, 10)
+    program, form, shape = Digits, "the gradient", (5, 10)
     otherwise = "for each score: its probability, minus its smoothed target; divided by the number of pictures"
 
     def vary(self, draw: random.Random) -> None:
@@ -96,8 +93,8 @@ class ScoresGrad(MissingPiece):
         )
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
-        scores = [[draw.choice([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]) for _ in range(10)] for _ in range(PICTURES)]
-        targets = np.eye(10, dtype=np.float32)[[draw.randrange(10) for _ in range(PICTURES)]]
+        scores = [[draw.choice([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]) for _ in range(10)] for _ in range(5)]
+        targets = np.eye(10, dtype=np.float32)[[draw.randrange(10) for _ in range(5)]]
         yield asarray(np.array(scores, dtype=np.float32)), asarray(targets)
 
     def smoothed(self, targets: Tensor) -> Tensor:
@@ -357,6 +354,10 @@ class PoleLoss(MissingPiece):
          "for t in reversed(range(len(stood)))"),
         (policy(lambda stood, discount: better(returns_of(stood, discount)[0] * np.ones(stood.shape), stood)),
          "every step gets the return of the whole episode. What came before a push is not its merit"),
+        (policy(lambda stood, discount: better(stood.sum(0) * stood, stood)),
+         "every step gets the reward of the whole episode. Go from the last step to the first, with the discount"),
+        (policy(lambda stood, discount: (stood.sum(0) - stood.sum(0).mean()) * stood),
+         "every step gets the reward of the whole episode. Go from the last step to the first, with the discount"),
         (policy(lambda stood, discount: better(stood, stood)),
          "the weights are the rewards themselves, which are all 1. A push is good if the pole stands for long "
          "afterwards: add up the rewards from there on"),

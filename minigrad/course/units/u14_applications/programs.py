@@ -22,7 +22,7 @@ from ....viz.drawing import Drawing
 from ....viz.images import pictures_of, wall
 
 Piece = Callable[..., Any]
-SEED, HALF, TILE, COLUMNS = 0, 390.0, 12.0, 30  # of pictures: the second half begins at HALF
+SEED, HALF, TILE, COLUMNS = 0, 350.0, 11.2, 30  # of pictures: the second half begins at HALF
 
 
 class Application:
@@ -127,7 +127,7 @@ class Digits(Application):
 class Names(Application):
     """First names, letter by letter.  The piece is the loss: what the model sees, and what it should say."""
 
-    name, kind, says, floor, steps, decimals = "names", "language model", "nats a letter", 2.4, 90, 2
+    name, kind, says, floor, steps, decimals = "names", "language model", "nats a letter", 2.4, 80, 2
     less_is_better, window = True, LENGTH
 
     def begin(self) -> Any:
@@ -171,7 +171,7 @@ class Names(Application):
     def show_one(self, drawing: Drawing, x: float, top: float, when: str, seen: Any) -> None:
         drawing.heading(x, top, f"made up {when}")
         for i, each in enumerate(seen):
-            drawing.text(x + 122 * (i % 3), top + 34 + 30 * (i // 3), each, size=15, code=True, room=118)
+            drawing.text(x + 114 * (i % 3), top + 34 + 30 * (i // 3), each, size=14, code=True, room=110)
 
 
 def window_of(window: int) -> Any:
@@ -182,7 +182,7 @@ def window_of(window: int) -> Any:
 
 # ---- the club --------------------------------------------------------------------------------------------------------
 
-MEMBERS, WIDE, HIGH = 34, 700.0, 190.0
+MEMBERS, WIDE, HIGH = 34, 640.0, 170.0
 
 
 class Spread(nn.Module):
@@ -225,8 +225,7 @@ class Club(Application):
         return self.model(self.matrix)  # type: ignore[no-any-return]
 
     def score(self) -> float:
-        others = np.setdiff1d(np.arange(MEMBERS), self.known)
-        return 100 * float((self.look() == self.labels)[others].mean())
+        return 100 * float(np.delete(self.look() == self.labels, self.known).mean())
 
     def look(self) -> Any:
         with no_grad():
@@ -243,18 +242,20 @@ class Club(Application):
             colour = "there" if after[i] else "back"
             drawing.rect(x - 11, y - 11, 22, 22, f"{colour}-fill", colour, thick=2, round=3 if i in self.known else 11)
             drawing.text(x, y + 4, str(i), anchor="middle", bold=True)
-            if wrong[i]:
-                drawing.path([(x - 13, y - 13), (x + 13, y + 13)], "bad", thick=3)
+            drawing.path([(x - 13, y - 13), (x + 13, y + 13)], "bad", thick=3.0 * wrong[i])
 
 
 def places(pairs: Any) -> Any:
-    """A place for each member, by the two slowest waves of the graph, half spread out by rank."""
-    ties = np.zeros((MEMBERS, MEMBERS))
-    ties[pairs[:, 0], pairs[:, 1]] = ties[pairs[:, 1], pairs[:, 0]] = 1
-    waves = np.linalg.eigh(np.diag(ties.sum(1)) - ties)[1][:, 1:3]
-    waves = waves * np.sign(waves[0])  # the sign of a wave is free
-    ranks = np.argsort(np.argsort(waves.round(9), axis=0, kind="stable"), axis=0) / (MEMBERS - 1)
-    return (ranks + (waves - waves.min(0)) / np.ptp(waves, axis=0)) / 2
+    """A place for each member: ties pull two members together, and all members push each other away."""
+    matrix, turns = np.zeros((MEMBERS, MEMBERS, 1)), 2 * np.pi * np.arange(MEMBERS) / MEMBERS
+    matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = 1
+    at = np.stack([np.cos(turns), np.sin(turns)], 1)
+    for most in np.linspace(0.2, 0.0, 150):
+        apart = at[:, None] - at
+        far = np.linalg.norm(apart, axis=2, keepdims=True) + 1e-3
+        push = (apart * (0.1 / far**2 - matrix * far)).sum(1)
+        at += most * push / np.maximum(np.linalg.norm(push, axis=1, keepdims=True), 1)
+    return (at - at.min(0)) / np.ptp(at, axis=0)
 
 
 # ---- the pole --------------------------------------------------------------------------------------------------------
@@ -274,8 +275,7 @@ class Pole(Application):
     def play(self, carts: int) -> tuple[Any, Any, Any]:
         """An episode of each cart: states, pushes, and 1.0 for each step in which the pole still stood."""
         found = play(lambda states: softmax(self.model(states))[:, 1], carts, MOST, self.draw)
-        played = int(found[2].any(1).sum())
-        states, pushes, stood = [each[:played] for each in found]
+        states, pushes, stood = [each[: found[2].any(1).sum()] for each in found]
         return states.astype(np.float32), pushes, stood.astype(np.float32)
 
     def batch(self) -> tuple[Any, ...]:
@@ -300,5 +300,5 @@ class Pole(Application):
     def show_one(self, drawing: Drawing, x: float, top: float, when: str, seen: Any) -> None:
         drawing.heading(x, top, f"{when}: {len(seen)} poles stand for {np.mean(seen):.0f} steps, on average")
         for i, high in enumerate(170 * np.array(seen) / MOST):
-            drawing.rect(x + 9 * i, top + 200 - high, 7, high, "there-fill", "there", round=1)
-        drawing.path([(x, top + 200), (x + 9 * len(seen), top + 200)], "quiet")
+            drawing.rect(x + 8.2 * i, top + 200 - high, 6.5, high, "there-fill", "there", round=1)
+        drawing.path([(x, top + 200), (x + 8.2 * len(seen), top + 200)], "quiet")

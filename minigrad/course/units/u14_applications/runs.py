@@ -18,7 +18,7 @@ from ....viz.flipbook import Flipbook, Page
 from ...session import SESSION
 from .programs import Application
 
-WIDE, CHART, LOWER = 760.0, 150.0, 250.0
+WIDE, CHART, LOWER = 690.0, 150.0, 235.0
 
 
 class Taken(NamedTuple):
