@@ -26,8 +26,9 @@ from minigrad import course
 course.begin("14_applications", student="")
 
 # %% [markdown]
-# The score always counts data that your piece has not seen: test digits, names that were held out, the other members of the club, new episodes. Below each piece,
-# a cell trains the program with it, in about a second, and shows what happens: run it with wrong pieces too.
+# The score always counts data that your piece has not seen: test digits, names that were held out, the other members of the club, new episodes. A floor can be
+# reached by luck, so the check compares your piece with the text first, and then trains. Below each check, a cell trains the program with your piece, in about a
+# second, and shows what happens: run it with wrong pieces too.
 #
 # ## 1 · Digits: a gradient without a loss
 
@@ -77,7 +78,8 @@ course.check("names_loss")
 course.task("names_loss").train(names_loss)
 
 # %% [markdown]
-# Now leave the mask out on purpose (`mask = np.ones((12, 12), dtype=bool)`), and run both cells again. Watch the loss, the score and the names. Then put it right.
+# Now leave the mask out on purpose (`mask = np.ones((12, 12), dtype=bool)`), and run the cell of your function and the training again. Look at the loss, the score
+# and the names. Then put it right.
 #
 # ## 3 · The club: messages
 
@@ -126,7 +128,7 @@ course.check("pole_loss")
 course.task("pole_loss").train(pole_loss)
 
 # %% [markdown]
-# Turn the sign round on purpose, and look at the poles. Then put it right.
+# Turn the sign round on purpose, train, and look at the poles. Then put it right.
 #
 # ## 5 · One line, eight rooms
 

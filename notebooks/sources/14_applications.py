@@ -55,7 +55,7 @@ print(f"\n{len(uses)} primitives, {sum(all(counts) for counts in uses.values())}
 
 # %% [markdown]
 # The graphs, side by side. Each dot is a node of a training step; inputs are above. The lit nodes are computed by a primitive that all four share. Click a
-# primitive below to light its nodes.
+# primitive below to light its nodes. (The number on a tile says how many of the four programs use it.)
 
 # %% name="constellations" jupyter={"outputs_hidden": true}
 course.task("primitives_needed").picture()
@@ -121,8 +121,8 @@ course.check("line_launches")
 course.task("line_launches").journey(line, mg.ones((4, 3)), mg.ones((3, 8)), of="tanh")
 
 # %% [markdown]
-# Your line names no device and no language. It became a node, two lines of gradient, a loop, and text in three languages. The four programs above go the same
-# way, hundreds of lines at a time.
+# Your line names no device and no language. It became three nodes, four steps of a backward pass, a call of a library and one loop, and text in three languages.
+# Each line of the four programs above goes the same way.
 #
 # ## A loss that measures nothing
 #

@@ -197,6 +197,18 @@ def test_a_report_needs_all_four_trainings(monkeypatch):
         report([])
 
 
+def test_a_report_has_scores_counts_and_sentences(tmp_path, monkeypatch, capsys):
+    run = Run(piece("club_loss")[1])
+    for name in LAST:
+        monkeypatch.setitem(LAST, name, run)
+    report = TASKS["sentences"]("").given()["report"](["All four are a < b.", "Two.", "Three."])
+    report.save(str(tmp_path / "capstone.html"))
+    text = (tmp_path / "capstone.html").read_text(encoding="utf-8")
+    assert "All four are a &lt; b." in text and "of the other members</td>" in text and text.count("<svg") == 5
+    assert repr(report) == "<report of you: 4 of 4 floors reached>" and " 86 " in report.table()
+    assert "The report is capstone.html." in capsys.readouterr().out
+
+
 def test_a_piece_gets_no_data_of_the_test():
     """The labels that the piece of the club gets are real for the known members only."""
     _, program = piece("club_loss")

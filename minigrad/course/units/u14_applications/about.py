@@ -51,7 +51,7 @@ UNIT = Unit(
         Seed("001: DRLs", "pole_loss"),
         Seed("001: many applications of machine learning are emerging", "primitives_needed"),
         Seed("001: unified expression of computation", "primitives_shared"),
-        Seed("001: benefits: full life-cycle, one front end, many back ends", "applications-line"),
+        Seed("001: benefits: full life-cycle, one front end, many back ends", "applications-journey"),
         Seed("001: the gradient function takes the gradient of the outputs", "scores_grad"),
         Seed("002: fix one output, and compute its gradient with respect to each value", "scores_grad"),
         Seed("000: one program, from Python to a fused kernel", "line_launches"),
