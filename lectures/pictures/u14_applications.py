@@ -250,7 +250,7 @@ def no_mask() -> Sketch:
 
 def no_mask_known() -> Sketch:
     """The loss of training is too good to be true."""
-    return _mask(False, ("training: 0.1 nats", "new names: 7 nats"))
+    return _mask(False, ("training: 0.1 nats", "new names: 7.5 nats"))
 
 
 def _messages(own: bool) -> Sketch:
@@ -295,10 +295,9 @@ def returns() -> list[Sketch]:
     return stages
 
 
-LOSSES = (-0.021, -0.083, -0.062, -0.097, -0.136, -0.007, -0.07, -0.032, -0.033, -0.108, -0.055, -0.078, -0.085, -0.049,
-          -0.095, -0.034, -0.041, -0.01, 0.012, -0.028, -0.017, -0.021, 0.009, 0.023, -0.025)
-UPRIGHT = (25, 26, 38, 49, 51, 53, 56, 65, 70, 72, 110, 123, 159, 163, 165, 184, 181, 190, 192, 190, 193, 190, 197, 200,
-           197)
+LOSSES = (-0.021, -0.083, -0.062, -0.051, -0.105, -0.036, -0.121, -0.095, 0.015, -0.007, -0.047, -0.06, -0.008, -0.068,
+          -0.052, -0.084, -0.014, -0.008, -0.057, -0.016)
+UPRIGHT = (25, 26, 38, 39, 44, 69, 66, 62, 81, 85, 94, 112, 138, 145, 144, 148, 148, 148, 149, 143)
 
 
 def _learning(known: bool) -> Sketch:
@@ -306,9 +305,9 @@ def _learning(known: bool) -> Sketch:
     for x, name in ((60, "steps upright"), (450, "loss")):
         sketch.path([(x, 30), (x, 190), (x + 300, 190)], "line", thick=2)
         sketch.label(x + 150, 212, name, bold=True)
-    sketch.path([(60 + 12 * i, 190 - 0.75 * y) for i, y in enumerate(UPRIGHT)], "good", thick=4)
+    sketch.path([(60 + 15 * i, 190 - y) for i, y in enumerate(UPRIGHT)], "good", thick=4)
     if known:
-        sketch.path([(450 + 12 * i, 80 - 700 * y) for i, y in enumerate(LOSSES)], "back", thick=4)
+        sketch.path([(450 + 15 * i, 80 - 700 * y) for i, y in enumerate(LOSSES)], "back", thick=4)
         sketch.path([(450, 80), (750, 80)], "quiet", thick=1, dashes="4 4")
         sketch.label(440, 80, "0", anchor="end", size=SMALL)
     else:

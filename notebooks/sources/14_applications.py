@@ -127,7 +127,7 @@ course.task("line_launches").journey(line, mg.ones((4, 3)), mg.ones((3, 8)), of=
 # ## A loss that measures nothing
 #
 # The fourth program differs in one respect. A policy has no right answers to compare with: it plays, and makes the pushes more likely after which the pole stood
-# for longer than usual. It learns to keep the pole upright eight times as long. **What does its loss do meanwhile: "falls", "rises" or "neither"?**
+# for longer than usual. It learns to keep the pole upright five times as long. **What does its loss do meanwhile: "falls", "rises" or "neither"?**
 
 # %% name="curve" tags=["question"]
 policy_curve = ...

@@ -128,7 +128,7 @@ class Names(Application):
     """First names, letter by letter.  The piece is the loss: what the model sees, and what it should say."""
 
     name, kind, says, floor, steps, decimals = "names", "language model", "nats a letter", 2.4, 80, 2
-    less_is_better, window = True, LENGTH
+    less_is_better, window, rate = True, LENGTH, 0.015
 
     def begin(self) -> Any:
         known, held_out = names()
@@ -260,13 +260,13 @@ def places(pairs: Any) -> Any:
 
 # ---- the pole --------------------------------------------------------------------------------------------------------
 
-CARTS, MOST, TESTED, SHOWN = 32, 200, 100, 40
+CARTS, MOST, TESTED, SHOWN = 32, 150, 100, 40
 
 
 class Pole(Application):
     """A pole on a cart.  The piece is the loss: which of the pushes should become more likely, and by how much."""
 
-    name, kind, says, floor, steps, rate = "pole", "deep RL", "steps upright", 100.0, 25, 0.02
+    name, kind, says, floor, steps, rate = "pole", "deep RL", "steps upright", 80.0, 20, 0.02
 
     def begin(self) -> Any:
         self.stood: list[float] = []  # the mean number of steps in each round
@@ -299,6 +299,6 @@ class Pole(Application):
 
     def show_one(self, drawing: Drawing, x: float, top: float, when: str, seen: Any) -> None:
         drawing.heading(x, top, f"{when}: {len(seen)} poles stand for {np.mean(seen):.0f} steps, on average")
-        for i, high in enumerate(170 * np.array(seen) / MOST):
+        for i, high in enumerate(1.1 * np.array(seen)):
             drawing.rect(x + 8.2 * i, top + 200 - high, 6.5, high, "there-fill", "there", round=1)
         drawing.path([(x, top + 200), (x + 8.2 * len(seen), top + 200)], "quiet")
