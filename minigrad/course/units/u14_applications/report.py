@@ -137,7 +137,7 @@ class Report:
     def save(self, path: str = "capstone.html") -> None:
         """Write the report to a file, to print or to hand in."""
         head = f'<meta charset="utf-8"><title>{escape(repr(self)[1:-1])}</title><style>{STYLE}</style>'
-        write_whole(Path(path), f'<!doctype html><html lang="en"><head>{head}</head><body>{self.page()}</body></html>\n')
+        write_whole(Path(path), f'<!doctype html><html lang="en"><head>{head}</head><body>{self.page()}</body></html>')
         print(f"The report is {Path(path).name}.")
 
 
