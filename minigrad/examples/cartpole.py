@@ -5,6 +5,8 @@ Many carts run at once.  An episode ends when the pole falls, or after 500 steps
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import minigrad as mg
@@ -31,6 +33,26 @@ class CartPole:
         return (np.abs(self.states[:, 0]) <= 2.4) & (np.abs(self.states[:, 2]) <= np.radians(12))
 
 
+def play(
+    chances: Callable[[mg.Tensor], mg.Tensor], carts: int, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An episode of each cart: its states, its actions, and whether the pole stood, step by step.
+
+    `chances` returns the probability of a push to the right, for the state of each cart.
+    """
+    world, up = CartPole(carts, rng), np.ones(carts, bool)
+    states, actions, stood = np.zeros((most, carts, 4)), np.zeros((most, carts), int), np.zeros((most, carts), bool)
+    for t in range(most):
+        if not up.any():
+            break
+        states[t], stood[t] = world.states, up
+        with mg.no_grad():
+            p = chances(mg.asarray(world.states, dtype=mg.float32)).to("cpu").numpy()
+        actions[t] = rng.random(carts) < p
+        up &= world.step(actions[t])
+    return states, actions, stood
+
+
 def main(jit: bool = False, quick: bool = False) -> float:
     """Train a policy, and return for how many steps it keeps the pole up, on average over 100 new episodes."""
     rounds, carts, most = (25, 16, 200) if quick else (50, 32, MOST)
@@ -52,22 +74,8 @@ def main(jit: bool = False, quick: bool = False) -> float:
         optimizer.step()
         return loss
 
-    def play(carts: int, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """An episode of each cart: its states, its actions, and whether the pole stood, step by step."""
-        world, up = CartPole(carts, rng), np.ones(carts, bool)
-        states, actions, stood = np.zeros((most, carts, 4)), np.zeros((most, carts), int), np.zeros((most, carts), bool)
-        for t in range(most):
-            if not up.any():
-                break
-            states[t], stood[t] = world.states, up
-            with mg.no_grad():
-                p = chances(mg.asarray(world.states, dtype=mg.float32)).to("cpu").numpy()
-            actions[t] = rng.random(carts) < p
-            up &= world.step(actions[t])
-        return states, actions, stood
-
     for _ in (bar := mg.train.progress(range(rounds), "cartpole")):
-        states, actions, stood = play(carts, most)
+        states, actions, stood = play(chances, carts, most, rng)
         ahead = np.zeros(carts)
         returns = np.zeros(stood.shape)
         for t in reversed(range(most)):  # how long the pole will stand; later steps count less
@@ -78,4 +86,4 @@ def main(jit: bool = False, quick: bool = False) -> float:
               mg.asarray(advantages.reshape(-1), dtype=mg.float32))
         bar.show(steps=stood.sum() / carts)
 
-    return float(play(100, MOST)[2].sum() / 100)
+    return float(play(chances, 100, MOST, rng)[2].sum() / 100)

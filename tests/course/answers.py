@@ -35,6 +35,13 @@ MEANS = "what training libraries did: https://github.com/huggingface/transformer
 SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
 UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
+LEAK = "a mask that hides nothing: https://github.com/karpathy/minGPT/issues/75"
+LOOPS = "libraries that leave out self-loops: https://github.com/dmlc/dgl/issues/1566"
+WHOLE = "what a course did: https://github.com/huggingface/deep-rl-class/pull/70"
+BOTH = "import numpy as np\nimport minigrad as mg\n"
+NAMES = f"{BOTH}def names_loss(model, text):\n    m = np.ones((12, 12))\n    return "
+TIES = f"{BOTH}def club_loss(network, pairs, labels, known):\n    k = mg.asarray(known)\n    "
+POLE = "import minigrad as mg\ndef pole_loss(log_chances, stood):\n    r = stood.sum(0)\n    "
 ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
 
 ANSWERS = [
@@ -130,4 +137,22 @@ ANSWERS = [
     Answer("why_not_fused", 'why_not_fused = {"A": "rows", "B": "rows", "C": "rows"}', "Are these counts", TRIED),
     Answer("one_kernel", "import minigrad as mg\ndef one_kernel(x):\n    return mg.sin(x)[::-1] * x", "is free", TRIED),
     Answer("row_loops", "import minigrad as mg\ndef row_loops(x, v):\n    return mg.exp(x) @ v", "still there", TRIED),
+    Answer("scores_grad", "import minigrad as mg\ndef scores_grad(scores, targets):\n"
+           "    return mg.softmax(scores) - targets", "two things are missing", TRIED),
+    Answer("scores_grad", "import minigrad as mg\ndef scores_grad(scores, targets):\n"
+           "    return mg.cross_entropy(scores, targets)", "a number for each score", TRIED),
+    Answer("names_loss", f"{NAMES}mg.cross_entropy(model(text[:, :-1], m).reshape(-1, 27), text[:, 1:].reshape(-1))",
+           "too good to be true", LEAK),
+    Answer("names_loss", f"{NAMES}mg.cross_entropy(model(text[:, :-1], m).reshape(-1, 27), text[:, :-1].reshape(-1))",
+           "no shift and no mask", TRIED),
+    Answer("club_loss", f"{TIES}A = np.zeros((34, 34))\n    for i, j in pairs: A[i, j] = A[j, i] = 1\n"
+           "    d = A.sum(1)\n    A = A / np.sqrt(np.outer(d, d))\n"
+           "    return mg.cross_entropy(network(A)[k], labels[k])", "the diagonal is missing", LOOPS),
+    Answer("club_loss", f"{TIES}return mg.cross_entropy(network(np.eye(34))[k], labels[k])", "no message is sent",
+           TRIED),
+    Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray((r - r.mean()) * stood)).sum() / stood.sum()",
+           "the reward of the whole episode", WHOLE),
+    Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray(stood)).sum() / stood.sum()",
+           "Returns and a baseline are missing", TRIED),
+    Answer("line_rooms", 'line_rooms = "ABCDEFGH"', "what does each room need?", TRIED),
 ]
