@@ -17,7 +17,7 @@ def _ring(sketch: Sketch, x: float, y: float, radius: float, many: int, size: fl
     if named:
         boxes = [sketch.box(*place, str(i), width=size, height=size) for i, place in enumerate(places)]
         for i, box in enumerate(boxes):
-            sketch.arrow(box, boxes[(i + 1) % many], bend=-0.12 * radius, colour="back")
+            sketch.arrow(box, boxes[(i + 1) % many], bend=0.14 * radius, colour="back")
         return boxes
     for px, py in places:
         sketch.dot(px, py, "there", size)
@@ -66,7 +66,7 @@ def petabyte_known() -> Sketch:
 
 def _parallel(meeting: str, look: str) -> Sketch:
     """Four workers, each with a part of the batch; their gradients meet."""
-    sketch = Sketch(800, 270)
+    sketch = Sketch(800, 284)
     sum_ = sketch.box(640, 135, meeting, look, width=130, height=60)
     for i in range(4):
         y = 36 + 66 * i
@@ -76,7 +76,7 @@ def _parallel(meeting: str, look: str) -> Sketch:
         sketch.arrow(part, worker)
         sketch.arrow(worker, gradient)
         sketch.arrow(gradient, sum_, colour="back")
-    sketch.label(64, 262, "64 images", size=SMALL, fill="quiet")
+    sketch.label(64, 272, "64 images", size=SMALL, fill="quiet")
     return sketch
 
 
@@ -104,14 +104,14 @@ def star() -> Sketch:
 
 # ---- the ring, round by round ----------------------------------------------------------------------------------------
 
-SIDE, HIGH, DOWN = 100.0, 42.0, 62.0
+SIDE, HIGH, DOWN, TOP = 100.0, 40.0, 60.0, 32.0
 
 
 def _chunks(counts: Sequence[Sequence[int]], sent: Sequence[int | None], says: str, adds: bool) -> Sketch:
     """Four workers and their chunks, with how many workers' numbers are in each; `sent` are the chunks on their way."""
     sketch = Sketch(800, 290)
     for worker, row in enumerate(counts):
-        y = 14 + DOWN * worker
+        y = TOP + DOWN * worker
         sketch.label(150, y + HIGH / 2, f"worker {worker}", anchor="end", bold=True)
         for chunk, many in enumerate(row):
             look = "leaf" if many == 4 else "wrong" if many > 4 else "value" if many > 1 else "plain"
@@ -120,15 +120,14 @@ def _chunks(counts: Sequence[Sequence[int]], sent: Sequence[int | None], says: s
     for worker, number in enumerate(sent):
         if number is None:
             continue
-        x, y = 170 + SIDE * number + SIDE / 2 - 4, 14 + DOWN * worker + HIGH
+        x, y = 170 + SIDE * number + SIDE / 2 - 4, TOP + DOWN * worker + HIGH
         colour = "back" if adds else "good"
         if worker < 3:
             sketch.arrow((x, y), (x, y + DOWN - HIGH), colour=colour, thick=3.4)
         else:
             right = 170 + 4 * SIDE + 10
-            corner = right, y - HIGH / 2
-            sketch.path([(x + SIDE / 2 - 4, y - HIGH / 2), corner, (right, 14 + HIGH / 2)], colour, thick=3.4)
-            sketch.arrow((right, 14 + HIGH / 2), (x + SIDE / 2 - 2, 14 + HIGH / 2), colour=colour, thick=3.4)
+            sketch.path([(x, y), (x, y + 12), (right, y + 12), (right, 10), (x, 10)], colour, thick=3.4)
+            sketch.arrow((x, 10), (x, TOP), colour=colour, thick=3.4)
     for i, line in enumerate(says.split("\n")):
         fill = "ink" if i else "back" if adds else "good"
         sketch.label(610, 110 + 34 * i, line, anchor="start", bold=not i, fill=fill)
@@ -155,10 +154,9 @@ def reduce_scatter() -> list[Sketch]:
 
 def all_gather() -> list[Sketch]:
     """Three rounds: the complete chunks go round."""
-    counts, stages = [[4 if c == w else 0 for c in range(4)] for w in range(4)], []
+    counts, stages = _before(3), []
     for i in range(3):
-        shown = [[many or 1 for many in row] for row in counts]
-        stages.append(_chunks(shown, [(w - i) % 4 for w in range(4)], f"round {i + 4}\nsend, replace", False))
+        stages.append(_chunks(counts, [(w - i) % 4 for w in range(4)], f"round {i + 4}\nsend, replace", False))
         for worker in range(4):
             counts[(worker + 1) % 4][(worker - i) % 4] = 4
     return [*stages, _chunks(counts, [None] * 4, "all workers\nhave the sum", False)]
@@ -206,15 +204,16 @@ def sent_known() -> Sketch:
 
 def _halls(known: bool) -> Sketch:
     """Send first or begin to send: four workers that wait for each other."""
-    sketch = Sketch(800, 240)
-    boxes = _ring(sketch, 160, 120, 84, 4, 50)
+    sketch = Sketch(800, 290)
+    boxes = _ring(sketch, 160, 145, 84, 4, 50)
     for box in boxes:
-        sketch.label(box.x, box.y + 38, "send …", size=SMALL, fill="bad" if known else "quiet")
+        y = box.y + (38 if box.y > 80 else -38)
+        sketch.label(box.x, y, "start …" if known else "send …", size=SMALL, fill="good" if known else "bad")
     lines = ("comm.send(x, next)", "y = comm.recv(before)") if not known else (
         "sending = comm.start_send(x, next)", "y = comm.recv(before)", "sending.wait()")
     for i, line in enumerate(lines):
-        sketch.label(330, 80 + 42 * i, line, anchor="start", code=True, size=20)
-    sketch.label(330, 215, "begins, and goes on" if known else "send waits until it is received", anchor="start",
+        sketch.label(330, 100 + 42 * i, line, anchor="start", code=True, size=20)
+    sketch.label(330, 240, "begins, and goes on" if known else "send waits until it is received", anchor="start",
                  fill="good" if known else "quiet", bold=True)
     return sketch
 
@@ -333,8 +332,8 @@ def _grown(known: bool) -> Sketch:
             sketch.label(bar.right[0] + 10, y + dy, text, anchor="start", size=SMALL)
         if i and not known:
             sketch.label(196, y, "?", anchor="start", size=LARGE, bold=True, fill="back")
-    sketch.label(700, 26, "32 workers", size=SMALL, fill="there")
-    sketch.label(700, 54, "1,024 workers", size=SMALL, fill="back")
+    sketch.label(700, 176, "32 workers", size=SMALL, fill="there")
+    sketch.label(700, 206, "1,024 workers", size=SMALL, fill="back")
     return sketch
 
 

@@ -29,6 +29,12 @@ SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
 UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
 ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
+LONG = "a program that runs as long as its messages are short: https://github.com/rsmpi/rsmpi/issues/144"
+SENDS_FIRST = (
+    "def reduce_scatter(comm, chunks):\n    n, r = comm.size, comm.rank\n    for s in range(1, n):\n"
+    "        comm.send(chunks[(r - s) % n], (r + 1) % n)\n"
+    "        chunks[(r - s - 1) % n] += comm.recv((r - 1) % n, chunks[(r - s - 1) % n])"
+)
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
@@ -112,4 +118,10 @@ ANSWERS = [
     Answer("why_not_fused", 'why_not_fused = {"A": "rows", "B": "rows", "C": "rows"}', "Are these counts", TRIED),
     Answer("one_kernel", "import minigrad as mg\ndef one_kernel(x):\n    return mg.sin(x)[::-1] * x", "is free", TRIED),
     Answer("row_loops", "import minigrad as mg\ndef row_loops(x, v):\n    return mg.exp(x) @ v", "still there", TRIED),
+    Answer("ring_plan", "ring_plan = [[0, 1, 2, 3]] * 3", "Pass on the chunk that has just come", TRIED),
+    Answer("bytes_sent", "bytes_sent = 120", "that is the array itself", TRIED),
+    Answer("reduce_scatter", SENDS_FIRST, "none of them receives yet", LONG),
+    Answer("reduce_scatter", "def reduce_scatter(comm, chunks):\n    chunks[comm.rank + 1] += 1", "is closed", TRIED),
+    Answer("all_gather", "def all_gather(comm, chunks):\n    return chunks", "nothing has changed", TRIED),
+    Answer("other_ring", "def other_ring(comm, x):\n    comm.send(x, comm.rank + 1)", "there is no", TRIED),
 ]

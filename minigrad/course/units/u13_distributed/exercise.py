@@ -63,7 +63,7 @@ class RingTask(FunctionTask):
         memory = [[chunk.copy() for chunk in row] for row in chunks]
         lists = [list(row) for row in memory]
         ranks = on_cables(
-            lambda rank: function(rank, lists[rank.rank]), len(chunks), self.name, 1, self.seconds, memory)
+            lambda rank: function(rank, lists[rank.rank]), len(chunks), self.name, 1, 0.6 * self.seconds, memory)
         replaced = any(len(a) != len(b) or any(x is not y for x, y in zip(a, b)) for a, b in zip(lists, memory))
         return memory, ranks, replaced
 
@@ -294,7 +294,7 @@ class OtherRing(FunctionTask):
         """The arrays after a run, and what each rank did."""
         memory = [array.copy() for array in arrays]
         ranks = on_cables(
-            lambda rank: function(rank, memory[rank.rank]), len(arrays), self.name, self.stride, self.seconds)
+            lambda rank: function(rank, memory[rank.rank]), len(arrays), self.name, self.stride, 0.6 * self.seconds)
         return memory, ranks
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
