@@ -108,7 +108,7 @@ def _table(drawing: Drawing, held: list[list[Any]], x: float, wide: float, go: A
 def _names(drawing: Drawing, workers: int, x: float, wide: float, title: str, rows: bool) -> None:
     drawing.heading(x, 12, title)
     for i in range(workers):
-        drawing.text(x + i * wide + wide / 2 - 3, TOP - 10, f"chunk {i}", fill="quiet", anchor="middle")
+        drawing.text(x + i * wide + wide / 2 - 3, TOP - 14, f"chunk {i}", fill="quiet", anchor="middle")
         if rows:
             y = TOP + i * (HIGH + APART) + HIGH / 2 + 4
             drawing.text(x - 12, y, f"worker {i}", size=12, bold=True, anchor="end")
@@ -124,7 +124,7 @@ def rounds_of(title: str, states: Sequence[list[list[Any]]], rounds: Sequence[Se
     for i, held in enumerate(states):
         messages = rounds[i] if i < len(rounds) else ()
         sent = {(each.sender, each.chunk) for each in messages}
-        drawing = Drawing(LEFT + n * WIDE + 60, TOP + n * (HIGH + APART))
+        drawing = Drawing(LEFT + n * WIDE + 60, TOP + n * (HIGH + APART) - 10)
         _names(drawing, n, LEFT, WIDE, f"round {i + 1} of {len(rounds)}" if messages else "in the end", True)
         _table(drawing, held, LEFT, WIDE, lambda worker, column: "",
                lambda worker, column: (worker, column) in sent)  # noqa: B023
@@ -136,16 +136,16 @@ def rounds_of(title: str, states: Sequence[list[list[Any]]], rounds: Sequence[Se
 
 def _arrow(drawing: Drawing, each: Sent, workers: int) -> None:
     """From the row of the sender to that of the receiver; the long ones go around on the right."""
-    x = LEFT + each.chunk * WIDE + (WIDE - 6) / 2
-    tops = [TOP + worker * (HIGH + APART) for worker in (each.sender, each.receiver)]
-    if each.receiver - each.sender == 1:
-        drawing.path([(x, tops[0] + HIGH + 2), (x, tops[1] - 3)], "back", thick=2.2, arrow=True)
-    elif each.receiver - each.sender == -1:
-        drawing.path([(x, tops[0] - 2), (x, tops[1] + HIGH + 3)], "back", thick=2.2, arrow=True)
-    else:
-        edge, right = LEFT + workers * WIDE + 8 + 8 * each.chunk, LEFT + (each.chunk + 1) * WIDE - 6
-        start, end = (top + HIGH / 2 for top in tops)
-        drawing.path([(right, start), (edge, start), (edge, end), (right + 2, end)], "back", thick=2.2, arrow=True)
+    x, down = LEFT + each.chunk * WIDE + (WIDE - 6) / 2, each.sender > each.receiver
+    rows = [TOP + worker * (HIGH + APART) for worker in (each.sender, each.receiver)]
+    if abs(each.receiver - each.sender) == 1:
+        ends = [(x, rows[0] - 2), (x, rows[1] + HIGH + 3)] if down else [(x, rows[0] + HIGH + 2), (x, rows[1] - 3)]
+        drawing.path(ends, "back", thick=2.2, arrow=True)
+        return
+    start, end = (rows[0] + HIGH + 2, rows[1] - 3) if down else (rows[0] - 2, rows[1] + HIGH + 3)
+    way, edge = 9 if down else -9, LEFT + workers * WIDE + 8
+    drawing.path([(x, start), (x, start + way), (edge, start + way), (edge, end - way), (x, end - way), (x, end)],
+                 "back", thick=2.2, arrow=True)
 
 
 def faults(held: list[list[Any]], places: Sequence[tuple[int, int]]) -> list[str]:
@@ -195,8 +195,7 @@ def _side_by_side(states: Any, rounds: Any, plan: Any) -> Drawing:
             ys = [TOP + worker * (HIGH + APART) + HIGH / 2 for worker in (sender, receiver)]
             start, end = x + (THREE * SMALL) + 2, x + step - 6
             drawing.path([(start, ys[0]), (end, ys[1])], "back", thick=2.2, arrow=True)
-            share = 0.3
-            middle = start + share * (end - start), ys[0] + share * (ys[1] - ys[0])
+            middle = start + 0.16 * (end - start), ys[0] + 0.16 * (ys[1] - ys[0])
             drawing.dot(*middle, "back", 9.0)
             drawing.text(middle[0], middle[1] + 4, str(chunk), size=12, bold=True, fill="paper", anchor="middle")
     return drawing
