@@ -108,7 +108,7 @@ def _table(drawing: Drawing, held: list[list[Any]], x: float, wide: float, go: A
 def _names(drawing: Drawing, workers: int, x: float, wide: float, title: str, rows: bool) -> None:
     drawing.heading(x, 12, title)
     for i in range(workers):
-        drawing.text(x + i * wide + wide / 2 - 3, TOP - 14, f"chunk {i}", fill="quiet", anchor="middle")
+        drawing.text(x + i * wide + wide / 2 - 3, TOP - 19, f"chunk {i}", fill="quiet", anchor="middle")
         if rows:
             y = TOP + i * (HIGH + APART) + HIGH / 2 + 4
             drawing.text(x - 12, y, f"worker {i}", size=12, bold=True, anchor="end")
