@@ -1,13 +1,17 @@
-"""Functions made from source text, for the variants of students: the engine treats them as the user's code."""
+"""Functions made from source text, for the variants of students, and source text made from a student's functions."""
 
 from __future__ import annotations
 
+import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
+from textwrap import dedent
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ..ops import elementwise
+from .feedback import Misused, is_students, written
 
 NUMBERS = count(1)
 
@@ -47,3 +51,35 @@ def run_code(code: str, names: dict[str, Any]) -> None:
     file = f"<ipython-course-{next(NUMBERS)}>"
     linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     exec(compile(code, file, "exec"), names)
+
+
+def as_file(*functions: Callable[..., Any]) -> str:
+    """The source of functions, and before it that of the notebook's functions and modules that they use."""
+    head, bodies, seen = ["import numpy as np", "import minigrad as mg"], list[str](), set[str]()
+
+    def names(code: CodeType) -> Iterator[str]:
+        yield from code.co_names
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                yield from names(inner)
+
+    def add(name: str, function: FunctionType) -> None:
+        seen.add(name)
+        for other in names(function.__code__):
+            value = function.__globals__.get(other)
+            if isinstance(value, ModuleType):
+                head.append(f"import {value.__name__} as {other}")
+            elif isinstance(value, int | float | str):
+                head.append(f"{other} = {value!r}")
+            elif isinstance(value, FunctionType) and is_students(value.__code__.co_filename) and other not in seen:
+                add(other, value)
+        try:
+            bodies.append(dedent(inspect.getsource(function)))
+        except (OSError, TypeError):
+            raise Misused(name, "its source was not found", "write it with def, in a cell of this notebook") from None
+
+    for function in functions:
+        if not isinstance(function, FunctionType):
+            raise Misused(written(function), "it is not a function", "write it above, and run its cell")
+        add(function.__name__, function)
+    return "\n".join([*head, "", *bodies])

@@ -43,6 +43,12 @@ NAMES = f"{BOTH}def names_loss(model, text):\n    m = np.ones((12, 12))\n    ret
 TIES = f"{BOTH}def club_loss(network, pairs, labels, known):\n    k = mg.asarray(known)\n    "
 POLE = "import minigrad as mg\ndef pole_loss(log_chances, stood):\n    r = stood.sum(0)\n    "
 ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
+LONG = "a program that runs as long as its messages are short: https://github.com/rsmpi/rsmpi/issues/144"
+SENDS_FIRST = (
+    "def reduce_scatter(comm, chunks):\n    n, r = comm.size, comm.rank\n    for s in range(1, n):\n"
+    "        comm.send(chunks[(r - s) % n], (r + 1) % n)\n"
+    "        chunks[(r - s - 1) % n] += comm.recv((r - 1) % n, chunks[(r - s - 1) % n])"
+)
 
 ANSWERS = [
     Answer("mlp_grad", NETWORK.format("mlp_grad", "np.tanh(z)", "1"), "slope of tanh is missing", COPIED),
@@ -155,4 +161,10 @@ ANSWERS = [
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray(stood)).sum() / stood.sum()",
            "Returns and a baseline are missing", TRIED),
     Answer("line_rooms", 'line_rooms = "ABCDEFGH"', "what does each room need?", TRIED),
+    Answer("ring_plan", "ring_plan = [[0, 1, 2, 3]] * 3", "Pass on the chunk that has just come", TRIED),
+    Answer("bytes_sent", "bytes_sent = 120", "that is the array itself", TRIED),
+    Answer("reduce_scatter", SENDS_FIRST, "none of them receives yet", LONG),
+    Answer("reduce_scatter", "def reduce_scatter(comm, chunks):\n    chunks[comm.rank + 1] += 1", "is closed", TRIED),
+    Answer("all_gather", "def all_gather(comm, chunks):\n    return chunks", "nothing has changed", TRIED),
+    Answer("other_ring", "def other_ring(comm, x):\n    comm.send(x, comm.rank + 1)", "there is no", TRIED),
 ]
