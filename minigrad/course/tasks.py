@@ -150,9 +150,13 @@ class FunctionTask(Task):
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
         """The hint of the mistake that explains every wrong result."""
         for known in self.mistakes:
-            if all(_same_result(self.wrong(known), args, yours) for args, yours, _ in found):
+            if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
         return self.otherwise
+
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        """Whether a known mistake leads to the same result."""
+        return _same_result(self.wrong(known), args, yours)
 
 
 def _without_g(task: Any, g: Any, *rest: Any) -> Any:
