@@ -224,7 +224,7 @@ course.task("lost").table
 # %% nbgrader={"grade": false, "grade_id": "lost", "locked": false, "schema_version": 3, "solution": true, "task": false}
 lost = {"A": ..., "B": ..., "C": ...}  # "optimizer", "random" or "loader"
 ### BEGIN SOLUTION
-lost = {"A": "random", "B": "optimizer", "C": "loader"}
+lost = {"A": "loader", "B": "optimizer", "C": "random"}
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check-lost", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}

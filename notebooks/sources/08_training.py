@@ -83,7 +83,7 @@ course.check("spread")
 # The picture runs ten layers. Move the slider. Choose relu and tanh as well. **Without activation, which setting keeps the spread near 1?**
 
 # %% name="spreads" jupyter={"outputs_hidden": true}
-from minigrad.course.units.u08_training.spreads import spreads
+from minigrad.viz.lessons.spreads import spreads
 
 spreads()
 

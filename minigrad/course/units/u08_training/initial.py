@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from ...tasks import ValueTask, mistake
+from ...tasks import ValueTask, common
 from .about import UNIT
 
 
@@ -13,14 +13,21 @@ from .about import UNIT
 class Scale(ValueTask):
     """Which spread of the weights keeps the spread of the activations, with relu?"""
 
-    name = "scale"
-    points = 1
-    minutes = 5
-    outcome = "initialise"
-    mistakes = ()
-    example = "0.05"
-    tolerance = 0.01
+    name, outcome, example, minutes, tolerance = "scale", "initialise", "0.05", 5, 0.01
     otherwise = "n · s² · (share of the squares that relu keeps) should be 1. Solve for s"
+    why = "√(2 / n). `mg.nn.init.kaiming_normal_` draws the weights so."
+    mistakes = common(
+        without_relu=("that is right without relu, which drops half of the squares: the weights have to make up for it",
+                      lambda self: math.sqrt(1 / self.inputs)),
+        squared=("that is s². The spread is its root", lambda self: 2 / self.inputs),
+        one_by_n=("that is 1 / n: the products have both signs, so their sum grows with √n. And relu drops half of the "
+                  "squares", lambda self: 1 / self.inputs),
+        halved=("relu halves: n · s² / 2 should be 1, so s² is 2 / n, not 1 / (2 n)",
+                lambda self: math.sqrt(0.5 / self.inputs)),
+        upside_down=("upside down: the more inputs, the smaller the weights", lambda self: math.sqrt(self.inputs / 2)),
+        two_outside=("relu halves the *squares*: the factor 2 stands under the root, √(2 / n)",
+                     lambda self: 2 / math.sqrt(self.inputs)),
+    )
 
     def vary(self, draw: random.Random) -> None:
         self.inputs = draw.choice([128, 200, 288, 392, 512])
@@ -35,31 +42,3 @@ class Scale(ValueTask):
 
     def right(self) -> float:
         return math.sqrt(2 / self.inputs)
-
-    def explained(self) -> str:
-        return "√(2 / n). `mg.nn.init.kaiming_normal_` draws the weights so."
-
-    @mistake("that is right without relu. relu drops half of the squares, so the weights have to make up for it")
-    def without_relu(self) -> float:
-        return math.sqrt(1 / self.inputs)
-
-    @mistake("that is s². The spread is its root")
-    def squared(self) -> float:
-        return 2 / self.inputs
-
-    @mistake("that is 1 / n: the products have both signs, so their sum grows with √n. And relu drops half of the "
-             "squares")
-    def one_by_n(self) -> float:
-        return 1 / self.inputs
-
-    @mistake("relu halves: n · s² / 2 should be 1, so s² is 2 / n, not 1 / (2 n)")
-    def halved(self) -> float:
-        return math.sqrt(0.5 / self.inputs)
-
-    @mistake("upside down: the more inputs, the smaller the weights")
-    def upside_down(self) -> float:
-        return math.sqrt(self.inputs / 2)
-
-    @mistake("relu halves the *squares*: the factor 2 stands under the root, √(2 / n)")
-    def two_outside(self) -> float:
-        return 2 / math.sqrt(self.inputs)
