@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from ..viz.lessons.readings import reading
 from .session import SESSION
 from .swapping import Swapped
 
-HIDDEN, BATCH, RATE, SEED = 32, 64, 0.5, 0
+HIDDEN, BATCH, EPOCHS, RATE, SEED = 32, 64, 4, 0.5, 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,22 +95,40 @@ def trained(
     batch: int, swapped: Swapped | None = None,
 ) -> Trained:
     """Train the network that `network()` makes; `loss_of(outputs, labels)` is the loss of a batch."""
-    train, _ = digits()
-    images, labels = _tensors(train)
     random.seed(SEED)
     model = network()
-    optimizer = optim.SGD(model.parameters(), lr=rate)
+    return fitted(model, optim.SGD(model.parameters(), lr=rate), in_batches(batch) * epochs, loss_of, swapped)
+
+
+def fitted(
+    model: nn.Module, optimizer: optim.Optimizer, batches: Iterable[tuple[Tensor, Tensor]],
+    loss_of: Callable[[Tensor, Tensor], Tensor] = cross_entropy, swapped: Swapped | None = None,
+) -> Trained:
+    """Train a model on batches of digits."""
     before, losses = read_by(model), []
     with np.errstate(all="ignore"):  # with a wrong rule the numbers may overflow
-        for _ in range(epochs):
-            for start in range(0, len(train), batch):
-                part = slice(start, start + batch)
-                optimizer.zero_grad()
-                loss = loss_of(model(images[part]), labels[part])
-                loss.backward()
-                optimizer.step()
-                losses.append(float(loss.item()))
+        for images, labels in batches:
+            losses.append(float(training_step(model, optimizer, images, labels, loss_of).item()))
     return Trained(SESSION.author, swapped, losses, before, read_by(model))
+
+
+def training_step(
+    model: nn.Module, optimizer: optim.Optimizer, images: Tensor, labels: Tensor,
+    loss_of: Callable[[Tensor, Tensor], Tensor] = cross_entropy,
+) -> Tensor:
+    """One step of a training; returns the loss before the step."""
+    optimizer.zero_grad()
+    loss = loss_of(model(images), labels)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def in_batches(size: int = BATCH) -> list[tuple[Tensor, Tensor]]:
+    """The training digits in batches, always in the same order."""
+    images, labels = _tensors(digits()[0])
+    parts = [slice(start, start + size) for start in range(0, len(images), size)]
+    return [(images[part], labels[part]) for part in parts]
 
 
 def read_by(model: nn.Module) -> Any:

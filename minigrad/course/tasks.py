@@ -59,10 +59,13 @@ class Task:
     hints: ClassVar[dict[str, str]] = {}  # better words for common mistakes, by their names
     advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
     wrong_programs: ClassVar[Sequence[tuple[Callable[..., Any], str]]] = ()  # more known mistakes, with their hints
+    faults: ClassVar[Sequence[tuple[str, ...]]] = ()  # known mistakes as words, each with its hint: see `faulty`
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # those of the class itself first
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        for number, (*words, hint) in enumerate(vars(cls).get("faults", ()), 1):
+            setattr(cls, f"fault_{number}", Mistake(f"fault_{number}", hint, _faulty(words), None))
         own = [value for value in vars(cls).values() if isinstance(value, Mistake)]
         for number, (program, hint) in enumerate(vars(cls).get("wrong_programs", ()), 1):
             own.append(Mistake(f"wrong_program_{number}", hint, program, None))
@@ -101,6 +104,14 @@ class Task:
     def words(self, known: Mistake) -> str:
         """The hint for a known mistake."""
         return known.hint
+
+    def faulty(self, words: Sequence[str], *args: Any) -> Any:
+        """The result of the mistake that these words of `faults` name: which part is left out, or another formula."""
+        raise NotImplementedError
+
+
+def _faulty(words: Sequence[str]) -> Callable[..., Any]:
+    return lambda task, *args: task.faulty(words, *args)
 
 
 class FunctionTask(Task):
@@ -150,9 +161,13 @@ class FunctionTask(Task):
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
         """The hint of the mistake that explains every wrong result."""
         for known in self.mistakes:
-            if all(_same_result(self.wrong(known), args, yours) for args, yours, _ in found):
+            if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
         return self.otherwise
+
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        """Whether a known mistake leads to the same result."""
+        return _same_result(self.wrong(known), args, yours)
 
 
 def _without_g(task: Any, g: Any, *rest: Any) -> Any:

@@ -10,7 +10,8 @@ def main(jit: bool = False, quick: bool = False) -> float:
     """Train it, and return how many of the held-out digits it reads right, in percent."""
     epochs, width = (6, 256) if quick else (40, 512)
     train, test = mg.data.digits()
-    loader = mg.data.DataLoader(train, 64, shuffle=True, drop_last=True, augment=mg.data.Noise(0.15))
+    noise = mg.data.Noise(0.15)
+    loader = mg.data.DataLoader(train, 64, shuffle=True, drop_last=True, augment=noise)
 
     model = nn.Sequential(
         nn.Flatten(),
@@ -19,7 +20,8 @@ def main(jit: bool = False, quick: bool = False) -> float:
         nn.Linear(width, 10),
     )
     optimizer = mg.optim.AdamW(model.parameters(), lr=3e-3)
-    schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=epochs * len(loader) + 1)
+    steps = epochs * len(loader) + 1
+    schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=steps)
     losses, accuracy = mg.train.Mean(), mg.train.Accuracy()
 
     @mg.jit(disable=not jit)

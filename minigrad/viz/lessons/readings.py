@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,3 +98,34 @@ def half_by_half(
         if more > 0:
             drawing.text(x, y + 8, f"and {more} more", fill="quiet")
         drawing.height = max(drawing.height, y + 12)
+
+
+class Reader(NamedTuple):
+    """A network by the name of its training: the loss of each batch, and what it read before and after."""
+
+    name: str
+    losses: Sequence[float]
+    before: Any
+    after: Any
+
+
+def readers(title: str, images: Any, labels: Any, trained: Sequence[Reader]) -> Flipbook:
+    """The curves of several trainings, and a page for each with the pictures that were read wrongly.
+
+    >>> one, two = Reader("one", [2.3, 0.5], [1], [7]), Reader("two", [2.3, 1.5], [1], [1])
+    >>> print(readers("two trainings", np.eye(8).reshape(1, 8, 8), [7], [one, two]).text())
+    one: 0 of 1, then 1; two: 0 of 1, then 0
+    """
+    pictures, labels = pictures_of(images, len(labels)), np.asarray(labels)
+    chart = Drawing(2 * HALF + BETWEEN, 260.0)
+    points = {each.name: [(float(i), loss) for i, loss in enumerate(each.losses, 1)] for each in trained}
+    curves(chart, (0, 0, chart.width - 200.0, chart.height), points, "loss of each batch")
+    counts = {each.name: [int((labels == np.asarray(read)).sum()) for read in each[2:]] for each in trained}
+    said = "; ".join(f"{name}: {first} of {len(labels)}, then {last}" for name, (first, last) in counts.items())
+    pages = [Page(chart, f"Pictures that are read rightly: {said}.", (), "curves")]
+    for each in trained:
+        drawing = Drawing(2 * HALF + BETWEEN, 0)
+        halves = [("before", labels, np.asarray(each.before)), ("after", labels, np.asarray(each.after))]
+        half_by_half(drawing, 14, pictures, halves)
+        pages.append(Page(drawing, f"{each.name}: {counts[each.name][1]} of {len(labels)}.", (), each.name))
+    return Flipbook(title, [pages], cover=0, unit="picture", words=said)

@@ -1,0 +1,44 @@
+"""Unit 08: the scale of the first weights."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from ...tasks import ValueTask, common
+from .about import UNIT
+
+
+@UNIT.task
+class Scale(ValueTask):
+    """Which spread of the weights keeps the spread of the activations, with relu?"""
+
+    name, outcome, example, minutes, tolerance = "scale", "initialise", "0.05", 5, 0.01
+    otherwise = "n · s² · (share of the squares that relu keeps) should be 1. Solve for s"
+    why = "√(2 / n). `mg.nn.init.kaiming_normal_` draws the weights so."
+    mistakes = common(
+        without_relu=("that is right without relu, which drops half of the squares: the weights have to make up for it",
+                      lambda self: math.sqrt(1 / self.inputs)),
+        squared=("that is s². The spread is its root", lambda self: 2 / self.inputs),
+        one_by_n=("that is 1 / n: the products have both signs, so their sum grows with √n. And relu drops half of the "
+                  "squares", lambda self: 1 / self.inputs),
+        halved=("relu halves: n · s² / 2 should be 1, so s² is 2 / n, not 1 / (2 n)",
+                lambda self: math.sqrt(0.5 / self.inputs)),
+        upside_down=("upside down: the more inputs, the smaller the weights", lambda self: math.sqrt(self.inputs / 2)),
+        two_outside=("relu halves the *squares*: the factor 2 stands under the root, √(2 / n)",
+                     lambda self: 2 / math.sqrt(self.inputs)),
+    )
+
+    def vary(self, draw: random.Random) -> None:
+        self.inputs = draw.choice([128, 200, 288, 392, 512])
+
+    def text(self) -> str:
+        return (
+            f"A deep network has layers of **n = {self.inputs}** inputs, with relu after each. A sum of n products of "
+            "weights (spread s) and activations has a mean square of n · s² times that of the activations; relu then "
+            "sets the negative half to 0, so half of it is left. **Which s keeps the mean square the same in all "
+            "layers?**"
+        )
+
+    def right(self) -> float:
+        return math.sqrt(2 / self.inputs)
