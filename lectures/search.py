@@ -53,6 +53,9 @@ SYNONYMS = (
     ("random seed", "manual_seed", "reproducible"),
     ("mixed precision", "autocast", "half precision"),
     ("in place", "inplace", "mutation"),
+    ("view", "alias", "shared memory", "strides"),
+    ("version", "version counter", "modified by an inplace operation"),
+    ("windows", "im2col", "as_strided", "sliding window"),
     ("save model", "state_dict", "save_file"),
 )
 

@@ -22,8 +22,8 @@ from ..drawing import Drawing
 from ..flipbook import Flipbook, Page
 
 FILES = count(1)
-ROW, CELL, PER_ROW, MOST = 24.0, 30.0, 12, 48  # heights, the side of a cell, cells in a row, numbers in a map
-CODE, NAMES, TENSORS, BUFFERS = 0.0, 268.0, 318.0, 496.0  # where the columns begin
+CELL, PER_ROW, MOST, TOP = 30.0, 12, 48, 34.0  # the side of a cell, cells in a row, numbers in a map
+NAMES, TENSORS, BUFFERS = 0.0, 52.0, 230.0  # where the columns begin
 COLOURS = ("there", "back", "good", "library", "now", "quiet")
 
 
@@ -182,8 +182,11 @@ def memory_map(code: str) -> Flipbook:
     code = code.strip("\n")
     states = states_of(code)
     lines = code.splitlines()
-    high = max([ROW * (len(lines) + 1), *[_height(state) for state in states]]) + 20
-    pages = [Page(_drawn(state, lines, high), _says(state)) for state in states]
+    high = max(map(_height, states))
+    pages = []
+    for state in states:
+        code_block = {"file": "", "line": state.line, "first": 1, "text": lines}
+        pages.append(Page(_drawn(state, lines, high), _says(state), (("the program", ("code", code_block)),)))
     last = states[-1]
     counts = (len(last.names), "name"), (len(last.versions), "buffer"), (len(states), "line")
     about = f"memory map: {', '.join(counted(*each) for each in counts)}"
@@ -206,19 +209,14 @@ def _says(state: State) -> str:
 
 def _height(state: State) -> float:
     rows = sum(-(-len(values) // PER_ROW) * (CELL + 10) + 34 for values in state.numbers.values())
-    return max(rows, 34.0 * len(state.names) + 10) + 44
+    return TOP + max(rows, 34.0 * len(state.names) + 10) + 44
 
 
 def _drawn(state: State, code: Sequence[str], high: float) -> Drawing:
     drawing = Drawing(BUFFERS + PER_ROW * CELL + 6, high)
-    for x, title in ((CODE, "program"), (NAMES, "names"), (TENSORS, "views"), (BUFFERS, "buffers")):
-        drawing.heading(x, 12, title)
-    for number, line in enumerate(code, 1):
-        y = 22 + ROW * number
-        if number == state.line:
-            drawing.rect(CODE - 6, y - 17, NAMES - 14, ROW - 2, "tint", "bad" if state.error else "now", thick=1.6)
-        drawing.text(CODE, y, line, code=True, size=10.5, fill="ink" if number <= state.line else "quiet",
-                     room=NAMES - 20)
+    drawing.text(NAMES, 12, f"{state.line}  {code[state.line - 1]}", code=True, fill="bad" if state.error else "now")
+    for x, title in ((NAMES, "names"), (TENSORS, "views"), (BUFFERS, "buffers")):
+        drawing.heading(x, TOP + 12, title)
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(state.names)}
     starts = _buffers(drawing, state, colours)
     _views(drawing, state, colours, starts)
@@ -229,7 +227,7 @@ def _drawn(state: State, code: Sequence[str], high: float) -> Drawing:
 
 def _buffers(drawing: Drawing, state: State, colours: dict[str, str]) -> dict[int, float]:
     """The cells of each buffer, with a line below a cell for each view that reads it; the middle of each first row."""
-    starts, y = {}, 30.0
+    starts, y = {}, TOP + 30.0
     for number, values in state.numbers.items():
         readers = [(name, set(place.indices())) for name, place in state.names.items() if place.buffer == number]
         free = "" if readers else ", free"
@@ -256,7 +254,7 @@ def _buffers(drawing: Drawing, state: State, colours: dict[str, str]) -> dict[in
 def _views(drawing: Drawing, state: State, colours: dict[str, str], starts: dict[int, float]) -> None:
     """Names, the views that they refer to, and arrows to the buffers."""
     for i, (name, place) in enumerate(state.names.items()):
-        y, colour = 46 + 34.0 * i, colours[name]
+        y, colour = TOP + 46 + 34.0 * i, colours[name]
         drawing.text(NAMES, y + 5, name, bold=True, code=True)
         drawing.path([(NAMES + 8 * len(name) + 6, y), (TENSORS - 4, y)], colour, thick=1.8, arrow=True)
         drawing.rect(TENSORS, y - 14, 140, 28, "paper", colour, thick=1.6)

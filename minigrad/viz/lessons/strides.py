@@ -8,7 +8,7 @@ from ..drawing import Drawing
 from ..flipbook import Flipbook, Knob, Page, settings_of
 
 Sizes = tuple[int, ...]
-CELL = 40.0
+CELL = 34.0
 STEPS, OFFSETS, HELD = tuple(range(5)), tuple(range(4)), 16  # of the bench: strides, offsets, numbers in the buffer
 
 
@@ -30,18 +30,18 @@ def strided(shape: Sizes, strides: Sizes, offset: int, held: int) -> Drawing:
     drawing.text(0, 12, "the buffer", bold=True)
     for i in range(held):
         times = read.count(i)
-        drawing.rect(i * CELL, 20, CELL, CELL - 8, "there-fill" if times else "tint", "there" if times else "line",
+        drawing.rect(i * CELL, 20, CELL, CELL - 4, "there-fill" if times else "tint", "there" if times else "line",
                      thick=2 if times else 1, round=1)
-        drawing.text((i + 0.5) * CELL, 41, str(i), anchor="middle", bold=bool(times), fill="ink" if times else "quiet")
+        drawing.text((i + 0.5) * CELL, 40, str(i), anchor="middle", bold=bool(times), fill="ink" if times else "quiet")
         if times > 1:
-            drawing.text((i + 0.5) * CELL, 66, f"{times} times", anchor="middle", size=10, fill="back", bold=True)
+            drawing.text((i + 0.5) * CELL, 64, f"{times} ×", anchor="middle", size=10, fill="back", bold=True)
     drawing.text(0, 100, "the view", bold=True)
     for at, index in enumerate(read[: rows * columns]):
         row, column = divmod(at, columns)
         outside = not 0 <= index < held
         drawing.rect(column * CELL, 108 + row * CELL, CELL, CELL, "paper" if outside else "there-fill",
                      "bad" if outside else "there", thick=1.6, round=1)
-        drawing.text((column + 0.5) * CELL, 133 + row * CELL, "✗" if outside else str(index), anchor="middle",
+        drawing.text((column + 0.5) * CELL, 130 + row * CELL, "✗" if outside else str(index), anchor="middle",
                      bold=True, fill="bad" if outside else "ink")
     text = f"shape {shape}, strides {strides}, offset {offset}"
     drawing.text((columns + 0.6) * CELL, 124, text, size=13)

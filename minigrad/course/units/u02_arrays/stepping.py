@@ -21,7 +21,7 @@ FORMS = (  # of views of 0 … 11 as 3 × 4 numbers: shape, strides, offset
     ((2, 3), (1, 4), 1), ((3, 2), (1, 4), 4), ((2, 2), (2, 4), 4), ((2, 2), (8, 2), 1), ((3, 3), (4, 1), 1),
     ((2, 3), (2, 4), 1), ((3, 2), (1, 8), 1), ((4, 2), (1, 8), 0), ((2, 4), (4, 1), 4), ((3, 2), (4, 2), 1),
 )
-SHAPE_AND_STRIDES = ("the shape", "the strides")
+SHAPE_AND_STRIDES = ("the shape is", "the strides are")
 
 
 def drawn(answer: Any, held: int) -> Flipbook:
@@ -88,7 +88,7 @@ class ViewOf(ValueTask):
                     self._why(shape, strides, offset))
 
     def _why(self, shape: Sizes, strides: Sizes, offset: int) -> str:
-        own, steps, start = self.form
+        own, steps, _ = self.form
         if shape == own[::-1] and own[0] != own[1]:
             return "the shape is turned: rows come first, columns second"
         if shape != own:
@@ -119,15 +119,12 @@ class Stepped(FunctionTask):
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:
             return "it returned None: is there a `return`?"
-        right = self.right(*args)
-        if not isinstance(yours, tuple | list) or len(yours) != 2:
+        pair = isinstance(yours, tuple | list) and len(yours) == 2
+        if not pair or not all(isinstance(each, tuple | list) for each in yours):
             return f"it returned {written(yours)}, not the shape and the strides"
-        for what, own, wanted in zip(SHAPE_AND_STRIDES, yours, right):
-            given = sizes(own)
-            if given is None:
-                return f"{what} are {written(own)}" if what == "the strides" else f"{what} is {written(own)}"
-            if given != wanted:
-                return Difference(f"{what} {'are' if what == 'the strides' else 'is'} wrong", str(wanted), str(given))
+        for what, own, wanted in zip(SHAPE_AND_STRIDES, yours, self.right(*args)):
+            if sizes(own) != wanted:
+                return Difference(f"{what} wrong", str(wanted), str(tuple(own)))
         return None
 
 
