@@ -51,7 +51,7 @@ course.check("window_numbers")
 # ## What the library is for
 #
 # A product of two 64 × 64 matrices needs 64 · 64 · 64 = 262,144 multiplications. `a @ b` calls **BLAS** for them, a collection of functions that people have
-# tuned for each processor since 1979. **About how many times as long do loops in Python take: "3", "30" or "1000"?**
+# tuned for each processor since 1979. **About how many times as long do loops in Python take: "3", "30" or "3000"?**
 
 # %% name="loop-times" tags=["question"]
 loop_times = ...
@@ -68,16 +68,16 @@ library_calls = ...
 course.check("library_calls")
 
 # %% [markdown]
-# The arithmetic is the same in all four ways. The picture shows what your machine needs.
+# The arithmetic is the same in all four ways. Guess which takes longest, then press **time**: it shows what your machine has needed.
 
 # %% name="ladder"
 crossings.ladder()
 
 # %% [markdown]
-# Four thousand calls of an optimised function are hardly quicker than loops in Python: each **call** has a price. One call that does all the work gains the most. It
-# works on several numbers with one instruction, and multiplies blocks that fit into the fast memory next to the processor.
+# Four thousand calls of an optimised function take longer than loops in Python, or about as long: each **call** has a price. One call that does all the work gains the most. The
+# library works on several numbers with one instruction, and multiplies blocks that fit into the fast memory next to the processor.
 #
-# So is the library quicker for small arrays too? Adding one number to one number, and 10 to 10, and so on:
+# So is the library quicker for small arrays too? One number is added to one number, then 10 to 10, and so on. Who is quicker for one number? Press **time**:
 
 # %% name="race"
 crossings.race()
@@ -89,7 +89,7 @@ crossings.race()
 # back and forth for a small function, measured on your machine. Change the function: make the matrices larger or smaller.
 
 # %% name="there-and-back"
-a, b = mg.ones((300, 300)), mg.ones((300, 300))
+a, b = mg.ones((200, 200)), mg.ones((200, 200))
 
 
 def program():

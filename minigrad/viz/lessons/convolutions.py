@@ -11,7 +11,7 @@ from ..drawing import Drawing
 from ..flipbook import Flipbook, Page
 from ..images import image, pictures_of
 
-SIDE, GAP, TOP, KERNEL = 96.0, 22.0, 64.0, 30.0
+SIDE, GAP, TOP, KERNEL = 78.0, 15.0, 64.0, 26.0
 BETWEEN = 2.6  # the windows of a picture
 
 
@@ -25,7 +25,7 @@ def convolution(pictures: Any, kernels: Mapping[str, Any], found: Any) -> Flipbo
     size = np.shape(next(iter(kernels.values())))
     windows = np.lib.stride_tricks.sliding_window_view(pictures, size, axis=(1, 2))
     count, rows, columns = windows.shape[:3]
-    lefts = [i * (SIDE + GAP) + 20 * (i > 0) + 35 * (i > 1) for i in range(2 + len(kernels))]
+    lefts = [i * (SIDE + GAP) + 14 * (i > 0) + 28 * (i > 1) for i in range(2 + len(kernels))]
     drawing = Drawing(lefts[-1] + SIDE, TOP + count * (SIDE + GAP))
     read, held = windows[0].size, pictures[0].size
     for left, (name, under) in zip(lefts, [("one buffer", f"{held} numbers"), (f"{rows * columns} windows",

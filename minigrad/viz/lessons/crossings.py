@@ -18,7 +18,7 @@ from .watching import Call, watching
 
 SIDE = 64  # of the matrices that are multiplied
 LENGTHS = (1, 10, 100, 1_000, 10_000, 100_000)
-WIDTH, LEFT, LANE = 860.0, 250.0, 44.0
+WIDTH, LEFT, LANE = 640.0, 160.0, 44.0
 PATIENCE, ROUNDS = 0.15, 20  # seconds and calls of a measurement, at most
 
 
@@ -101,9 +101,9 @@ def _bars(title: str, rows: Sequence[tuple[str, str]], values: Sequence[float], 
     decades = np.log10(max(values) / least) + 0.3
     for i, ((name, code), value, text) in enumerate(zip(rows, values, texts)):
         y = 26 + (LANE + 12) * i
-        drawing.text(0, y + 19, name, bold=True, size=14)
+        drawing.text(0, y + 19, name, bold=True, size=13)
         drawing.text(0, y + 36, code, fill="quiet", code=True)
-        wide = (np.log10(value / least) + 0.3) / decades * (WIDTH - LEFT - 190) if value else 0.0
+        wide = (np.log10(value / least) + 0.3) / decades * (WIDTH - LEFT - 180) if value else 0.0
         if value:
             drawing.rect(LEFT, y + 4, wide, LANE - 8, "there-fill" if i else "back-fill", "there" if i else "back",
                          thick=1.6)
@@ -132,7 +132,7 @@ def race(lengths: tuple[int, ...] = LENGTHS) -> Flipbook:
         ratios.append(_per(lambda: [p + q for p, q in zip(x, y)], often)  # noqa: B023
                       / _per(lambda: a + b, often))  # noqa: B023
     rows = [(f"{length:,} number{'s' * (length != 1)}", "") for length in lengths]
-    texts = [f"{length:,} · Python, 1 call" for length in lengths]
+    texts = [f"{length:,}, or 1 call" for length in lengths]
     steps = _bars("steps of the interpreter, with a loop and with a call", rows, lengths, texts)
     pages = [Page(steps, "Python adds number by number. The library adds all of them in one call.", name="steps"),
              Page(_race(lengths, ratios), "A call costs the same for one number and for a hundred. Measured on this "
@@ -145,7 +145,7 @@ def race(lengths: tuple[int, ...] = LENGTHS) -> Flipbook:
 def _race(lengths: Sequence[int], ratios: Sequence[float]) -> Drawing:
     """A bar to the left where Python is quicker, and to the right where the library is."""
     drawing = Drawing(WIDTH, 40 + 40.0 * len(lengths))
-    middle, half = WIDTH / 2 + 40, WIDTH / 2 - 150
+    middle, half = WIDTH / 2 + 30, WIDTH / 2 - 110
     most = max(abs(np.log10(ratios)).max(), 1.0)
     drawing.text(middle - 12, 12, "Python is quicker", anchor="end", fill="back", bold=True)
     drawing.text(middle + 12, 12, "the library is quicker", fill="there", bold=True)
@@ -206,7 +206,7 @@ def _span(call: Call, begin: float) -> tuple[str, float, float]:
 
 def _lanes(total: float, spans: list[tuple[str, float, float]], here: int, scaled: str) -> Drawing:
     drawing = Drawing(WIDTH, 190)
-    left, scale = 110.0, (WIDTH - 120.0) / total
+    left, scale = 100.0, (WIDTH - 104.0) / total
     for y, name in ((26.0, "interpreter"), (116.0, "library")):
         drawing.text(0, y + 27, name, bold=True, size=14)
         drawing.rect(left, y, total * scale, LANE, "paper", "line", dashes="4 4")
@@ -226,5 +226,5 @@ def _lanes(total: float, spans: list[tuple[str, float, float]], here: int, scale
         if now or len(spans) < 12:
             for place, (top, bottom) in ((x, (70, 116)), (x + wide, (116, 70))):
                 drawing.path([(place, top), (place, bottom)], "now" if now else "quiet", thick=1.6, arrow=now)
-    drawing.text(left + total * scale, 184, scaled, anchor="end", fill="quiet")
+    drawing.text(left + total * scale, 14, scaled, anchor="end", fill="quiet")
     return drawing

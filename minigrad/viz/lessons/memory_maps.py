@@ -23,7 +23,7 @@ from ..flipbook import Flipbook, Page
 
 FILES = count(1)
 CELL, PER_ROW, MOST, TOP = 30.0, 12, 48, 34.0  # the side of a cell, cells in a row, numbers in a map
-NAMES, TENSORS, BUFFERS = 0.0, 52.0, 230.0  # where the columns begin
+NAMES, TENSORS, BUFFERS = 0.0, 52.0, 238.0  # where the columns begin
 COLOURS = ("there", "back", "good", "library", "now", "quiet")
 
 
@@ -257,12 +257,12 @@ def _views(drawing: Drawing, state: State, colours: dict[str, str], starts: dict
         y, colour = TOP + 46 + 34.0 * i, colours[name]
         drawing.text(NAMES, y + 5, name, bold=True, code=True)
         drawing.path([(NAMES + 8 * len(name) + 6, y), (TENSORS - 4, y)], colour, thick=1.8, arrow=True)
-        drawing.rect(TENSORS, y - 14, 140, 28, "paper", colour, thick=1.6)
+        drawing.rect(TENSORS, y - 14, 148, 28, "paper", colour, thick=1.6)
         shape = " × ".join(map(str, place.shape)) or "one number"
         steps = ", ".join(map(str, place.strides))
-        drawing.text(TENSORS + 7, y - 2, shape + (f", strides {steps}" if steps else ""), size=11, room=128)
+        drawing.text(TENSORS + 7, y - 2, shape + (f", strides {steps}" if steps else ""), size=11, room=136)
         kept = [f"kept {called(each.buffer)}, version {each.version}" for each in state.kept if each.name == name]
         stale = any(each.version != state.versions[each.buffer] for each in state.kept if each.name == name)
         about = "; ".join(kept) if kept else f"from element {place.offset}"
-        drawing.text(TENSORS + 7, y + 10, about, size=10, fill="bad" if stale else "quiet", bold=stale, room=128)
-        drawing.path([(TENSORS + 140, y), (BUFFERS - 6, starts[place.buffer])], colour, thick=1.8, arrow=True)
+        drawing.text(TENSORS + 7, y + 10, about, size=10, fill="bad" if stale else "quiet", bold=stale, room=136)
+        drawing.path([(TENSORS + 148, y), (BUFFERS - 6, starts[place.buffer])], colour, thick=1.8, arrow=True)

@@ -9,7 +9,7 @@ from ..flipbook import Flipbook, Knob, Page, settings_of
 
 Sizes = tuple[int, ...]
 CELL = 34.0
-STEPS, OFFSETS, HELD = tuple(range(5)), tuple(range(4)), 16  # of the bench: strides, offsets, numbers in the buffer
+STEPS, OFFSETS, HELD = tuple(range(5)), tuple(range(4)), 14  # of the bench: strides, offsets, numbers in the buffer
 
 
 def read_by(shape: Sizes, strides: Sizes, offset: int = 0) -> list[int]:

@@ -46,8 +46,9 @@ FUNCTIONS = {
         "broadcasted", "out = [0] * (len(target) - len(shape))\n    for i, s in enumerate(shape):\n"
         "        out.append(strides[i] if s == target[len(out)] else 0)\n    return out", "✓"),
     "too few strides": ("broadcasted", "return strides", "one for each axis of target"),
-    "a copy's strides": ("broadcasted", "out, n = [], 1\n    for s in target[::-1]:\n        out.insert(0, n)\n        n *= s\n"
-                         "    return tuple(out)", "strides of a copy"),
+    "a copy's strides": (
+        "broadcasted", "out, n = [], 1\n    for s in target[::-1]:\n        out.insert(0, n)\n        n *= s\n"
+        "    return tuple(out)", "strides of a copy"),
     "by hand": (
         "windowed", "s, t = list(shape), list(strides)\n    s[axis] = (s[axis] - size) // step + 1\n"
         "    t[axis] *= step\n    return s + [size], t + [strides[axis]]", "✓"),
@@ -90,7 +91,7 @@ def test_feedback_on_functions_of_arrays(which):
     [
         ("window_numbers = 324", "a place of its own"),
         ("window_numbers = 0", "✓"),
-        ("loop_times = 1000", "✓"),
+        ("loop_times = 3000", "✓"),
         ("loop_times = '30'", "one instruction"),
         ("loop_times = 5", "one of"),
         ("library_calls = 64 * 64", "✓"),

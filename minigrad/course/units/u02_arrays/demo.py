@@ -39,13 +39,13 @@ class LoopTimes(Choice, Prediction):
 
     name = "loop_times"
     outcome = "blas"
-    right_value = "1000"
-    why = "hundreds or thousands, depending on the machine. The ladder below measures yours."
+    right_value = "3000"
+    why = "thousands of times. The ladder below measures your machine."
     otherwise = "one of the three texts, in quotation marks"
     options = {
         "3": "a compiled loop alone gains more. The library also computes several products at once, from near memory",
         "30": "that is about what a compiled loop gains. BLAS also computes 8 or 16 products with one instruction",
-        "1000": "",
+        "3000": "",
     }
 
     def read(self, answer: Any) -> Any:

@@ -21,8 +21,8 @@ from ...swapping import Swapped
 
 KERNELS = {  # bright above dark, bright left of dark, two diagonals
     "lower edges": [[1, 1, 1], [0, 0, 0], [-1, -1, -1]], "right edges": [[1, 0, -1], [1, 0, -1], [1, 0, -1]],
-    "strokes like /": [[-1, -1, 2], [-1, 2, -1], [2, -1, -1]],
-    "strokes like \\": [[2, -1, -1], [-1, 2, -1], [-1, -1, 2]],
+    "strokes /": [[-1, -1, 2], [-1, 2, -1], [2, -1, -1]],
+    "strokes \\": [[2, -1, -1], [-1, 2, -1], [-1, -1, 2]],
 }
 SHOWN = (0, 1, 2, 3)  # digits of the test set
 EPOCHS, BATCH, RATE, MAPS = 6, 64, 0.3, 6
