@@ -64,7 +64,9 @@ def written_since(array: Any, time: int) -> Where | None:
         return None
     buffer = buffer_of(array)
     entry = WRITTEN.get(id(buffer))
-    return entry.where if entry is not None and entry.buffer() is buffer and entry.time > time else None
+    if entry is None or entry.buffer() is not buffer or entry.time <= time:
+        return None
+    return entry.where
 
 
 def mark_shared(array: Any) -> None:

@@ -34,6 +34,11 @@ COPIED = "a layer that passed its gradient on unchanged: https://github.com/pjre
 MEANS = "what training libraries did: https://github.com/huggingface/transformers/issues/24725"
 SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
+SLICES = "the belief that a slice is a copy, as with lists: https://github.com/numpy/numpy/issues/19150"
+DETACHED = "users who try .data or detach(): https://github.com/pytorch/pytorch/issues/6990"
+BATCHES = ("import minigrad as mg\ndef refilled(w, buffer, batches):\n    losses = []\n    for b in batches:\n"
+           "        buffer[:] = mg.asarray(b)\n        losses.append((w * ")
+WINDOWED = "def windowed(shape, strides, axis, size, step):\n    "
 UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
 LEAK = "a mask that hides nothing: https://github.com/karpathy/minGPT/issues/75"
 LOOPS = "libraries that leave out self-loops: https://github.com/dmlc/dgl/issues/1566"
@@ -114,6 +119,20 @@ ANSWERS = [
     Answer("chain_plan", "chain_plan = [10]", "saves nothing", PEAK),
     Answer("chain_plan", "chain_plan = [5, 5]", "Cut it", TRIED),
     Answer("gpt_plan", "gpt_plan = []", "Cut a seam", TRIED),
+    Answer("who_changes", "who_changes = []", "is a view", SLICES),
+    Answer("versions", 'versions = (3, ["p"])', "does not write into the buffer", TRIED),
+    Answer("refilled", BATCHES + "buffer.detach()).sum())\n    return sum(losses)", "a view of the same memory",
+           DETACHED),
+    Answer("refilled", BATCHES + "buffer).sum())\n    return sum(losses)", "keeps the buffer itself", DETACHED),
+    Answer("transposed", "def transposed(shape, strides, axes):\n    return shape[::-1], strides[::-1]",
+           "turns the order", TRIED),
+    Answer("broadcasted", "def broadcasted(shape, strides, target):\n"
+           "    return (0,) * (len(target) - len(shape)) + strides", "An axis of size 1 is repeated too", TRIED),
+    Answer("windowed", WINDOWED + "return (*shape[:axis], (shape[axis] - size) // step + 1, *shape[axis + 1 :], size), "
+           "(*strides, strides[axis])", "right for step 1", TRIED),
+    Answer("convolve", "import minigrad as mg\ndef convolve(pictures, kernels):\n    n = len(pictures)\n"
+           "    return mg.windows(pictures, 3, axis=(1, 2)).reshape(n, -1, 9) @ kernels.reshape(-1, 9)", "(9, k)",
+           TRIED),
     Answer("gelu", "def gelu(i, x, out):\n    return x[i] / 2", "returns nothing", TRIED),
     Answer("gelu", "import minigrad as mg\ndef gelu(i, x, out):\n    out[i] = mg.gelu(x[i])", "on tensors", TRIED),
     Answer("gelu", "def gelu(i, x, out):\n    out[i] = x / 2", "read one number", TRIED),
