@@ -20,6 +20,7 @@ from . import build_reference
 from .api import api_page
 from .frames import NAME, deck, page
 from .markup import Lecture, as_page, as_slides, slug
+from .museum import museum
 from .overview import about, coverage, index, opening, ways
 from .search import search_index
 
@@ -50,7 +51,7 @@ def build(folder: Path = SITE) -> list[Path]:
         lectures_page(folder, lecture)
         _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
-    for name, text in reference().items():
+    for name, text in (reference() | {"museum": museum()}).items():
         lecture = Lecture(name, text)
         body = with_anchors(as_page(lecture))
         read[name] = lecture
