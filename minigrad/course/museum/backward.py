@@ -403,6 +403,7 @@ class Root(BrokenCode):
     why = "the root gets 1 where it is not chosen: a second `where`, inside. Then 0 is multiplied by a number."
     otherwise = "keep the outer `where`. Give the root a harmless number where x < 1, by another `where` inside of it"
 
+    @np.errstate(all="ignore")
     def shown(self, answer: Callable[..., Any]) -> dict[str, list[float]]:
         x = asarray(list(POINTS), requires_grad=True)
         y = answer(x)

@@ -17,7 +17,7 @@ from ...viz.flipbook import Flipbook, Page
 from ..compare import same
 from ..feedback import NotWritten, Wrong, written
 from ..source_code import run_code
-from ..tasks import ROUNDS, Task, ValueTask
+from ..tasks import ROUNDS, Mistake, Task, ValueTask
 from ..unit import units
 
 
@@ -38,7 +38,7 @@ class BrokenPicture(ValueTask):
     """A picture to repair by a value: numbers, names in a list, a dictionary."""
 
     points, minutes, strict, outcome = 0, 5, False, "repair"
-    mistakes = ()
+    mistakes: ClassVar[tuple[Mistake, ...]] = ()
     heading: ClassVar[str]
     thread: ClassVar[Thread]
     taught_in: ClassVar[tuple[str, ...]]  # the keys of units
@@ -65,8 +65,7 @@ class BrokenPicture(ValueTask):
             return self.explained()
         if same(value, self.shown(self.broken_answer())):
             raise NotWritten(self.name, "the picture is still the broken one", self.clue)
-        made = [known for known in self.mistakes if self.makes(known, value)]
-        hint = self.words(made[0]) if made else self.otherwise
+        hint = next((self.words(known) for known in self.mistakes if self.makes(known, value)), self.otherwise)
         raise Wrong(self.name, self.problem(value), hint)
 
     def makes(self, known: Any, value: Any) -> bool:
@@ -144,14 +143,6 @@ class BrokenCode(BrokenPicture):
     kind = "function"
     broken = None
 
-    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        with np.errstate(all="ignore"):
-            return super().check(answer, rounds)
-
-    def illustration(self, answer: Any) -> Flipbook | None:
-        with np.errstate(all="ignore"):
-            return super().illustration(answer)
-
     def in_words(self) -> str:
         return "the picture of the program above"
 
@@ -168,8 +159,7 @@ class BrokenCode(BrokenPicture):
         return None if callable(answer) else "a function, with def"
 
     def right(self) -> Any:
-        with np.errstate(all="ignore"):
-            return self.shown(self.solution())
+        return self.shown(self.solution())
 
     def solution(self) -> Any:
         """The repaired function."""

@@ -234,8 +234,8 @@ class TimedLines(BrokenPicture):
         for i in range(3):
             one = begin + i * KERNEL_TIME
             lanes.block(KERNEL, one, one + KERNEL_TIME, "there", str(i + 1), f"kernel {i + 1}")
-        lanes.block("the clock", start, stop, "back", f"{stop - start:g} µs", f"from {start:g} to {stop:g}")
-        drawing.text(0, 134, f"the clock shows {stop - start:g} µs", size=14, bold=True, fill="back")
+        lanes.block("the clock", start, stop, "back", f"{stop - start:g}", f"from {start:g} to {stop:g}")
+        drawing.text(0, 134, f"the clock shows {stop - start:g} microseconds", size=14, bold=True, fill="back")
         return drawing
 
 
