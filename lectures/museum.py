@@ -44,6 +44,8 @@ def _link(unit: Unit) -> str:
 
 
 def _sentence(words: str | None) -> str:
-    """A hint as a sentence: with a capital and a full stop."""
+    """A hint as a sentence: with a capital, unless it begins with a name of the program, and with a full stop."""
     text = str(words)
-    return text[:1].upper() + text[1:] + ("" if text[-1] in ".?)" else ".")
+    first = text.split()[0]
+    begin = text[:1].upper() + text[1:] if first.isalpha() and len(first) > 1 else text
+    return begin + ("" if text[-1] in ".?)" else ".")
