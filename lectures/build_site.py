@@ -19,7 +19,9 @@ from minigrad.course.unit import units
 from . import build_reference
 from .api import api_page
 from .frames import NAME, deck, page
+from .instructors import instructors
 from .markup import Lecture, as_page, as_slides, slug
+from .museum import museum
 from .overview import about, coverage, index, opening, ways
 from .search import search_index
 
@@ -50,7 +52,7 @@ def build(folder: Path = SITE) -> list[Path]:
         lectures_page(folder, lecture)
         _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
-    for name, text in reference().items():
+    for name, text in (reference() | further()).items():
         lecture = Lecture(name, text)
         body = with_anchors(as_page(lecture))
         read[name] = lecture
@@ -78,6 +80,11 @@ def reference() -> dict[str, str]:
     made = {name.removesuffix(".md"): text for name, text in build_reference.pages().items()}
     stored = {name: (HERE / f"{name}.md").read_text(encoding="utf-8") for name in ("glossary", "licences")}
     return made | stored
+
+
+def further() -> dict[str, str]:
+    """The Markdown of the museum, and of the pages for instructors; the answers to exam questions are on no page."""
+    return {"museum": museum(), "instructors": instructors(), "exam": (HERE / "exam.md").read_text(encoding="utf-8")}
 
 
 def with_anchors(body: str) -> str:

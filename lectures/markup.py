@@ -69,10 +69,11 @@ class Lecture:
 
     def picture(self, name: str) -> list[Sketch]:
         """The stages of a picture, which is a function in the module of this lecture's pictures."""
+        called = f"u{self.name}" if self.name[:1].isdigit() else self.name
         try:
-            module = import_module(f"lectures.pictures.u{self.name}")
+            module = import_module(f"lectures.pictures.{called}")
         except ModuleNotFoundError:
-            path = f"lectures/pictures/u{self.name}.py"
+            path = f"lectures/pictures/{called}.py"
             raise LectureError(f"{self.name}.md shows a picture, and {path} is missing") from None
         if not hasattr(module, name):
             raise LectureError(f"{self.name}.md shows the picture {name!r}, which is not in {module.__name__}")

@@ -114,6 +114,8 @@ def _reference(read: dict[str, Lecture]) -> Iterable[Line]:
     for section, (shown, hidden) in zip(_sections(read, "errors"), texts(read["errors"])):
         if section.level > 1:
             yield Line(section.text, "error", f"errors.html#{section.anchor}", "", shown, hidden)
+    for section, (shown, hidden) in zip(_sections(read, "museum"), texts(read["museum"])):
+        yield Line(section.text, "museum", f"museum.html#{section.anchor}", "", shown, hidden)
     for row in (row for rows in tables().values() for row in rows):
         yield Line(row.names, "elsewhere", f"coming_from.html#{slug(row.names)}", row.here.replace("`", ""), row.why)
     for section, (shown, hidden) in zip(_sections(read, "coming_from"), texts(read["coming_from"])):

@@ -1,6 +1,7 @@
 """Make the notebooks from their sources: `python -m notebooks.build [UNIT ...]`.
 
 - `sources/NN_name.py` is executed and becomes the demo `NN_name.ipynb`, with its outputs stored.
+  The museum has a demo of its own, without a number.
 - `masters/NN_name.py` holds solutions in nbgrader's format and becomes `exercises/NN_name_exercise.ipynb`, which holds
   none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 
@@ -36,7 +37,8 @@ def read(path: Path) -> Any:
     for number, cell in enumerate(notebook.cells):
         grade = cell.metadata.get("nbgrader", {}).get("grade_id")
         name = cell.metadata.pop("name", None) or grade or f"{path.parent.name[0]}{number:02}"
-        cell["id"] = re.sub(r"[^A-Za-z0-9_-]", "-", f"{path.stem.partition('_')[2]}-{name}")[:64]
+        part = re.sub(r"^[0-9]+_", "", path.stem)
+        cell["id"] = re.sub(r"[^A-Za-z0-9_-]", "-", f"{part}-{name}")[:64]
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
@@ -133,7 +135,7 @@ def main(chosen: list[str]) -> None:
     """Write every notebook, or those of the units that are named."""
     made = ("sources", demo, "{}.ipynb"), ("masters", exercise, "exercises/{}_exercise.ipynb")
     for folder, make, target_of in made:
-        for path in sorted((HERE / folder).glob("[0-9]*.py")):
+        for path in sorted((HERE / folder).glob("*.py")):
             if not chosen or path.stem in chosen:
                 target = HERE / target_of.format(path.stem)
                 text = make(path)

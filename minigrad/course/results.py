@@ -16,7 +16,7 @@ from typing import Any
 from ..support.files import locked, write_whole
 from ..support.table import counted
 from .tasks import Task
-from .unit import Unit, units
+from .unit import Unit, parts
 
 FILE = "course-progress.json"
 REPORT = "report.html"
@@ -129,10 +129,16 @@ class Progress:
         """The points of the passed tasks of a unit."""
         return sum(task.points for name, task in unit.tasks.items() if self.passed(name))
 
+    def score(self, unit: Unit) -> str:
+        """The points of a unit in words; where its tasks have none, how many are passed."""
+        if unit.points:
+            return f"{self.points(unit)} of {unit.points} points"
+        return f"{sum(map(self.passed, unit.tasks))} of {counted(len(unit.tasks), 'task')}"
+
     def rows(self) -> list[tuple[str, str, str, int, int, int]]:
-        """For each task of each unit: unit, task, sign, tries, points, most points."""
+        """For each task of each part of the course: unit, task, sign, tries, points, most points."""
         found = []
-        for unit in units().values():
+        for unit in parts().values():
             for name, task in unit.tasks.items():
                 known = self.tasks.get(name, {})
                 sign = "✓" if "passed" in known else "✗" if known else "○"
@@ -142,8 +148,8 @@ class Progress:
 
     def __str__(self) -> str:
         lines = []
-        for unit in units().values():
-            lines.append(f"{unit.key}: {self.points(unit)} of {unit.points} points")
+        for unit in parts().values():
+            lines.append(f"{unit.key}: {self.score(unit)}")
             for key, name, sign, tries, points, most in self.rows():
                 if key == unit.key:
                     times = counted(tries, "try", "tries") if tries else "not tried yet"
@@ -199,10 +205,10 @@ def report_page(progress: Progress) -> str:
     """The report as a page of HTML."""
     who = escape(progress.student or "no name given")
     body = [f"<h1>minigrad course: {who}</h1>"]
-    total = sum(unit.points for unit in units().values())
+    total = sum(unit.points for unit in parts().values())
     body.append(f"<p>{sum(row[4] for row in progress.rows())} of {total} points.</p>")
-    for unit in units().values():
-        body.append(f"<h2>{unit.number:02} {escape(unit.title)}: {progress.points(unit)} of {unit.points} points</h2>")
+    for unit in parts().values():
+        body.append(f"<h2>{escape(unit.heading)}: {progress.score(unit)}</h2>")
         body.append(_table([row for row in progress.rows() if row[0] == unit.key], progress.tasks))
         body += [_answer(name, progress.tasks[name]) for name in unit.tasks if progress.passed(name)]
     body.append(

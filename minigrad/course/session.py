@@ -21,7 +21,7 @@ from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, un
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
 from .tasks import HIDDEN_ROUNDS, ROUNDS, Prediction, Task
-from .unit import Unit, task_names, units
+from .unit import Unit, parts, task_names
 
 watch_cells()
 UNSET = object()
@@ -54,7 +54,7 @@ def begin(unit: str, student: str = "") -> None:
     >>> begin("00_start")
     00 · ...
     """
-    known = units()
+    known = parts()
     if unit not in known:
         raise Misused(unit, "there is no such unit", "one of " + ", ".join(known))
     SESSION.unit = each = known[unit]
@@ -62,7 +62,7 @@ def begin(unit: str, student: str = "") -> None:
     _store(SESSION.progress.name, student.strip())
     _explain_stubs()
     counts = counted(len(each.tasks), "task"), counted(each.points, "point")
-    print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {counts[0]}, {counts[1]}")
+    print(f"{each.heading}: {each.minutes} minutes, {counts[0]}, {counts[1]}")
     print(f"for {SESSION.student}" if SESSION.student else "No name given. Enter one to get your own numbers.")
     if SESSION.progress.path is None:
         print("Progress is lost when the kernel stops. course.keep() keeps it in this folder.")
@@ -134,10 +134,12 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
             _store(SESSION.progress.note, which, False, said=_said(which, given))
         if which.strict:
             raise feedback from None
-        return feedback.box.tell()
+        feedback.box.tell()
+        return _show_picture(which, given)
     _store(SESSION.progress.note, which, True, _source(given), _said(which, given))
     more = "" if newer is None else f"\n  {newer} is newer and was not checked."
     said._replace(message=said.message + more).tell()
+    _show_picture(which, given)
 
 
 def progress() -> Progress:
@@ -193,6 +195,15 @@ def _report_damage() -> None:
 
 def _said(which: Task, given: Any) -> str:
     return written(given) if which.kind == "value" and given is not UNSET else ""
+
+
+def _show_picture(which: Task, given: Any) -> None:
+    """Show the picture of an answer below its feedback, in a notebook."""
+    picture = which.illustration(given) if hasattr(notebook_shell(), "kernel") else None
+    if picture is not None:
+        from IPython.display import display
+
+        display(picture)
 
 
 # ---- running an answer -----------------------------------------------------------------------------------------------
@@ -267,7 +278,7 @@ def _where_stub(error: BaseException) -> str:
 
 
 def _task(name: str) -> Task:
-    for unit in units().values():
+    for unit in parts().values():
         if name in unit.tasks:
             return unit.tasks[name](SESSION.student)
     within = list(SESSION.unit.tasks) if SESSION.unit is not None else []

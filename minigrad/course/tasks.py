@@ -93,6 +93,10 @@ class Task:
         """Raise `Wrong` for a wrong answer; for a right one, return what to say to the student."""
         raise NotImplementedError
 
+    def illustration(self, answer: Any) -> Any:
+        """A view of an answer, which a notebook shows below the feedback; None where there is none."""
+        return None
+
     def solution(self) -> Any:
         """A right answer to this variant."""
         raise NotImplementedError

@@ -49,6 +49,11 @@ class Unit:
         return f"{self.number:02}_{self.name}"
 
     @property
+    def heading(self) -> str:
+        """The number and title: `00 · What a gradient is`."""
+        return f"{self.number:02} · {self.title}"
+
+    @property
     def points(self) -> int:
         """The points of all tasks together."""
         return sum(task.points for task in self.tasks.values())
@@ -57,6 +62,18 @@ class Unit:
         """Add a task to the unit: a decorator of the class."""
         self.tasks[cls.name] = cls
         return cls
+
+
+class Annex(Unit):
+    """A part of the course with tasks that is not a unit: its name and title have no number, which is for the order."""
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    @property
+    def heading(self) -> str:
+        return self.title
 
 
 def units() -> dict[str, Unit]:
@@ -71,6 +88,16 @@ def units() -> dict[str, Unit]:
     return {unit.key: unit for unit in sorted(found, key=lambda unit: unit.number)}
 
 
+def parts() -> dict[str, Unit]:
+    """Everything that has tasks: the units, and after them the museum.
+
+    >>> list(parts())[-1]
+    'museum'
+    """
+    annex: Unit = import_module(f"{__package__}.museum").MUSEUM
+    return units() | {annex.key: annex}
+
+
 def task_names() -> list[str]:
-    """The names of the tasks of all units."""
-    return [name for unit in units().values() for name in unit.tasks]
+    """The names of the tasks of all parts."""
+    return [name for part in parts().values() for name in part.tasks]

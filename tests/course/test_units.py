@@ -13,13 +13,13 @@ from minigrad.course.feedback import Feedback, NotWritten, Wrong
 from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
 from minigrad.course.tasks import GradientTask, ValueTask
-from minigrad.course.unit import units
+from minigrad.course.unit import parts, units
 from tests.course.running import ROOT, module, run_notebook, stored
 
 template = module("template", ROOT / "notebooks" / "template.py")
 build = module("build", ROOT / "notebooks" / "build.py")
 UNITS = list(units().values())
-TASKS = [task for unit in UNITS for task in unit.tasks.values()]
+TASKS = [task for part in parts().values() for task in part.tasks.values()]
 STUDENTS = ["", "Ada", "Grace Hopper", "李"]
 
 
@@ -213,7 +213,7 @@ def test_the_student_copy_fails_kindly(unit):
         assert isinstance(error, Feedback | NotImplementedError)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("[sm]*/[0-9]*.py")), ids=lambda p: p.parent.name)
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("[sm]*/*.py")), ids=lambda p: p.parent.name)
 def test_sources_are_as_jupytext_writes_them(path):
     """A change in JupyterLab then changes only its own lines of the file."""
     text = path.read_text(encoding="utf-8")

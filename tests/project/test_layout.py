@@ -30,8 +30,8 @@ ONLOOKERS = ["viz", "course", "examples"]
 # Modules above all rooms: they may import anything, and no room imports them.
 ROOF = ["__init__", "random", "linalg", "fft"]
 
-# Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
-# commit that raises a budget must say what the lines buy.
+# Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course and
+# its museum, which have limits of their own.  A commit that raises a budget must say what the lines buy.
 BUDGETS = {
     "support": 1255, "core": 3000, "arguments": 580, "devices": 3330, "ops": 7970, "autodiff": 1745, "control": 430,
     "compile": 22400, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250, "distributed": 1830,
@@ -39,6 +39,7 @@ BUDGETS = {
     "viz": 13700, "course": 5100, "examples": 600,
     "viz": 13720, "course": 5300, "examples": 600,
     "viz": 13950, "course": 5100, "examples": 600,
+    "viz": 13500, "course": 5250, "examples": 600,
 }
 
 NEVER_AT_IMPORT = [
@@ -170,7 +171,7 @@ for name, module in list(sys.modules.items()):
 @pytest.mark.parametrize("room", BUDGETS)
 def test_rooms_are_within_their_budgets(room):
     written = [path for path in (ROOT / "minigrad" / room).rglob("*") if path.suffix in (".py", ".js", ".css")]
-    paths = [path for path in written if "units" not in path.parts]
+    paths = [path for path in written if not {"units", "museum"} & {*path.parts}]
     lines = sum([len(path.read_text(encoding="utf-8").splitlines()) for path in paths])
     assert lines <= BUDGETS[room], f"{room} has {lines:,} lines"
 

@@ -1,0 +1,94 @@
+"""The instructor's kit: plans from the units' declarations, questions with answers apart, commands that exist."""
+
+import dataclasses
+import doctest
+import re
+
+import pytest
+
+import minigrad as mg
+from lectures import build_site, instructors
+from lectures.markup import Lecture, as_page
+from minigrad.course.museum import MUSEUM
+from minigrad.course.unit import parts, units
+from tests.course.running import ROOT
+
+LECTURES = ROOT / "lectures"
+PAGE = instructors.instructors()
+HEADING = r"^## (\d\d) · "
+
+
+def numbered(name):
+    """The texts below each unit's heading, by the unit's number, split at `1. `, `2. ` ..."""
+    _, *pairs = re.split(HEADING, (LECTURES / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {int(number): re.split(r"^\d+\. ", text, flags=re.MULTILINE)[1:]
+            for number, text in zip(pairs[::2], pairs[1::2])}
+
+
+@pytest.mark.parametrize("plan", [instructors.FOURTEEN_WEEKS, instructors.SIX_WEEKS, instructors.ONE_DAY])
+def test_a_plan_has_the_minutes_and_points_of_its_units(plan):
+    table = instructors.plan("week", plan)
+    planned = [parts()[key] for keys in plan for key in keys if key in parts()]
+    sums = f"| | together | {sum(unit.minutes for unit in planned)} | {sum(unit.points for unit in planned)} |"
+    assert table.endswith(sums)
+    assert all(f"[{unit.heading}]({unit.key}.html)" in table for unit in planned)
+
+
+def test_the_long_plan_has_every_unit_once():
+    planned = [key for keys in instructors.FOURTEEN_WEEKS for key in keys]
+    assert set(parts()) <= set(planned) and len(planned) == len(set(planned))
+    assert len(instructors.FOURTEEN_WEEKS) == 14 and len(instructors.SIX_WEEKS) == 6
+
+
+def test_a_plan_follows_a_change_of_a_unit_and_leaves_out_missing_units():
+    longer = dataclasses.replace(units()["00_start"], minutes=1000)
+    table = instructors.plan("part", (("00_start", "98_nowhere"), ("97_nothing",)), {"00_start": longer})
+    assert "| 1000 |" in table and "nowhere" not in table and "| 2 |" not in table
+
+
+def test_every_belief_is_listed_with_its_source():
+    for unit in units().values():
+        for each in unit.misconceptions:
+            assert each.belief.replace("|", "\\|") in PAGE and f"`{each.met_in}`" in PAGE
+            assert all(address in PAGE for address in re.findall(r"https://[^\s,;)]+[^\s,;:).]", each.source))
+    assert all(task.thread.address in PAGE for task in MUSEUM.tasks.values())
+
+
+def test_no_gap_of_the_page_is_left():
+    assert "{{" not in PAGE and "<table>" in as_page(Lecture("instructors", PAGE))
+
+
+def test_each_unit_has_three_questions_and_each_question_an_answer():
+    questions, answers = numbered("exam.md"), numbered("exam_answers.md")
+    assert {unit.number for unit in units().values()} <= questions.keys()
+    assert all(len(asked) >= 3 for asked in questions.values())
+    assert {number: len(asked) for number, asked in questions.items()} == {
+        number: len(given) for number, given in answers.items()}
+
+
+def test_the_answers_that_are_code_are_right():
+    text = (LECTURES / "exam_answers.md").read_text(encoding="utf-8")
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL)):
+        runner.run(parser.get_doctest(code, {"mg": mg}, f"answer {number}", None, 0))
+    assert runner.tries > 60 and runner.failures == 0
+
+
+def test_no_answer_is_on_the_site():
+    pages = build_site.further()
+    assert "exam_answers" not in pages and "exam" in pages
+    answers = [given.splitlines()[0] for each in numbered("exam_answers.md").values() for given in each]
+    for text in pages.values():
+        assert not [line for line in answers if len(line) > 30 and line in text]
+
+
+def test_commands_of_the_page_exist():
+    recipe = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = PAGE[PAGE.index("## Add a unit") : PAGE.index("## Tag a term")]
+    for line in re.findall(r"^python3 course .*$", section, re.MULTILINE):
+        assert line.split("    #")[0] in recipe
+    launcher = (ROOT / "course").read_text(encoding="utf-8")
+    for command in set(re.findall(r"python3 course (\w+)", PAGE)):
+        assert f'"{command}": ' in launcher
+    for path in re.findall(r"notebooks/masters/\w+\.py", PAGE):
+        assert (ROOT / path).exists()
