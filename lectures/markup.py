@@ -4,7 +4,8 @@
     ## Heading                    begins a chapter, and a slide unless `###` follows
     ### Heading                   begins a slide, and a line `---` begins one that has the heading of the slide before
     $x^2$, $$x^2$$                formulas, as MathML
-    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`.  Several pictures in
+    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`, or in
+                                  `pictures/museum.py` for the page `museum.md`.  Several pictures in
                                   one paragraph stand side by side, and what one sees is written below each
     ::: notes                     what the speaker says: in the slides' speaker view only
     ::: page / ::: slide          only on the page, only in the slides
@@ -69,10 +70,11 @@ class Lecture:
 
     def picture(self, name: str) -> list[Sketch]:
         """The stages of a picture, which is a function in the module of this lecture's pictures."""
+        called = f"u{self.name}" if self.name[0].isdigit() else self.name
         try:
-            module = import_module(f"lectures.pictures.u{self.name}")
+            module = import_module(f"lectures.pictures.{called}")
         except ModuleNotFoundError:
-            path = f"lectures/pictures/u{self.name}.py"
+            path = f"lectures/pictures/{called}.py"
             raise LectureError(f"{self.name}.md shows a picture, and {path} is missing") from None
         if not hasattr(module, name):
             raise LectureError(f"{self.name}.md shows the picture {name!r}, which is not in {module.__name__}")

@@ -273,9 +273,7 @@ def test_a_deck_is_dark_or_light_and_a_key_changes_it(site):
         assert page.evaluate(paper) == "rgb(20, 23, 27)" and page.evaluate(line) == "rgb(230, 234, 238)"
         page.keyboard.press("d")
         assert page.evaluate(paper) == "rgb(255, 255, 255)" and page.evaluate(line) == "rgb(27, 32, 38)"
-        view = page.frame_locator(".live iframe").locator(".mg-view")
-        page.wait_for_function("document.querySelector('.live iframe').contentDocument === null || true")
-        view.and_(page.frame_locator(".live iframe").locator(".mg-light")).wait_for(state="attached")
+        page.frame_locator(".live iframe").locator("html[theme=light] .mg-view").wait_for(state="attached")
 
 
 @needs_browser

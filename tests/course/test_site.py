@@ -107,7 +107,8 @@ def test_an_id_is_given_once(site):
 def test_search_results_lead_to_existing_places(site):
     script = (site / "search-index.js").read_text(encoding="utf-8")
     lines = json.loads(script.partition("=")[2].partition("\nconst")[0].strip().removesuffix(";"))
-    kinds = {"lecture", "API", "primitive", "error", "glossary", "elsewhere"}
+    kinds = {"lecture", "demo", "exercise", "page", "API", "primitive", "error", "glossary", "elsewhere", "idea",
+             "room"}
     assert {kind.partition(" ")[0] for _, kind, *_ in lines} == kinds
     known = {path.name: Links(path.read_text(encoding="utf-8")).anchors for path in pages(site)}
     for name, _, address, *_ in lines:
