@@ -135,8 +135,13 @@ def sections_of(key: str, kind: str) -> list[tuple[Section, str]]:
             if marks in ("#", "##", "###"):
                 found.append((Section(len(marks), cell.name, words.replace("`", "").replace("*", "")), ""))
             elif found:
-                found[-1] = found[-1][0], f"{found[-1][1]} {ADDRESS.sub("]", line).translate(MARKS)}".strip()
+                found[-1] = found[-1][0], f"{found[-1][1]} {_without_marks(line)}".strip()
     return found
+
+
+def _without_marks(line: str) -> str:
+    """A line of Markdown without its marks and the addresses of its links."""
+    return ADDRESS.sub("]", line).translate(MARKS)
 
 
 def _linked(link: re.Match[str]) -> str:

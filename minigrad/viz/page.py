@@ -51,8 +51,9 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
     """
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}{static('hosted.css')}</style>"
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"></head><body>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}{static('hosted.css')}"
+        f"</style></head><body>"
         f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(packed(data))}</script>'
         f'<script type="module">{script_of(view)}\n'
