@@ -90,7 +90,7 @@ def reference() -> dict[str, str]:
     """The Markdown of the other pages, by their names."""
     made = {name.removesuffix(".md"): text for name, text in build_reference.pages().items()}
     stored = {name: (HERE / f"{name}.md").read_text(encoding="utf-8") for name in texts()}
-    return made | stored
+    return stored | made
 
 
 def with_anchors(body: str) -> str:

@@ -111,8 +111,9 @@ def notebook_page(key: str, kind: str, tasks: dict[str, type[Task]]) -> tuple[st
     others = "".join(
         f'<a href="{page_of(key, each)}">{each}</a>' for name, each in notebooks() if name == key and each != kind
     )
+    back = "Lecture" if key[:1].isdigit() else "Page"
     about = (
-        f'<p class="opening"><a class="button" href="{key}.html">Lecture</a>{others}<span>To run these cells: '
+        f'<p class="opening"><a class="button" href="{key}.html">{back}</a>{others}<span>To run these cells: '
         f"<code>python3 course lab</code>, then <code>{folder}{key}{end}.ipynb</code>. This page has no results."
         "</span></p>\n"
     )

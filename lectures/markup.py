@@ -70,7 +70,7 @@ class Lecture:
 
     def picture(self, name: str) -> list[Sketch]:
         """The stages of a picture, which is a function in the module of this lecture's pictures."""
-        called = f"u{self.name}" if self.name[0].isdigit() else self.name
+        called = f"u{self.name}" if self.name[:1].isdigit() else self.name
         try:
             module = import_module(f"lectures.pictures.{called}")
         except ModuleNotFoundError:

@@ -55,6 +55,8 @@ def arrows_of(name: str, path: Path, modules: dict[str, Path]) -> Iterator[Arrow
 
     def visit(node: ast.AST, for_types: bool) -> Iterator[Arrow]:
         for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                continue  # it holds no import
             if isinstance(child, ast.Import):
                 found = [alias.name for alias in child.names]
             elif isinstance(child, ast.ImportFrom):
@@ -105,10 +107,14 @@ def size_of(room: str) -> int:
     return sum(map(lines_of, files_of(room)))
 
 
+DOCSTRING = re.compile(r'(?:#.*\n)*r?"""(.*?)"""', re.DOTALL)
+
+
 @cache
 def purpose_of(path: Path) -> str:
     """The first sentence of a module's docstring, on one line."""
-    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    found = DOCSTRING.match(path.read_text(encoding="utf-8"))
+    said = found[1] if found else ""
     return " ".join(said.split("\n\n")[0].split())
 
 

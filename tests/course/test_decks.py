@@ -1,12 +1,12 @@
 """Decks are made of pictures: few words, one scale of type, readable code, no answer in sight of its question."""
 
 import re
+import shutil
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
-from lectures import build_site
 from lectures.drawn import Sketch
 from lectures.frames import deck
 from lectures.markup import Lecture, LectureError, as_page, as_slides, chosen, parsed, parser
@@ -20,13 +20,6 @@ WORDS = 25  # on a slide without its code, with all answers shown
 LABEL = 6  # words in a label of a picture
 SCALE = {200, 92, 54, 38, 32, 30, 24}  # sizes of type on a slide of 1600 × 900
 KEYS = sorted(units())
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    build_site.build(folder)
-    return folder
 
 
 class Text(HTMLParser):
@@ -172,10 +165,10 @@ def test_long_code_comes_in_windows():
 
 
 @needs_browser
-def test_a_full_window_of_code_fits_on_a_slide(tmp_path):
+def test_a_full_window_of_code_fits_on_a_slide(site, tmp_path):
     code = "\n".join(["x = 1"] * WINDOW)
     slides = html(f"# T\n\n## A\n\n```python\n{code}\n```")
-    build_site.build(tmp_path)
+    shutil.copytree(site, tmp_path, dirs_exist_ok=True)
     (tmp_path / "full.slides.html").write_text(deck("full", "T", slides), encoding="utf-8")
     with opened(url=(tmp_path / "full.slides.html").as_uri(), size=(1600, 900)) as page:
         page.wait_for_selector("body[data-ready]")

@@ -42,11 +42,24 @@ VENDORED = {
 }
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    build_site.build(folder)
-    return folder
+class Pictures(HTMLParser):
+    """The pictures, images and frames of a page that have no words for readers who do not see them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.silent, self.waiting = [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if self.waiting is not None and tag != "title":
+            self.silent.append(self.waiting)
+        self.waiting = None
+        words = {"img": "alt", "iframe": "title"}.get(tag)
+        if words and not attrs.get(words, "").strip():
+            self.silent.append(self.get_starttag_text())
+        if tag == "svg" and not attrs.get("aria-label"):
+            self.waiting = self.get_starttag_text()
 
 
 class Links(HTMLParser):
@@ -130,6 +143,18 @@ def test_links_in_the_repositorys_texts_lead_somewhere():
     for path in texts:
         for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)\)", path.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_every_picture_and_view_has_words(site):
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert Pictures(text).silent == [], path.name
+        assert "<title></title>" not in text, path.name
+
+
+def test_a_picture_without_words_is_found():
+    silent = Pictures('<svg><path d=""/></svg><img src="a.png"><iframe src="b"></iframe><svg><title>c</title></svg>')
+    assert silent.silent == ["<svg>", '<img src="a.png">', '<iframe src="b">']
 
 
 def test_slides_have_notes_and_pages_have_none(site):
