@@ -71,7 +71,7 @@ def build(folder: Path = SITE) -> list[Path]:
     body, contents = coverage(known)
     _write(folder / "coverage.html", page("coverage", "What the course covers", body, contents, "reference"))
     first = Lecture("index", (HERE / "index.md").read_text(encoding="utf-8"))
-    body = index(known, as_page(first, rules=True), picture(known))
+    body = index(known, as_page(first, rules=True), picture(known, brief=True))
     _write(folder / "index.html", page("index", NAME, body, kind="first"))
     _write_views(folder, first)
     _write(folder / "search-index.js", search_index(known, read, reference()["glossary"]))

@@ -21,6 +21,7 @@ from .rooms import COMPILER, ONLOOKERS, PACKAGE, ROOMS, files_of, imports_of, li
 
 HERE = Path(__file__).resolve().parent
 WIDE, NARROW = 860.0, 360.0
+IMAGE, GROUP = 'role="img"', 'role="group"'
 GAP, BADGE = 8.0, 13.0
 SAID = (
     "The rooms of minigrad as the floors of a house. Each room imports only from floors below it. Numbers are the "
@@ -54,47 +55,64 @@ def units_of(room: str, known: dict[str, Unit]) -> list[Unit]:
 
 
 class House(Sketch):
-    """The drawing: floors from the top down."""
+    """The drawing: floors from the top down; a `brief` one leaves out what the rooms are for."""
 
-    def __init__(self, known: dict[str, Unit], width: float) -> None:
+    def __init__(self, known: dict[str, Unit], width: float, brief: bool = False) -> None:
         super().__init__(width, 0.0)
-        self.known, self.narrow = known, width == NARROW
-        self.most = max(size_of(room) for room in ROOMS + ONLOOKERS)
-        y = 0.0
-        for rooms in reversed(floors()):
-            across = 2 if self.narrow else len(rooms)
-            for start in range(0, len(rooms), across):
-                y += self._floor(rooms[start : start + across], y) + GAP
+        self.known, self.narrow, self.brief = known, width == NARROW, brief
+        rows = [row for rooms in reversed(floors()) for row in _rows(rooms, 2 if self.narrow else len(rooms))]
+        # The bars of all rooms have one scale, in which each fits into its room.
+        self.scale = min((self._width(row) - 24) / size_of(room) for row in rows for room in row)
+        y = self._roof()
+        for row in rows:
+            y += self._floor(row, y) + GAP
         self.height = y - GAP
+
+    def _width(self, row: Sequence[str]) -> float:
+        """How wide each room of a row is."""
+        return (self.width - GAP * (len(row) - 1)) / len(row)
+
+    def _roof(self) -> float:
+        """The roof, with the modules above all rooms; its height."""
+        height = 40.0 if self.narrow else 64.0
+        self.path([(0, height), (self.width / 2, 2), (self.width, height), (0, height)], "line", fill="tint", thick=1.5)
+        self.text(self.width / 2, height - 12, "import minigrad as mg", size=15, code=True, anchor="middle")
+        return height + GAP
 
     def _floor(self, rooms: Sequence[str], y: float) -> float:
         """A floor whose upper side is at y; its height."""
-        width = (self.width - GAP * (len(rooms) - 1)) / len(rooms)
-        rows = [COMPILER[i : i + (3 if self.narrow else 6)] for i in range(0, len(COMPILER), 3 if self.narrow else 6)]
-        height = 62.0 + ("compile" in rooms) * 48.0 * len(rows)
+        width = self._width(rooms)
+        rows = _rows(COMPILER, 3 if self.narrow else 6)
+        lines = max(len(self._said(room, width)) for room in rooms)
+        height = 44.0 + 18.0 * lines + ("compile" in rooms) * 48.0 * len(rows)
         for number, room in enumerate(rooms):
             x = number * (width + GAP)
             self._room(room, x, y, width, height)
             if room == "compile":
                 for i, row in enumerate(rows):
-                    self._inner(row, x + GAP, y + 58 + 48 * i, width - 2 * GAP)
+                    self._inner(row, x + GAP, y + 40 + 18 * lines + 48 * i, width - 2 * GAP)
         return height
 
     def _room(self, room: str, x: float, y: float, width: float, height: float) -> None:
         units = units_of(room, self.known)
         size = size_of(room)
-        said = purpose_of(PACKAGE / room / "__init__.py").replace("`", "")
-        self._link(room, f"{room}: {counted(size, 'line')}; {said}")
+        said = self._said(room, width)
+        self._link(room, f"{room}: {counted(size, 'line')}; {_short(room)}")
         self.rect(x, y, width, height, "tint", "line", thick=1.5, round=6)
         self.text(x + 12, y + 25, room, size=19, bold=True, room=width - 20 - 30 * len(units))
         taken = 12 + text_width(room, 19, bold=True) + 30 * len(units)
         lines = f"{size:,} lines"
         if taken + text_width(lines, 14) + 34 < width:
             self.text(x + 22 + text_width(room, 19, bold=True), y + 25, lines, size=14, fill="quiet")
-        self.text(x + 12, y + 45, said, size=14, fill="quiet", room=width - 22)
-        self.rect(x + 12, y + 52, (width - 24) * size / self.most, 4, "there", "none", round=2)
+        for number, line in enumerate(said):
+            self.text(x + 12, y + 45 + 18 * number, line, size=14, fill="quiet")
+        self.rect(x + 12, y + 34 + 18 * len(said), size * self.scale, 4, "there", "none", round=2)
         self.add("</a>")
         self._badges(units, x + width - 8, y + 19)
+
+    def _said(self, room: str, width: float) -> list[str]:
+        """The lines that say what a room is for."""
+        return [] if self.brief else _wrapped(_short(room), width - 24)
 
     def _inner(self, rooms: Sequence[str], x: float, y: float, width: float) -> None:
         """A row of rooms of the compiler."""
@@ -124,7 +142,29 @@ class House(Sketch):
             self.add("</a>")
 
 
-def picture(known: dict[str, Unit]) -> str:
+def _rows(rooms: Sequence[str], across: int) -> list[Sequence[str]]:
+    """Rooms in rows of at most so many."""
+    return [rooms[start : start + across] for start in range(0, len(rooms), across)]
+
+
+def _short(room: str) -> str:
+    """What a room is for, in plain text."""
+    return purpose_of(PACKAGE / room / "__init__.py").replace("`", "")
+
+
+def _wrapped(text: str, room: float) -> list[str]:
+    """A text in lines that are no wider than the room."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if text_width(longer, 14) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def picture(known: dict[str, Unit], brief: bool = False) -> str:
     """The map, in two widths, of which a page shows one; pointing at a room lights up what it imports."""
     lit = "".join(
         f'.house:has([data-room="{room}"]:is(:hover, :focus-visible)) '
@@ -132,9 +172,9 @@ def picture(known: dict[str, Unit]) -> str:
         "{ stroke: var(--back); stroke-width: 3; }"
         for room, others in imports_of().items() if others
     )
+    # A picture with links is a group: readers who do not see it go through the links.
     drawn = "".join(
-        f'<div class="{name}">{House(known, width).to_svg(SAID, themed).replace(chr(34) + "img" + chr(34), "group", 1)}'
-        "</div>"
+        f'<div class="{name}">{House(known, width, brief).to_svg(SAID, themed).replace(IMAGE, GROUP, 1)}</div>'
         for name, width in (("for-wide", WIDE), ("for-narrow", NARROW))
     )
     whole = [unit for key, unit in known.items() if not any(key in keys for keys in readers().values())]
