@@ -8,7 +8,7 @@ from html import escape
 from minigrad.course.unit import Seed, Unit
 from minigrad.viz.drawing import themed
 
-from .cells import met, page_of
+from .cells import KINDS, met, page_of
 from .frames import Section
 from .ideas import DOCUMENTS, IDEAS
 from .markup import Lecture, slug
@@ -30,9 +30,8 @@ def _card(unit: Unit) -> str:
     return (
         f'<li><figure class="drawn">{cover}</figure><span class="number">{unit.number:02}</span><div>'
         f'<h3><a href="{unit.key}.html">{escape(unit.title)}</a></h3><p>{_unbroken(unit.question)}</p>'
-        f'<p class="quiet"><a href="{unit.key}.html">page</a> · <a href="{unit.key}.slides.html">slides</a> · '
-        f'<a href="{page_of(unit.key, "demo")}">demo</a> · <a href="{page_of(unit.key, "exercise")}">exercise</a> · '
-        f"{unit.minutes} minutes</p></div></li>"
+        f'<p class="quiet links"><a href="{unit.key}.html">page</a> <a href="{unit.key}.slides.html">slides</a> '
+        f"{_notebooks(unit)} <span>{unit.minutes} min</span></p></div></li>"
     )
 
 
@@ -42,13 +41,19 @@ def _unbroken(question: str) -> str:
 
 
 def _total(known: dict[str, Unit]) -> str:
-    return f"{len(known)} units, {sum(unit.minutes for unit in known.values())} minutes"
+    hours = sum(unit.minutes for unit in known.values()) / 60
+    return f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
 
 
 def opening(unit: Unit | None, key: str) -> str:
     """The line below the title of a lecture: a link to its slides, and how long the unit takes."""
-    time = f"<span>{unit.minutes} minutes, with the notebooks</span>" if unit else ""
-    return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{time}</p>'
+    about = f"{_notebooks(unit)}<span>{unit.minutes} minutes, with the notebooks</span>" if unit else ""
+    return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{about}</p>'
+
+
+def _notebooks(unit: Unit) -> str:
+    """Links to the pages of the notebooks."""
+    return " ".join(f'<a href="{page_of(unit.key, kind)}">{kind}</a>' for kind in KINDS)
 
 
 def about(unit: Unit | None) -> str:
@@ -63,8 +68,7 @@ def about(unit: Unit | None) -> str:
     return (
         f'<section class="about"><h2 id="after-this-unit">After this unit you can</h2><ul>{outcomes}</ul>'
         f"<p>{unit.minutes} minutes, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
-        f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}_exercise.ipynb</code>. To read: "
-        f'<a href="{page_of(unit.key, "demo")}">demo</a>, <a href="{page_of(unit.key, "exercise")}">exercise</a>.</p>'
+        f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}_exercise.ipynb</code>.</p>"
         f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details>"
         f"<details><summary>Which ideas are met, and where</summary>{_covered(unit)}</details></section>"
     )
@@ -114,7 +118,7 @@ def coverage(known: dict[str, Unit]) -> tuple[str, list[Section]]:
     taught: dict[str, list[str]] = {}
     for key, unit in known.items():
         for seed in unit.seeds:
-            link = f'<a href="{key}.html">{unit.number:02}</a>'
+            link = f'<a href="{key}.html">{unit.number:02} {escape(unit.title.partition(":")[0])}</a>:'
             taught.setdefault(seed.idea, []).append(f"<li>{link} {_met(unit, seed)}</li>")
     parts, sections = [COVERAGE], []
     for document, title in DOCUMENTS.items():

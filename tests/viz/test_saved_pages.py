@@ -59,6 +59,12 @@ def test_every_kind_of_view_is_saved_here():
     assert {kind.script for kind in kinds_of_views()} == set(VIEWS)
 
 
+def test_the_page_about_saving_lists_every_view():
+    table = (ROOT / "lectures" / "share.md").read_text(encoding="utf-8").partition("|---|---|")[2].partition("\n\n")[0]
+    classes = {"Picture", "Stepper", "Beside", "Fusion", "Flipbook"}  # what the functions return
+    assert set(re.findall(r"`(\w+)`", table)) == set(mg.viz.__all__) - classes - {"shown"}
+
+
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_saved_view_refers_to_nothing_else(folder, name):
     text = (folder / f"{name}.html").read_text(encoding="utf-8")
