@@ -30,13 +30,13 @@ SAID = (
 
 
 @cache
-def readers() -> dict[str, list[str]]:
-    """For each room the units whose lectures quote its code, the most quotes first."""
-    found: dict[str, list[tuple[int, str]]] = {}
+def readers() -> dict[str, dict[str, list[str]]]:
+    """For each room the units whose lectures quote its code, in order, and what they quote."""
+    found: dict[str, dict[str, list[str]]] = {}
     for source in sorted(HERE.glob("[0-9][0-9]_*.md")):
-        for room, count in taught(source.read_text(encoding="utf-8")).items():
-            found.setdefault(room, []).append((-count, source.stem))
-    return {room: [key for _, key in sorted(keys)] for room, keys in found.items()}
+        for room, quoted in taught(source.read_text(encoding="utf-8")).items():
+            found.setdefault(room, {})[source.stem] = quoted
+    return found
 
 
 def floors() -> list[list[str]]:
@@ -51,7 +51,7 @@ def floors() -> list[list[str]]:
 
 def units_of(room: str, known: dict[str, Unit]) -> list[Unit]:
     """The units that read a room's code, in order."""
-    return sorted((known[key] for key in readers().get(room, []) if key in known), key=lambda unit: unit.number)
+    return [known[key] for key in readers().get(room, {}) if key in known]
 
 
 class House(Sketch):
@@ -212,7 +212,11 @@ def _room(room: str, known: dict[str, Unit], level: int = 2) -> str:
     folder = PACKAGE / room
     imports = [f'<a href="#{slug(each)}">{each}</a>' for each in imports_of().get(room, [])]
     users = [f'<a href="#{slug(each)}">{each}</a>' for each, others in imports_of().items() if room in others]
-    units = [f'<a href="{unit.key}.html">{unit.number:02} {escape(unit.title)}</a>' for unit in units_of(room, known)]
+    units = [
+        f'<a href="{unit.key}.html">{unit.number:02} {escape(unit.title.partition(":")[0])}</a> '
+        f"({', '.join(f'<code>{escape(name)}</code>' for name in readers()[room][unit.key])})"
+        for unit in units_of(room, known)
+    ]
     listed = [f'<a href="api.html#{slug(title)}">{title}</a>' for title in api.titles_of(room)]
     facts = [("Read in", units), ("API", listed), ("Imports", imports), ("Imported by", users)]
     rows = "".join(f"<dt>{name}</dt><dd>{', '.join(links)}</dd>" for name, links in facts if links)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -132,14 +131,16 @@ def imports_of() -> dict[str, list[str]]:
 QUOTE = re.compile(r"^`{3,}python minigrad/(\S+)(?: (\S+))?$", re.MULTILINE)
 
 
-def taught(lecture: str) -> Counter[str]:
-    """The rooms whose code a lecture quotes, and how often; a room of the compiler is "compile/fusion".
+def taught(lecture: str) -> dict[str, list[str]]:
+    """The rooms whose code a lecture quotes, with the functions, or the files; compiler rooms are "compile/fusion".
 
     >>> taught("```python minigrad/core/node.py topological_order\\n```")
-    Counter({'core': 1})
+    {'core': ['topological_order']}
     """
-    found: Counter[str] = Counter()
-    for path, _ in QUOTE.findall(lecture):
+    found: dict[str, list[str]] = {}
+    for path, name in QUOTE.findall(lecture):
         room, inner = room_of("minigrad." + path.removesuffix(".py").replace("/", "."))
-        found[f"{room}/{inner}" if inner else room] += 1
+        listed = found.setdefault(f"{room}/{inner}" if inner else room, [])
+        quoted = name or path.rpartition("/")[2]
+        listed += [] if quoted in listed else [quoted]
     return found

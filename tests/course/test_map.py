@@ -20,7 +20,8 @@ def test_rooms_import_only_from_floors_below_them():
 
 def test_a_unit_stands_on_the_rooms_whose_code_its_lecture_quotes():
     text = "```python minigrad/core/node.py\nx\n```\n```python minigrad/compile/fusion/fuse.py Fusing.fit\n```\n"
-    assert taught(text + "```python\nimport minigrad\n```") == {"core": 1, "compile/fusion": 1}
+    assert taught(text + "```python\nimport minigrad\n```") == {
+        "core": ["node.py"], "compile/fusion": ["Fusing.fit"]}
     assert "06_reverse_mode" in readers()["autodiff"] and "11_fusion" in readers()["compile/fusion"]
     assert [unit.number for unit in units_of("autodiff", units())] == [6, 7]
 

@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.course.letters import GPT
 from minigrad.viz.exhibit import Exhibit
 from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
@@ -126,3 +128,11 @@ def test_without_scripts_a_picture_and_words_remain(folder):
         assert page.locator("img[alt]").count() == 1
         page.locator("summary").click()
         assert "We start at" in page.locator("pre").inner_text()
+
+
+def test_a_file_is_small_enough_to_mail():
+    text = mg.asarray(np.arange(320).reshape(32, 10) % 27)
+    model = GPT()
+    loss = mg.cross_entropy(model(text).reshape(320, 27), text.reshape(320))
+    assert len(mg.viz.step(_loss()).to_html()) < 100_000
+    assert len(mg.viz.step(loss, names=model).to_html()) < 300_000
