@@ -12,6 +12,8 @@ import pytest
 
 import minigrad as mg
 from lectures import api, build_site
+from lectures.cells import notebooks, page_of
+from lectures.frames import texts
 from lectures.markup import Lecture, LectureError, as_page, as_slides
 from minigrad.course.unit import units
 from tests.course.running import ROOT
@@ -127,6 +129,19 @@ def test_search_results_lead_to_existing_places(site):
     for name, _, address, *_ in lines:
         page, _, anchor = address.partition("#")
         assert page in known and (not anchor or anchor in known[page]), name
+
+
+def test_the_search_has_every_section_and_word(site):
+    script = (site / "search-index.js").read_text(encoding="utf-8")
+    lines = json.loads(script.partition("=")[2].partition("\nconst")[0].strip().removesuffix(";"))
+    known = {address for _, _, address, *_ in lines}
+    for name in [*units(), *texts(), "rooms", "errors", "coverage"]:
+        text = (site / f"{name}.html").read_text(encoding="utf-8")
+        parts = "tr" if name in ("glossary", "coverage") else "h[23]"
+        anchors = {*re.findall(rf'<{parts} id="([^"]+)"', text)} - {"after-this-unit"}
+        assert name == "licences" or (anchors and {f"{name}.html#{anchor}" for anchor in anchors} <= known), name
+    for key, kind in notebooks():
+        assert sum(address.startswith(f"{page_of(key, kind)}#") for address in known) >= 3, key
 
 
 def test_pages_fetch_nothing_from_elsewhere(site):
