@@ -31,7 +31,7 @@ class Cell(NamedTuple):
     code: bool
     source: str
     grade: str  # nbgrader's name of it
-    view: bool  # whether its stored output is a view of minigrad's
+    changed: bool  # whether a student changes something: its output is a view of minigrad's, or its tag says "change"
 
     @property
     def task(self) -> str:
@@ -58,8 +58,9 @@ def cells(key: str, kind: str) -> tuple[Cell, ...]:
 
 def _cell(stored: dict[str, Any]) -> Cell:
     view = any("image/svg+xml" in output.get("data", {}) for output in stored.get("outputs", ()))
+    changed = view or "change" in stored["metadata"].get("tags", ())
     grade = stored["metadata"].get("nbgrader", {}).get("grade_id", "")
-    return Cell(stored["id"], stored["cell_type"] == "code", "".join(stored["source"]), grade, view)
+    return Cell(stored["id"], stored["cell_type"] == "code", "".join(stored["source"]), grade, changed)
 
 
 def page_of(key: str, kind: str) -> str:
@@ -81,7 +82,8 @@ def met(unit: Unit, met_in: str) -> Place | None:
 
 def _does_with(task: type[Task], cell: Cell) -> str:
     """What a student does where a cell asks for the answer of a task."""
-    asks = cell.source.startswith(f"{task.name} = ...") or cell.grade == task.name
+    answered = cell.source.startswith(f"{task.name} = ") and f'course.check("{task.name}")' in cell.source
+    asks = answered or cell.grade == task.name
     if not asks or not cell.code:
         return ""
     return "predicts" if issubclass(task, Prediction) else "writes" if issubclass(task, FunctionTask) else "computes"
@@ -92,7 +94,7 @@ def _does(unit: Unit, kind: str, cell: Cell) -> str:
     if not cell.code:
         return ""
     own = any(re.search(rf"\b{name}\b", cell.source) for name in unit.tasks)
-    return "runs own code" if kind == "exercise" and own else "changes" if cell.view else ""
+    return "runs own code" if kind == "exercise" and own else "changes" if cell.changed else ""
 
 
 def notebooks() -> list[tuple[str, str]]:

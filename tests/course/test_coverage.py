@@ -75,7 +75,8 @@ def test_every_idea_is_taught_in_a_unit():
 def test_an_idea_leads_to_a_cell_in_which_a_student_does_something(key):
     unit = units()[key]
     nowhere = [seed for seed in unit.seeds if met(unit, seed.met_in) is None]
-    assert not nowhere, f"a task, a view in the demo, or a cell of the exercise that uses a task's function: {nowhere}"
+    wanted = "a task, a view, a cell with the tag `change`, or a cell of the exercise that uses a task's function"
+    assert not nowhere, f"Expected: {wanted}. Got: {nowhere}"
 
 
 def test_what_a_student_does_is_known_from_the_task_or_the_cell():
