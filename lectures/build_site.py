@@ -67,7 +67,7 @@ def build(folder: Path = SITE) -> list[Path]:
     tasks = {name: task for unit in known.values() for name, task in unit.tasks.items()}
     for key, kind in notebooks():
         title, body, contents = notebook_page(key, kind, tasks)
-        _write(folder / page_of(key, kind), page(key, title, body, contents, "lecture"))
+        _write(folder / page_of(key, kind), page(key, f"{title} · {kind}", body, contents, "lecture"))
     body, contents = coverage(known)
     _write(folder / "coverage.html", page("coverage", "What the course covers", body, contents, "reference"))
     first = Lecture("index", (HERE / "index.md").read_text(encoding="utf-8"))

@@ -46,6 +46,7 @@ class Place(NamedTuple):
     does: str
     name: str  # of the task, or of the cell
     address: str
+    asked: str  # the task in short, or nothing
 
 
 @cache
@@ -76,7 +77,8 @@ def met(unit: Unit, met_in: str) -> Place | None:
             does = _does_with(task, cell) if task else _does(unit, kind, cell) if cell.name == met_in else ""
             if does:
                 name = met_in if task else met_in.partition("-")[2]
-                return Place(does, name, f"{page_of(unit.key, kind)}#{cell.name}")
+                asked = " ".join((task.__doc__ or "").split("\n\n")[0].split()) if task else ""
+                return Place(does, name, f"{page_of(unit.key, kind)}#{cell.name}", asked)
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
@@ -16,7 +15,7 @@ from minigrad.viz.svg import text_width
 from . import api
 from .drawn import Sketch
 from .frames import Section
-from .markup import slug
+from .markup import as_code, slug
 from .rooms import COMPILER, ONLOOKERS, PACKAGE, ROOMS, files_of, imports_of, lines_of, purpose_of, size_of, taught
 
 HERE = Path(__file__).resolve().parent
@@ -222,16 +221,11 @@ def _room(room: str, known: dict[str, Unit], level: int = 2) -> str:
     rows = "".join(f"<dt>{name}</dt><dd>{', '.join(links)}</dd>" for name, links in facts if links)
     modules = "".join(
         f"<tr><td><code>{path.relative_to(folder).as_posix()}</code></td>"
-        f"<td>{_said(path) if path.suffix == '.py' else ''}</td><td>{lines_of(path):,}</td></tr>"
+        f"<td>{as_code(purpose_of(path)) if path.suffix == '.py' else ''}</td><td>{lines_of(path):,}</td></tr>"
         for path in files_of(room) if room != "compile" or path.relative_to(folder).parts[0] not in COMPILER
     )
     return (
         f'<h{level} id="{slug(room)}">{room.rpartition("/")[2]} <small>{size_of(room):,} lines</small></h{level}>'
-        f"<p>{_said(folder / '__init__.py')}</p><dl>{rows}</dl>"
+        f"<p>{as_code(purpose_of(folder / '__init__.py'))}</p><dl>{rows}</dl>"
         f"<details><summary>Modules</summary><div class=\"wide\"><table>{modules}</table></div></details>"
     )
-
-
-def _said(path: Path) -> str:
-    """What a module is for, its code marked as code."""
-    return re.sub("`(.+?)`", r"<code>\1</code>", escape(purpose_of(path)))

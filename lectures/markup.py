@@ -159,6 +159,15 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w]+", "-", heading.lower()).strip("-")
 
 
+def as_code(text: str) -> str:
+    """A line of text for a page; what stands in backticks is code.
+
+    >>> as_code("`a < b` holds")
+    '<code>a &lt; b</code> holds'
+    """
+    return re.sub("`(.+?)`", r"<code>\1</code>", escape(text))
+
+
 def words(inline: Token) -> str:
     """A line of Markdown without its marks."""
     return "".join(" " if child.type == "softbreak" else child.content for child in inline.children or ())

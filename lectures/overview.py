@@ -11,7 +11,7 @@ from minigrad.viz.drawing import themed
 from .cells import KINDS, met, page_of
 from .frames import Section
 from .ideas import DOCUMENTS, IDEAS
-from .markup import Lecture, slug
+from .markup import Lecture, as_code, slug
 
 
 def index(known: dict[str, Unit], body: str, house: str) -> str:
@@ -108,9 +108,12 @@ def _covered(unit: Unit) -> str:
 
 
 def _met(unit: Unit, seed: Seed) -> str:
-    """What a student does with an idea, as a link to the cell."""
+    """What a student does with an idea, as a link to the cell, and the task in short."""
     place = met(unit, seed.met_in)
-    return f'{place.does} <a href="{place.address}"><code>{escape(place.name)}</code></a>' if place else ""
+    if place is None:
+        return ""
+    asked = f"<small>{as_code(place.asked)}</small>" if place.asked else ""
+    return f'{place.does} <a href="{place.address}"><code>{escape(place.name)}</code></a> {asked}'
 
 
 def coverage(known: dict[str, Unit]) -> tuple[str, list[Section]]:

@@ -90,7 +90,7 @@ def room_of(name: str) -> tuple[str, str]:
 
 
 def files_of(room: str) -> list[Path]:
-    """The files of a room that are counted: Python, JavaScript and CSS, without the units of the course and its museum."""
+    """The files of a room that are counted: Python, JavaScript and CSS, without the course's units and museum."""
     written = [path for path in (PACKAGE / room).rglob("*") if path.suffix in (".py", ".js", ".css")]
     return sorted(path for path in written if not {"units", "museum"} & {*path.parts})
 
