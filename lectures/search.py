@@ -110,7 +110,7 @@ def _texts(read: dict[str, Lecture]) -> Iterable[Line]:
         if name in read and name not in ("glossary", "licences"):
             for section, (shown, hidden) in zip(_sections(read, name), texts(read[name])):
                 anchor = "" if section.level == 1 else f"#{section.anchor}"
-                yield Line(section.text, "page", f"{name}.html{anchor}", read[name].title, shown, hidden)
+                yield Line(section.text, name.partition("_")[0], f"{name}.html{anchor}", read[name].title, shown, hidden)
 
 
 def _ideas() -> Iterable[Line]:

@@ -122,8 +122,8 @@ def test_an_id_is_given_once(site):
 def test_search_results_lead_to_existing_places(site):
     script = (site / "search-index.js").read_text(encoding="utf-8")
     lines = json.loads(script.partition("=")[2].partition("\nconst")[0].strip().removesuffix(";"))
-    kinds = {"lecture", "demo", "exercise", "page", "API", "primitive", "error", "glossary", "elsewhere", "idea",
-             "room"}
+    kinds = {"lecture", "demo", "exercise", "API", "primitive", "error", "glossary", "elsewhere", "idea", "room"}
+    kinds |= {name.partition("_")[0] for name in texts()} - {"licences"}
     assert {kind.partition(" ")[0] for _, kind, *_ in lines} == kinds
     known = {path.name: Links(path.read_text(encoding="utf-8")).anchors for path in pages(site)}
     for name, _, address, *_ in lines:
