@@ -19,7 +19,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 # What a notebook's page is called, by the folder and the end of the notebook's name.
 KINDS = {"demo": ("", ""), "exercise": ("exercises/", "_exercise")}
 NOTEBOOK = re.compile(r"\]\((?:\.\./|exercises/)?(\d\d_\w+?)(_exercise)?\.ipynb\)")
-ADDRESS = re.compile(r"\]\([^)]*\)")
+ADDRESS = re.compile(r"\]\([^)]*\)|<?https?://[^\s>]*>?")
 MARKS = str.maketrans("", "", "`*#|$[]")  # of Markdown
 SHOWN = re.compile(r'^course\.task\("(\w+)"\)$')
 
@@ -146,7 +146,7 @@ def sections_of(key: str, kind: str) -> list[tuple[Section, str]]:
 
 def _without_marks(line: str) -> str:
     """A line of Markdown without its marks and the addresses of its links."""
-    return ADDRESS.sub("]", line).translate(MARKS)
+    return ADDRESS.sub("", line).translate(MARKS)
 
 
 def _linked(link: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lectures.cells import met
+from lectures.cells import _without_marks, met, sections_of
 from lectures.ideas import DOCUMENTS, IDEAS, ideas
 from lectures.overview import coverage, idea_anchor
 from minigrad.course.unit import units
@@ -92,6 +92,13 @@ def test_a_cell_that_only_shows_something_is_not_enough():
     assert met(units()["10_graph_mode"], "graph_mode-manifest") is None  # it prints
     assert met(units()["05_gradient_functions"], "gradient_functions-s02") is None  # a text
     assert met(units()["05_gradient_functions"], "nowhere") is None
+
+
+def test_texts_for_the_search_have_no_marks_and_no_addresses():
+    line = "**Read** [this](https://a.org/b), `x` and <https://c.org/d>."
+    assert _without_marks(line) == "Read this, x and ."
+    sections = sections_of("06_reverse_mode", "demo")
+    assert sections[0][0].level == 1 and all(section.anchor.startswith("reverse_mode-") for section, _ in sections)
 
 
 def test_the_page_lists_every_idea_with_its_places():
