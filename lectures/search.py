@@ -107,10 +107,12 @@ def _notebooks(known: dict[str, Unit]) -> Iterable[Line]:
 def _texts(read: dict[str, Lecture]) -> Iterable[Line]:
     """The sections of the pages that are neither lectures nor reference."""
     for name in pages():
-        if name in read and name not in ("glossary", "licences"):
-            for section, (shown, hidden) in zip(_sections(read, name), texts(read[name])):
-                anchor = "" if section.level == 1 else f"#{section.anchor}"
-                yield Line(section.text, name.partition("_")[0], f"{name}.html{anchor}", read[name].title, shown, hidden)
+        if name in ("glossary", "licences"):
+            continue
+        kind, title = name.partition("_")[0], read[name].title
+        for section, (shown, hidden) in zip(_sections(read, name), texts(read[name])):
+            anchor = "" if section.level == 1 else f"#{section.anchor}"
+            yield Line(section.text, kind, f"{name}.html{anchor}", title, shown, hidden)
 
 
 def _ideas() -> Iterable[Line]:
