@@ -104,7 +104,7 @@ def test_a_picture_is_a_function_of_the_units_pictures():
     assert one.count('<figure class="drawn">') == 1 and "<title>a row of values</title>" in one
     with pytest.raises(LectureError, match=r"shows the picture 'nowhere', which is not in lectures\.pictures\.u06"):
         html("![a](nowhere)")
-    with pytest.raises(LectureError, match=r"lectures/pictures/uunknown\.py is missing"):
+    with pytest.raises(LectureError, match=r"lectures/pictures/unknown\.py is missing"):
         html("![a](b)", name="unknown")
 
 
