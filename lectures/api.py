@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 from typing import Any, NamedTuple
 
@@ -99,6 +100,7 @@ def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=parameter.empty, default=default)
 
 
+@cache
 def entries() -> dict[str, list[Entry]]:
     """All entries, by the titles of their rooms."""
     listed: dict[str, list[Entry]] = {title: [] for title in TOPICS.values()}
@@ -150,3 +152,16 @@ def _entry(entry: Entry) -> str:
         f'<section class="entry"><h3 id="{entry.name}"><a href="#{entry.name}"><code>{heading}</code></a></h3>\n'
         f"{body}</section>"
     )
+
+
+def titles_of(room: str) -> list[str]:
+    """The titles of the API page's parts that describe a room of the library.
+
+    >>> titles_of("optim")
+    ['Optimizers', 'Schedules of learning rates']
+    """
+    found = [title for module, title in TOPICS.items() if f"{module}.".startswith(f"minigrad.{room}.")]
+    found += [title for title, _, place in ROOMS if f"{getattr(place, '__module__', place.__name__)}.".startswith(
+        f"minigrad.{room}.")]
+    listed = entries()
+    return [title for title in dict.fromkeys(found) if title in listed]

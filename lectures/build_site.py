@@ -18,7 +18,9 @@ from minigrad.course.unit import units
 
 from . import build_reference
 from .api import api_page
-from .frames import NAME, deck, page
+from .cells import notebook_page, notebooks, page_of
+from .frames import NAME, deck, page, texts
+from .house import picture, rooms_page
 from .instructors import instructors
 from .markup import Lecture, as_page, as_slides, slug
 from .museum import museum
@@ -30,6 +32,7 @@ SITE = HERE.parent / "build" / "site"
 STATIC = HERE / "static"
 VENDOR = HERE / "vendor"
 REVEAL = VENDOR / "reveal.js-5.2.1.zip"
+TABLES = ("primitives", "glossary", "coming_from")  # pages whose rows have anchors
 FONTS = ("source-sans-3-5.3.0.zip", "source-code-pro-5.3.0.zip", "stix-two-math-5.3.0.zip")
 
 
@@ -52,16 +55,26 @@ def build(folder: Path = SITE) -> list[Path]:
         lectures_page(folder, lecture)
         _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
-    for name, text in (reference() | further()).items():
-        lecture = Lecture(name, text)
-        body = with_anchors(as_page(lecture))
+    for name, text in reference().items():
+        lecture = Lecture(name, text, prose=name in texts())
+        body = with_anchors(as_page(lecture)) if name in TABLES else as_page(lecture)
         read[name] = lecture
-        _write(folder / f"{name}.html", page(name, lecture.title, body, lecture.sections[1:], "reference"))
+        kind = "reference" if name in TABLES or name not in texts() else "lecture"
+        _write(folder / f"{name}.html", page(name, lecture.title, body, lecture.sections[1:], kind))
+        _write_views(folder, lecture)
+    body, contents = rooms_page(known)
+    _write(folder / "rooms.html", page("rooms", "The map", body, contents, "reference"))
     body, contents = api_page()
     _write(folder / "api.html", page("api", "API", body, contents, "reference api"))
-    _write(folder / "coverage.html", page("coverage", "What the course covers", coverage(known)))
+    tasks = {name: task for unit in known.values() for name, task in unit.tasks.items()}
+    for key, kind in notebooks():
+        title, body, contents = notebook_page(key, kind, tasks)
+        _write(folder / page_of(key, kind), page(key, f"{title} · {kind}", body, contents, "lecture"))
+    body, contents = coverage(known)
+    _write(folder / "coverage.html", page("coverage", "What the course covers", body, contents, "reference"))
     first = Lecture("index", (HERE / "index.md").read_text(encoding="utf-8"))
-    _write(folder / "index.html", page("index", NAME, index(known, as_page(first, rules=True)), kind="first"))
+    body = index(known, as_page(first, rules=True), picture(known, brief=True))
+    _write(folder / "index.html", page("index", NAME, body, kind="first"))
     _write_views(folder, first)
     _write(folder / "search-index.js", search_index(known, read, reference()["glossary"]))
     return sorted(path for path in folder.rglob("*") if path.is_file())
@@ -78,13 +91,8 @@ def lectures_page(folder: Path, lecture: Lecture) -> None:
 def reference() -> dict[str, str]:
     """The Markdown of the other pages, by their names."""
     made = {name.removesuffix(".md"): text for name, text in build_reference.pages().items()}
-    stored = {name: (HERE / f"{name}.md").read_text(encoding="utf-8") for name in ("glossary", "licences")}
-    return made | stored
-
-
-def further() -> dict[str, str]:
-    """The Markdown of the museum, and of the pages for instructors; the answers to exam questions are on no page."""
-    return {"museum": museum(), "instructors": instructors(), "exam": (HERE / "exam.md").read_text(encoding="utf-8")}
+    stored = {name: (HERE / f"{name}.md").read_text(encoding="utf-8") for name in texts()}
+    return stored | made | {"museum": museum(), "instructors": instructors()}
 
 
 def with_anchors(body: str) -> str:
@@ -97,16 +105,9 @@ def with_anchors(body: str) -> str:
     return re.sub(r"<tr>\n<td>(.*?)</td>", row, body)
 
 
-def inside_a_page(view: str) -> str:
-    """A view's page with the style and the script that it needs inside another page."""
-    style = (STATIC / "live.css").read_text(encoding="utf-8")
-    script = (STATIC / "live.js").read_text(encoding="utf-8")
-    return view.replace("</body>", f"<style>{style}</style><script>{script}</script></body>")
-
-
 def _write_views(folder: Path, lecture: Lecture) -> None:
     for name, text in lecture.live.items():
-        _write(folder / "live" / name, inside_a_page(text))
+        _write(folder / "live" / name, text)
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import NamedTuple
 
+HERE = Path(__file__).resolve().parent
 BAR = (
-    ("index.html", "Lectures"), ("api.html", "API"), ("primitives.html", "Primitives"), ("errors.html", "Errors"),
-    ("glossary.html", "Glossary"),
+    ("index.html", "Lectures"), ("rooms.html", "Map"), ("museum.html", "Museum"), ("api.html", "API"),
+    ("primitives.html", "Primitives"), ("errors.html", "Errors"), ("glossary.html", "Glossary"),
 )
+# Pages that are made by Python, and pages that nothing but the bar leads to.
+MADE = ("rooms.html", "api.html", "primitives.html", "errors.html")
 NAME = "How machine-learning frameworks work"
 
 
@@ -21,11 +26,36 @@ class Section(NamedTuple):
     text: str
 
 
+@cache
+def texts() -> dict[str, str]:
+    """The pages whose Markdown is in this folder, apart from lectures and the first page: their names and titles.
+
+    The answers to exam questions are on no page.
+    """
+    paths = (path for path in sorted(HERE.glob("*.md")) if path.stem not in ("README", "index", "exam_answers"))
+    first = {path.stem: path.read_text(encoding="utf-8").partition("\n")[0] for path in paths}
+    return {name: line.removeprefix("# ") for name, line in first.items() if not name[0].isdigit()}
+
+
+def _bar() -> list[tuple[str, str]]:
+    """The bar's pages, of which some may not be written yet."""
+    there = {"index.html", *MADE, *(f"{name}.html" for name in texts())}
+    return [(address, text) for address, text in BAR if address in there]
+
+
+def _others() -> str:
+    """Links to the pages that are not in the bar."""
+    known = {address for address, _ in BAR}
+    others = {f"{name}.html": title for name, title in texts().items()} | {"coverage.html": "What the course covers"}
+    links = [f'<a href="{name}">{escape(title)}</a>' for name, title in others.items() if name not in known]
+    return " · ".join(links)
+
+
 def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kind: str = "") -> str:
     """A page around a body; `name` is the name of its file."""
     here = "index.html" if name[:2].isdigit() else f"{name}.html"
     links = "".join(
-        f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
+        f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in _bar()
     )
     whole = title if title == NAME else f"{title} · minigrad"
     scripts = "".join(f'<script src="{name}.js"></script>' for name in ("search-index", "search", "page"))
@@ -35,9 +65,9 @@ def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kin
         f'<body class="{kind}"><a class="skip" href="#content">Skip to the content</a><header class="bar">'
         f'<a class="brand" href="index.html">minigrad</a><nav aria-label="Site">{links}</nav>{SEARCH}</header>'
         f'<div class="columns">{contents(sections)}<main id="content" tabindex="-1">{body}</main></div>'
-        f'<footer>Texts: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>, code: MIT. '
-        f'<a href="licences.html">Licences</a> · <a href="coverage.html">What the course covers</a>'
-        f"</footer>{scripts}</body></html>\n"
+        f"<footer>{_others()}<br>Texts: "
+        f'<a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>, code: MIT.</footer>{scripts}'
+        f"</body></html>\n"
     )
 
 

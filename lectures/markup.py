@@ -4,7 +4,8 @@
     ## Heading                    begins a chapter, and a slide unless `###` follows
     ### Heading                   begins a slide, and a line `---` begins one that has the heading of the slide before
     $x^2$, $$x^2$$                formulas, as MathML
-    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`.  Several pictures in
+    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`, or in
+                                  `pictures/museum.py` for the page `museum.md`.  Several pictures in
                                   one paragraph stand side by side, and what one sees is written below each
     ::: notes                     what the speaker says: in the slides' speaker view only
     ::: page / ::: slide          only on the page, only in the slides
@@ -156,6 +157,15 @@ def slug(heading: str) -> str:
     'why-topological-order'
     """
     return re.sub(r"[^\w]+", "-", heading.lower()).strip("-")
+
+
+def as_code(text: str) -> str:
+    """A line of text for a page; what stands in backticks is code.
+
+    >>> as_code("`a < b` holds")
+    '<code>a &lt; b</code> holds'
+    """
+    return re.sub("`(.+?)`", r"<code>\1</code>", escape(text))
 
 
 def words(inline: Token) -> str:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 from html import escape
 
-from minigrad.course.unit import Unit
+from minigrad.course.unit import Seed, Unit
 from minigrad.viz.drawing import themed
 
-from .markup import Lecture
+from .cells import KINDS, met, page_of
+from .frames import Section
+from .ideas import DOCUMENTS, IDEAS
+from .markup import Lecture, as_code, slug
 
 
-def index(known: dict[str, Unit], body: str) -> str:
-    """The first page: what this is and how to start, a view to step through, the units, and the rest."""
+def index(known: dict[str, Unit], body: str, house: str) -> str:
+    """The first page: what this is and how to start, a view to step through, the units, the map, and the rest."""
     start, live, rest = body.split("<hr />\n")
     cards = "".join(map(_card, known.values()))
     return (
         f'<section class="hero"><div>{start}</div><div class="hero-live">{live}</div></section>'
-        f'<h2 id="units">Lectures</h2><ul class="units">{cards}</ul><p class="quiet">{_total(known)} so far.</p>{rest}'
+        f'<h2 id="units">Lectures</h2><p class="quiet">{_total(known)}.</p><ul class="units">{cards}</ul>'
+        f'<h2 id="map">The map</h2>{house}<p><a href="rooms.html">Every room and its modules</a></p>{rest}'
     )
 
 
@@ -26,8 +30,8 @@ def _card(unit: Unit) -> str:
     return (
         f'<li><figure class="drawn">{cover}</figure><span class="number">{unit.number:02}</span><div>'
         f'<h3><a href="{unit.key}.html">{escape(unit.title)}</a></h3><p>{_unbroken(unit.question)}</p>'
-        f'<p class="quiet"><a href="{unit.key}.html">page</a> · <a href="{unit.key}.slides.html">slides</a> · '
-        f"{unit.minutes} minutes</p></div></li>"
+        f'<p class="quiet links"><a href="{unit.key}.html">page</a> <a href="{unit.key}.slides.html">slides</a> '
+        f"{_notebooks(unit)} <span>{unit.minutes} min</span></p></div></li>"
     )
 
 
@@ -37,13 +41,19 @@ def _unbroken(question: str) -> str:
 
 
 def _total(known: dict[str, Unit]) -> str:
-    return f"{len(known)} units, {sum(unit.minutes for unit in known.values())} minutes"
+    hours = sum(unit.minutes for unit in known.values()) / 60
+    return f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
 
 
 def opening(unit: Unit | None, key: str) -> str:
     """The line below the title of a lecture: a link to its slides, and how long the unit takes."""
-    time = f"<span>{unit.minutes} minutes, with the notebooks</span>" if unit else ""
-    return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{time}</p>'
+    about = f"{_notebooks(unit)}<span>{unit.minutes} minutes, with the notebooks</span>" if unit else ""
+    return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{about}</p>'
+
+
+def _notebooks(unit: Unit) -> str:
+    """Links to the pages of the notebooks."""
+    return " ".join(f'<a href="{page_of(unit.key, kind)}">{kind}</a>' for kind in KINDS)
 
 
 def about(unit: Unit | None) -> str:
@@ -90,29 +100,54 @@ def _linked(source: str) -> str:
 
 
 def _covered(unit: Unit) -> str:
-    """The ideas of the unit, and for each the cell where a student predicts, computes or changes something."""
-    rows = []
-    for seed in unit.seeds:
-        task = unit.tasks.get(seed.met_in)
-        name = f"exercises/{unit.key}_exercise" if task is not None and task.strict else unit.key
-        source, _, idea = seed.idea.partition(": ")
-        cells = (idea, source, f"{name}.ipynb", seed.met_in)
-        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    head = "<tr><th>idea</th><th>document</th><th>notebook</th><th>task or cell</th></tr>"
-    return f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'
+    """The ideas of the unit, and for each the cell where a student does something with it."""
+    rows = "".join(
+        f"<tr><td>{escape(seed.idea.partition(': ')[2])}</td><td>{_met(unit, seed)}</td></tr>" for seed in unit.seeds
+    )
+    return f'<div class="wide"><table><tr><th>idea</th><th>what you do</th></tr>{rows}</table></div>'
 
 
-def coverage(known: dict[str, Unit]) -> str:
-    """Every idea of the course, and the task or cell where a student does something with it."""
-    rows = []
+def _met(unit: Unit, seed: Seed) -> str:
+    """What a student does with an idea, as a link to the cell, and the task in short."""
+    place = met(unit, seed.met_in)
+    if place is None:
+        return ""
+    asked = f"<small>{as_code(place.asked)}</small>" if place.asked else ""
+    return f'{place.does} <a href="{place.address}"><code>{escape(place.name)}</code></a> {asked}'
+
+
+def coverage(known: dict[str, Unit]) -> tuple[str, list[Section]]:
+    """Every idea of the course with the cells where a student does something with it, and the page's contents."""
+    taught: dict[str, list[str]] = {}
     for key, unit in known.items():
         for seed in unit.seeds:
-            place = "task" if seed.met_in in unit.tasks else "cell"
-            link = f'<a href="{key}.html">{key}</a>'
-            met = f"{place} <code>{escape(seed.met_in)}</code>"
-            rows.append(f"<tr><td>{escape(seed.idea)}</td><td>{link}</td><td>{met}</td></tr>")
-    head = "<tr><th>idea</th><th>unit</th><th>where a student predicts, computes or changes it</th></tr>"
-    return (
-        "<h1>What the course covers</h1><p>The number before an idea is the number of its source document.</p>"
-        f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'
-    )
+            link = f'<a href="{key}.html">{unit.number:02} {escape(unit.title.partition(":")[0])}</a>:'
+            taught.setdefault(seed.idea, []).append(f"<li>{link} {_met(unit, seed)}</li>")
+    parts, sections = [COVERAGE], []
+    for document, title in DOCUMENTS.items():
+        sections.append(Section(2, slug(title), title))
+        rows = "".join(
+            f'<tr id="{idea_anchor(f"{document}: {words}")}"><td>{escape(words)}</td>'
+            f'<td><ul>{"".join(taught.get(f"{document}: {words}", []))}</ul></td></tr>'
+            for words in IDEAS[document]
+        )
+        head = "<tr><th>idea</th><th>unit, and what a student does there</th></tr>"
+        parts.append(f'<h2 id="{slug(title)}">{escape(title)}</h2><div class="wide"><table class="ideas">{head}{rows}')
+        parts.append("</table></div>")
+    return "".join(parts), sections
+
+
+COVERAGE = (
+    "<h1>What the course covers</h1><p>The course is made from three documents. These are all of their ideas and "
+    "terms, in our own words. Each leads to the cells in which a student <b>predicts</b> a result, <b>computes</b> it, "
+    "<b>writes</b> the function, <b>runs own code</b> in the engine, or <b>changes</b> a picture that reacts.</p>"
+)
+
+
+def idea_anchor(idea: str) -> str:
+    """The anchor of an idea on the page of what the course covers.
+
+    >>> idea_anchor("000: JAX")
+    'idea-000-jax'
+    """
+    return f"idea-{slug(idea)}"

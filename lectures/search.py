@@ -11,9 +11,14 @@ from minigrad.core.primitive import P
 from minigrad.course.unit import Unit
 
 from .api import entries
+from .cells import notebooks, page_of, sections_of
 from .coming_from import tables
 from .frames import Section
+from .frames import texts as pages
+from .ideas import ideas
 from .markup import Lecture, slug, texts
+from .overview import idea_anchor
+from .rooms import COMPILER, ONLOOKERS, PACKAGE, ROOMS, purpose_of
 
 # Phrases that find each other, without the small words that the search skips.
 SYNONYMS = (
@@ -80,7 +85,8 @@ class Line(NamedTuple):
 
 def search_index(known: dict[str, Unit], read: dict[str, Lecture], glossary: str) -> str:
     """The script with a line for each thing that can be found, and the synonyms."""
-    lines = [*_lectures(known, read), *_reference(read), *_words(glossary)]
+    lines = [*_lectures(known, read), *_notebooks(known), *_texts(read), *_reference(read), *_words(glossary),
+             *_ideas(), *_rooms()]
     rows = ",\n".join(map(_json, lines))
     return f"const INDEX = [\n{rows}\n];\nconst SYNONYMS = {_json(SYNONYMS)};\n".replace("</", "<\\/")
 
@@ -97,6 +103,37 @@ def _lectures(known: dict[str, Unit], read: dict[str, Lecture]) -> Iterable[Line
                 yield Line(unit.title, kind, f"{key}.html", unit.question, shown, hidden)
             else:
                 yield Line(section.text, kind, f"{key}.html#{section.anchor}", unit.title, shown, hidden)
+
+
+def _notebooks(known: dict[str, Unit]) -> Iterable[Line]:
+    """The sections of demos and exercises.  Their texts are searched and not shown: answers may stand in them."""
+    for key, kind in notebooks():
+        said = known[key].title if key in known else ""
+        for section, text in sections_of(key, kind):
+            address = f"{page_of(key, kind)}#{section.anchor}"
+            yield Line(section.text, f"{kind} {key.partition('_')[0]}", address, said, hidden=text)
+
+
+def _texts(read: dict[str, Lecture]) -> Iterable[Line]:
+    """The sections of the pages that are neither lectures nor reference."""
+    for name in pages():
+        if name in ("glossary", "licences"):
+            continue
+        kind, title = name.partition("_")[0], read[name].title
+        for section, (shown, hidden) in zip(_sections(read, name), texts(read[name])):
+            anchor = "" if section.level == 1 else f"#{section.anchor}"
+            yield Line(section.text, kind, f"{name}.html{anchor}", title, shown, hidden)
+
+
+def _ideas() -> Iterable[Line]:
+    for idea in ideas():
+        yield Line(idea.partition(": ")[2], "idea", f"coverage.html#{idea_anchor(idea)}", "What the course covers")
+
+
+def _rooms() -> Iterable[Line]:
+    for room in (*ROOMS, *ONLOOKERS, *(f"compile/{inner}" for inner in COMPILER)):
+        said = purpose_of(PACKAGE / room / "__init__.py").replace("`", "")
+        yield Line(room, "room", f"rooms.html#{slug(room)}", said)
 
 
 def _sections(read: dict[str, Lecture], key: str) -> list[Section]:

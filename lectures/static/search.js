@@ -34,14 +34,21 @@ function inText([name, , , said, text, hidden], words) {
   return sentences(body).some((sentence) => holds(sentence, words)) ? 6 : 7;
 }
 
+// Lectures come before the notebooks that repeat their words, and before the list of ideas.
+const LATER = { lecture: 0, demo: 1.5, exercise: 1.5, idea: 2 };
 function rank(line, wanted, asked) {
+  const at = nearness(line, wanted, asked);
+  return at < 0 ? -1 : at + (LATER[line[1].split(" ")[0]] ?? 0.1);
+}
+
+function nearness(line, wanted, asked) {
   const lower = line[0].toLowerCase(), short = lower.split(".").at(-1);
   if (lower === wanted || short === wanted) return line[1] === "API" ? 1 : 0;
   if (short.startsWith(wanted) || lower.startsWith(wanted)) return 2;
   if (lower.includes(wanted)) return 3;
   const found = asked.map((words, i) => { const at = inText(line, words); return at < 0 ? 99 : at + (i ? 2 : 0); });
   const best = Math.min(...found);
-  return best === 99 ? -1 : best + (line[1].startsWith("lecture") ? 0 : 0.1);
+  return best === 99 ? -1 : best;
 }
 
 // The sentence that holds most of the words, for texts; what is said of it otherwise.

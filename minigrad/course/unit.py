@@ -24,7 +24,7 @@ class Misconception(NamedTuple):
 class Seed(NamedTuple):
     """An idea that the course must cover, and the task or cell where a student predicts, computes or changes it."""
 
-    idea: str
+    idea: str  # as `lectures/ideas.py` has it: "000: JAX"
     met_in: str
 
 

@@ -15,7 +15,7 @@ LIGHT = {name: light for name, (light, _) in COLOURS.items()}
 # The themes of the hosts: a view's own, that of the system, and those of JupyterLab, VS Code and our pages.
 THEMES = """
 .mg-view { LIGHT }
-@media (prefers-color-scheme: dark) { .mg-view:not(.mg-light) { DARK } }
+@media screen and (prefers-color-scheme: dark) { .mg-view:not(.mg-light) { DARK } }
 [data-jp-theme-light="false"] .mg-view, .vscode-dark .mg-view, html[theme="dark"] .mg-view, body.dark .mg-view,
 .mg-view.mg-dark { DARK }
 [data-jp-theme-light="true"] .mg-view, .vscode-light .mg-view, html[theme="light"] .mg-view { LIGHT }

@@ -45,16 +45,21 @@ def style_of(view: str) -> str:
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
-    """A page that shows the data; where no script runs, it shows `static_form`."""
+    """A page that shows the data; where no script runs, it shows `static_form`.
+
+    The page needs no other file.  In an `<iframe>` it reports its height to the page around it.
+    """
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}{static('hosted.css')}"
+        f"</style></head><body>"
         f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(packed(data))}</script>'
         f'<script type="module">{script_of(view)}\n'
         f'const data = await unpacked(JSON.parse(document.getElementById("data").textContent));\n'
         f'showAll(document.getElementById("view"), data);</script>'
-        f"</body></html>\n"
+        f'<script type="module">{static("hosted.js")}</script></body></html>\n'
     )
 
 

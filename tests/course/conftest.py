@@ -1,8 +1,17 @@
-"""Devices and kernels that a notebook registers disappear after the test."""
+"""The site, which is built once; devices and kernels that a notebook registers disappear after the test."""
 
 import pytest
 
+from lectures import build_site
 from minigrad.devices import registry
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the site; tests only read it."""
+    folder = tmp_path_factory.mktemp("site")
+    build_site.build(folder)
+    return folder
 
 
 @pytest.fixture(autouse=True)

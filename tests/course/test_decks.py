@@ -1,12 +1,12 @@
 """Decks are made of pictures: few words, one scale of type, readable code, no answer in sight of its question."""
 
 import re
+import shutil
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
-from lectures import build_site
 from lectures.drawn import Sketch
 from lectures.frames import deck
 from lectures.markup import Lecture, LectureError, as_page, as_slides, chosen, parsed, parser
@@ -20,13 +20,6 @@ WORDS = 25  # on a slide without its code, with all answers shown
 LABEL = 6  # words in a label of a picture
 SCALE = {200, 92, 54, 38, 32, 30, 24}  # sizes of type on a slide of 1600 × 900
 KEYS = sorted(units())
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    build_site.build(folder)
-    return folder
 
 
 class Text(HTMLParser):
@@ -111,7 +104,7 @@ def test_a_picture_is_a_function_of_the_units_pictures():
     assert one.count('<figure class="drawn">') == 1 and "<title>a row of values</title>" in one
     with pytest.raises(LectureError, match=r"shows the picture 'nowhere', which is not in lectures\.pictures\.u06"):
         html("![a](nowhere)")
-    with pytest.raises(LectureError, match=r"lectures/pictures/uunknown\.py is missing"):
+    with pytest.raises(LectureError, match=r"lectures/pictures/unknown\.py is missing"):
         html("![a](b)", name="unknown")
 
 
@@ -172,10 +165,10 @@ def test_long_code_comes_in_windows():
 
 
 @needs_browser
-def test_a_full_window_of_code_fits_on_a_slide(tmp_path):
+def test_a_full_window_of_code_fits_on_a_slide(site, tmp_path):
     code = "\n".join(["x = 1"] * WINDOW)
     slides = html(f"# T\n\n## A\n\n```python\n{code}\n```")
-    build_site.build(tmp_path)
+    shutil.copytree(site, tmp_path, dirs_exist_ok=True)
     (tmp_path / "full.slides.html").write_text(deck("full", "T", slides), encoding="utf-8")
     with opened(url=(tmp_path / "full.slides.html").as_uri(), size=(1600, 900)) as page:
         page.wait_for_selector("body[data-ready]")
@@ -273,9 +266,7 @@ def test_a_deck_is_dark_or_light_and_a_key_changes_it(site):
         assert page.evaluate(paper) == "rgb(20, 23, 27)" and page.evaluate(line) == "rgb(230, 234, 238)"
         page.keyboard.press("d")
         assert page.evaluate(paper) == "rgb(255, 255, 255)" and page.evaluate(line) == "rgb(27, 32, 38)"
-        view = page.frame_locator(".live iframe").locator(".mg-view")
-        page.wait_for_function("document.querySelector('.live iframe').contentDocument === null || true")
-        view.and_(page.frame_locator(".live iframe").locator(".mg-light")).wait_for(state="attached")
+        page.frame_locator(".live iframe").locator("html[theme=light] .mg-view").wait_for(state="attached")
 
 
 @needs_browser

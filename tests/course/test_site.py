@@ -12,6 +12,8 @@ import pytest
 
 import minigrad as mg
 from lectures import api, build_site
+from lectures.cells import notebooks, page_of
+from lectures.frames import texts
 from lectures.markup import Lecture, LectureError, as_page, as_slides
 from minigrad.course.unit import units
 from tests.course.running import ROOT
@@ -42,11 +44,24 @@ VENDORED = {
 }
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    build_site.build(folder)
-    return folder
+class Pictures(HTMLParser):
+    """The pictures, images and frames of a page that have no words for readers who do not see them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.silent, self.waiting = [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if self.waiting is not None and tag != "title":
+            self.silent.append(self.waiting)
+        self.waiting = None
+        words = {"img": "alt", "iframe": "title"}.get(tag)
+        if words and not attrs.get(words, "").strip():
+            self.silent.append(self.get_starttag_text())
+        if tag == "svg" and not attrs.get("aria-label"):
+            self.waiting = self.get_starttag_text()
 
 
 class Links(HTMLParser):
@@ -107,12 +122,26 @@ def test_an_id_is_given_once(site):
 def test_search_results_lead_to_existing_places(site):
     script = (site / "search-index.js").read_text(encoding="utf-8")
     lines = json.loads(script.partition("=")[2].partition("\nconst")[0].strip().removesuffix(";"))
-    kinds = {"lecture", "API", "primitive", "error", "glossary", "elsewhere", "museum"}
+    kinds = {"lecture", "demo", "exercise", "API", "primitive", "error", "glossary", "elsewhere", "idea", "room"}
+    kinds |= {name.partition("_")[0] for name in texts()} - {"licences"}
     assert {kind.partition(" ")[0] for _, kind, *_ in lines} == kinds
     known = {path.name: Links(path.read_text(encoding="utf-8")).anchors for path in pages(site)}
     for name, _, address, *_ in lines:
         page, _, anchor = address.partition("#")
         assert page in known and (not anchor or anchor in known[page]), name
+
+
+def test_the_search_has_every_section_and_word(site):
+    script = (site / "search-index.js").read_text(encoding="utf-8")
+    lines = json.loads(script.partition("=")[2].partition("\nconst")[0].strip().removesuffix(";"))
+    known = {address for _, _, address, *_ in lines}
+    for name in [*units(), *texts(), "rooms", "errors", "coverage"]:
+        text = (site / f"{name}.html").read_text(encoding="utf-8")
+        parts = "tr" if name in ("glossary", "coverage") else "h[23]"
+        anchors = {*re.findall(rf'<{parts} id="([^"]+)"', text)} - {"after-this-unit"}
+        assert name == "licences" or (anchors and {f"{name}.html#{anchor}" for anchor in anchors} <= known), name
+    for key, kind in notebooks():
+        assert sum(address.startswith(f"{page_of(key, kind)}#") for address in known) >= 3, key
 
 
 def test_pages_fetch_nothing_from_elsewhere(site):
@@ -124,11 +153,22 @@ def test_pages_fetch_nothing_from_elsewhere(site):
 
 
 def test_links_in_the_repositorys_texts_lead_somewhere():
-    texts = [*ROOT.glob("*.md"), *(ROOT / "lectures").glob("*.md"), *(ROOT / "notebooks").glob("*.md")]
-    texts.remove(ROOT / "lectures" / "index.md")  # whose links are those of the site
-    for path in texts:
+    # The links of the other texts in `lectures` are those of the site.
+    for path in [*ROOT.glob("*.md"), ROOT / "lectures" / "README.md", *(ROOT / "notebooks").glob("*.md")]:
         for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)\)", path.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_every_picture_and_view_has_words(site):
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert Pictures(text).silent == [], path.name
+        assert "<title></title>" not in text, path.name
+
+
+def test_a_picture_without_words_is_found():
+    silent = Pictures('<svg><path d=""/></svg><img src="a.png"><iframe src="b"></iframe><svg><title>c</title></svg>')
+    assert silent.silent == ["<svg>", '<img src="a.png">', '<iframe src="b">']
 
 
 def test_slides_have_notes_and_pages_have_none(site):

@@ -36,9 +36,9 @@ UNIT = Unit(
         ),
     ),
     seeds=(
-        Seed("001: automatic differentiation through the chain rule", "numbers"),
-        Seed("001: an automatic differentiation example", "order"),
-        Seed("001: a gradient function takes the inputs, the output and the gradient of the output", "mul_grad"),
-        Seed("002: compute ∂ℓ/∂y for each value y by going backward through the computation", "order"),
+        Seed("001: gradients are computed automatically by the chain rule", "numbers"),
+        Seed("001: an example of automatic differentiation", "order"),
+        Seed("001: the gradient function takes the gradient of the final output by its output", "mul_grad"),
+        Seed("002: reverse mode goes backward through the computation", "order"),
     ),
 )

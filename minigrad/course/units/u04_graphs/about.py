@@ -59,10 +59,11 @@ UNIT = Unit(
     seeds=(
         Seed("000: a graph is a series of interconnected nodes", "typed_graph"),
         Seed("000: nodes represent operations or variables", "nodes"),
-        Seed("000: the edges represent the data flow between nodes", "arrows"),
-        Seed("001: expressing ML programs as computational graphs", "typed_graph"),
-        Seed("001: unified expression of computation", "same"),
-        Seed("001: a simple and flexible front end, in Python", "in_the_graph"),
-        Seed("002: manifest a node of the compute graph: eager mode computes its value at once", "emit"),
+        Seed("000: edges represent the data flow between nodes", "arrows"),
+        Seed("001: ML programs are expressed as computational graphs", "typed_graph"),
+        Seed("001: one expression of computation for everything", "same"),
+        Seed("001: a simple and flexible front end in a high-level language, Python", "in_the_graph"),
+        Seed("002: eager: manifest a node and compute its value at once", "emit"),
+        Seed("000: eager mode executes each operation at once, line by line", "emit"),
     ),
 )

@@ -41,12 +41,12 @@ UNIT = Unit(
         ),
     ),
     seeds=(
-        Seed("001: how to compute gradients automatically: the chain rule", "chained"),
-        Seed("001: an automatic differentiation example", "chained"),
+        Seed("001: gradients are computed automatically by the chain rule", "chained"),
+        Seed("001: an example of automatic differentiation", "chained"),
         Seed("001: the gradient function takes the inputs of its primitive", "matmul_grad"),
         Seed("001: the gradient function takes the output of its primitive", "sigmoid_grad"),
-        Seed("001: it takes the gradient of the outputs with respect to the final outputs", "bias_gradient"),
-        Seed("002: backpropagation engine, one of the core components", "gradient_functions-network"),
-        Seed("002: numerical linear algebra", "by_shapes"),
+        Seed("001: the gradient function takes the gradient of the final output by its output", "bias_gradient"),
+        Seed("002: core component: a backpropagation engine", "gradient_functions-network"),
+        Seed("002: core component: a numerical linear algebra library", "by_shapes"),
     ),
 )

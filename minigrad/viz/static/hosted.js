@@ -1,0 +1,36 @@
+// Put at the end of a saved page.  Inside another page, the view reports its height to it.  In a slide the view fills its
+// place, takes the keys when it is entered, and gives them back by Escape.  A presenter's remote still turns slides.
+const report = (what) => parent !== window && parent.postMessage({ minigrad: what.name, ...what }, "*");
+const shownView = () => document.querySelector(".mg-view");
+
+// The colours of the system, or those that the address asks for: steps.html#dark, steps.html#light.
+const inTheme = (theme) => {
+  document.documentElement.setAttribute("theme", theme);
+  document.documentElement.style.colorScheme = theme;
+};
+if (["#dark", "#light"].includes(location.hash)) inTheme(location.hash.slice(1));
+
+addEventListener("message", (event) => {
+  if (event.data === "minigrad:enter") shownView()?.focus();
+  if (event.data === "minigrad:size") measure();
+  if (event.data?.minigrad === "fill") fill(event.data.dark);
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented) report({ name: "leave" });
+  if (!document.body.classList.contains("fill") || !["PageDown", "PageUp"].includes(event.key)) return;
+  event.preventDefault();
+  report({ name: "turn", by: event.key === "PageDown" ? 1 : -1 });
+});
+for (const kind of ["focusin", "focusout"]) addEventListener(kind, () => report({ name: "focus", inside: kind === "focusin" }));
+
+const fill = (dark) => { // a deck may be dark on a machine that prefers light, and light on one that prefers dark
+  inTheme(dark ? "dark" : "light");
+  if (document.body.classList.contains("fill")) return;
+  document.body.classList.add("fill");
+  const canvas = document.querySelector(".mg-canvas");
+  if (canvas) new ResizeObserver(() => shownView().dispatchEvent(new KeyboardEvent("keydown", { key: "f" }))).observe(canvas);
+};
+
+const measure = () => report({ name: "size", height: document.body.offsetHeight });
+new ResizeObserver(measure).observe(document.body);
+addEventListener("load", measure); // a frame that is out of sight observes nothing

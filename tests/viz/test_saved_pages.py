@@ -1,0 +1,138 @@
+"""A view saved as one HTML file: it steps from the disk, asks for nothing, and fits itself into a page around it."""
+
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.course.letters import GPT
+from minigrad.viz.exhibit import Exhibit
+from tests.course.running import ROOT
+from tests.viz.browser import needs_browser, opened
+
+
+def _loss():
+    x = mg.asarray(1.0, requires_grad=True)
+    a = 2 * x
+    return a * a + a
+
+
+def _f(x):
+    return mg.tanh(x) * 2 + 1
+
+
+# For each script that shows views: a view, and a key that changes it.
+VIEWS = {
+    "step": (lambda: mg.viz.step(_loss()), "ArrowRight"),
+    "graph": (lambda: mg.viz.graph(_loss()), "?"),
+    "beside": (lambda: mg.viz.beside(_f, mg.ones(3)), "ArrowRight"),
+    "fusion": (lambda: mg.viz.fusion(_f, mg.ones(3)), "ArrowRight"),
+    "flipbook": (lambda: mg.viz.ring(3), "ArrowRight"),
+}
+
+
+def kinds_of_views(cls=Exhibit):
+    for kind in cls.__subclasses__():
+        yield kind
+        yield from kinds_of_views(kind)
+
+
+def snippet():
+    """The lines that `lectures/share.md` gives to authors of pages."""
+    text = (ROOT / "lectures" / "share.md").read_text(encoding="utf-8")
+    return re.search(r"```html\n(.*?)```", text, re.DOTALL)[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with every view as a file, and pages around them."""
+    folder = tmp_path_factory.mktemp("saved")
+    for name, (view, _) in VIEWS.items():
+        view().save(folder / f"{name}.html")
+        page = f"<!doctype html><p>A page.</p>{snippet().replace('steps.html', f'{name}.html')}"
+        (folder / f"around-{name}.html").write_text(page, encoding="utf-8")
+    return folder
+
+
+def test_every_kind_of_view_is_saved_here():
+    for name in mg.viz.__all__:
+        getattr(mg.viz, name)
+    assert {kind.script for kind in kinds_of_views()} == set(VIEWS)
+
+
+def test_the_page_about_saving_lists_every_view():
+    table = (ROOT / "lectures" / "share.md").read_text(encoding="utf-8").partition("|---|---|")[2].partition("\n\n")[0]
+    classes = {"Picture", "Stepper", "Beside", "Fusion", "Flipbook"}  # what the functions return
+    assert set(re.findall(r"`(\w+)`", table)) == set(mg.viz.__all__) - classes - {"shown"}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_saved_view_refers_to_nothing_else(folder, name):
+    text = (folder / f"{name}.html").read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)=["'](?!data:|#)|@import|url\((?!['"]?data:)|fetch\(""", text)
+    assert "http" not in text.replace("http://www.w3.org/", "")
+
+
+@needs_browser
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_saved_view_opens_from_the_disk_and_answers_keys(folder, name):
+    with opened(url=(folder / f"{name}.html").as_uri()) as page:
+        page.locator(".mg-view button:visible").first.wait_for()
+        page.keyboard.press("Tab")  # into the view
+        before = page.locator(".mg-view").evaluate("view => view.outerHTML")
+        page.keyboard.press(VIEWS[name][1])
+        page.wait_for_function("before => document.querySelector('.mg-view').outerHTML !== before", arg=before)
+
+
+@needs_browser
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_frame_is_as_high_as_the_view_and_follows_the_width(folder, name):
+    with opened(url=(folder / f"around-{name}.html").as_uri(), size=(1000, 900)) as page:
+        view = page.frame_locator("iframe").locator(".mg-view")
+        for width in (1000, 400):
+            page.set_viewport_size({"width": width, "height": 900})
+            height = view.evaluate("async view => (await new Promise(requestAnimationFrame), view.offsetHeight)")
+            page.wait_for_function(
+                "height => Math.abs(document.querySelector('iframe').offsetHeight - height) < 4", arg=height
+            )
+            assert view.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+@needs_browser
+def test_a_saved_stepper_steps_in_a_frame(folder):
+    with opened(url=(folder / "around-step.html").as_uri()) as page:
+        view = page.frame_locator("iframe").locator(".mg-view")
+        view.focus()
+        before = view.get_attribute("data-step")
+        page.keyboard.press("ArrowRight")
+        page.frame_locator("iframe").locator(f".mg-view:not([data-step='{before}'])").wait_for()
+        page.frame_locator("iframe").get_by_role("button", name="next ›").click()
+
+
+@needs_browser
+def test_a_saved_view_is_light_or_dark(folder):
+    colour = "getComputedStyle(document.querySelector('.mg-view')).backgroundColor"
+    dark, light = "rgb(20, 24, 29)", "rgb(255, 255, 255)"
+    for system, address, wanted in (
+        (True, "", dark), (False, "", light), (True, "#light", light), (False, "#dark", dark),
+    ):
+        with opened(url=(folder / "step.html").as_uri() + address, dark=system) as page:
+            page.locator(".mg-view").wait_for()
+            assert page.evaluate(colour) == wanted, (system, address)
+
+
+@needs_browser
+def test_without_scripts_a_picture_and_words_remain(folder):
+    with opened(url=(folder / "step.html").as_uri(), scripts=False) as page:
+        assert page.locator("img[alt]").count() == 1
+        page.locator("summary").click()
+        assert "We start at" in page.locator("pre").inner_text()
+
+
+def test_a_file_is_small_enough_to_mail():
+    text = mg.asarray(np.arange(320).reshape(32, 10) % 27)
+    model = GPT()
+    loss = mg.cross_entropy(model(text).reshape(320, 27), text.reshape(320))
+    assert len(mg.viz.step(_loss()).to_html()) < 100_000
+    assert len(mg.viz.step(loss, names=model).to_html()) < 300_000
