@@ -70,14 +70,14 @@ class RingTask(FunctionTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         for (chunks,) in self._all_cases(rounds):
             found, ranks, replaced = self.ran(answer, chunks)
-            wrong = self.faults(chunks, found)
+            wrong = self.what_is_wrong(chunks, found)
             if wrong:
                 words = f"{wrong[0]}\n  on {len(chunks)} ranks" + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
                 raise Wrong(self.name, words, UNCHANGED if replaced else self.known(chunks, found))
             self._sent(chunks, ranks)
         return "no rank waits for ever, and each sends (n − 1) / n of its array"
 
-    def faults(self, chunks: Chunks, found: Chunks) -> list[str]:
+    def what_is_wrong(self, chunks: Chunks, found: Chunks) -> list[str]:
         """What is wrong with the chunks of the ranks."""
         right = {place: value for place, value in self.wanted(chunks).items()
                  if not np.allclose(found[place[0]][place[1]], value, atol=1e-4)}
@@ -151,7 +151,7 @@ class RingTask(FunctionTask):
             [Sent(rank.rank, rank.sent[i][0], rank.sent[i][1]) for rank in ranks if i < len(rank.sent)
              and rank.sent[i][1] >= 0] for i in range(many)
         ]
-        wrong = self.faults(chunks, found)
+        wrong = self.what_is_wrong(chunks, found)
         says = f"{wrong[0]}." if wrong else "Each chunk is complete where it should be."
         return rounds_of(f"your {self.name} on 4 ranks: {many} rounds", [*states, found], rounds, says)
 
