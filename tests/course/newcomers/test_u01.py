@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from minigrad.course.units.u01_why_frameworks import demo
-from minigrad.course.units.u01_why_frameworks.by_hand import ACTIVATIONS, OTHER, SIGMOID, TANH, changes, pair, train
+from minigrad.course.units.u01_why_frameworks.by_hand import (
+    ACTIVATIONS,
+    LONG,
+    OTHER,
+    SIGMOID,
+    TANH,
+    changes,
+    pair,
+    train,
+)
 from minigrad.course.units.u01_why_frameworks.systems import PROGRAMS, runs, systems
 from tests.course.running import said_to
 
@@ -179,7 +188,9 @@ def test_a_gradient_by_hand_trains_like_the_engine_and_a_forgotten_line_does_not
     assert train(activation, pair(activation, TANH), 5).losses[1:] != pytest.approx(engine.losses[1:], rel=1e-6)
 
 
-def test_the_other_activation_damages_the_network_in_another_way():
+def test_the_same_forgotten_line_destroys_one_network_and_does_not_show_in_another():
+    relu, sin = (train(ACTIVATIONS[name], pair(ACTIVATIONS[name], TANH), LONG).right for name in ("relu", "sin"))
+    assert relu < 100 and sin > 340
     assert all(OTHER[OTHER[name]] == name for name in ACTIVATIONS) and set(OTHER) == set(ACTIVATIONS)
 
 
