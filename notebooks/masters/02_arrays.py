@@ -229,7 +229,8 @@ with engine.views(transposed, broadcasted, windowed) as mine:
 trained
 
 # %% [markdown]
-# Break `windowed` on purpose: let the inner stride be 2 times as large, or let `step` be forgotten. Run its cell and the two cells above, look at the pictures, and put it right.
+# Break `windowed` on purpose: let the stride from window to window be 0, or the stride inside of a window twice as large. Run its cell and the two cells above, look at the
+# pictures, and put it right.
 
 # %% name="progress"
 course.progress()

@@ -70,11 +70,11 @@ course.check("library_calls")
 # %% [markdown]
 # The arithmetic is the same in all four ways. Guess which takes longest, then press **time**: it shows what your machine has needed.
 
-# %% name="ladder"
+# %% name="ladder" jupyter={"outputs_hidden": true}
 crossings.ladder()
 
 # %% [markdown]
-# Four thousand calls of an optimised function take longer than loops in Python, or about as long: each **call** has a price. One call that does all the work gains the most. The
+# Thousands of calls of an optimised function take longer than loops in Python, or about as long: each **call** has a price. One call that does all the work gains the most. The
 # library works on several numbers with one instruction, and multiplies blocks that fit into the fast memory next to the processor.
 #
 # So is the library quicker for small arrays too? One number is added to one number, then 10 to 10, and so on. Who is quicker for one number? Press **time**:
@@ -135,7 +135,7 @@ course.check("same_buffer")
 # The **memory map** runs a program line by line. It shows names, the views that they refer to, and the **buffers**, where the numbers are. Step through it. Then
 # write a program of your own: one statement in each line.
 
-# %% name="map"
+# %% name="map" jupyter={"outputs_hidden": true}
 memory_map("""
 a = mg.asarray([1, 2, 3])
 b = a
@@ -262,6 +262,9 @@ p.sum().backward()
 # %% [markdown]
 # The product noted the version of the buffer that it kept. The sum kept nothing, so its gradient is right. Without versions, the gradient of p would be [3, 4]: that of another
 # function, and no message. Other ways to write into memory behind the engine's back have [given such gradients](https://github.com/pytorch/pytorch/issues/6990).
+#
+# Try this one too, a line each: `w = mg.asarray([1.0, 2.0], requires_grad=True)`, `h = w * 3`, `y = h * h`, `h += 1`. Here h has a history, and minigrad does something else than to write
+# into its buffer. Is the gradient of y damaged?
 #
 # In [the exercise](exercises/02_arrays_exercise.ipynb) you predict which names change, repair a loop with a damaged gradient, and write the views of the library: transposed arrays,
 # broadcasting, windows. A network then learns to read digits through your windows.
