@@ -28,6 +28,9 @@ BLOCKS = "import minigrad as mg\n\ndef run_blocks(blocks, x, plan):\n    "
 SOFTMAX = "import minigrad as mg\ndef softmax(x):\n    return "
 FROZEN = "the belief that a compiled function never changes again: https://github.com/jax-ml/jax/issues/1348"
 UNROLLED = "a loop with the length of the example: https://github.com/pytorch/pytorch/issues/59530"
+SKIPS = "a loader that trusts each item: https://github.com/pytorch/pytorch/issues/1137"
+WEIGHTS = "a checkpoint of the weights alone: https://github.com/AlexeyAB/darknet/issues/6720"
+MODES = "readings in training mode: https://github.com/pytorch/vision/issues/2079"
 ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
 
 ANSWERS = [
@@ -112,4 +115,17 @@ ANSWERS = [
     Answer("why_not_fused", 'why_not_fused = {"A": "rows", "B": "rows", "C": "rows"}', "Are these counts", TRIED),
     Answer("one_kernel", "import minigrad as mg\ndef one_kernel(x):\n    return mg.sin(x)[::-1] * x", "is free", TRIED),
     Answer("row_loops", "import minigrad as mg\ndef row_loops(x, v):\n    return mg.exp(x) @ v", "still there", TRIED),
+    Answer("training_step", "import minigrad as mg\ndef training_step(model, optimizer, images, labels):\n"
+           "    loss = mg.cross_entropy(model(images), labels)\n    loss.backward()\n    optimizer.step()\n"
+           "    return loss", "zero_grad is missing", TRIED),
+    Answer("momentum", "def momentum(w, g, v):\n    return w, v", "Return both, w first", TRIED),
+    Answer("adam", "def adam(w, g, m, v, t):\n    return w, m, v", "line by line", TRIED),
+    Answer("read_rows", "def read_rows(lines):\n    return [line.split(',') for line in lines[1:]], {}", "split it",
+           TRIED),
+    Answer("usable", "def usable(dataset):\n    return list(range(len(dataset))), {}", "except Exception", SKIPS),
+    Answer("checkpoint_parts", "def checkpoint_parts(training):\n    return {'model': training.model}",
+           "three things begin again", WEIGHTS),
+    Answer("read_digits", "def read_digits(model, images):\n    return model(images).argmax(1)", "You need both",
+           MODES),
+    Answer("lost", "lost = {'A': 'random', 'B': 'random', 'C': 'random'}", "the labels would be the same", TRIED),
 ]
