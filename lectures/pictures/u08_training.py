@@ -382,9 +382,9 @@ def sorted_read() -> Sketch:
 def file() -> Sketch:
     """A model, a file, another program, and the largest difference of their outputs."""
     sketch = Sketch(800, 220)
-    model = sketch.box(110, 110, "model", width=120, height=56)
-    path = sketch.box(330, 60, "model.onnx", "plain", width=160)
-    program = sketch.box(560, 60, "onnxruntime", "now", width=170)
+    model = sketch.box(90, 110, "model", width=120, height=56)
+    path = sketch.box(375, 60, "model.onnx", "plain", width=150)
+    program = sketch.box(600, 60, "onnxruntime", "now", width=170)
     difference = sketch.box(710, 160, "≈ 0 ?", "gradient", width=120)
     sketch.arrow(model, path, "export")
     sketch.arrow(path, program)

@@ -47,6 +47,9 @@ BOTH = "import numpy as np\nimport minigrad as mg\n"
 NAMES = f"{BOTH}def names_loss(model, text):\n    m = np.ones((12, 12))\n    return "
 TIES = f"{BOTH}def club_loss(network, pairs, labels, known):\n    k = mg.asarray(known)\n    "
 POLE = "import minigrad as mg\ndef pole_loss(log_chances, stood):\n    r = stood.sum(0)\n    "
+SKIPS = "a loader that trusts each item: https://github.com/pytorch/pytorch/issues/1137"
+WEIGHTS = "a checkpoint of the weights alone: https://github.com/AlexeyAB/darknet/issues/6720"
+MODES = "readings in training mode: https://github.com/pytorch/vision/issues/2079"
 ZEROS = "what a compiler did: https://github.com/pytorch/pytorch/issues/189799"
 LONG = "a program that runs as long as its messages are short: https://github.com/rsmpi/rsmpi/issues/144"
 SENDS_FIRST = (
@@ -186,4 +189,17 @@ ANSWERS = [
     Answer("reduce_scatter", "def reduce_scatter(comm, chunks):\n    chunks[comm.rank + 1] += 1", "is closed", TRIED),
     Answer("all_gather", "def all_gather(comm, chunks):\n    return chunks", "nothing has changed", TRIED),
     Answer("other_ring", "def other_ring(comm, x):\n    comm.send(x, comm.rank + 1)", "there is no", TRIED),
+    Answer("training_step", "import minigrad as mg\ndef training_step(model, optimizer, images, labels):\n"
+           "    loss = mg.cross_entropy(model(images), labels)\n    loss.backward()\n    optimizer.step()\n"
+           "    return loss", "zero_grad is missing", TRIED),
+    Answer("momentum", "def momentum(w, g, v):\n    return w, v", "Return both, w first", TRIED),
+    Answer("adam", "def adam(w, g, m, v, t):\n    return w, m, v", "line by line", TRIED),
+    Answer("read_rows", "def read_rows(lines):\n    return [line.split(',') for line in lines[1:]], {}", "split it",
+           TRIED),
+    Answer("usable", "def usable(dataset):\n    return list(range(len(dataset))), {}", "except Exception", SKIPS),
+    Answer("checkpoint_parts", "def checkpoint_parts(training):\n    return {'model': training.model}",
+           "three things begin again", WEIGHTS),
+    Answer("read_digits", "def read_digits(model, images):\n    return model(images).argmax(1)", "You need both",
+           MODES),
+    Answer("lost", "lost = {'A': 'random', 'B': 'random', 'C': 'random'}", "the labels would be the same", TRIED),
 ]

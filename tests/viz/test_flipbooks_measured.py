@@ -315,6 +315,19 @@ def test_gradients_appear_after_the_backward_pass():
     assert ["none yet" in text for text in texts] == [True, True, False, False]
 
 
+def test_a_training_on_classes_shows_what_is_read_wrongly():
+    net = mg.nn.Linear(64, 2)
+    with mg.no_grad():
+        net.weight[...] = 0.0
+        net.bias[...] = mg.asarray([1.0, 0.0])
+    pictures, labels = mg.ones((2, 64)), mg.asarray([0, 1])
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+    book = mg.viz.training(net, optimizer, mg.nn.CrossEntropyLoss(), [(pictures, labels)])
+    batch, forward, *_ = book.pages[0]
+    assert "1 of 2 right" in forward.say and "right" not in batch.say
+    assert "1 as 0" in "".join(forward.drawing.pieces) and "1 as 0" not in "".join(batch.drawing.pieces)
+
+
 def test_unsuitable_trainings_are_refused():
     net = a_net()
     arguments = net, mg.optim.SGD(net.parameters(), lr=0.2), mg.nn.MSELoss()
@@ -387,7 +400,7 @@ def test_images_are_logged_beside_numbers():
     svg = board.to_svg()
     assert svg.count("<image ") == 1 + IMAGES and "photo after step 100" in svg
     book = mg.viz.training(*a_reader())
-    assert book.to_svg().count("<image ") == 3 and ">7</text>" in book.to_svg()
+    assert book.to_svg().count("<image ") == 3 and ">7</text>" in "".join(book.pages[0][0].drawing.pieces)
 
 
 def a_reader():

@@ -18,7 +18,7 @@ from ..numbers import short
 SCALES, INPUTS, LAYERS, EXAMPLES = (0.02, 0.05, 0.08, 0.1, 0.14, 0.2), 100, 10, 200
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda x: x, "relu": lambda x: maximum(x, 0.0), "tanh": tanh}
-ROW, LEFT, MIDDLE, HALF = 30.0, 60.0, 330.0, 200.0
+ROW, LEFT, MIDDLE, HALF = 24.0, 60.0, 330.0, 200.0
 
 
 def through(scale: float, activation: str) -> list[float]:
@@ -56,9 +56,9 @@ def _page(scale: float, activation: str) -> Page:
         wide = float(np.clip(100.0 * np.log10(max(spread, 1e-12)), -HALF, HALF))
         colour = "good" if 0.5 <= spread <= 2 else "bad"
         fill = "leaf-fill" if colour == "good" else "back-fill"
-        drawing.text(LEFT + 20, y + 14, "input" if not i else f"layer {i}", anchor="end", fill="quiet")
-        drawing.rect(MIDDLE + min(wide, 0), y, abs(wide) + 1, ROW - 10, fill, colour)
-        drawing.text(MIDDLE + HALF + 14, y + 14, short(spread))
+        drawing.text(LEFT + 20, y + 12, "input" if not i else f"layer {i}", anchor="end", fill="quiet")
+        drawing.rect(MIDDLE + min(wide, 0), y, abs(wide) + 1, ROW - 8, fill, colour)
+        drawing.text(MIDDLE + HALF + 14, y + 12, short(spread))
     words = {"none": "no activation", "relu": "relu after each layer", "tanh": "tanh after each layer"}[activation]
     said = f"Weights of spread {short(scale)}, {words}: the spread goes from {short(found[0])} to {short(found[-1])}."
     return Page(drawing, said)

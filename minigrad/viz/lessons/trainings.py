@@ -39,6 +39,7 @@ class Moment(NamedTuple):
     gradients: dict[str, Any]
     after: dict[str, Any]
     curve: Any  # the output of the model over a range of inputs, if it can be drawn
+    read: Any = None  # the class that the model gives each example, where the labels are classes
 
 
 def training(
@@ -87,7 +88,8 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[
     arrays = tuple(_array(each) for each in batch)
     before, curve = _parameters(model), _curve(model, *arrays)
     optimizer.zero_grad()
-    value = loss(model(batch[0]), batch[1])
+    outputs = model(batch[0])
+    value = loss(outputs, batch[1])
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
@@ -95,11 +97,13 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[
     gradients = {name: _array(p.grad) for name, p in model.named_parameters() if p.grad is not None}
     optimizer.step()
     after, found = _parameters(model), float(value.item())
-    known = [(None, {}, before, curve), (found, {}, before, curve), (found, gradients, before, curve),
-             (found, gradients, after, _curve(model, *arrays))]
+    classes = arrays[1].ndim == 1 and arrays[1].dtype.kind in "iu" and getattr(outputs, "ndim", 0) == 2
+    read = _array(outputs.detach()).argmax(1) if classes else None
+    known = [(None, {}, before, curve, None), (found, {}, before, curve, read), (found, gradients, before, curve, read),
+             (found, gradients, after, _curve(model, *arrays), read)]
     return [
-        Moment(number, phase, arrays, amount, before, some, then, line)
-        for phase, (amount, some, then, line) in zip(PHASES, known)
+        Moment(number, phase, arrays, amount, before, some, then, line, seen)
+        for phase, (amount, some, then, line, seen) in zip(PHASES, known)
     ]
 
 
@@ -127,9 +131,10 @@ def _page(model: Module, moments: list[Moment], at: int, losses: list[tuple[floa
     moment = moments[at]
     shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in moment.batch)
     total = norm_of([norm_of(g) for g in moment.gradients.values()])
+    right = "" if moment.read is None else f", {(moment.read == moment.batch[1]).sum()} of {len(moment.read)} right"
     said = {
         "batch": f"take a batch: {shapes}.",
-        "forward": f"the model computes its predictions, and the loss is {short(moment.loss)}.",
+        "forward": f"the model computes its predictions{right}, and the loss is {short(moment.loss)}.",
         "backward": f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}.",
         "update": "the optimizer changes the parameters, against the gradient.",
     }[moment.phase]
@@ -182,6 +187,8 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
     pictures = pictures_of(x, 16) if moment.curve is None else None
     if pictures is not None:
         labels = [str(label) for label in y[:16]] if y.ndim == 1 else ()
+        if moment.read is not None:
+            labels = [str(a) if a == b else f"{a} as {b}" for a, b in zip(y[:16], moment.read)]
         gallery(drawing, 1, 22, pictures, labels, 6 if len(pictures) > 9 else 4, 38.0 if len(pictures) > 9 else 56.0)
         return
     if moment.curve is None:

@@ -195,7 +195,7 @@ class Usable(ReportTask):
 
     name, what, points, minutes = "usable", "item", 0, 7
     otherwise = "for index in range(len(dataset)): try dataset[index]; good.append(index), or except Exception as error"
-    advice = dict.fromkeys(("not a picture", "codec can't", "not enough values", "reshape", "invalid literal"), ANY)
+    advice = dict.fromkeys(("a picture", "codec can't", "not enough values", "reshape", "invalid literal", "'A'"), ANY)
 
     def given(self) -> dict[str, Any]:
         return {"train": train_on}

@@ -39,6 +39,7 @@ class TrainingStep(ActingTask):
     otherwise = "in this order: optimizer.zero_grad(), the loss of model(images), loss.backward(), optimizer.step()"
     advice: ClassVar[dict[str, str]] = {
         "'cross_entropy'": "the loss is mg.cross_entropy(model(images), labels)",
+        "is for floats": "the scores of the model come first: mg.cross_entropy(model(images), labels)",
         "'Tensor' object has no attribute 'step'": "the optimizer makes the step: optimizer.step()",
     }
 
