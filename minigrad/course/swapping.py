@@ -272,6 +272,22 @@ def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) ->
         yield swapped
 
 
+def in_lists(ordered: Sequence[ScheduledStep], most: int) -> list[list[int]]:
+    """Steps for `scheduler`: neighbours that do not wait for each other are a list, of at most so many steps.
+
+    A step with an effect is alone.
+    """
+    found: list[list[ScheduledStep]] = []
+    for step in ordered:
+        last = found[-1] if found else []
+        waits = {each.number for each in last} & set(step.after) or any(each.has_effect for each in (step, *last))
+        if last and len(last) < most and not waits:
+            last.append(step)
+        else:
+            found.append([step])
+    return [[step.number for step in each] for each in found]
+
+
 def unsound(steps: Sequence[ScheduledStep], levels: Sequence[Sequence[int]]) -> str | None:
     """What is wrong with an order of steps: a step is missing, runs twice, or runs before a step that it waits for."""
     position = {number: at for at, level in enumerate(levels) for number in level}

@@ -46,9 +46,11 @@ def schedule(what: Any, *args: Any, workers: int | None = None, **kwargs: Any) -
 def turns(plan: Schedule, workers: int) -> list[Turn]:
     """Which worker runs which step when.
 
-    A free worker takes, among the steps that are ready, the step with the longest chain of steps after it.
+    A free worker takes, among the steps that are ready, the step with the longest chain
+    of steps after it.
 
-    >>> plan = mg.jit(lambda x, y: (x @ x, y @ y)).program(mg.ones((2, 2)), mg.ones((2, 2))).schedule
+    >>> x = y = mg.ones((2, 2))
+    >>> plan = mg.jit(lambda x, y: (x @ x, y @ y)).program(x, y).schedule
     >>> [(turn.step.name, turn.worker, turn.begin) for turn in turns(plan, 2)]
     [('matmul_1', 0, 0.0), ('matmul_2', 1, 0.0)]
     """
@@ -59,7 +61,8 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
             waiting.setdefault(before, []).append(step)
     ahead: dict[int, float] = {}  # the longest chain from a step to the end
     for step in reversed(plan.steps):
-        ahead[step.number] = step.cost + max([ahead[s.number] for s in waiting.get(step.number, ())], default=0.0)
+        later = [ahead[other.number] for other in waiting.get(step.number, ())]
+        ahead[step.number] = step.cost + max(later, default=0.0)
     ready = [(-ahead[s.number], s.number) for s in plan.steps if not s.after]
     ready.sort()
     free = list(range(workers))

@@ -188,7 +188,7 @@ class _Model:
 
 
 def scheduled(tasks: Sequence[Task], streams: int = 1) -> list[Span]:
-    """When each task runs: a device has several streams, a direction between devices has one."""
+    """When each task runs: a device has several streams, a direction between two has one."""
     readers: list[list[int]] = [[] for _ in tasks]
     for number, task in enumerate(tasks):
         for before in task.after:
@@ -202,7 +202,8 @@ def scheduled(tasks: Sequence[Task], streams: int = 1) -> list[Span]:
     while ready:
         time, number = heappop(ready)
         task = tasks[number]
-        lane = free.setdefault(task.lane, [(0.0, i) for i in range(1 if task.moves else streams)])
+        several = range(1 if task.moves else streams)
+        lane = free.setdefault(task.lane, [(0.0, i) for i in several])
         since, stream = heappop(lane)
         begin = max(time, since)
         end = begin + task.seconds

@@ -37,9 +37,10 @@ class Named(NamedTuple):
 def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
     """The steps in the order of a run, in lists of steps that run at the same time.
 
-    "parallel" runs each level at the same time; "auto" only where at least two of its steps may gain.  "serial" is the
-    default: on two cores there is nothing to gain, because a step that takes longer than waking up a thread (50 to
-    90 µs) is almost large enough to share its work.
+    "parallel" runs each level at the same time; "auto" only where at least two of its
+    steps may gain.  "serial" is the default: on two cores there is nothing to gain,
+    because a step that takes longer than waking up a thread (50 to 90 µs) is almost large
+    enough to share its work.
 
     >>> f = mg.jit(lambda x, y: (x @ x, y @ y))
     >>> schedule = f.program(mg.ones((2, 2)), mg.ones((3, 3))).schedule
@@ -55,7 +56,8 @@ def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
         at_once = executor == "parallel" or (executor == "auto" and _pays(rest))
         found += [rest] if at_once and rest else [[step] for step in rest]
         found += [[step] for step in apart]
-    return found if len(found) < len(schedule.steps) else [[step] for step in schedule.steps]
+    in_parts = len(found) < len(schedule.steps)
+    return found if in_parts else [[step] for step in schedule.steps]
 
 
 def _pays(level: Sequence[ScheduledStep]) -> bool:
@@ -89,7 +91,7 @@ def in_turn(runs: Sequence[Run], starts: Any) -> None:
 
 
 def together(calls: Sequence[Named], starts: Any) -> None:
-    """Run all calls of a level at the same time; if several fail, raise the error of the first."""
+    """Run all calls of a level at the same time; if several fail, raise the first error."""
     errors: dict[int, Exception] = {}
 
     def work(number: int, _: int) -> None:
