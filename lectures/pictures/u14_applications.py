@@ -89,17 +89,17 @@ def _squares(needed: int, shared: int, says: str) -> Sketch:
 
 def squares() -> Sketch:
     """All primitives of the library."""
-    return _squares(0, 0, "83 primitives. Needed: ?")
+    return _squares(0, 0, "83 primitives")
 
 
 def squares_needed() -> Sketch:
     """Those that the four training steps need."""
-    return _squares(NEEDED, 0, "30 are needed. In all four: ?")
+    return _squares(NEEDED, 0, "30 of 83 are needed")
 
 
 def squares_shared() -> Sketch:
     """Those that each of them needs."""
-    return _squares(NEEDED, SHARED, "30 are needed, 16 by each program")
+    return _squares(NEEDED, SHARED, "16 of them by each program")
 
 
 NAMES = ("multiply", "add", "subtract", "divide", "negative", "sqrt", "exp", "expm1",

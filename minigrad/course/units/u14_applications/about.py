@@ -10,7 +10,7 @@ UNIT = Unit(
     title="One abstraction, many applications",
     question="A digit reader, a language model, a graph network and a player of a game train on one engine. How many "
     "of its 83 primitives do the four need together?",
-    minutes=150,
+    minutes=130,
     outcomes={
         "shared": "say what four kinds of applications share, and count it in their graphs",
         "line": "follow a line of code from the source through graph, gradient, fusion and loops to its result",

@@ -97,12 +97,12 @@ class Digits(Application):
         chosen = self.draw.choice(len(self.labels), 128, replace=False)
         return asarray(self.images[chosen]), asarray(np.eye(10, dtype=np.float32)[self.labels[chosen]])
 
-    def learn(self, images: Tensor, targets: Tensor) -> Tensor:
+    def learn(self, images: Tensor, targets: Tensor) -> Any:
         scores = self.model(images)
         with scope("your piece"):
             gradient = self.piece(scores.detach(), targets)
         scores.backward(gradient)
-        return scores  # type: ignore[no-any-return]
+        return scores
 
     def loss_of(self, result: Tensor, batch: tuple[Any, ...]) -> float:
         return float(cross_entropy(result.detach(), batch[1].argmax(1)).item())
@@ -147,11 +147,11 @@ class Names(Application):
             x = block(x, mask=seen)
         return self.model.head(self.model.norm(x))  # type: ignore[no-any-return]
 
-    def learn(self, text: Tensor) -> Tensor:
+    def learn(self, text: Tensor) -> Any:
         with scope("your piece"):
             loss = self.piece(self.scores, text)
         loss.backward()
-        return loss  # type: ignore[no-any-return]
+        return loss
 
     def score(self) -> float:
         """The negative log-likelihood of a letter, or of the end, in names that were held out."""
@@ -213,11 +213,11 @@ class Club(Application):
     def batch(self) -> tuple[Any, ...]:
         return self.pairs.copy(), self.given, self.known.copy()
 
-    def learn(self, pairs: Any, labels: Tensor, known: Any) -> Tensor:
+    def learn(self, pairs: Any, labels: Tensor, known: Any) -> Any:
         with scope("your piece"):
             loss = self.piece(self.scores, pairs, labels, known)
         loss.backward()
-        return loss  # type: ignore[no-any-return]
+        return loss
 
     def scores(self, matrix: Any) -> Tensor:
         """Two scores for each member.  The matrix is kept for the score."""
@@ -283,12 +283,12 @@ class Pole(Application):
         self.stood.append(float(stood.sum() / CARTS))
         return asarray(states.reshape(-1, 4)), asarray(pushes.reshape(-1)), stood
 
-    def learn(self, states: Tensor, pushes: Tensor, stood: Any) -> Tensor:
-        log_chances = -cross_entropy(self.model(states), pushes, reduction="none").reshape(stood.shape)
+    def learn(self, states: Tensor, pushes: Tensor, stood: Any) -> Any:
+        losses = cross_entropy(self.model(states), pushes, reduction="none")
         with scope("your piece"):
-            loss = self.piece(log_chances, stood.copy())
+            loss = self.piece(-losses.reshape(stood.shape), stood.copy())
         loss.backward()
-        return loss  # type: ignore[no-any-return]
+        return loss
 
     def score(self) -> float:
         return float(self.play(TESTED)[2].sum() / TESTED)
