@@ -54,7 +54,7 @@ def build(folder: Path = SITE) -> list[Path]:
         _write_views(folder, lecture)
     for name, text in (reference() | further()).items():
         lecture = Lecture(name, text)
-        body = with_anchors(as_page(lecture))
+        body = as_page(lecture) if name in further() else with_anchors(as_page(lecture))
         read[name] = lecture
         _write(folder / f"{name}.html", page(name, lecture.title, body, lecture.sections[1:], "reference"))
     body, contents = api_page()
