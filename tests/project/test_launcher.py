@@ -419,6 +419,11 @@ def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
     assert commands.ran == [["programs"], ["ruff", "check", "."], ["mypy"], in_parallel]
 
 
+def test_grade_hands_its_arguments_to_the_course(course, commands):
+    assert course.main(["grade", "submitted", "grades.csv"]) == 0
+    assert commands.ran == [["minigrad.course.grading", "submitted", "grades.csv"]]
+
+
 @pytest.fixture
 def apt(checkout, course, monkeypatch):
     """A Debian without the programs: the calls of apt, and whether the user is root."""
