@@ -152,7 +152,7 @@ def _short(room: str) -> str:
 
 
 def _wrapped(text: str, room: float) -> list[str]:
-    """A text in lines that are no wider than the room."""
+    """A text in lines that fit into the room."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

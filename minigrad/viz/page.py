@@ -56,10 +56,10 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
         f"</style></head><body>"
         f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(packed(data))}</script>'
-        f'<script type="module">{script_of(view)}\n'
+        f'<script type="module">{{\n{static("hosted.js")}}}\n{script_of(view)}\n'
         f'const data = await unpacked(JSON.parse(document.getElementById("data").textContent));\n'
         f'showAll(document.getElementById("view"), data);</script>'
-        f'<script type="module">{static("hosted.js")}</script></body></html>\n'
+        f"</body></html>\n"
     )
 
 
