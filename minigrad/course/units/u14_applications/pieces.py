@@ -43,10 +43,10 @@ class MissingPiece(FunctionTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found = [(args, self.formed(answer(*args))) for args in self._all_cases(rounds)]
         other = [each for each in found if not same(each[1], self.right(*each[0]))]
-        hint = next((each.hint for each in self.mistakes if other and self.explains(each, other)), None)
-        if hint is not None:
+        hints = [known.hint for known in self.mistakes if all(self.explains(known, *each) for each in other)]
+        if other and hints:
             problem = difference(other[0][1], self.right(*other[0][0]), self.form.partition(",")[0])
-            raise Wrong(self.name, str(problem), hint)
+            raise Wrong(self.name, str(problem), hints[0])
         run = Run(self.application(answer))
         said = f"{run.scored}; the floor is {run.program.floor:g}"
         if not run.passed:
@@ -64,9 +64,9 @@ class MissingPiece(FunctionTask):
             hint = hint if yours is not None else "a function gives back only the value after `return`"
         raise Wrong(self.name, f"it returned {got}, not {self.form}", hint)
 
-    def explains(self, known: Mistake, found: list[tuple[tuple[Any, ...], Any]]) -> bool:
-        """Whether a known mistake gives the same results."""
-        return all(same(yours, self.wrong(known)(*args).detach()) for args, yours in found)
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        """Whether a known mistake gives the same result."""
+        return same(yours, self.wrong(known)(*args).detach())
 
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
