@@ -24,7 +24,7 @@ from minigrad.viz.lessons import crossings, strides
 from minigrad.viz.lessons.memory_maps import memory_map
 
 # %% [markdown]
-# ## Nine times the numbers
+# ## Five times the numbers
 #
 # A picture of a digit has 8 × 8 = 64 numbers. A *window* is a part of 3 × 3 numbers. There are 36 of them, because a window can begin at 6 rows and at
 # 6 columns. `mg.windows` makes one array of all windows:

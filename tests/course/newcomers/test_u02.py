@@ -61,6 +61,11 @@ FUNCTIONS = {
     "a true division": (
         "windowed", "s, t = list(shape), list(strides)\n    s[axis] = (s[axis] - size) / step + 1\n"
         "    t[axis] *= step\n    return s + [size], t + [strides[axis]]", "a whole number"),
+    "one axis only": ("windowed", "n = (shape[axis] - size) // step + 1\n"
+                      "    return (n, size), (step * strides[axis], strides[axis])", "All other axes stay"),
+    "without the step": (
+        "windowed", "s, t = list(shape), list(strides)\n    s[axis] = s[axis] - size + 1\n"
+        "    return s + [size], t + [strides[axis]]", "depend on step"),
     "adds a number to a tuple": ("windowed", "return shape + size, strides + 1", "needs a comma"),
     "multiplies place by place": (
         "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) * kernels.reshape(-1, 9)", None),
@@ -73,6 +78,7 @@ FUNCTIONS = {
     "the forgotten .T": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
         "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(-1, 9)", "(9, k)"),
+    "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ kernels", "the last two axes"),
     "one size only": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
         "    return w.reshape(-1, 6, 6, 9) @ kernels.reshape(-1, 9).T", "(n, 6, 6, 9)"),

@@ -313,6 +313,14 @@ def responses(pictures: Any, kernels: Any) -> Any:
     return np.einsum("nijab,kab->nijk", windows, plain(kernels))
 
 
+PRODUCTS = {  # a part of an error in a student's convolution -> the hint
+    "do not go together": "the last axis of the windows must have 9 numbers, and the kernels shape (9, k)",
+    "matmul: shapes": "`@` uses the last two axes: reshape the windows to (n, 6, 6, 9), and the kernels to (k, 9)",
+    "do not fit into shape": "the sizes of a reshape must multiply to the same count: (n, 6, 6, 9), and (k, 9)",
+    "axis": "mg.windows(pictures, 3, axis=(1, 2)) slides along rows and columns, not along the pictures",
+}
+
+
 @UNIT.task
 class Convolve(FunctionTask):
     """`convolve(pictures, kernels)` applies kernels of 3 × 3 to pictures: windows, and one matrix product."""
@@ -321,11 +329,7 @@ class Convolve(FunctionTask):
     points = 0
     minutes = 12
     outcome = "windows"
-    advice = ADVICE | {
-        "do not go together": "the last axis of the windows must have 9 numbers, and the kernels shape (9, k)",
-        "do not fit into shape": "the sizes of a reshape must multiply to the same count: (n, 6, 6, 9), and (k, 9)",
-        "axis": "mg.windows(pictures, 3, axis=(1, 2)) slides along rows and columns, not along the pictures",
-    }
+    advice = PRODUCTS | ADVICE | PRODUCTS  # its own hints first
     otherwise = (
         "windows of shape (n, 6, 6, 3, 3); reshape both: the windows to (n, 6, 6, 9), the kernels to (k, 9); then @ .T"
     )

@@ -265,6 +265,11 @@ class Windowed(Stepped):
          "the new axis belongs at the end, after all others, not directly behind the axis of the windows"),
         (lambda self, shape, strides, axis, *rest: self.exchanged(axis, self.right(shape, strides, axis, *rest)),
          "the two axes are exchanged: the number of windows stands at `axis`, the size of a window at the end"),
+        (lambda self, shape, strides, axis, size, step: (
+            ((shape[axis] - size) // step + 1, size), (strides[axis] * step, strides[axis])),
+         "right for one axis. All other axes stay: only the size at `axis` changes, and one more comes at the end"),
+        (lambda self, shape, strides, axis, size, step: self.right(shape, strides, axis, size, 1),
+         "right for step 1. The number of windows and the stride from window to window depend on step"),
         (lambda self, *args: (self.right(*args)[0], row_major(self.right(*args)[0])),
          "the strides are those of a new array: this would be a copy. A view uses the strides that are given"),
         (lambda self, *args: self.right(*args)[::-1], "the shape comes first, the strides second"),
