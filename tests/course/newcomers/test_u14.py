@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from lectures.pictures import u14_applications as pictures
 from minigrad import course
+from minigrad.core.primitive import P
 from minigrad.course.unit import units
 from minigrad.course.units.u14_applications.pieces import PIECES
 from minigrad.course.units.u14_applications.programs import Application
 from minigrad.course.units.u14_applications.report import STATIONS
 from minigrad.course.units.u14_applications.runs import LAST, Run, taken
+from minigrad.viz.lessons.constellations import shared, uses
 from tests.course.running import ROOT, said_to
 
 TASKS = units()["14_applications"].tasks
@@ -240,10 +243,13 @@ def test_a_step_that_reads_numbers_cannot_be_recorded_but_trains():
     assert taken(program) is None and np.isfinite(program.step(*program.batch()).item())
 
 
-def test_all_steps_share_their_lines():
+def test_the_pictures_of_the_lecture_show_what_the_steps_take():
     assert all(task.program.step is Application.step for task in PIECES)
-    steps = [taken(task("").application(task("").right)) for task in PIECES]
-    assert all(step.fused < step.launches / 4 < step.nodes for step in steps)
+    steps = {task.program.name: taken(task("").application(task("").right)) for task in PIECES}
+    assert tuple((name, step.launches, step.fused) for name, step in steps.items()) == pictures.LAUNCHES
+    found = uses({name: step.graph for name, step in steps.items()})
+    assert (len(found), len(shared(found)), len(P)) == (pictures.NEEDED, pictures.SHARED, pictures.ALL)
+    assert sorted(shared(found)) == sorted(pictures.NAMES)
 
 
 def test_a_tensor_as_mask_is_the_same():

@@ -49,7 +49,7 @@ class PrimitivesNeeded(Prediction):
 
 @UNIT.task
 class PrimitivesShared(Prediction):
-    """How many of them does each of the four steps use: in how many is the whole intersection?"""
+    """How many of them are in the training steps of all four programs?"""
 
     name, outcome, example = "primitives_shared", "shared", "5"
     otherwise = "all four multiply matrices, add, compare, look up a row, and update by Adam"
