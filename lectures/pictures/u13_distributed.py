@@ -205,15 +205,15 @@ def sent_known() -> Sketch:
 def _halls(known: bool) -> Sketch:
     """Send first or begin to send: four workers that wait for each other."""
     sketch = Sketch(800, 290)
-    boxes = _ring(sketch, 160, 145, 84, 4, 50)
-    for box in boxes:
-        y = box.y + (38 if box.y > 80 else -38)
-        sketch.label(box.x, y, "start …" if known else "send …", size=SMALL, fill="good" if known else "bad")
+    boxes = _ring(sketch, 190, 145, 84, 4, 50)
+    for box, (dx, dy, anchor) in zip(boxes, ((0, -38, "middle"), (32, 0, "start"), (0, 38, "middle"), (-32, 0, "end"))):
+        word, colour = ("start", "good") if known else ("send", "bad")
+        sketch.label(box.x + dx, box.y + dy, word, size=SMALL, fill=colour, anchor=anchor)
     lines = ("comm.send(x, next)", "y = comm.recv(before)") if not known else (
         "sending = comm.start_send(x, next)", "y = comm.recv(before)", "sending.wait()")
     for i, line in enumerate(lines):
-        sketch.label(330, 100 + 42 * i, line, anchor="start", code=True, size=20)
-    sketch.label(330, 240, "begins, and goes on" if known else "send waits until it is received", anchor="start",
+        sketch.label(390, 100 + 42 * i, line, anchor="start", code=True, size=18)
+    sketch.label(390, 240, "begins, and goes on" if known else "send waits until it is received", anchor="start",
                  fill="good" if known else "quiet", bold=True)
     return sketch
 

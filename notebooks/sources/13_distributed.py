@@ -152,8 +152,8 @@ for overlap in (False, True):
 
 # %% name="scaling"
 step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
-
-course.task("what_grows").scaled(step, network, (1, 4, 32, 256, 1024), no_overlap={"overlap": False}, delays={"jitter": 0.02})
+what_if = {"no overlap": {"overlap": False}, "random delays": {"jitter": 0.02}}
+course.task("what_grows").scaled(step, network, what_if, workers=(1, 4, 32, 256, 1024))
 
 # %% [markdown]
 # From 32 to 1,024 workers a step takes about 6 times as long. **What has grown: "bytes", "messages", "computing", or "waiting for slow workers"?**

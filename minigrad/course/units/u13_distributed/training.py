@@ -124,12 +124,11 @@ def train(reduce_scatter: Callable[..., Any], all_gather: Callable[..., Any]) ->
     return picture(alone, together, "threads" if lacks else "processes")
 
 
-def scaled(step: Step, machine: Machine, workers: Sequence[int], **what_if: dict[str, Any]) -> Flipbook:
+def scaled(step: Step, machine: Machine, what_if: dict[str, Any], workers: Sequence[int]) -> Flipbook:
     """`mg.viz.scaling`, whose text has no times."""
-    names = {name.replace("_", " "): fields for name, fields in what_if.items()}
-    times = [(count, step_time(step, machine, count)) for count in workers]
-    said = [f"{count:,} workers: efficiency {time.efficiency:.0%}, waiting {time.waiting:.0%}" for count, time in times]
-    return replace(scaling(step, machine, names, workers), words="\n".join(said))
+    times = [step_time(step, machine, count) for count in workers]
+    said = [f"{t.workers:,} workers: efficiency {t.efficiency:.0%}, waiting {t.waiting:.0%}" for t in times]
+    return replace(scaling(step, machine, what_if, workers), words="\n".join(said))
 
 
 def one_step() -> Step:
