@@ -18,7 +18,7 @@ from ..numbers import short
 SCALES, INPUTS, LAYERS, EXAMPLES = (0.02, 0.05, 0.08, 0.1, 0.14, 0.2), 100, 10, 200
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda x: x, "relu": lambda x: maximum(x, 0.0), "tanh": tanh}
-ROW, LEFT, MIDDLE, HALF = 24.0, 60.0, 330.0, 200.0
+ROW, LEFT, MIDDLE, HALF, DECADE = 24.0, 60.0, 330.0, 200.0, 64.0
 
 
 def through(scale: float, activation: str) -> list[float]:
@@ -49,11 +49,11 @@ def spreads() -> Flipbook:
 def _page(scale: float, activation: str) -> Page:
     found = through(scale, activation)
     drawing = Drawing(600, ROW * (LAYERS + 1) + 30)
-    drawing.text(MIDDLE, 12, "spread: a tenth · 1 · ten times", anchor="middle", fill="quiet")
+    drawing.text(MIDDLE, 12, "← smaller than 1 · spread · larger than 1 →", anchor="middle", fill="quiet")
     drawing.path([(MIDDLE, 20), (MIDDLE, 20 + ROW * len(found))], "line", thick=1.6)
     for i, spread in enumerate(found):
         y = 26 + ROW * i
-        wide = float(np.clip(100.0 * np.log10(max(spread, 1e-12)), -HALF, HALF))
+        wide = float(np.clip(DECADE * np.log10(max(spread, 1e-12)), -HALF, HALF))
         colour = "good" if 0.5 <= spread <= 2 else "bad"
         fill = "leaf-fill" if colour == "good" else "back-fill"
         drawing.text(LEFT + 20, y + 12, "input" if not i else f"layer {i}", anchor="end", fill="quiet")
