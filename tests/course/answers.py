@@ -112,4 +112,11 @@ ANSWERS = [
     Answer("why_not_fused", 'why_not_fused = {"A": "rows", "B": "rows", "C": "rows"}', "Are these counts", TRIED),
     Answer("one_kernel", "import minigrad as mg\ndef one_kernel(x):\n    return mg.sin(x)[::-1] * x", "is free", TRIED),
     Answer("row_loops", "import minigrad as mg\ndef row_loops(x, v):\n    return mg.exp(x) @ v", "still there", TRIED),
+    Answer("best_order", 'best_order = ["A", "B", "C", "D", "E", "F"]', "the alphabet", TRIED),
+    Answer("best_order", 'best_order = ["B", "C", "E", "A", "D", "F"]', "the longest job first", TRIED),
+    Answer("longest_chains", "def longest_chains(costs, after):\n    return costs", "the jobs alone", TRIED),
+    Answer("list_schedule", "def list_schedule(costs, after, workers):\n    return {job: (0, 0) for job in costs}",
+           "a job is ready when", TRIED),
+    Answer("list_schedule", "def list_schedule(costs, after, workers):\n    return list(costs)", "a dictionary", TRIED),
+    Answer("my_placement", 'my_placement = ["matmul_1"]', "a large table crosses the link", TRIED),
 ]
