@@ -1,5 +1,7 @@
 """Answers of newcomers to unit 12: each gets feedback that helps; and the student's scheduler in the executor."""
 
+import random
+
 import pytest
 
 import minigrad as mg
@@ -8,7 +10,7 @@ from minigrad.compile.running.order import Schedule
 from minigrad.course.jobs import GRAHAM, best_length, by_chain, chains, fault, in_levels, random_jobs, taken, turns_of
 from minigrad.course.unit import units
 from minigrad.course.units.u12_parallelism import schedules
-from minigrad.viz.lessons.gantts import Jobs, Turn, length, play
+from minigrad.viz.lessons.gantts import Jobs, Map, Turn, length, play
 from tests.course.running import said_to
 
 TASKS = units()["12_parallelism"].tasks
@@ -31,8 +33,6 @@ def test_the_anomalies_of_graham():
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4])
 def test_any_order_stays_within_the_bounds(workers):
-    import random
-
     for seed in range(5):
         jobs = random_jobs(random.Random(seed), 20)
         work, path = sum(jobs.costs.values()), max(chains(*jobs).values())
@@ -63,6 +63,13 @@ def test_the_board_hands_out_jobs_by_clicks():
     assert says[0].startswith("Click a job")
     assert any("done after 3. That is as fast as possible" in each for each in says)
     assert any("It is possible in 3" in each for each in says)
+
+
+def test_the_map_shows_jobs_after_those_that_they_wait_for():
+    """The order of the dictionary does not matter."""
+    drawn = Map(Jobs({"a": 1, "b": 2, "c": 2}, {"a": ["b"], "b": ["c"], "c": []}))
+    left = dict(zip(drawn.names, [box.x for box in drawn.layout.boxes]))
+    assert left["c"] < left["b"] < left["a"]
 
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
