@@ -207,7 +207,7 @@ def layers() -> Sketch:
         sketch.arrow(one, two, colour="back")
     for i in range(1, 3):
         sketch.arrow(back[i - 1], weights[i], colour="back")
-    sketch.arrow(loss, weights[0], colour="back", bend=46)
+    sketch.arrow(loss, weights[0], colour="back", bend=20)
     return sketch
 
 

@@ -202,4 +202,11 @@ ANSWERS = [
     Answer("read_digits", "def read_digits(model, images):\n    return model(images).argmax(1)", "You need both",
            MODES),
     Answer("lost", "lost = {'A': 'random', 'B': 'random', 'C': 'random'}", "the labels would be the same", TRIED),
+    Answer("best_order", 'best_order = ["A", "B", "C", "D", "E", "F"]', "the alphabet", TRIED),
+    Answer("best_order", 'best_order = ["B", "C", "E", "A", "D", "F"]', "the longest job first", TRIED),
+    Answer("longest_chains", "def longest_chains(costs, after):\n    return costs", "the jobs alone", TRIED),
+    Answer("list_schedule", "def list_schedule(costs, after, workers):\n    return {job: (0, 0) for job in costs}",
+           "a job is ready when", TRIED),
+    Answer("list_schedule", "def list_schedule(costs, after, workers):\n    return list(costs)", "a dictionary", TRIED),
+    Answer("my_placement", 'my_placement = ["matmul_1"]', "a large table crosses the link", TRIED),
 ]

@@ -69,7 +69,10 @@ class Map:
     """The graph of some jobs: a box for each, with its name and its time."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self.jobs, self.names = jobs, list(jobs.costs)
+        self.jobs, self.names = jobs, list[str]()
+        while len(self.names) < len(jobs.costs):  # a job after those that it waits for, as `arrange` needs it
+            left = [job for job in jobs.costs if job not in self.names]
+            self.names += [job for job in left if not {*jobs.after[job]} & {*left}]
         at = {name: i for i, name in enumerate(self.names)}
         self.edges = [(at[each], at[job]) for job in self.names for each in jobs.after[job]]
         self.layout = arrange([(74.0, 34.0)] * len(at), self.edges, [()] * len(at), "right", 46.0, 12.0)

@@ -60,8 +60,9 @@ class BestOrder(ValueTask):
         times, waits = draw.choice(GRAPHS)
         for _ in range(100):
             letters = draw.sample("ABCDEFGH"[: len(times)], len(times))
-            named = {letters[i]: (times[i], [letters[j] for j in waits[i]]) for i in range(len(times))}
-            self.jobs = Jobs(*[{job: named[job][part] for job in sorted(named)} for part in (0, 1)])
+            numbers = sorted(range(len(times)), key=letters.__getitem__)
+            self.jobs = Jobs({letters[i]: times[i] for i in numbers},
+                             {letters[i]: [letters[j] for j in waits[i]] for i in numbers})
             self.best = best_length(self.jobs, 2)
             wrong = [rule(*self.jobs) for _, rule in RULES.values()]
             distinct = len({*map(tuple, wrong)}) == len(wrong)

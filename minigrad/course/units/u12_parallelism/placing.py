@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +37,7 @@ HERE, THERE = "cpu", "cpu:1"
 # A chip that is far quicker than the processor, at the end of a slow link: 2 GB a second.
 CHIP = System({HERE: Machine(1e10, 1e11, 1e-6), THERE: Machine(1e12, 1e13, 5e-6)}, Link(2e9, 1e-5))
 SIDE, THIN, SMALL = 1000, 8, 64  # of the tables, and of those that are really computed
+ENOUGH = 0.7  # of the time that the compiler's search finds
 FUNCTIONS = ("tanh", "exp", "sin", "cos")
 
 
@@ -57,7 +57,7 @@ def compared() -> Flipbook:
     graph = example()
     times = [1e3 * predicted(graph, placement, CHIP).seconds for placement in ({}, dict.fromkeys(graph.nodes, THERE))]
     view = placements(graph, device=THERE, system=CHIP)
-    return in_front("in ms: here, and all three on the chip", *times, view)
+    return in_front("in ms: here, and all three on the chip", times[0], times[1], view)
 
 
 def in_front(heading: str, before: float, after: float, view: Flipbook) -> Flipbook:
@@ -76,8 +76,8 @@ def run_placed(graph: Graph, placement: Mapping[Node, str]) -> Callable[..., Any
         values: dict[Any, Any] = dict(zip(graph.inputs, inputs))
         for node in graph.nodes:
             with offload(placement.get(node, HERE)):
-                values[node] = emit(node.op, *[values.get(each, each) if isinstance(each, Node) else each
-                                               for each in node.inputs], **node.attrs)
+                given = [values.get(each, each) if isinstance(each, Node) else each for each in node.inputs]
+                values[node] = emit(node.op, *given, **node.attrs)  # type: ignore[arg-type]
         return values[graph.outputs[0]]
 
     return run
@@ -138,12 +138,10 @@ class MyPlacement(Offloaded, ValueTask):
         return {name: node for node, name in graph.names().items() if node in graph.nodes}
 
     @cached_property
-    def times(self) -> tuple[float, float, float]:
-        """The seconds of the graph as it is, as the compiler places it, and of the best placement."""
-        best = min(self.takes([name for name, there in zip(self.names, each) if there])
-                   for each in product((False, True), repeat=len(self.names)))
+    def times(self) -> tuple[float, float]:
+        """The seconds of the graph as it is, and as the compiler places it."""
         found = placed(self.program.graph, HERE, THERE, system=CHIP)
-        return self.takes([]), predicted(self.program.graph, found, CHIP).seconds, best
+        return self.takes([]), predicted(self.program.graph, found, CHIP).seconds
 
     def takes(self, there: Iterable[str]) -> float:
         """How long the graph takes with these operations on the chip."""
@@ -154,13 +152,14 @@ class MyPlacement(Offloaded, ValueTask):
         return dict.fromkeys([self.names[name] for name in there], THERE)
 
     def text(self) -> str:
-        here, search, _ = map(time_text, self.times)
+        here, search = map(time_text, self.times)
+        goal = time_text(ENOUGH * self.times[1])
         return (
             f"The program is `y = {self.program.code}`. x is a table of {SIDE} × {SIDE} numbers, 4 MB. u is {SIDE} × "
             f"{THIN}, v is {THIN} × {SIDE}: thin. A chip, `cpu:1`, is a hundred times as fast as the processor, at the "
             f"end of a link of 2 GB a second, so 4 MB take 2 ms.\n\nEverything here takes {here}. The compiler finds "
             f"{search}. **Write the names of the operations that should run on the chip, so that the whole takes "
-            "less than that.** The view shows the three placements that the compiler tries. "
+            f"at most {goal}.** The view shows the three placements that the compiler tries. "
             "`task.show([...])` adds yours."
         )
 
@@ -186,15 +185,14 @@ class MyPlacement(Offloaded, ValueTask):
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         there = self.read(answer)
-        takes, (_, search, best) = self.takes(there), self.times
+        takes, (_, search) = self.takes(there), self.times
         moves = counted(len(predicted(self.program.graph, self.placement(there), CHIP).transfers), "transfer")
-        if takes >= search * (1 - 1e-6):
+        if takes > search * ENOUGH:
             what = f"the whole takes {time_text(takes)} with {moves}, and the compiler's search {time_text(search)}"
             raise Wrong(self.name, what, self._hint(there))
         count, _ = transfers_of(run_placed(self.program.graph, self.placement(there)), *self.program.small)
-        more = "" if takes <= best * 1.001 else f" {time_text(best)} is possible."
         return (f"{time_text(takes)} with {moves} in the model, {time_text(search)} by the compiler. Run on cpu:1, "
-                f"your program has {counted(count, 'transfer')}.{more}")
+                f"your program has {counted(count, 'transfer')}.")
 
     def _hint(self, there: Sequence[str]) -> str:
         chip, mine = {*there}, {*self.right()}

@@ -98,7 +98,7 @@ def networks() -> list[Network]:
         nn.Flatten(), nn.Linear(512, 128), nn.ReLU(), nn.Linear(128, 10))
     gpt = GPT(27, 32, heads=4, layers=2, dropout=0.0)
     labels = zeros(BATCH, dtype="int64")
-    made = {
+    made: dict[str, Any] = {
         "MLP": (mlp, lambda x, y: cross_entropy(mlp(x), y), (ones((BATCH, 64)), labels)),
         "CNN": (cnn, lambda x, y: cross_entropy(cnn(x), y), (ones((BATCH, 1, 8, 8)), labels)),
         "GPT": (gpt, gpt.loss, (zeros((BATCH, 13), dtype="int64"),)),
