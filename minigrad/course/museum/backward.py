@@ -113,7 +113,7 @@ class ClearGradients(BrokenCode):
         "side. **Repair the function with one line.** (`optimizer.zero_grad()` clears the gradients.)"
     )
     clue = (
-        "the loss rises again and again. w.grad holds the sum of the gradients of *all* steps so far: clear it "
+        "the loss rises again and again. w.grad holds the sum of the gradients of all steps so far: clear it "
         "in each step"
     )
     said = "The loss falls from 9 to nearly 0 and never rises."
