@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ... import optim
-from ...core.mode import no_grad
 from ...core.tensor import Tensor
 from ...ops.creation import asarray, ones
 from ...ops.elementwise import sqrt, tanh, where
@@ -18,6 +17,7 @@ from ...viz.numbers import short
 from ..counting import kept_bytes
 from ..feedback import Wrong, written
 from ..graphs import sources_of
+from ..source_code import run_code
 from ..tasks import mistake
 from .broken_picture import BrokenCode, BrokenNames, BrokenPicture, Thread
 from .drawn import WIDE, Plan, table
@@ -113,7 +113,7 @@ class ClearGradients(BrokenCode):
         "side. **Repair the function with one line.** (`optimizer.zero_grad()` clears the gradients.)"
     )
     clue = (
-        "the loss rises again and again. w.grad holds the sum of the gradients of *all* steps so far: clear it "
+        "the loss rises again and again. w.grad holds the sum of the gradients of all steps so far: clear it "
         "in each step"
     )
     said = "The loss falls from 9 to nearly 0 and never rises."
@@ -281,13 +281,9 @@ class CarryingArrows(BrokenNames):
 
     def tensors(self) -> dict[str, Tensor]:
         """The program, run in the library."""
-        w = asarray(3.0, requires_grad=True)
-        h = w * 2.0
-        d = h.detach()
-        with no_grad():
-            k = w + 1.0
-        p = h * d
-        return {"w": w, "h": h, "d": d, "k": k, "p": p, "y": p + k}
+        names: dict[str, Any] = {"w": asarray(3.0, requires_grad=True), "x": 2.0}
+        run_code(f"import minigrad as mg\n{self.code}", names)
+        return {name: names[name] for name in "whdkpy"}
 
     def gradient(self, letters: list[str]) -> float:
         """∂w along these arrows."""

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...viz.drawing import Drawing
-from ...viz.flipbook import Flipbook, Page
+from ...viz.colours import themes
+from ...viz.drawing import Drawing, themed
 from ..compare import same
 from ..feedback import NotWritten, Wrong, written
 from ..source_code import run_code
@@ -32,6 +32,20 @@ class Thread(NamedTuple):
         """Where it was asked, in short: `karpathy/micrograd #21`."""
         parts = self.address.removeprefix("https://").split("/")
         return f"{parts[1]}/{parts[2]} #{parts[4]}" if parts[0] == "github.com" else f"{parts[0]} {parts[2]}"
+
+
+class Still(NamedTuple):
+    """A drawing with a sentence, in the colours of the notebook's theme."""
+
+    drawing: Drawing
+    said: str
+
+    def __repr__(self) -> str:
+        return f"<{self.said}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        html = f'<style>{themes()}</style><div class="mg-view">{self.drawing.to_svg(self.said, themed)}</div>'
+        return {"text/html": html, "image/svg+xml": self.drawing.to_svg(self.said), "text/plain": repr(self)}
 
 
 class BrokenPicture(ValueTask):
@@ -96,7 +110,7 @@ class BrokenPicture(ValueTask):
         """The picture of a value."""
         raise NotImplementedError
 
-    def illustration(self, answer: Any) -> Flipbook | None:
+    def illustration(self, answer: Any) -> Still | None:
         """The picture of an answer; None where nothing can be drawn."""
         try:
             if self.other_form(answer) is not None:
@@ -105,7 +119,7 @@ class BrokenPicture(ValueTask):
         except Exception:  # the feedback has reported it
             return None
         said = f"{self.heading}: as minigrad computes it" if self.is_right(value) else f"{self.heading}: not right yet"
-        return Flipbook(said, [[Page(self.draw(value), f"{said}.")]])
+        return Still(self.draw(value), said)
 
     def in_words(self) -> str:
         """What the broken picture shows."""
