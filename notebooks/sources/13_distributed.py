@@ -25,13 +25,13 @@ from minigrad import course
 # %% [markdown]
 # ## Why more than one machine?
 #
-# A fast disk gives 1 GB a second. A petabyte (PB) is a million GB: text, pictures and clicks of a large company, for example. **How many days does one machine
-# need to read 1 PB once?**
+# A fast disk gives 1 GB a second. A petabyte (PB) is a million GB: text, pictures and clicks of a large company, for example. One machine
+# needs 11.6 days to read it once. **How many seconds do 100,000 machines need that share the work?**
 
-# %% name="petabyte" tags=["question"]
-petabyte = ...
+# %% name="read-together" tags=["question"]
+read_together = ...
 
-course.check("petabyte")
+course.check("read_together")
 
 # %% [markdown]
 # In **data-parallel** training each worker has a copy of the network and reads its own part of every batch. Then the workers add up their gradients, so that all

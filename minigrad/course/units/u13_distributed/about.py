@@ -53,8 +53,8 @@ UNIT = Unit(
         ),
     ),
     seeds=(
-        Seed("001: data: easy access to PB-scale data", "petabyte"),
-        Seed("001: global data centres: 100,000s of machines", "petabyte"),
+        Seed("001: data: easy access to PB-scale data", "read_together"),
+        Seed("001: global data centres: 100,000s of machines", "read_together"),
         Seed("001: distributed execution, a column of the table", "more_sent"),
         Seed("001: the execution engine parallelises gradient-based computation", "same_curve"),
         Seed("001: full life-cycle: training on many machines", "distributed-training"),

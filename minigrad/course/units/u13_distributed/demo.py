@@ -13,17 +13,17 @@ from .training import WAYS, compared, scaled
 
 
 @UNIT.task
-class Petabyte(Prediction):
-    """A machine reads 1 GB a second. How many days does it need to read 1 PB (a million GB) once?"""
+class ReadTogether(Prediction):
+    """A machine reads 1 GB a second: 1 PB, a million GB, in 11.6 days. How many seconds do 100,000 machines need?"""
 
-    name, outcome, example, right_value, tolerance = "petabyte", "why", "100", 1e6 / 86_400, 0.05
-    why = "a million seconds. 100,000 machines that share the work need 10 seconds."
-    otherwise = "a million GB at 1 GB a second are a million seconds. A day has 86,400 seconds"
+    name, outcome, example, right_value, tolerance = "read_together", "why", "3600", 10, 0.05
+    why = "each of them reads 10 GB."
+    otherwise = "a million GB, shared by 100,000 machines: how many GB are there for each?"
     mistakes = values(
-        ("1_000_000", "that is the number of seconds. A day has 86,400"),
-        ("278", "these are hours. A day has 24"),
-        ("0.01157", "a PB is a million GB, not a thousand"),
-        ("1", "a day has 86,400 seconds: in a day, the machine reads 86,400 GB of a million"),
+        ("1_000_000", "so long needs one machine. 100,000 share the work"),
+        ("100", "a PB is a million GB: divide that by 100,000"),
+        ("1", "a PB is a million GB: divide that by 100,000"),
+        ("0.000116", "these are days. A day has 86,400 seconds"),
     )
 
 
