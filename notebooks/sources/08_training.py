@@ -247,7 +247,7 @@ for text in ("71.3", " 71.3 ", "1e3", "n/a", "nan", "inf", ""):
 # What should a loader do with a damaged item? minigrad's stops, says which item it is and why, and can go on afterwards:
 
 # %% name="a-bad-item"
-readings = ["71.3", "55.5", "n/a", "39.6"]
+readings = ["71.5", "55.5", "n/a", "39.5"]
 loader = iter(mg.data.DataLoader(mg.data.Mapped(readings, float)))
 for _ in readings:
     try:
