@@ -35,10 +35,10 @@ course.check("first_step")
 
 # %% name="adam-steps" jupyter={"outputs_hidden": true}
 w = mg.asarray([1.0, 1.0], requires_grad=True)
-adam = mg.optim.Adam([w], lr=0.1)
+optimizer = mg.optim.Adam([w], lr=0.1)
 loss = (w * mg.asarray([1000.0, 0.001])).sum()
 loss.backward()
-adam.step()
+optimizer.step()
 print("the gradients:", w.grad.tolist())
 print("the weights: ", [round(each, 4) for each in w.tolist()])
 
