@@ -35,10 +35,10 @@ course.check("first_step")
 
 # %% name="adam-steps" jupyter={"outputs_hidden": true}
 w = mg.asarray([1.0, 1.0], requires_grad=True)
-adam = mg.optim.Adam([w], lr=0.1)
+optimizer = mg.optim.Adam([w], lr=0.1)
 loss = (w * mg.asarray([1000.0, 0.001])).sum()
 loss.backward()
-adam.step()
+optimizer.step()
 print("the gradients:", w.grad.tolist())
 print("the weights: ", [round(each, 4) for each in w.tolist()])
 
@@ -247,7 +247,7 @@ for text in ("71.3", " 71.3 ", "1e3", "n/a", "nan", "inf", ""):
 # What should a loader do with a damaged item? minigrad's stops, says which item it is and why, and can go on afterwards:
 
 # %% name="a-bad-item"
-readings = ["71.3", "55.5", "n/a", "39.6"]
+readings = ["71.5", "55.5", "n/a", "39.5"]
 loader = iter(mg.data.DataLoader(mg.data.Mapped(readings, float)))
 for _ in readings:
     try:
