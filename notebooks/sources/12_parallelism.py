@@ -47,7 +47,7 @@ course.check("fourth_worker")
 course.task("fourth_worker").gantt
 
 # %% [markdown]
-# This is an *anomaly* of [list scheduling](http://i.stanford.edu/TR/CS-TR-72-310.html), found by R. L. Graham in 1969. No worker was lazy, and all kept to the
+# This is an *anomaly* of [list scheduling](http://i.stanford.edu/TR/CS-TR-72-310.html), described by R. L. Graham in 1966. No worker was lazy, and all kept to the
 # rule. **More hardware helps only if the work is handed out in a good order.** You will write a scheduler that does so.
 #
 # ## Launching
