@@ -349,7 +349,7 @@ for share in 0.5, 0.6, 0.9, 0.99, 1.0:
 # The Blitz begins with a tensor, then lets the engine differentiate. The same lines run here, with another name for the library. Change `Q` to a function of your own, and run it
 # again:
 
-# %% name="blitz" jupyter={"outputs_hidden": true}
+# %% name="blitz" tags=["change"] jupyter={"outputs_hidden": true}
 a = mg.asarray([2.0, 3.0], requires_grad=True)
 b = mg.asarray([6.0, 4.0], requires_grad=True)
 Q = 3 * a**3 - b**2
