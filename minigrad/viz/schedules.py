@@ -49,7 +49,7 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     A free worker takes, among the steps that are ready, the step with the longest chain
     of steps after it.
 
-    >>> x = y = mg.ones((2, 2))
+    >>> x, y = mg.ones((2, 2)), mg.ones((2, 2))
     >>> plan = mg.jit(lambda x, y: (x @ x, y @ y)).program(x, y).schedule
     >>> [(turn.step.name, turn.worker, turn.begin) for turn in turns(plan, 2)]
     [('matmul_1', 0, 0.0), ('matmul_2', 1, 0.0)]
