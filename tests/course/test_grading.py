@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -96,3 +98,15 @@ def test_the_command_writes_a_table(tmp_path, capsys, monkeypatch):
 def test_a_folder_without_exercises_and_no_folder_are_reported(tmp_path, capsys):
     assert grading.main([str(tmp_path)]) == 1 and "There is no exercise" in capsys.readouterr().err
     assert grading.main(["nowhere"]) == 2 and "usage: python3 course grade" in capsys.readouterr().err
+
+
+def test_a_process_is_ended_where_the_system_has_no_groups(monkeypatch):
+    monkeypatch.delattr(grading.os, "killpg", raising=False)
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    grading._end(process)
+    assert process.returncode not in (0, None)
+
+
+def test_memory_has_no_limit_where_the_system_has_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert grading._limit_memory() is None

@@ -26,6 +26,10 @@ TESTED = {
     "minigrad/devices/blas.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/compile/codegen/native.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/devices/threads.py:_default_count": f"{SYSTEMS}::test_threads_are_counted_by_cores_without_affinity",
+    "minigrad/course/grading.py:_end":
+        "tests/course/test_grading.py::test_a_process_is_ended_where_the_system_has_no_groups",
+    "minigrad/course/grading.py:_limit_memory":
+        "tests/course/test_grading.py::test_memory_has_no_limit_where_the_system_has_none",
     "minigrad/course/limits.py:at_most": f"{SYSTEMS}::test_a_time_limit_works_without_timers",
     "minigrad/compile/codegen/native.py:_find": f"{SYSTEMS}::test_the_mathematical_library_is_that_of_the_system",
     "minigrad/compile/codegen/disk_cache.py:folder":
