@@ -158,10 +158,10 @@ TEXT = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "STRING", "FSTRING_START
 
 
 def lines_of_code(path):
-    """The number of lines of a file with a token that is neither text nor a bracket."""
+    """The number of lines of a file with a token that is neither text, nor a bracket, nor the name of a text."""
     with open(path, encoding="utf-8") as file:
         tokens = list(tokenize.generate_tokens(file.readline))
-    silent = {*"()[]{},@", "mistake"}
+    silent = {*"()[]{},@", "mistake", "Seed", "Misconception"}
     lines, texts = set(), 0  # since Python 3.12, what stands in an f-string is tokens between two others
     for each in tokens:
         kind = tokenize.tok_name[each.type]
