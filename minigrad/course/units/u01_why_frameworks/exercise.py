@@ -35,9 +35,10 @@ from .by_hand import (
     gradients,
     output,
     pair,
+    sigma,
     train,
 )
-from .demo import LINES, counts_of
+from .demo import LINES, ByParts, counts_of
 
 
 def _parts(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,15 +46,25 @@ def _parts(change: Callable[..., Any]) -> Callable[..., Any]:
     return lambda task, *args: change(*task.right(*args))
 
 
-def _biases(change: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A mistake in the biases: `change(d)` of what comes to each picture, in place of the sum."""
+def _biases(change: Callable[[Any], Any], of: str) -> Callable[..., Any]:
+    """A mistake in some biases: `change(d)` of what comes to each picture, in place of the sum."""
 
     def program(task: Any, *args: Any) -> Any:
-        dW, _, dV, _ = task.right(*args)
-        dz, do = task.before_bias(*args)
-        return dW, change(dz), dV, change(do)
+        dW, db, dV, dc = task.right(*args)
+        _, dz, do = task.before_bias(*args)
+        return dW, change(dz) if "b" in of else db, dV, change(do) if "c" in of else dc
 
     return program
+
+
+BIASES: Sequence[tuple[Callable[[Any], Any], str]] = (
+    (lambda d: 0 * d[0], "the biases have gradients too: dz.sum(0) and do.sum(0)"),
+    (lambda d: d.mean(0), "a bias is added to every picture: its gradient is the sum over pictures"),
+    (lambda d: d, "a bias was used once for each picture: add over the pictures, .sum(0)"),
+    (lambda d: d.sum(), "each number of a bias has its own gradient: sum over the pictures only, .sum(0)"),
+    (lambda d: d.sum(1), "you have one number for each picture: sum over the pictures, .sum(0)"),
+    (lambda d: d.sum(0, keepdims=True), "a bias has one axis: sum over the pictures without keepdims"),
+)
 
 
 def _slope(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,15 +84,19 @@ class HandWritten(FunctionTask):
         (_parts(lambda *all: tuple(-each for each in all)),
          "the sign: a gradient says how fast the loss *grows*. The step against it is the optimizer's"),
         (_parts(lambda dW, db, dV, dc: (dW, dV)), "the biases have gradients too: dz.sum(0) and do.sum(0)"),
-        (_biases(lambda d: 0 * d[0]), "the biases have gradients too: dz.sum(0) and do.sum(0)"),
-        (_biases(lambda d: d.mean(0)), "b is added to every picture: its gradient is the sum over pictures"),
-        (_biases(lambda d: d), "b was used once for each picture: add over the pictures, .sum(0)"),
-        (_biases(lambda d: d.sum()), "each number of b has its own gradient: sum over the pictures only, .sum(0)"),
-        (_biases(lambda d: d.sum(1)), "you have one number for each picture: sum over the pictures, .sum(0)"),
+        (_parts(lambda dW, db, dV, dc: (dW, db)), "V and c have gradients too: return dW, db, dV, dc"),
+        (_parts(lambda dW, db, dV, dc: (dW.T, db, dV, dc)), "dW has the shape of W: x.T @ dz"),
+        (_parts(lambda dW, db, dV, dc: (dW, db, dV.T, dc)), "dV has the shape of V: h.T @ do"),
+        *[(_biases(change, of), hint) for change, hint in BIASES for of in ("bc", "b", "c")],
+        (lambda self, x, *rest: (x.T @ self.before_bias(x, *rest)[0], *self.right(x, *rest)[1:]),
+         "dh comes to h. To W comes dz, which has gone through the slope: x.T @ dz"),
+        (lambda self, *args: (self.right(*args)[0], self.before_bias(*args)[0].sum(0), *self.right(*args)[2:]),
+         "dh comes to h. To b comes dz, which has gone through the slope: dz.sum(0)"),
     )
     advice = {
         "matmul": "a product p @ q of (n, k) and (k, m) has shape (n, m). Write the shapes beside each line: .T turns",
         "could not be broadcast": "`*` and `-` work place by place, on arrays of one shape. What needs `@`, or `.T`?",
+        "name 's'": "compute it in a line above, as the task says: s = ...",
         "is not defined": "compute it in a line above: do, then dh, then dz",
         "'do'": "the line `do = (p - t) / len(x)` has to stay",
     }
@@ -100,10 +115,11 @@ class HandWritten(FunctionTask):
     def right(self, x: Any, t: Any, W: Any, b: Any, V: Any, c: Any) -> Any:
         return gradients(self.activation.forward, self.activation.slope, x, t, W, b, V, c)
 
-    def before_bias(self, x: Any, t: Any, W: Any, b: Any, V: Any, c: Any) -> tuple[Any, Any]:
-        """What comes to z and to the scores, for each picture."""
+    def before_bias(self, x: Any, t: Any, W: Any, b: Any, V: Any, c: Any) -> tuple[Any, Any, Any]:
+        """What comes to h, to z and to the scores, for each picture."""
         z, _, p = output(self.activation.forward, x, W, b, V, c)
-        return (p - t) / len(x) @ V.T * self.activation.slope(z), (p - t) / len(x)
+        do = (p - t) / len(x)
+        return do @ V.T, do @ V.T * self.activation.slope(z), do
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if not isinstance(yours, tuple | list):
@@ -130,9 +146,12 @@ class MlpGrad(HandWritten):
         (_slope(lambda z, h: 1 - z * z), "the slope reads the output: 1 - h * h, not 1 - z * z"),
         (_slope(lambda z, h: 1 - np.tanh(h) ** 2), "h is already the tanh: 1 - h * h, without a second tanh"),
         (_slope(lambda z, h: h), "multiply dh by the slope, 1 - h * h. You multiplied by the output, h"),
+        (_slope(lambda z, h: h * h), "1 is missing: the slope is 1 - h * h"),
         (_slope(lambda z, h: h * (1 - h)), "that is the slope of the sigmoid. This activation is tanh: 1 - h * h"),
         (lambda self, x, *rest: tuple(each / len(x) for each in self.right(x, *rest)),
          "do is divided by len(x) already: the loss is a mean. Do not divide again"),
+        (lambda self, x, *rest: tuple(each / n for each, n in zip(self.right(x, *rest), (len(x), len(x), 1, 1))),
+         "do is divided by len(x) already, and dh comes from do. Do not divide again"),
         (lambda self, x, *rest: tuple(each * len(x) for each in self.right(x, *rest)),
          "do has lost its `/ len(x)`: the loss is the mean over the pictures"),
         *HandWritten.wrong_programs,
@@ -165,6 +184,11 @@ class SwappedGrad(HandWritten):
          "the slope is a function of z, the input of the activation. You gave it h"),
         (_slope(lambda z, h: 1 + 0 * z), "the slope is missing: dz is dh times the slope"),
         (_slope(lambda z, h: h), "dz is dh times the slope, not times the activation"),
+        (lambda self, *args: self.with_slope(lambda z, h: self.activation.slope(z) * (1 - h * h), *args),
+         "dz has two slopes now: the one of tanh, 1 - h * h, has to go"),
+        (_slope(lambda z, h: sigma(z) * (1 - sigma(z))), "that is the slope of the sigmoid. Yours stands in the task"),
+        (_slope(lambda z, h: sigma(z) * (1 + h * (1 - sigma(z)))), "the slope is a function of z. In one place it has h"),
+        (_slope(lambda z, h: sigma(h) * (1 + z * (1 - sigma(h)))), "s is a function of z. You gave it h"),
         *HandWritten.wrong_programs,
     )
 
@@ -191,7 +215,7 @@ def _counts(change: Callable[..., list[int]]) -> Callable[..., Any]:
 
 
 @UNIT.task
-class StackCounts(ValueTask):
+class StackCounts(ByParts):
     """What two lines make the engine do."""
 
     name = "stack_counts"
@@ -211,7 +235,12 @@ class StackCounts(ValueTask):
         (_counts(lambda a, b, c, d: [a - 1, b - 1, c, d]), "`@` and `.sum()` are operations too"),
         (_counts(lambda a, b, c, d: [a - 1, b - 1, c, d - 1]), "`@` and `.sum()` are operations too, with a rule each"),
         (_counts(lambda a, b, c, d: [1, 1, c, d]), "one line is several operations"),
-        (_counts(lambda a, b, c, d: [a, 1, c, d]), "each operation of line 1 launches a kernel"),
+    )
+    part_hints = (
+        "recorded by line 1: each operator and each function is one operation, `.sum()` too. The assignment is not",
+        "kernels of line 1: each operation of line 1 launches a kernel",
+        "recorded by line 2: it computes, but records nothing",
+        "rules: go back from `.sum()`. Each operation calls a rule for each input that leads to a weight",
     )
     places = (0, "recorded"), (0, "kernels"), (1, "recorded"), (1, "rules")
 
@@ -252,7 +281,11 @@ class WholeGradient(FunctionTask):
     minutes = 8
     outcome = "scale"
     otherwise = "a part of 1,000 pictures counts ten times as much as one of 100: multiply each gradient by its count"
-    advice = {"unpack": "each part is a pair: for count, gradient in parts"}
+    advice = {
+        "unpack": "each part is a pair: for count, gradient in parts",
+        "no attribute": "parts is a list of pairs: for count, gradient in parts",
+        "Axis must be": "with axis=0, so that the gradients are added place by place",
+    }
     wrong_programs = (
         (lambda self, parts: sum(each for _, each in parts) / len(parts),
          "the mean of the parts: a picture of a small part counts more than one of a large part"),
@@ -264,6 +297,18 @@ class WholeGradient(FunctionTask):
          "divide by the number of all pictures, not by the number of parts"),
         (lambda self, parts: sum(each for _, each in parts) / sum(count for count, _ in parts),
          "you divide by all counts, but each gradient has to be multiplied by its own count first"),
+        (lambda self, parts: sum(count * each for count, each in parts) / parts[-1][0],
+         "you divide by the count of one part. Divide by the number of all pictures"),
+        (lambda self, parts: sum(each / count for count, each in parts) / sum(count for count, _ in parts),
+         "you divided each gradient by its count: multiply by it"),
+        (lambda self, parts: sum(each / count for count, each in parts),
+         "each gradient is a mean already. Multiply by its count, and divide by all counts in the end"),
+        (lambda self, parts: sum(count * each for count, each in parts) / sum(each for _, each in parts),
+         "the count is the first of a pair, and the gradient the second"),
+        (lambda self, parts: np.mean([each for _, each in parts]),
+         "np.mean without axis=0 takes the mean of all numbers. And a part counts by its pictures"),
+        (lambda self, parts: (sum(count * each for count, each in parts), sum(count for count, _ in parts)),
+         "divide the sum by the number of pictures, and return one gradient"),
         (lambda self, parts: parts[0][1], "that is the first part only. Is `return` inside of the loop?"),
         (lambda self, parts: parts[-1][1], "that is the last part only: add in each turn, total = total + ..."),
     )
@@ -311,6 +356,12 @@ class StepGain(ValueTask):
          "that is the new time, of 100 ms. How many times as fast is that?"),
         (lambda self: round(100 / (self.share + (100 - self.share) / self.times), 2),
          "you made the Python part faster, and left the kernels as they were"),
+        (lambda self: round(self.share * self.times / 100, 2),
+         "a share times a factor is not a time. Take 100 ms: the kernels' part becomes shorter, the rest stays"),
+        (lambda self: round((100 - self.share + self.share / self.times) / 100, 2),
+         "that is the new time, as a part of the old one. How many times as fast is that?"),
+        (lambda self: round((self.share - self.share / self.times) / 100, 2),
+         "that is the time that is saved, as a part of the old one. 1 divided by what is left"),
         (lambda self: round(100 / (100 - self.share), 2), "the kernels still take some time: a part of their old time"),
     )
 
@@ -325,6 +376,9 @@ class StepGain(ValueTask):
 
     def right(self) -> float:
         return round(100 / (100 - self.share + self.share / self.times), 2)
+
+    def read(self, answer: Any) -> Any:
+        return round(answer, 2) if isinstance(answer, int | float) else answer
 
     def explained(self) -> str:
         return f"and with infinitely fast kernels it would be {100 / (100 - self.share):.4g} times: the rest is left."
