@@ -322,7 +322,7 @@ course.check("last_python")
 #
 # ## What size gains, and what it does not
 #
-# A petabyte (PB) is a million gigabytes (GB). A disk reads 1 GB in a second. **How many days does one machine need to read 1 PB once?**
+# A petabyte (PB) is a million gigabytes (GB). A disk reads 1 GB in a second. **How many days does one machine need to read 1 PB once?** A whole number is enough.
 
 # %% name="petabyte" tags=["question"]
 petabyte = ...

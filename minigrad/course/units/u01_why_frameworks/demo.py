@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ....ops import elementwise
 from ....ops.creation import ones
 from ....optim import SGD
 from ....viz.flipbook import Flipbook
 from ....viz.lessons.layers import Counts, counted_lines, layers
+from ...feedback import Wrong
 from ...predicting import Choice
 from ...session import SESSION
-from ...tasks import Prediction, Question
+from ...tasks import ROUNDS, Prediction, Question, ValueTask
 from .about import UNIT
 from .by_hand import SIGMOID, STEPS, beside, train
 from .systems import board, systems
@@ -102,7 +103,30 @@ class NewLayer(Prediction):
     )
 
 
-class Row(Prediction):
+def _parts_of(answer: Any) -> list[Any]:
+    """The parts of an answer: of a dictionary, its values."""
+    parts = answer.values() if isinstance(answer, dict) else answer
+    return list(parts) if isinstance(answer, dict | list | tuple) else []
+
+
+class ByParts(ValueTask):
+    """An answer of several parts.  Where it is not a known mistake, the hint is that of the first wrong part."""
+
+    part_hints: ClassVar[Sequence[str]]
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        try:
+            return super().check(answer, rounds)
+        except Wrong as wrong:
+            yours, right = _parts_of(self.read(answer)), _parts_of(self.right())
+            in_form = len(yours) == len(right) and (isinstance(right[0], int) or {*yours} <= {*right})
+            if in_form and wrong.hint == self.otherwise:
+                hints = (hint for one, other, hint in zip(yours, right, self.part_hints) if one != other)
+                wrong.hint = next(hints, self.otherwise)
+            raise
+
+
+class Row(ByParts, Prediction):
     """A row of the table: which of the six programs run?"""
 
     minutes = 2
@@ -121,11 +145,16 @@ class LayersRow(Row):
     right_value = ["yes", "no", "no", "no", "no", "no"]
     why = "a network, and nothing else. x / (1 + exp(−x)) is not one of its layers, so it has no gradient."
     wrong_values = (
-        (["yes", "yes", "no", "no", "no", "no"], "its own layers have a `backward`. A function of yours has none"),
         (["yes", "yes", "no", "yes", "no", "no"], "which method saves a weight, or differentiates your function?"),
-        (["yes", "no", "no", "yes", "no", "no"], "no class here can save its weights to a file and load them"),
         (["yes", "yes", "no", "no", "yes", "no"], "NumPy runs on one processor, and your function has no `backward`"),
-        (["yes", "no", "no", "no", "yes", "no"], "Caffe had functions for CPU and GPU. This library has NumPy alone"),
+    )
+    part_hints = (
+        "program 1: Chain, Dense and Tanh make a network",
+        "program 2: its own layers have a `backward`. A function of yours has none",
+        "program 3: no class here reads text",
+        "program 4: no class here can save its weights to a file and load them",
+        "program 5: Caffe had functions for CPU and GPU. This library has NumPy alone",
+        "program 6: no class here reaches another machine",
     )
 
     def given(self) -> dict[str, Any]:
@@ -147,9 +176,14 @@ class ParallelRow(Row):
     wrong_values = (
         (["no", "no", "no", "no", "no", "yes"], "that is the lecture's row. But `map` runs any function on each line, "
                                                 "also one that reads JSON and returns None for a damaged line"),
-        (["yes", "no", "yes", "no", "no", "yes"], "`map` can run any function, but you would write the whole network"),
-        (["no", "no", "yes", "no", "yes", "yes"], "several machines are not several kinds of processors"),
-        (["no", "no", "yes", "yes", "no", "yes"], "without networks there is nothing to train"),
+    )
+    part_hints = (
+        "program 1: `map` can run any function, but you would write the whole network",
+        "program 2: `map` runs a function. What would find its gradient?",
+        "program 3: `map` runs any function on each line, also one that reads JSON",
+        "program 4: without networks there is nothing to train",
+        "program 5: several machines are not several kinds of processors",
+        "program 6: the three machines hold three parts. What do `map` and `reduce` do with them?",
     )
 
 
@@ -160,7 +194,7 @@ class TwiceInChain(Choice, Prediction):
     name = "twice_in_chain"
     outcome = "systems"
     right_value = "wrong, without an error"
-    why = "forward keeps one input: the second overwrites the first. backward assigns dW twice, and one part is lost."
+    why = "forward keeps only the last input, and backward assigns dW twice: one part is lost, the other is wrong."
     options = {
         "right": "the weights are used twice, so two contributions must be added. Where does the library add them?",
         "an error": "every call is legal: forward twice, backward twice. What do they overwrite?",
@@ -184,7 +218,7 @@ def counts_of(*lines: str) -> list[Counts]:
 
 
 @UNIT.task
-class LineCounts(Prediction):
+class LineCounts(ByParts, Prediction):
     """Operations that line 1 records, operations that line 2 records, gradient rules that line 2 calls."""
 
     name = "line_counts"
@@ -196,14 +230,13 @@ class LineCounts(Prediction):
     wrong_values = (
         ([1, 1, 1], "the engine never sees a line: it sees operations. `@` is the first of them"),
         ([4, 4, 4], "line 2 computes, but who would use a record of it? And `+` has two inputs that need a gradient"),
-        ([4, 4, 5], "line 2 computes, but records nothing: a record would serve a second backward pass"),
-        ([4, 5, 5], "line 2 computes, but records nothing: a record would serve a second backward pass"),
         ([4, 0, 4], "one rule for each operation? `+` has two inputs that need a gradient, and each has its rule"),
         ([4, 0, 6], "x is data: the engine does not compute what no weight needs"),
-        ([4, 0, 2], "two weights get a gradient, but each operation on the way passes something back"),
-        ([3, 0, 5], "`.sum()` is an operation too, and so is `@`"),
-        ([3, 0, 4], "`.sum()` is an operation too. And `+` has two inputs that need a gradient"),
-        ([5, 0, 5], "the assignment to y is Python's: not an operation"),
+    )
+    part_hints = (
+        "line 1: each operator and each function is one operation, `@` and `.sum()` too. The assignment is not",
+        "line 2 computes, but records nothing: a record would serve a second backward pass",
+        "rules: go back from `sum`. Each operation calls a rule for each input that leads to a weight",
     )
 
     def right(self) -> list[int]:
@@ -221,7 +254,7 @@ class LineCounts(Prediction):
 
 
 @UNIT.task
-class Components(Prediction):
+class Components(ByParts, Prediction):
     """Four lines, four components: L linear algebra, H hardware support, B backpropagation engine, N networks."""
 
     name = "components"
@@ -239,6 +272,12 @@ class Components(Prediction):
         ({"A": "L", "B": "H", "C": "N", "D": "B"}, "backward differentiates any program. nn.Linear has weights and a "
                                                    "forward pass, and no backward pass of its own"),
         ({"A": "B", "B": "H", "C": "L", "D": "N"}, "`@` computes a value. `backward` computes gradients"),
+    )
+    part_hints = (
+        "line A: a product of matrices is linear algebra",
+        'line B: "cpu:1" names a processor',
+        "line C: it computes gradients, for any program",
+        "line D: a layer of a network, with its weights",
     )
 
     def read(self, answer: Any) -> Any:
@@ -269,13 +308,19 @@ class Petabyte(Prediction):
     name = "petabyte"
     outcome = "scale"
     example = "30"
-    tolerance = 0.03
     otherwise = "a million seconds. A day has 86,400"
-    right_value = 11.57
+    right_value = 12
     why = "12 days, to read it once. With 100,000 machines it takes 10 seconds, if each reads its own part."
     wrong_values = (
         (1000000, "that is in seconds. A day has 86,400"),
-        (277.8, "that is in hours"),
-        (16666.7, "that is in minutes"),
+        (280, "that is in hours"),
+        (17000, "that is in minutes"),
         (1, "a day has 86,400 seconds, and it takes a million"),
+        (11, "11.57 days are nearly 12"),
+        (10, "a day has 86,400 seconds, not 100,000"),
+        (12000, "a thousand times too long: 1 PB is a million GB, not a thousand million"),
+        (0.012, "a thousand times too short: 1 PB is a million GB, not a thousand"),
     )
+
+    def read(self, answer: Any) -> Any:
+        return float(f"{answer:.2g}") if isinstance(answer, int | float) else answer

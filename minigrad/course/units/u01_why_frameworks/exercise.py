@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -35,25 +35,19 @@ from .by_hand import (
     gradients,
     output,
     pair,
+    sigma,
     train,
 )
-from .demo import LINES, counts_of
+from .demo import LINES, ByParts, counts_of
 
-
-def _parts(change: Callable[..., Any]) -> Callable[..., Any]:
-    """A mistake in the right gradients: `change(dW, db, dV, dc)`."""
-    return lambda task, *args: change(*task.right(*args))
-
-
-def _biases(change: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A mistake in the biases: `change(d)` of what comes to each picture, in place of the sum."""
-
-    def program(task: Any, *args: Any) -> Any:
-        dW, _, dV, _ = task.right(*args)
-        dz, do = task.before_bias(*args)
-        return dW, change(dz), dV, change(do)
-
-    return program
+BIASES = (  # a mistake in a bias: what stands in the place of .sum(0)
+    (".sum(0) * 0", "the biases have gradients too: dz.sum(0) and do.sum(0)"),
+    (".mean(0)", "a bias is added to every picture: its gradient is the sum over pictures"),
+    ("", "a bias was used once for each picture: add over the pictures, .sum(0)"),
+    (".sum()", "each number of a bias has its own gradient: sum over the pictures only, .sum(0)"),
+    (".sum(1)", "you have one number for each picture: sum over the pictures, .sum(0)"),
+    (".sum(0, keepdims=True)", "a bias has one axis: sum over the pictures without keepdims"),
+)
 
 
 def _slope(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,23 +59,30 @@ class HandWritten(FunctionTask):
     """The gradients of W, b, V and c of a network of two layers, by hand."""
 
     outcome = "by_hand"
-    wrong_programs: ClassVar[Sequence[tuple[Callable[..., Any], str]]] = (
-        (_parts(lambda dW, db, dV, dc: (dV, dc, dW, db)), "the order is dW, db, dV, dc: the first layer comes first"),
-        (_parts(lambda dW, db, dV, dc: (dW, dV, db, dc)), "the order is dW, db, dV, dc: a bias after each matrix"),
-        (_parts(lambda dW, db, dV, dc: (dW, dc, dV, db)), "db is the gradient of the first bias, dc of the second"),
-        (_parts(lambda dW, db, dV, dc: (dW.T, db, dV.T, dc)), "each gradient has the shape of its weights: x.T @ dz"),
-        (_parts(lambda *all: tuple(-each for each in all)),
+    faults = (
+        ("dV, dc, dW, db", "the order is dW, db, dV, dc: the first layer comes first"),
+        ("dW, dV, db, dc", "the order is dW, db, dV, dc: a bias after each matrix"),
+        ("dW, dc, dV, db", "db is the gradient of the first bias, dc of the second"),
+        ("dW.T, db, dV.T, dc", "each gradient has the shape of its weights: x.T @ dz"),
+        ("dW.T, db, dV, dc", "dW has the shape of W: x.T @ dz"),
+        ("dW, db, dV.T, dc", "dV has the shape of V: h.T @ do"),
+        ("-dW, -db, -dV, -dc",
          "the sign: a gradient says how fast the loss *grows*. The step against it is the optimizer's"),
-        (_parts(lambda dW, db, dV, dc: (dW, dV)), "the biases have gradients too: dz.sum(0) and do.sum(0)"),
-        (_biases(lambda d: 0 * d[0]), "the biases have gradients too: dz.sum(0) and do.sum(0)"),
-        (_biases(lambda d: d.mean(0)), "b is added to every picture: its gradient is the sum over pictures"),
-        (_biases(lambda d: d), "b was used once for each picture: add over the pictures, .sum(0)"),
-        (_biases(lambda d: d.sum()), "each number of b has its own gradient: sum over the pictures only, .sum(0)"),
-        (_biases(lambda d: d.sum(1)), "you have one number for each picture: sum over the pictures, .sum(0)"),
+        ("dW, dV", "the biases have gradients too: dz.sum(0) and do.sum(0)"),
+        ("dW, db", "V and c have gradients too: return dW, db, dV, dc"),
+        ("dW / n, db / n, dV / n, dc / n",
+         "do is divided by len(x) already: the loss is a mean. Do not divide again"),
+        ("dW / n, db / n, dV, dc", "do is divided by len(x) already, and dh comes from do. Do not divide again"),
+        ("dW * n, db * n, dV * n, dc * n", "do has lost its `/ len(x)`: the loss is the mean over the pictures"),
+        ("x.T @ dh, db, dV, dc", "dh comes to h. To W comes dz, which has gone through the slope: x.T @ dz"),
+        ("dW, dh.sum(0), dV, dc", "dh comes to h. To b comes dz, which has gone through the slope: dz.sum(0)"),
+        *[(f"dW, dz{b}, dV, do{c}", hint) for change, hint in BIASES
+          for b, c in ((change, change), (change, ".sum(0)"), (".sum(0)", change))],
     )
     advice = {
         "matmul": "a product p @ q of (n, k) and (k, m) has shape (n, m). Write the shapes beside each line: .T turns",
         "could not be broadcast": "`*` and `-` work place by place, on arrays of one shape. What needs `@`, or `.T`?",
+        "name 's'": "compute it in a line above, as the task says: s = ...",
         "is not defined": "compute it in a line above: do, then dh, then dz",
         "'do'": "the line `do = (p - t) / len(x)` has to stay",
     }
@@ -100,10 +101,13 @@ class HandWritten(FunctionTask):
     def right(self, x: Any, t: Any, W: Any, b: Any, V: Any, c: Any) -> Any:
         return gradients(self.activation.forward, self.activation.slope, x, t, W, b, V, c)
 
-    def before_bias(self, x: Any, t: Any, W: Any, b: Any, V: Any, c: Any) -> tuple[Any, Any]:
-        """What comes to z and to the scores, for each picture."""
-        z, _, p = output(self.activation.forward, x, W, b, V, c)
-        return (p - t) / len(x) @ V.T * self.activation.slope(z), (p - t) / len(x)
+    def faulty(self, words: Sequence[str], x: Any, t: Any, *weights: Any) -> Any:
+        """What a wrong last line returns, after right ones."""
+        z, _, p = output(self.activation.forward, x, *weights)
+        do = (p - t) / len(x)
+        dh = do @ weights[2].T
+        known = {"x": x, "n": len(x), "do": do, "dh": dh, "dz": dh * self.activation.slope(z)}
+        return eval(words[0], known | dict(zip(("dW", "db", "dV", "dc"), self.right(x, t, *weights))))
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if not isinstance(yours, tuple | list):
@@ -130,12 +134,8 @@ class MlpGrad(HandWritten):
         (_slope(lambda z, h: 1 - z * z), "the slope reads the output: 1 - h * h, not 1 - z * z"),
         (_slope(lambda z, h: 1 - np.tanh(h) ** 2), "h is already the tanh: 1 - h * h, without a second tanh"),
         (_slope(lambda z, h: h), "multiply dh by the slope, 1 - h * h. You multiplied by the output, h"),
+        (_slope(lambda z, h: h * h), "1 is missing: the slope is 1 - h * h"),
         (_slope(lambda z, h: h * (1 - h)), "that is the slope of the sigmoid. This activation is tanh: 1 - h * h"),
-        (lambda self, x, *rest: tuple(each / len(x) for each in self.right(x, *rest)),
-         "do is divided by len(x) already: the loss is a mean. Do not divide again"),
-        (lambda self, x, *rest: tuple(each * len(x) for each in self.right(x, *rest)),
-         "do has lost its `/ len(x)`: the loss is the mean over the pictures"),
-        *HandWritten.wrong_programs,
     )
 
     def given(self) -> dict[str, Any]:
@@ -165,7 +165,11 @@ class SwappedGrad(HandWritten):
          "the slope is a function of z, the input of the activation. You gave it h"),
         (_slope(lambda z, h: 1 + 0 * z), "the slope is missing: dz is dh times the slope"),
         (_slope(lambda z, h: h), "dz is dh times the slope, not times the activation"),
-        *HandWritten.wrong_programs,
+        (lambda self, *args: self.with_slope(lambda z, h: self.activation.slope(z) * (1 - h * h), *args),
+         "dz has two slopes now: the one of tanh, 1 - h * h, has to go"),
+        (_slope(lambda z, h: sigma(z) * (1 - sigma(z))), "that is the slope of the sigmoid. Yours stands in the task"),
+        (_slope(lambda z, h: sigma(z) * (1 + h * (1 - sigma(z)))), "the slope is a function of z. One place has h"),
+        (_slope(lambda z, h: sigma(h) * (1 + z * (1 - sigma(h)))), "s is a function of z. You gave it h"),
     )
 
     def vary(self, draw: random.Random) -> None:
@@ -191,7 +195,7 @@ def _counts(change: Callable[..., list[int]]) -> Callable[..., Any]:
 
 
 @UNIT.task
-class StackCounts(ValueTask):
+class StackCounts(ByParts):
     """What two lines make the engine do."""
 
     name = "stack_counts"
@@ -203,15 +207,15 @@ class StackCounts(ValueTask):
     hints = {"first_only": "four numbers, in brackets", "turned": "the order is that of the text: line 1, then line 2"}
     wrong_programs = (
         (_counts(lambda a, b, c, d: [a, b, c, d + 1]), "x is data: the product has one rule, that of W"),
-        (_counts(lambda a, b, c, d: [a, b, a, d]), "line 2 computes, but records nothing: no line differentiates it"),
-        (_counts(lambda a, b, c, d: [a, b, d, d]), "line 2 calls rules, but records nothing"),
         (_counts(lambda a, b, c, d: [a, b, d, 0]), "line 2 records nothing: you swapped its two numbers"),
         (_counts(lambda a, b, c, d: [a, b, 0, a]), "one rule for each input that leads to a weight, not for each "
                                                    "operation: which operation has two such inputs, or is there none?"),
-        (_counts(lambda a, b, c, d: [a - 1, b - 1, c, d]), "`@` and `.sum()` are operations too"),
-        (_counts(lambda a, b, c, d: [a - 1, b - 1, c, d - 1]), "`@` and `.sum()` are operations too, with a rule each"),
-        (_counts(lambda a, b, c, d: [1, 1, c, d]), "one line is several operations"),
-        (_counts(lambda a, b, c, d: [a, 1, c, d]), "each operation of line 1 launches a kernel"),
+    )
+    part_hints = (
+        "recorded by line 1: each operator and each function is an operation, `@` and `.sum()` too",
+        "kernels of line 1: each operation of line 1 launches a kernel",
+        "recorded by line 2: it computes, but records nothing: no line differentiates it",
+        "rules: go back from `.sum()`. Each operation calls a rule for each input that leads to a weight",
     )
     places = (0, "recorded"), (0, "kernels"), (1, "recorded"), (1, "rules")
 
@@ -252,21 +256,39 @@ class WholeGradient(FunctionTask):
     minutes = 8
     outcome = "scale"
     otherwise = "a part of 1,000 pictures counts ten times as much as one of 100: multiply each gradient by its count"
-    advice = {"unpack": "each part is a pair: for count, gradient in parts"}
-    wrong_programs = (
-        (lambda self, parts: sum(each for _, each in parts) / len(parts),
+    advice = {
+        "unpack": "each part is a pair: for count, gradient in parts",
+        "no attribute": "parts is a list of pairs: for count, gradient in parts",
+        "Axis must be": "with axis=0, so that the gradients are added place by place",
+    }
+    faults = (
+        ("sum(g for n, g in parts) / len(parts)",
          "the mean of the parts: a picture of a small part counts more than one of a large part"),
-        (lambda self, parts: sum(each for _, each in parts),
+        ("sum(g for n, g in parts)",
          "each part's gradient is a mean, and a sum of means is not a mean: multiply by counts, divide by all"),
-        (lambda self, parts: sum(count * each for count, each in parts),
-         "divide by the number of all pictures in the end: the loss is a mean"),
-        (lambda self, parts: sum(count * each for count, each in parts) / len(parts),
+        ("sum(n * g for n, g in parts)", "divide by the number of all pictures in the end: the loss is a mean"),
+        ("sum(n * g for n, g in parts) / len(parts)",
          "divide by the number of all pictures, not by the number of parts"),
-        (lambda self, parts: sum(each for _, each in parts) / sum(count for count, _ in parts),
+        ("sum(g for n, g in parts) / sum(n for n, g in parts)",
          "you divide by all counts, but each gradient has to be multiplied by its own count first"),
-        (lambda self, parts: parts[0][1], "that is the first part only. Is `return` inside of the loop?"),
-        (lambda self, parts: parts[-1][1], "that is the last part only: add in each turn, total = total + ..."),
+        ("sum(n * g for n, g in parts) / parts[-1][0]",
+         "you divide by the count of one part. Divide by the number of all pictures"),
+        ("sum(g / n for n, g in parts) / sum(n for n, g in parts)",
+         "you divided each gradient by its count: multiply by it"),
+        ("sum(g / n for n, g in parts)",
+         "each gradient is a mean already. Multiply by its count, and divide by all counts in the end"),
+        ("sum(n * g for n, g in parts) / sum(g for n, g in parts)",
+         "the count is the first of a pair, and the gradient the second"),
+        ("np.mean([g for n, g in parts])",
+         "np.mean without axis=0 takes the mean of all numbers. And a part counts by its pictures"),
+        ("(sum(n * g for n, g in parts), sum(n for n, g in parts))",
+         "divide the sum by the number of pictures, and return one gradient"),
+        ("parts[0][1]", "that is the first part only. Is `return` inside of the loop?"),
+        ("parts[-1][1]", "that is the last part only: add in each turn, total = total + ..."),
     )
+
+    def faulty(self, words: Sequence[str], parts: Any) -> Any:
+        return eval(words[0], {"parts": parts, "np": np})
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield ([(1, np.array([10.0, 0.0])), (3, np.array([2.0, 4.0]))],)
@@ -303,16 +325,23 @@ class StepGain(ValueTask):
     tolerance = 0.02
     otherwise = "take 100 ms. Which of them become shorter, and to what? Then 100 divided by the new time"
     hints = {"without_sign": "a gain is positive"}
-    wrong_programs = (
-        (lambda self: float(self.times), "only the kernels are that much faster. The rest takes as long as before"),
-        (lambda self: round((self.share * self.times + 100 - self.share) / 100, 2),
+    faults = (
+        ("times", "only the kernels are that much faster. The rest takes as long as before"),
+        ("(share * times + rest) / 100",
          "you averaged the factors. Add times instead: the old rest, and the new time of the kernels"),
-        (lambda self: round(100 - self.share + self.share / self.times, 2),
-         "that is the new time, of 100 ms. How many times as fast is that?"),
-        (lambda self: round(100 / (self.share + (100 - self.share) / self.times), 2),
-         "you made the Python part faster, and left the kernels as they were"),
-        (lambda self: round(100 / (100 - self.share), 2), "the kernels still take some time: a part of their old time"),
+        ("rest + share / times", "that is the new time, of 100 ms. How many times as fast is that?"),
+        ("100 / (share + rest / times)", "you made the Python part faster, and left the kernels as they were"),
+        ("share * times / 100",
+         "a share times a factor is not a time. Take 100 ms: the kernels' part becomes shorter, the rest stays"),
+        ("(rest + share / times) / 100",
+         "that is the new time, as a part of the old one. How many times as fast is that?"),
+        ("(share - share / times) / 100",
+         "that is the time that is saved, as a part of the old one. 1 divided by what is left"),
+        ("100 / rest", "the kernels still take some time: a part of their old time"),
     )
+
+    def faulty(self, words: Sequence[str], *args: Any) -> Any:
+        return round(eval(words[0], {"share": self.share, "times": self.times, "rest": 100 - self.share}), 2)
 
     def vary(self, draw: random.Random) -> None:
         self.share, self.times = draw.choice([60, 70, 80, 90]), draw.choice([5, 10, 20])
@@ -325,6 +354,9 @@ class StepGain(ValueTask):
 
     def right(self) -> float:
         return round(100 / (100 - self.share + self.share / self.times), 2)
+
+    def read(self, answer: Any) -> Any:
+        return round(answer, 2) if isinstance(answer, int | float) else answer
 
     def explained(self) -> str:
         return f"and with infinitely fast kernels it would be {100 / (100 - self.share):.4g} times: the rest is left."
