@@ -60,7 +60,7 @@ versions = (2, ["p", "r"])
 course.check("versions")
 
 # %% [markdown]
-# The map of `course.task("versions").code` shows what each operation has kept. Add lines with `backward()` to it.
+# `memory_map(course.task("versions").code + "\np.sum().backward()")` shows what each operation has kept, and whether p stops.
 #
 # ## 3 · Repair it
 #
