@@ -319,8 +319,8 @@ def stride_zero_answer() -> Sketch:
 
 
 EXPRESSIONS = (("a.T", True), ("a.reshape(-1)", True), ("a.T.reshape(-1)", False), ("a[::2]", True),
-               ("a[[0, 2]]", False))
-HOW = ("(1, 4)", "(1,)", "steps 4, 4, −7, 4 …", "(8, 1)", "any order")
+               ("a[[0, 2, 1]]", False))
+HOW = ("(1, 4)", "(1,)", "steps 4, 4, −7, 4 …", "(8, 1)", "rows 0, 2, 1")
 
 
 def _copies(known: bool) -> Sketch:

@@ -60,7 +60,7 @@ versions = (2, ["p", "r"])
 course.check("versions")
 
 # %% [markdown]
-# The map of `course.task("versions").code` shows what each operation has kept. Add lines with `backward()` to it.
+# `memory_map(course.task("versions").code + "\np.sum().backward()")` shows what each operation has kept, and whether p stops.
 #
 # ## 3 · Repair it
 #
@@ -229,8 +229,8 @@ with engine.views(transposed, broadcasted, windowed) as mine:
 trained
 
 # %% [markdown]
-# Break `windowed` on purpose: let the stride from window to window be 0, or the stride inside of a window twice as large. Run its cell and the two cells above, look at the
-# pictures, and put it right.
+# Break `windowed` on purpose: let the stride from window to window be 0. Run its cell and the two cells above, and compare the pictures and the digits read. Then let the stride
+# inside of a window be twice as large: this is refused. Which window reads too far? Put it right in the end.
 
 # %% name="progress"
 course.progress()

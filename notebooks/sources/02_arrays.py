@@ -213,7 +213,7 @@ except mg.MinigradError as error:
 # the same number.
 #
 # A reading rule with one stride for each axis cannot read everything. With `a = mg.arange(12).reshape(3, 4)`, **which of these have to copy?**
-# A `a.T` · B `a.reshape(-1)` · C `a.T.reshape(-1)` · D `a[::2]` · E `a[[0, 2]]`. (`reshape(-1)` puts all numbers into one row.)
+# A `a.T` · B `a.reshape(-1)` · C `a.T.reshape(-1)` · D `a[::2]` · E `a[[0, 2, 1]]`. (`reshape(-1)` puts all numbers into one row.)
 
 # %% name="copies" tags=["question"]
 copies = ...
@@ -227,7 +227,7 @@ A = a.T
 B = a.reshape(-1)
 C = a.T.reshape(-1)
 D = a[::2]
-E = a[[0, 2]]
+E = a[[0, 2, 1]]
 """)
 
 # %% [markdown]

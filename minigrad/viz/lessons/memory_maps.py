@@ -214,7 +214,7 @@ def _height(state: State) -> float:
 
 def _drawn(state: State, code: Sequence[str], high: float) -> Drawing:
     drawing = Drawing(BUFFERS + PER_ROW * CELL + 6, high)
-    drawing.text(NAMES, 12, f"{state.line}  {code[state.line - 1]}", code=True, fill="bad" if state.error else "now")
+    drawing.text(NAMES, 12, f"{state.line}  {code[state.line - 1]}", code=True, fill="bad" if state.error else "ink")
     for x, title in ((NAMES, "names"), (TENSORS, "views"), (BUFFERS, "buffers")):
         drawing.heading(x, TOP + 12, title)
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(state.names)}

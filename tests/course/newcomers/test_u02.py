@@ -34,6 +34,24 @@ FUNCTIONS = {
         "refilled", "for b in batches:\n        buffer[:] = mg.asarray(b)\n        last = (w * buffer).sum()\n"
         "    return last", "the last batch alone"),
     "with torch's clone": ("refilled", LOOP.format("(w * buffer.clone()).sum()"), "clone"),
+    "no return": ("refilled", LOOP.format("(w * buffer.copy()).sum()").replace("return ", ""), "a `return`"),
+    "the list of losses": ("refilled", LOOP.format("(w * buffer.copy()).sum()").replace("sum(losses)", "losses"),
+                           "the list of losses"),
+    "returns the first loss": (
+        "refilled", LOOP.format("(w * buffer.copy()).sum()").replace("    return", "        return"),
+        "inside of the loop"),
+    "a backward pass for each batch": (
+        "refilled", "losses = []\n    for b in batches:\n        buffer[:] = mg.asarray(b)\n"
+        "        losses.append((w * buffer).sum())\n        losses[-1].backward()\n    return sum(losses)",
+        "no backward() inside"),
+    "arrays of sizes": (
+        "transposed", "import numpy as np\n    return np.array(shape)[list(axes)], np.array(strides)[list(axes)]",
+        "tuple() around each"),
+    "generators": ("transposed", "return (shape[a] for a in axes), (strides[a] for a in axes)", "tuple() around each"),
+    "two axes only": ("transposed", "i, j = axes\n    return (shape[i], shape[j]), (strides[i], strides[j])",
+                      "any number of axes"),
+    "a tuple as an index": ("transposed", "return shape[axes], strides[axes]", "one index at a time"),
+    "pairs": ("transposed", "return tuple((shape[a], strides[a]) for a in axes)", "these are pairs"),
     "new strides": (
         "transposed", "new = tuple(shape[a] for a in axes)\n    out, step = [], 1\n    for size in new[::-1]:\n"
         "        out.insert(0, step)\n        step *= size\n    return new, tuple(out)", "those of a new array"),
@@ -45,6 +63,20 @@ FUNCTIONS = {
     "zeros where the sizes differ": (
         "broadcasted", "out = [0] * (len(target) - len(shape))\n    for i, s in enumerate(shape):\n"
         "        out.append(strides[i] if s == target[len(out)] else 0)\n    return out", "✓"),
+    "aligned at the front": (
+        "broadcasted", "return tuple(strides[i] if i < len(shape) and shape[i] == s else 0\n"
+        "                 for i, s in enumerate(target))", "from their ends"),
+    "from last to first": (
+        "broadcasted", "out = []\n    for i in range(1, len(target) + 1):\n"
+        "        same = i <= len(shape) and shape[-i] == target[-i]\n"
+        "        out.append(strides[-i] if same else 0)\n    return out", "from last to first"),
+    "an axis that shape does not have": (
+        "broadcasted", "return [strides[i] if shape[i] == target[i] else 0 for i in range(len(target))]",
+        "shorter than target"),
+    "the target too": (
+        "broadcasted", "new = len(target) - len(shape)\n"
+        "    return target, (0,) * new + tuple(0 if n == 1 else s for n, s in zip(shape, strides))",
+        "only the strides"),
     "too few strides": ("broadcasted", "return strides", "one for each axis of target"),
     "a copy's strides": (
         "broadcasted", "out, n = [], 1\n    for s in target[::-1]:\n        out.insert(0, n)\n        n *= s\n"
@@ -78,6 +110,18 @@ FUNCTIONS = {
     "the forgotten .T": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
         "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(-1, 9)", "(9, k)"),
+    "kernels reshaped to columns": (
+        "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
+        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(9, -1)", "mixes the kernels"),
+    "one list of windows": (
+        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) @ kernels.reshape(-1, 9).T",
+        "one long list"),
+    "one list for each picture": (
+        "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
+        "    return w.reshape(len(pictures), -1, 9) @ kernels.reshape(-1, 9).T", "for each picture"),
+    "four kernels always": (
+        "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
+        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(4, 9).T", "may be 1 kernel"),
     "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ kernels", "the last two axes"),
     "one size only": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
@@ -104,6 +148,10 @@ def test_feedback_on_functions_of_arrays(which):
         ("library_calls = 262144", "products x · y"),
         ("clock = 50", "returns when its function has finished"),
         ("clock = 10 * 105", "✓"),
+        ("clock = 950", "for the tenth time"),
+        ("clock = 945", "nine lines"),
+        ("same_buffer = [13, 13, 3]", "counted from 0"),
+        ("copies = ['C']", "the rows 0, 2, 1"),
         ("same_buffer = [12, 2, 2]", "another name"),
         ("same_buffer = (12, 12, 2)", "✓"),
         ("rebound = (2, 1)", "the other way round"),

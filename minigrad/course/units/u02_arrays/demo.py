@@ -85,6 +85,8 @@ class Clock(Guess):
         (1000, "that is the library alone. Before each call Python needs 5 µs, and nothing else runs meanwhile"),
         (1005, "that is as if Python prepared the next call while the library works. It waits in the call"),
         (105, "that is one line. There are ten, one after the other"),
+        (945, "that is when nine lines have run. The tenth needs its time too"),
+        (950, "that is when Python calls for the tenth time. The line has run when the library has returned"),
         (150, "that is as if the ten calls ran at the same time. By default, one function runs at a time"),
     )
 
@@ -105,6 +107,7 @@ class SameBuffer(Guess):
         ([12, 12, 12], "right for a and b. a + 0 is computed, and the result has a buffer of its own"),
         ([2, 12, 2], "a and b are two names of one array: they always agree"),
         ([11, 11, 1], "these are the places 0. a[1] is the first number of c"),
+        ([13, 13, 3], "these are the places 2. Places are counted from 0: a[1] is 2 at first"),
     )
 
 
@@ -162,17 +165,17 @@ class OwnedBytes(Guess):
 
 @UNIT.task
 class Copies(Guess):
-    """Which must copy? A `a.T`, B `a.reshape(-1)`, C `a.T.reshape(-1)`, D `a[::2]`, E `a[[0, 2]]`"""
+    """Which must copy? A `a.T`, B `a.reshape(-1)`, C `a.T.reshape(-1)`, D `a[::2]`, E `a[[0, 2, 1]]`"""
 
     name = "copies"
     outcome = "strides"
     example = '["A"]'
     right_value = ["C", "E"]
-    why = "no step leads from number to number in C: 0, 4, 8, 1 … And for any list of rows, E, there is none either."
+    why = "no step leads from number to number in C: 0, 4, 8, 1 … And none leads from row to row in E: 0, 2, 1."
     otherwise = "for each letter: is there one step for each axis that leads through the numbers in memory?"
     wrong_values = (
         (["E"], "E is right. In C the numbers come in the order 0, 4, 8, 1, 5 …: which one step leads through them?"),
-        (["C"], "C is right. E takes any rows in any order, so it copies, even where a step would exist"),
+        (["C"], "C is right. E reads the rows 0, 2, 1: which one step leads from each of them to the next?"),
         (["A", "C", "E"], "C and E are right. a.T only exchanges the strides"),
         (["B", "C", "E"], "C and E are right. In B the numbers come in the order of memory: the step is 1"),
         (["C", "D", "E"], "C and E are right. In D every second row is read: the stride of the rows is doubled"),

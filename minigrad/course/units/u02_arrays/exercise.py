@@ -204,6 +204,15 @@ KEPT = (
     "each product keeps the buffer itself, and the next turn of the loop writes into it. What may the product keep in "
     "its place?"
 )
+LOST = "the losses have lost their history: no no_grad, and no detach() of w"
+TWICE = "one backward pass follows after the loop, from the sum of the losses: no backward() inside of the loop"
+EARLY = "that is the first batch: is the `return` inside of the loop?"
+UNFILLED = "other parts of the program read the buffer: keep buffer[:] = batch"
+NUMBER = "the sum of the losses as a tensor: a number from item() or float() has no history"
+RETURNED: dict[type, str] = {
+    type(None): "is there a `return`? return sum(losses)",
+    list: "that is the list of losses. Return their sum: sum(losses)",
+}
 
 
 def code_of(function: Any) -> str:
@@ -245,12 +254,13 @@ class Refilled(FunctionTask):
             weights, buffer = asarray(w, requires_grad=True), zeros(len(w))
             loss = answer(weights, buffer, [list(each) for each in batches])
             if not isinstance(loss, Tensor):
-                hint = "the sum of the losses as a tensor: a number from item() or float() has no history"
+                hint = next((hint for kind, hint in RETURNED.items() if isinstance(loss, kind)), NUMBER)
                 raise Wrong(self.name, f"it returned {written(loss)}, not a tensor", hint)
             self._backward(answer, loss)
             if not np.array_equal(plain(buffer), np.asarray(batches[-1])):
                 problem = f"the buffer holds {written(buffer)} at the end, not the last batch {written(batches[-1])}"
-                raise Wrong(self.name, problem, "other parts of the program read the buffer: keep buffer[:] = batch")
+                early = np.array_equal(plain(buffer), np.asarray(batches[0]))
+                raise Wrong(self.name, problem, EARLY if early else UNFILLED)
             if weights.grad is None:
                 raise Wrong(self.name, "w.grad is None", "the losses have lost their history: no detach() of them")
             return float(loss.item()), plain(weights.grad)
@@ -267,8 +277,7 @@ class Refilled(FunctionTask):
             raise Wrong(self.name, f"loss.backward() stopped: {changed}", hint) from None
         except GradError as error:
             problem = f"loss.backward() stopped: {str(error).splitlines()[0]}"
-            hint = "the losses have lost their history: no no_grad, and no detach() of w"
-            raise Wrong(self.name, problem, hint) from None
+            raise Wrong(self.name, problem, TWICE if "second time" in problem else LOST) from None
 
     def wrong(self, known: Any) -> Any:
         factors = super().wrong(known)
@@ -313,10 +322,16 @@ def responses(pictures: Any, kernels: Any) -> Any:
     return np.einsum("nijab,kab->nijk", windows, plain(kernels))
 
 
+def columns(kernels: Any) -> Any:
+    """The kernels that a student uses who reshapes to (9, k): each is a column."""
+    return plain(kernels).reshape(9, -1).T.reshape(kernels.shape)
+
+
 PRODUCTS = {  # a part of an error in a student's convolution -> the hint
     "do not go together": "the last axis of the windows must have 9 numbers, and the kernels shape (9, k)",
     "matmul: shapes": "`@` uses the last two axes: reshape the windows to (n, 6, 6, 9), and the kernels to (k, 9)",
-    "do not fit into shape": "the sizes of a reshape must multiply to the same count: (n, 6, 6, 9), and (k, 9)",
+    "do not fit into shape": "the windows become (n, 6, 6, 9), the kernels (k, 9). Other pictures have another number "
+    "of windows, and there may be 1 kernel: take n, the sizes and k from .shape",
     "axis": "mg.windows(pictures, 3, axis=(1, 2)) slides along rows and columns, not along the pictures",
 }
 
@@ -341,6 +356,12 @@ class Convolve(FunctionTask):
          "rows and columns of the result are exchanged: axis=(1, 2), in this order"),
         (lambda self, pictures, kernels: responses(pictures, np.swapaxes(plain(kernels), 1, 2)),
          "the kernels or the windows are turned: reshape kernels to (k, 9) first, and transpose after that"),
+        (lambda self, pictures, kernels: responses(pictures, columns(kernels)),
+         "reshape(9, k) mixes the kernels: reshape them to (k, 9), one in each row, and then .T"),
+        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(-1, len(kernels)),
+         "right, but in one long list of windows. Keep their places: reshape the windows to (n, rows, columns, 9)"),
+        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(len(pictures), -1, len(kernels)),
+         "right, but in one list of windows for each picture. Keep rows and columns: (n, rows, columns, 9)"),
         (lambda self, pictures, kernels: responses(pictures, plain(kernels)[:, ::-1, ::-1]),
          "the kernels are flipped, as in mathematics. Here, as in all frameworks, they are not"),
         (lambda self, pictures, kernels: responses(pictures, kernels) / 9,

@@ -9,7 +9,7 @@ from typing import Any
 from ....ops.view import inverse
 from ....viz.flipbook import Flipbook, Page
 from ....viz.lessons.strides import read_by, says, strided
-from ...compare import Difference, difference
+from ...compare import Difference
 from ...feedback import Misused, Wrong, written
 from ...striding import Sizes, row_major, sizes, views
 from ...tasks import ROUNDS, FunctionTask, ValueTask
@@ -114,14 +114,18 @@ class Stepped(FunctionTask):
         "can only concatenate": "one number in a tuple needs a comma: (size,). shape + (size,) appends it",
         "index out of range": "shapes have different lengths: for i in range(len(shape))",
         "has no attribute": "shape and strides are tuples of numbers, not arrays",
+        "to unpack": "there may be any number of axes: go through them in a loop",
+        "indices must be integers": "a tuple takes one index at a time: tuple(shape[axis] for axis in axes)",
     }
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:
             return "it returned None: is there a `return`?"
         pair = isinstance(yours, tuple | list) and len(yours) == 2
-        if not pair or not all(isinstance(each, tuple | list) for each in yours):
+        if not pair or any(isinstance(each, int | str) for each in yours):
             return f"it returned {written(yours)}, not the shape and the strides"
+        if not all(isinstance(each, tuple | list) for each in yours):
+            return f"it returned two of the type {type(yours[0]).__name__}, not two tuples: put tuple() around each"
         for what, own, wanted in zip(SHAPE_AND_STRIDES, yours, self.right(*args)):
             if sizes(own) != wanted:
                 return Difference(f"{what} wrong", str(wanted), str(tuple(own)))
@@ -150,6 +154,8 @@ class Transposed(Stepped):
         (lambda self, shape, strides, axes: (shape, strides),
          "nothing has changed. Both sizes and strides come in the order of axes"),
         (lambda self, *args: self.right(*args)[::-1], "the shape comes first, the strides second"),
+        (lambda self, *args: tuple(zip(*self.right(*args))),
+         "these are pairs, one for each axis. Return one tuple with all sizes, and one with all strides"),
     )
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
@@ -175,7 +181,9 @@ class Broadcasted(FunctionTask):
     points = 0
     minutes = 8
     outcome = "strides"
-    advice = Stepped.advice
+    advice = Stepped.advice | {
+        "index out of range": "shape can be shorter than target: count from the end, or begin with 0 for new axes"
+    }
     otherwise = "one stride for each axis of target: 0 where the array is repeated, its own stride elsewhere"
     wrong_programs = (
         (lambda self, shape, strides, target: (0,) * (len(target) - len(shape)) + strides,
@@ -187,7 +195,11 @@ class Broadcasted(FunctionTask):
         (lambda self, *args: tuple([stride or 1 for stride in self.right(*args)]),
          "a stride of 1 goes on to the next number. To read the same number again, the stride is 0"),
         (lambda self, shape, strides, target: (0,) * len(target),
-         "all strides are 0: then every place reads the same number. Where nothing is repeated, the stride stays"),
+         "all strides are 0: then every place reads the same number. Where nothing is repeated, the stride stays. "
+         "Compare shape and target from their ends"),
+        (lambda self, *args: self.right(*args)[::-1],
+         "these come from last to first: the stride of axis 0 comes first"),
+        (lambda self, *args: (args[2], self.right(*args)), "only the strides: target is the shape already"),
         (lambda self, shape, strides, target: self.right(shape, row_major(shape), target),
          "the strides are computed anew from the shape. The array may be a view: keep the strides that are given"),
     )
@@ -214,7 +226,8 @@ class Broadcasted(FunctionTask):
         if len(given) != len(args[2]):
             wanted = f"{len(args[2])}, one for each axis of target"
             return Difference("the number of strides is wrong", wanted, str(len(given)))
-        return difference(list(given), list(self.right(*args)), "the strides")
+        right = self.right(*args)
+        return None if given == right else Difference("the strides are wrong", str(right), str(given))
 
 
 def count(windows: Callable[[int, int, int], Any]) -> Callable[..., Any]:
