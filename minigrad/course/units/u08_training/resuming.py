@@ -121,6 +121,7 @@ class CheckpointParts(ActingTask):
     advice: ClassVar[dict[str, str]] = {
         "has no attribute": "training has model, optimizer, schedule and loader",
         "must be a mapping": "a dictionary, from names of your choice to objects: {'model': training.model, ...}",
+        "multiple values": 'the name "step" is taken by the checkpoint itself: the four objects are enough',
     }
 
     def effects(self, program: Callable[..., Any], seed: int) -> Any:  # type: ignore[override]
