@@ -157,7 +157,8 @@ def feedback(name, body):
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
      "    return max(abs(run(path, images.numpy()) - model(images).detach().numpy()))", "has its own max"),
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
-     "    return abs(run(path, images.numpy()).max() - model(images).detach().numpy().max())", "subtract all outputs first"),
+     "    return abs(run(path, images.numpy()).max() - model(images).detach().numpy().max())",
+     "subtract all outputs first"),
     ("compared", "model.eval()\n    return 0", "export_onnx(model, path, images)"),
 ])
 def test_feedback_on_the_parts_of_a_training(name, body, words):
