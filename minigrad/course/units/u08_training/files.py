@@ -235,7 +235,7 @@ class Usable(ReportTask):
         return f"{len(args[0])} {kind}, of which {', '.join(map(str, self.right(*args)[1]))} cannot be loaded"
 
     def faulty(self, fault: Sequence[str], dataset: Any) -> Any:  # type: ignore[override]
-        good, left_out = [], {}
+        good, left_out = [], dict[int, str]()
         first = int("from one" in fault)
         for index in range(first, len(dataset) + first - ("short" in fault)):
             number = index + ("one" in fault)
