@@ -201,7 +201,7 @@ class Lost(ValueTask):
         found = {letter: without(name, self.seed) for letter, name in zip("ABC", self.names)}
         page = continuation(uninterrupted(self.seed), found, STOP, "Compare the losses and the labels.")
         words = "\n".join(map("  ".join, first_steps(uninterrupted(self.seed), found, STOP)))
-        return Flipbook("three trainings that were continued", [[page]], words=words, wide=True)
+        return Flipbook("three trainings that were continued", [[page]], words=words)
 
     def right(self) -> dict[str, str]:
         return dict(zip("ABC", self.names))
