@@ -104,8 +104,8 @@ chance = ...
 course.check("chance")
 
 # %% [markdown]
-# A training step has four phases: take a batch, compute the loss, compute the gradients, update the weights. Step through them with **next**: the picture shows the
-# batch with what the network reads, the weights, their gradients, and the loss.
+# A training step has four phases: **batch** (take a batch), **forward** (compute the loss), **backward** (compute the gradients) and **update**. Step through them with
+# **next**: the picture shows the batch with what the network reads, the weights, their gradients, and the loss.
 
 # %% name="training-stepper" jupyter={"outputs_hidden": true}
 model = network()
@@ -164,7 +164,7 @@ for step in range(1, 61):
 # ## A training that is stopped
 #
 # A training is stopped after 20 steps, and continued the next day from a file. The file has the weights, the random numbers and the place in the epoch. Adam
-# begins anew. Call the first loss after the restart loss 1. **Which loss is the first that differs from those of a training without a stop?**
+# begins anew. Count the losses from the restart: loss 1 is the first. **Which loss is the first that differs from those of a training without a stop?**
 
 # %% name="first-difference" tags=["question"]
 first_difference = ...
@@ -172,8 +172,8 @@ first_difference = ...
 course.check("first_difference")
 
 # %% [markdown]
-# The picture continues the same training with everything, and with one part left out. Choose each part: which one does the most damage, and which does damage
-# late?
+# The picture continues the same training with everything, and with one part left out. Here the steps are counted from the beginning, so loss 1 is that of step 21.
+# Choose each part: which one does the most damage, and which does damage late?
 
 # %% name="resuming" jupyter={"outputs_hidden": true}
 from minigrad.course.units.u08_training.resuming import resuming
@@ -200,7 +200,7 @@ tests, answers = mg.asarray(tests.reshape(-1, 64)), mg.asarray(answers)
 normed.eval()
 with mg.no_grad():
     right = (normed(tests).argmax(1) == answers).sum().item()
-print(right > 330, "of", len(answers))
+print("more than 330 of 360 are right:", right > 330)
 
 # %% [markdown]
 # Now `model.eval()` is forgotten. With mixed batches this network still reads about as many. But the test pictures come **sorted**: first a batch with all zeros, then
@@ -220,7 +220,7 @@ with mg.no_grad():
     for digit in range(10):
         same_digit = tests[answers == digit]
         found.append((careless(same_digit).argmax(1) == digit).sum().item())
-print(sum(found) < 70, "- fewer than 70 of 360 are right")
+print("fewer than 70 of 360 are right:", sum(found) < 70)
 
 # %% [markdown]
 # No error came. With mixed batches the mistake would not have been seen.

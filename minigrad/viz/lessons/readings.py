@@ -117,7 +117,7 @@ def readers(title: str, images: Any, labels: Any, trained: Sequence[Reader]) -> 
     one: 0 of 1, then 1; two: 0 of 1, then 0
     """
     pictures, labels = pictures_of(images, len(labels)), np.asarray(labels)
-    chart = Drawing(2 * HALF + BETWEEN, 260.0)
+    chart = Drawing(640.0, 260.0)  # so wide that the legend is seen beside the words
     points = {each.name: [(float(i), loss) for i, loss in enumerate(each.losses, 1)] for each in trained}
     curves(chart, (0, 0, chart.width - 200.0, chart.height), points, "loss of each batch")
     counts = {each.name: [int((labels == np.asarray(read)).sum()) for read in each[2:]] for each in trained}

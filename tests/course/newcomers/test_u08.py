@@ -15,6 +15,16 @@ HEADS = {
     "compared": "model, images, path, run",
 }
 MEANS = "m = B1 * m + (1 - B1) * g\n    v = B2 * v + (1 - B2) * g ** 2\n    "
+ROWS = (
+    "good, bad = [], {}\n    for n, line in enumerate(lines[1:], 2):\n        try:\n"
+    "            row = [float(x) for x in line.split(SIGN)]\n"
+    "            if not (len(row) == 3 and all(map(math.isfinite, row))): raise ValueError('bad')\n"
+    "            good.append(row)\n        except ValueError as e:\n            bad[n] = str(e)\n    return good, bad"
+)
+ITEMS = (
+    "good, bad = [], {}\n    for i in range(len(dataset)):\n        try:\n            dataset[i]; good.append(i)\n"
+    "        except Exception as e:\n            bad[i] = repr(e)\n    return good, bad"
+)
 HATS = MEANS + "a = m / (1 - B1 ** t)\n    b = v / (1 - B2 ** t)\n    "
 
 
@@ -39,6 +49,12 @@ def feedback(name, body):
     ("training_step", "loss = mg.cross_entropy(labels, model(images))\n    loss.backward()\n    return loss",
      "come first"),
     ("training_step", "loss = mg.nn.cross_entropy(model(images), labels)\n    return loss", "mg.cross_entropy"),
+    ("training_step", "for _ in range(2):\n        optimizer.zero_grad()\n"
+     "        loss = mg.cross_entropy(model(images), labels)\n        loss.backward()\n        optimizer.step()\n"
+     "    return loss", "run twice"),
+    ("momentum", "v = LR * v + g\n    return w - B * v, v", "lr and β are swapped"),
+    ("momentum", "v = B * 0 + g\n    return w - LR * v, v", "the old velocity is not used"),
+    ("momentum", "v = B * v + g\n    return w - 3 * LR * v, v", "with your lr and your β"),
     ("momentum", "v *= B\n    v += g\n    w -= LR * v\n    return w, v", "✓"),
     ("momentum", "v = B * v + g\n    return [w - LR * v, v]", "✓"),
     ("momentum", "v = B * v + g\n    w = w - LR * v", "None"),
@@ -56,6 +72,24 @@ def feedback(name, body):
     ("adam", MEANS + "m = m / (1 - B1 ** t)\n    v = v / (1 - B2 ** t)\n"
      "    return w - LR * m / (mg.sqrt(v) + EPS) - LR * D * w, m, v", "for this step only"),
     ("adam", HATS + "return w - LR * a / (math.sqrt(b) + EPS) - LR * D * w, m, v", "mg.sqrt(v)"),
+    ("adam", MEANS + "a = m / (1 - B1) ** t\n    b = v / (1 - B2) ** t\n"
+     "    return w - LR * a / (mg.sqrt(b) + EPS) - LR * D * w, m, v", "the power is for β alone"),
+    ("adam", MEANS + "a = m * (1 - B1 ** t)\n    b = v * (1 - B2 ** t)\n"
+     "    return w - LR * a / (mg.sqrt(b) + EPS) - LR * D * w, m, v", "not multiplied"),
+    ("adam", MEANS + "a = m / 1 - B1 ** t\n    b = v / 1 - B2 ** t\n"
+     "    return w - LR * a / (mg.sqrt(b) + EPS) - LR * D * w, m, v", "comes before -"),
+    ("adam", MEANS + "a = m / (1 - B1 ^ t)", "a power is written **"),
+    ("adam", HATS + "return w - LR * a / mg.sqrt(b) + EPS - LR * D * w, m, v", "belongs to the divisor"),
+    ("adam", HATS + "return w - LR * a / (mg.sqrt(b) + EPS) + LR * D * w, m, v", "the sign of the decay"),
+    ("adam", "g = g + D * w\n    " + HATS + "return w - LR * a / (mg.sqrt(b) + EPS) - LR * D * w, m, v",
+     "enters twice"),
+    ("adam", HATS.replace("(1 - B2) * g ** 2", "((1 - B2) * g) ** 2")
+     + "return w - LR * a / (mg.sqrt(b) + EPS) - LR * D * w, m, v", "of g alone"),
+    ("adam", HATS.replace("B1 * m + (1 - B1) * g", "(1 - B1) * m + B1 * g")
+     + "return w - LR * a / (mg.sqrt(b) + EPS) - LR * D * w, m, v", "in m the shares"),
+    ("adam", HATS.replace("B1 * m + (1 - B1) * g", "B2 * m + (1 - B2) * g").replace(
+        "B2 * v + (1 - B2) * g", "B1 * v + (1 - B1) * g")
+     + "return w - LR * a / (mg.sqrt(b) + EPS) - LR * D * w, m, v", "β₁ is for m"),
     ("adam", HATS + "return w - LR * a / (b.sqrt() + EPS) - LR * D * w, m, v", "✓"),
     ("read_rows", "return [[float(x) for x in line.split(SIGN)] for line in lines[1:]], {}", "try:"),
     ("read_rows", "good, bad = [], {}\n    for n, line in enumerate(lines, 1):\n        if n > 1:\n            try:\n"
@@ -67,6 +101,25 @@ def feedback(name, body):
      "    return good, {}", "does not name it"),
     ("read_rows", "return [[float(x) for x in line.split(SIGN)] for line in lines[1:2]]", "two things"),
     ("read_rows", "return [], [2, 3]", "a dictionary"),
+    ("read_rows", "return {3: 'bad'}, []", "swapped"),
+    ("read_rows", "return [], {n: 'bad' for n, line in enumerate(lines, 1)}", "the header is not a row"),
+    ("read_rows", ROWS.replace("SIGN", "'another'"), "the sign of your file"),
+    ("read_rows", ROWS.replace("all(map(math.isfinite, row))", "not any(map(math.isnan, row))"), "nan, inf and -inf"),
+    ("read_rows", ROWS.replace("== 3", ">= 3"), "more fields than the header"),
+    ("read_rows", ROWS.replace("== 3", "<= 3"), "fewer fields than the header"),
+    ("read_rows", ROWS.replace("good.append(row)", "good += row"), "rows.append(row)"),
+    ("read_rows", ROWS.replace("all(map(math.isfinite, row))", "math.isfinite(row)"), "takes one number"),
+    ("read_rows", ROWS.replace("bad[n] = str(e)", "pass").replace(" and all(map(math.isfinite, row))", ""),
+     "two things are missing: the report"),
+    ("usable", ITEMS, "✓"),
+    ("usable", "return {2: 'bad'}, [0, 1]", "swapped"),
+    ("usable", "return [], [2]", "'not a picture'"),
+    ("usable", ITEMS.replace("range(len(dataset))", "len(dataset)"), "range(len(dataset))"),
+    ("usable", ITEMS.replace("range(len(dataset))", "range(1, len(dataset) + 1)"), "from 0 to len(dataset) - 1"),
+    ("usable", ITEMS.replace("range(len(dataset))", "range(len(dataset) - 1)"), "the last item is missing"),
+    ("usable", ITEMS.replace("dataset[i]; good.append(i)", "good.append(i); dataset[i]"), "before the item is loaded"),
+    ("usable", ITEMS.replace("bad[i]", "bad[len(bad)]"), "the numbers of the items"),
+    ("usable", ITEMS.replace("range(len(dataset))", "dataset"), "Their numbers"),
     ("usable",
      "good, bad = [], {}\n    for i, item in enumerate(dataset):\n        good.append(i)\n    return good, bad",
      "except Exception"),
@@ -84,16 +137,28 @@ def feedback(name, body):
     ("checkpoint_parts", "return {'model': training.model, 'optimizer': training.optimizer}", "two things are missing"),
     ("checkpoint_parts", "return training.model, training.optimizer", "a dictionary"),
     ("checkpoint_parts", "return {'weights': training.weights}", "model, optimizer, schedule and loader"),
+    ("checkpoint_parts", "return {'model': training.model, 'step': 20}", "taken by the checkpoint itself"),
     ("checkpoint_parts", "return {'random': training.model}", "none is called"),
     ("read_digits", "mode = model.training\n    with mg.no_grad():\n        out = model.eval()(images)\n"
      "    model.train(mode)\n    return out.numpy().argmax(axis=1)", "✓"),
     ("read_digits", "model.eval()\n    with mg.no_grad():\n        return model(images).argmax(1)", "the model stays"),
     ("read_digits", "return model(images).argmax(1)", "model.eval()"),
+    ("read_digits", "from copy import deepcopy\n    with mg.no_grad():\n"
+     "        return deepcopy(model).eval()(images).argmax(1)", "✓"),
+    ("read_digits", "from copy import deepcopy\n    return deepcopy(model).eval()(images).argmax(1)", "is recorded"),
+    ("read_digits", "with mg.no_grad:\n        return model.eval()(images).argmax(1)", "with parentheses"),
+    ("read_digits", "return [model(image).argmax() for image in images]", "reads a batch"),
     ("read_digits", "return model(images).argmax(dim=1)", "NumPy's names"),
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
      "    return np.abs(run(path, images.numpy()) - model(images).detach().numpy()).max()", "✓"),
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
      "    return abs(run(path, images.numpy()) - run(path, images.numpy())).max()", "the file is never used"),
+    ("compared", "return abs(run(path, images.numpy()) - model.eval()(images).numpy()).max()", "comes before run"),
+    ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
+     "    return max(abs(run(path, images.numpy()) - model(images).detach().numpy()))", "has its own max"),
+    ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
+     "    return abs(run(path, images.numpy()).max() - model(images).detach().numpy().max())",
+     "subtract all outputs first"),
     ("compared", "model.eval()\n    return 0", "export_onnx(model, path, images)"),
 ])
 def test_feedback_on_the_parts_of_a_training(name, body, words):
@@ -110,7 +175,35 @@ def test_feedback_on_the_parts_of_a_training(name, body, words):
     ("chance = 2.3", "✓"),
     ("chance = 1", "natural"),
     ('phase = "Update"', "✓"),
-    ('phase = "step"', "one of"),
+    ('phase = "step"', "✓"),
+    ('phase = "optimizer.step()"', "✓"),
+    ('phase = "update the weights"', "✓"),
+    ('phase = "gradients"', "backward writes gradients"),
+    ('phase = "optimizer"', "one of"),
+    ("first_step = 0.1", "that is lr"),
+    ("first_step = 0", "both weights move"),
+    ("learned = 106", "each pair"),
+    ("learned = 64 * 32 * 10", "are added"),
+    ("learned = 2378", "32 outputs"),
+    ("learned = 2464", "to an output, not to an input"),
+    ("keeps = 1", "Which spread of the weights"),
+    ("keeps = 0.11", "on either side"),
+    ("chance = -2.3", "mind the sign"),
+    ("chance = 10", "the share 1/10"),
+    ("forgotten = 1.9", "w gets smaller"),
+    ("forgotten = -8", "lr is 0.1"),
+    ("forgotten = -0.2", "3 + 3 in the second"),
+    ("top_speed = 100", "β = 0.99"),
+    ('refused = ["n/a", ""]', "How many"),
+    ("refused = 1", "the empty text"),
+    ("refused = 7", "the first three"),
+    ('first_difference = "loss 2"', "✓"),
+    ('first_difference = "Loss 1"', "Adam comes after the loss"),
+    ("first_difference = 3", "another one already"),
+    ("first_difference = 21", "count from the restart"),
+    ("sorted_pictures = 10", "as many as by guessing"),
+    ("sorted_pictures = 200", "as many as by guessing"),
+    ("sorted_pictures = 0", "by chance"),
     ("forgotten = 0.4", "zero_grad"),
     ("top_speed = 9.99", "✓"),
     ("refused = 4", "refuse them itself"),

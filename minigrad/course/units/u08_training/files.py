@@ -31,6 +31,7 @@ class ReportTask(FunctionTask):
 
     outcome = "data"
     what: ClassVar[str]  # a line, an item
+    reason: ClassVar[str]  # an example
 
     def right(self, given: Any) -> Any:
         return self.faulty("", given)
@@ -38,6 +39,8 @@ class ReportTask(FunctionTask):
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if not isinstance(yours, tuple | list) or len(yours) != 2:
             raise Wrong(self.name, f"it returned {written(yours)}", "two things, with a comma: the good, and left_out")
+        if isinstance(yours[0], dict):
+            raise Wrong(self.name, "the report comes first", "swapped: the good come first, then left_out")
         right, reported = self.right(*args), self.reported(yours[1])
         for number in sorted({*right[1]} ^ {*reported}):
             said = "bad, and the report does not name it" if number in right[1] else "good, and reported"
@@ -49,7 +52,7 @@ class ReportTask(FunctionTask):
 
     def reported(self, left_out: Any) -> list[int]:
         """The numbers of what was left out; `Wrong` is raised for a report in another form."""
-        form = f"a dictionary from the number of the {self.what} to the reason: {{4: 'no number in angle'}}"
+        form = f"a dictionary from the number of the {self.what} to the reason: {{4: {self.reason!r}}}"
         if not isinstance(left_out, dict):
             raise Wrong(self.name, f"the report is {written(left_out)}", form)
         for number, why in left_out.items():
@@ -70,7 +73,7 @@ def _form(result: Any) -> Any:
 class ReadRows(ReportTask):
     """`read_rows(lines)` returns the rows of a table as numbers, and a report of what was left out."""
 
-    name, what, points, minutes = "read_rows", "line", 2, 15
+    name, what, reason, points, minutes = "read_rows", "line", "no number in angle", 2, 15
     otherwise = (
         "for each line after the header: split it, check the number of fields, float() each, check math.isfinite. "
         "If any of this fails: left_out[number] = the reason"
@@ -78,6 +81,8 @@ class ReadRows(ReportTask):
     advice: ClassVar[dict[str, str]] = {
         "could not convert": "float() raises ValueError for such a field: use try: ... except ValueError as error:",
         "index out of range": "a line may have fewer fields than the header: compare len(fields) first",
+        "must be real number, not str": "the fields are still texts: float(field) makes a number of each",
+        "must be real number, not list": "math.isfinite takes one number: all(math.isfinite(x) for x in row)",
         "'list' object has no attribute 'split'": "lines is a list of texts: split each line, not the list",
     }
 
@@ -108,20 +113,28 @@ class ReadRows(ReportTask):
             yield (self.lines(good[0], bad, good[1]),)
         yield (self.lines(good[0], *DAMAGED, good[2], DAMAGED[0]),)
 
+    def reported(self, left_out: Any) -> list[int]:
+        found = super().reported(left_out)
+        if 1 in found:
+            hint = "the header is not a row and not bad: begin with the second line, lines[1:]"
+            raise Wrong(self.name, "line 1 is the header, and it is reported", hint)
+        return found
+
     def _call(self, args: tuple[Any, ...]) -> str:
         return "the lines " + " / ".join([line.strip() for line in args[0]][:4])
 
     def faulty(self, fault: Sequence[str], lines: Any) -> Any:  # type: ignore[override]
-        rows, left_out = [], {1: "a header"} if "header" in fault else {}
+        rows, left_out = list[Any](), {}
+        bad = math.isnan if "inf" in fault else lambda each: not math.isfinite(each)
         for number, line in enumerate(lines[1:], 2 + ("far" in fault) - ("zero" in fault)):
-            fields = line.split(self.sign)
+            fields = line.split("another" if "sign" in fault else self.sign)
             try:
                 row = [float("0" if "filled" in fault and each in ("", "n/a") else each) for each in fields]
-                if len(fields) != len(HEAD) and "fields" not in fault:
+                if (more := len(fields) - len(HEAD)) and not {"fields", "more" if more > 0 else "fewer"} & {*fault}:
                     raise ValueError("another number of fields")
-                if not all(map(math.isfinite, row)) and "nan" not in fault:
+                if any(map(bad, row)) and "nan" not in fault:
                     raise ValueError("not a finite number")
-                rows.append(fields if "texts" in fault else row)
+                rows += row if "flat" in fault else [fields if "texts" in fault else row]
             except ValueError as error:
                 left_out[number] = str(error)
                 if "stops" in fault:
@@ -137,6 +150,17 @@ class ReadRows(ReportTask):
          "math.isfinite"),
         ("fields",
          "a line with fewer or more fields than the header is bad as well: compare len(fields) with the header's"),
+        ("inf", "inf is not a number to learn from either: math.isfinite refuses nan, inf and -inf"),
+        ("more", "a line with more fields than the header is bad too: compare with !=, not with <"),
+        ("fewer", "a line with fewer fields than the header is bad too: compare with !=, not with >"),
+        ("silent", "nan", "fields",
+         "three things are missing: the report of the bad lines, the number of fields, and math.isfinite for each "
+         "number (float() accepts nan and inf)"),
+        ("silent", "nan",
+         "two things are missing: the report of the bad lines, and math.isfinite for each number (float() accepts nan "
+         "and inf)"),
+        ("sign", "no line is good. Is it split at the sign of your file? The text of the task names it"),
+        ("flat", "each good line is a row of its own, a list in the list: rows.append(row)"),
         ("nan", "fields",
          "two checks are missing: the number of fields, and math.isfinite for each number (float() accepts nan and "
          "inf)"),
@@ -148,7 +172,6 @@ class ReadRows(ReportTask):
         ("filled",
          "a 0 in the place of a missing number looks like a measurement, and the model learns it. Leave the line out"),
         ("texts", "the fields are still texts: float(field) makes a number of each"),
-        ("header", "the header is not a row and not bad: begin with the second line, lines[1:]"),
     )
 
 
@@ -193,9 +216,12 @@ class Sentences(Dataset):
 class Usable(ReportTask):
     """`usable(dataset)` returns the numbers of the items that can be loaded, and a report of the others."""
 
-    name, what, points, minutes = "usable", "item", 0, 7
+    name, what, reason, points, minutes = "usable", "item", "not a picture", 0, 7
     otherwise = "for index in range(len(dataset)): try dataset[index]; good.append(index), or except Exception as error"
-    advice = dict.fromkeys(("a picture", "codec can't", "not enough values", "reshape", "invalid literal", "'A'"), ANY)
+    advice: ClassVar[dict[str, str]] = {
+        "'int' object is not iterable": "a number cannot be walked through: for index in range(len(dataset))",
+        "unhashable": "for item in dataset gives the items. Their numbers: for index in range(len(dataset))",
+    } | dict.fromkeys(("a picture", "codec can't", "not enough values", "reshape", "invalid literal", "'A'"), ANY)
 
     def given(self) -> dict[str, Any]:
         return {"train": train_on}
@@ -209,16 +235,18 @@ class Usable(ReportTask):
         return f"{len(args[0])} {kind}, of which {', '.join(map(str, self.right(*args)[1]))} cannot be loaded"
 
     def faulty(self, fault: Sequence[str], dataset: Any) -> Any:  # type: ignore[override]
-        good, left_out = [], {}
-        for index in range(len(dataset)):
+        good, left_out = [], dict[int, str]()
+        first = int("from one" in fault)
+        for index in range(first, len(dataset) + first - ("short" in fault)):
             number = index + ("one" in fault)
             try:
                 item = dataset[index]
                 good.append(item if "items" in fault else number)
             except Exception as error:
-                left_out[number] = f"{type(error).__name__}: {error}"
+                left_out[len(left_out) if "keys" in fault else number] = f"{type(error).__name__}: {error}"
                 if "stops" in fault:
                     break
+        good = list(range(len(dataset))) if "early" in fault else good
         return good, {} if "silent" in fault else left_out
 
     faults = (
@@ -227,6 +255,10 @@ class Usable(ReportTask):
          "reason"),
         ("stops", "it stops at the first bad item, and the good items after it are lost: go on with the next"),
         ("one", "items are counted from 0, as in dataset[0]"),
+        ("from one", "items are counted from 0 to len(dataset) - 1: range(len(dataset)) counts so"),
+        ("short", "the last item is missing: range(len(dataset)) ends before len(dataset)"),
+        ("early", "the number is appended before the item is loaded: first dataset[index], then good.append(index)"),
+        ("keys", "the report counts the errors. Its keys are the numbers of the items: left_out[index] = the reason"),
         ("items", "these are the items themselves. Return their numbers, so that nothing has to stay in memory"),
     )
 

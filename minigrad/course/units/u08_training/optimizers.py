@@ -21,6 +21,7 @@ CURVATURES = np.array([1.0, 0.2, 0.001])  # of the bowl whose bottom the referen
 NUMPY_NAMES = {
     "has no attribute 'sqrt'": "minigrad has it as a function: mg.sqrt(v)",
     "float() needs": "math.sqrt takes one number. For arrays: mg.sqrt(v)",
+    "for ^": "a power is written ** in Python: beta1 ** t",
     "division by zero": "t is 1 in the first step, and 1 − β ** 1 is not 0: use t, not t - 1",
 }
 
@@ -88,7 +89,7 @@ class Momentum(UpdateTask):
     """`momentum(w, g, v)` returns the new weights and the new velocity."""
 
     name, kept, points, minutes = "momentum", ("v",), 2, 8
-    otherwise = "two lines: v = beta * v + g, then w = w - lr * v. Return both, w first"
+    otherwise = "two lines: v = beta * v + g, then w = w - lr * v, with your lr and your β. Return both, w first"
     formulas: ClassVar[dict[str, str]] = {"V": "beta * v + g", "W": "w - lr * V", "out": "W, V"}
     faults = (
         ("W", "w - lr * g",
@@ -118,6 +119,8 @@ class Momentum(UpdateTask):
         ("V", "beta * (beta * v + g) + g",
          "the velocity is updated twice in one step: the line v = beta * v + g runs once"),
         ("out", "V, W", "swapped: the new w comes first, then the new v"),
+        ("V", "lr * v + g", "W", "w - beta * V", "lr and β are swapped: β is for the velocity, lr for the step"),
+        ("V", "g", "the old velocity is not used: v = beta * v + g"),
         ("W", "lr * V", "the step alone is returned. Return the new weights: w - lr * v"),
         ("W", "w - V", "lr is missing in the step: w - lr * v"),
     )
@@ -158,6 +161,12 @@ class Adam(UpdateTask):
         ("m1", "M", "v is corrected, and m is not: divide m by 1 − β₁ᵗ too"),
         ("m1", "M / (1 - beta1)", "v1", "V / (1 - beta2)",
          "in the correction, β is without its power: 1 − β₁ᵗ is 1 - beta1 ** t"),
+        ("m1", "M / (1 - beta1)**t", "v1", "V / (1 - beta2)**t",
+         "the power is for β alone: 1 - beta1 ** t, and not (1 - beta1) ** t"),
+        ("m1", "M * (1 - beta1**t)", "v1", "V * (1 - beta2**t)",
+         "the means are too small at first, so they are divided by 1 − βᵗ, not multiplied"),
+        ("m1", "M / 1 - beta1**t", "v1", "V / 1 - beta2**t",
+         "parentheses are missing: / comes before -, so write m / (1 - beta1 ** t)"),
         ("m1", "M / (1 - beta1 * t)", "v1", "V / (1 - beta2 * t)",
          "in the correction, β is multiplied by t. βᵗ is a power: beta1 ** t"),
         ("m1", "M / (1 - beta1 ** (t + 1))", "v1", "V / (1 - beta2 ** (t + 1))",
@@ -172,6 +181,9 @@ class Adam(UpdateTask):
         ("root", "v1 + eps", "the root is missing: divide by mg.sqrt(v) + eps, with the corrected v"),
         ("root", "sqrt(v1)", "ε is missing: divide by mg.sqrt(v) + eps"),
         ("W", "w + lr * m1 / root - shrunk", "that goes uphill: the step is subtracted from w"),
+        ("W", "w - lr * m1 / sqrt(v1) + eps - shrunk",
+         "parentheses are missing: ε belongs to the divisor, / (mg.sqrt(v) + eps)"),
+        ("shrunk", "-lr * decay * w", "the sign of the decay: w loses lr * decay * w, and becomes smaller"),
         ("W", "w - m1 / root - shrunk", "lr is missing in the step: lr * (corrected m) / (root + eps)"),
         ("shrunk", "0", "the weight decay is missing: w also loses lr * decay * w"),
         ("shrunk", "decay * w", "the weight decay lacks lr: w loses lr * decay * w"),
@@ -187,11 +199,18 @@ class Adam(UpdateTask):
          "the corrected means are for this step only. Return m and v as they were before the correction: give the "
          "corrected ones other names"),
         ("V", "beta2 * v + (1 - beta2) * M * M", "v is the running mean of g², not of m²"),
+        ("V", "beta2 * v + ((1 - beta2) * g) ** 2", "the square is of g alone: (1 − β₂) · g², not ((1 − β₂) · g)²"),
+        ("M", "beta1 * m + (1 - beta1) * (g + decay * w)", "V", "beta2 * v + (1 - beta2) * (g + decay * w) ** 2",
+         "the decay enters twice: into the gradient, and into w. Only w loses lr * decay * w"),
         ("V", "beta2 * v + (1 - beta2) * g", "v is the running mean of g · g: the square is missing"),
         ("M", "beta1 * m + g", "V", "beta2 * v + g * g",
          "the new gradient goes in whole. A running mean takes a share of it: (1 − β₁) · g, and (1 − β₂) · g²"),
         ("M", "(1 - beta1) * m + beta1 * g", "V", "(1 - beta2) * v + beta2 * g * g",
          "the shares are swapped: the old mean is multiplied by β, and the new gradient by 1 − β"),
+        ("M", "(1 - beta1) * m + beta1 * g",
+         "in m the shares are swapped: the old mean is multiplied by β₁, and the new gradient by 1 − β₁"),
+        ("M", "beta2 * m + (1 - beta2) * g", "V", "beta1 * v + (1 - beta1) * g * g",
+         "β₁ and β₂ are swapped: β₁ is for m, β₂ for v"),
         ("M", "beta2 * m + (1 - beta2) * g", "V", "beta1 * v + (1 - beta1) * g * g", "m1", "M / (1 - beta2**t)",
          "v1", "V / (1 - beta1**t)", "β₁ and β₂ are swapped: β₁ is for m, β₂ for v"),
         ("M", "beta1 * (beta1 * m + (1 - beta1) * g) + (1 - beta1) * g", "V",

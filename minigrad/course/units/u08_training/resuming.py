@@ -121,6 +121,7 @@ class CheckpointParts(ActingTask):
     advice: ClassVar[dict[str, str]] = {
         "has no attribute": "training has model, optimizer, schedule and loader",
         "must be a mapping": "a dictionary, from names of your choice to objects: {'model': training.model, ...}",
+        "multiple values": 'the name "step" is taken by the checkpoint itself: the four objects are enough',
     }
 
     def effects(self, program: Callable[..., Any], seed: int) -> Any:  # type: ignore[override]
@@ -200,7 +201,7 @@ class Lost(ValueTask):
         found = {letter: without(name, self.seed) for letter, name in zip("ABC", self.names)}
         page = continuation(uninterrupted(self.seed), found, STOP, "Compare the losses and the labels.")
         words = "\n".join(map("  ".join, first_steps(uninterrupted(self.seed), found, STOP)))
-        return Flipbook("three trainings that were continued", [[page]], words=words, wide=True)
+        return Flipbook("three trainings that were continued", [[page]], words=words)
 
     def right(self) -> dict[str, str]:
         return dict(zip("ABC", self.names))

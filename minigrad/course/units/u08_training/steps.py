@@ -79,16 +79,20 @@ class TrainingStep(ActingTask):
          "the weights are right. But the loss is computed again after the step: return the loss of the forward pass, "
          "which is known already"),
         ("zero_grad", "loss", "backward", "step", "step", "the step is made twice: each batch moves the weights once"),
+        ("zero_grad", "loss", "backward", "step", "zero_grad", "loss", "backward", "step",
+         "all four phases are run twice for one batch: each batch makes one step"),
     )
 
 
 class Watched(nn.Module):
     """A network with batch norm and dropout; it notes whether its forward pass was recorded."""
 
+    recorded: ClassVar[list[str]] = []  # of the class, because a student may evaluate a copy of the model
+
     def __init__(self) -> None:
         self.norm = nn.BatchNorm1d(32)
         self.layers = nn.Sequential(nn.Linear(64, 32), self.norm, nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 10))
-        self.recorded = ["none"]
+        self.recorded[:] = ["none"]
 
     def forward(self, x: Tensor) -> Tensor:
         self.recorded.append("recorded" if current_mode().grad else "not recorded")
@@ -107,7 +111,11 @@ class ReadDigits(ActingTask):
         "note model.training, then model.eval(), then scores = model(images) in `with mg.no_grad():`, then "
         "model.train(before); return scores.argmax(1)"
     )
-    advice: ClassVar[dict[str, str]] = {"argument 'dim'": "minigrad has NumPy's names: argmax(1) or argmax(axis=1)"}
+    advice: ClassVar[dict[str, str]] = {
+        "argument 'dim'": "minigrad has NumPy's names: argmax(1) or argmax(axis=1)",
+        "does not fit Batch": "the model reads a batch: give it all images at once, model(images)",
+        "context manager": "with parentheses: `with mg.no_grad():`",
+    }
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield (True,)
@@ -188,6 +196,8 @@ class Compared(ActingTask):
     otherwise = "export_onnx(model, path, images), then abs(run(path, images.numpy()) - model(images).numpy()).max()"
     advice: ClassVar[dict[str, str]] = {
         "numpy": "onnxruntime takes and returns NumPy arrays: images.numpy(), and model(images).detach().numpy()",
+        "NO_SUCHFILE": "there is no file yet: mg.io.export_onnx(model, path, images) comes before run",
+        "ambiguous": "an array has its own max: abs(...).max(), not max(abs(...))",
         "a gradient": "the outputs of a model as an array: model(images).detach().numpy()",
     }
 
@@ -225,7 +235,8 @@ class Compared(ActingTask):
 
     faults = (
         ("off.max()",
-         "a negative difference counts too: take abs of each, and then the largest, abs(theirs - ours).max()"),
+         "subtract all outputs first. Then take abs of each, because a negative difference counts too, and then the "
+         "largest: abs(theirs - ours).max()"),
         ("abs(off).mean()",
          "that is the mean of the differences. One wrong number of many is still wrong: return the largest"),
         ("abs(off).sum()", "that is the sum of the differences: return the largest"),
