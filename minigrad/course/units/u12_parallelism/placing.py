@@ -170,7 +170,8 @@ class MyPlacement(Offloaded, ValueTask):
     def show(self, answer: Any = None) -> Flipbook:
         """The Gantt charts of the compiler's placements, and of the student's."""
         others = {} if answer is None or answer is ... else {"yours": self.placement(self.read(answer))}
-        return placements(self.program.graph, device=THERE, system=CHIP, others=others)
+        view = placements(self.program.graph, device=THERE, system=CHIP, others=others)
+        return replace(view, start=len(view.pages[0]) - 1 if others else 0)
 
     def right(self) -> list[str]:
         return [name for name in self.names if name in ("matmul_1", f"{self.program.g}_1", "sum_2")]
