@@ -194,10 +194,10 @@ def bounds() -> Sketch:
 
 
 def layers() -> Sketch:
-    """Forward is a chain; backward has two products for each layer."""
+    """Forward is a chain; backward has two products for each layer but the first, whose input has no gradient."""
     sketch = Sketch(800, 230)
     forward = [sketch.box(70 + 110 * i, 50, f"x · W{i + 1}", width=96) for i in range(3)]
-    back = [sketch.box(730 - 130 * i, 120, f"∂x{3 - i}", "gradient", width=84) for i in range(3)]
+    back = [sketch.box(730 - 130 * i, 120, f"∂x{3 - i}", "gradient", width=84) for i in range(2)]
     weights = [sketch.box(730 - 130 * i, 200, f"∂W{3 - i}", "gradient", width=84) for i in range(3)]
     loss = sketch.box(560, 50, "loss", "plain", width=90)
     for one, two in pairwise([*forward, loss]):

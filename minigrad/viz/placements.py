@@ -15,7 +15,7 @@ from .drawing import time_text
 from .flipbook import Flipbook, Page
 from .traced import ran_of, without_detours
 
-WIDTH, LEFT, RIGHT, TOP, LANE = 1000.0, 110.0, 16.0, 36.0, 40.0
+WIDTH, LEFT, RIGHT, TOP, LANE = 800.0, 110.0, 16.0, 36.0, 40.0
 
 
 def placement(

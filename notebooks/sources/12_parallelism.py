@@ -126,14 +126,15 @@ two_workers = ...
 course.check("two_workers")
 
 # %% [markdown]
-# In this picture, move the slider for workers, and click a bar: it says what the step waits for. The line below a bar says that it is on the critical path. Times are bytes of memory
-# traffic that take as long, so the picture is the same on all machines.
+# In this picture, move the slider for workers, and click a bar: it says what the step waits for. The line below a bar says that it is on the critical path. A step's length
+# is given in bytes, as the memory traffic that takes as long: so the picture is the same on all machines. (It has 21 steps: the 20 of above, and the check of the labels.)
 
 # %% name="schedule" jupyter={"outputs_hidden": true}
 mg.viz.schedule(step, images, labels)
 
 # %% [markdown]
-# The forward pass is a chain. In the backward pass each layer has two products that do not wait for each other, ∂W and ∂x, and as soon as ∂W is there, the update of W can run.
+# The forward pass is a chain. In the backward pass each layer but the first has two products that do not wait for each other, ∂W and ∂x, and as soon as ∂W is there, the update of W
+# can run.
 # That is all the parallelism there is **between** operations. There is more **inside** of an operation, where threads share the rows of a matrix, and more
 # between the pictures of a batch (unit 13).
 #

@@ -222,11 +222,12 @@ def lanes(drawing: Drawing, y: float, ways: Sequence[tuple[str, Sequence[Pass]]]
         y += 74
 
 
-def pairs(drawing: Drawing, y: float, wide: float, measures: Sequence[tuple[str, float, float, str]]) -> None:
+def pairs(drawing: Drawing, y: float, wide: float, measures: Sequence[tuple[str, float, float, str]],
+          words: tuple[str, str] = ("before", "after")) -> None:
     """Two bars for each measure: its name, before, after, and the unit."""
     for name, before, after, unit in measures:
         drawing.heading(0, y + 12, name)
-        for i, (word, value) in enumerate((("before", before), ("after", after))):
+        for i, (word, value) in enumerate(zip(words, (before, after))):
             length = (wide - 200) * value / max(before, after)
             drawing.text(60, y + 31 + 18 * i, word, anchor="end", fill="quiet")
             drawing.rect(70, y + 20 + 18 * i, length, 14, "now" if i else "back", "line", round=2)

@@ -80,6 +80,9 @@ def test_the_map_shows_jobs_after_those_that_they_wait_for():
     ('("d", "b", "e", "c", "a", "f")', "✓"),
     ('"D, B, E, C, A, F"', "✓"),
     ('["DBECAF"]', "✓"),
+    ('["D, B, E, C, A, F"]', "✓"),
+    ('["D", "E", "B", "A", "C", "F"]', "at 4, A begins. But C is ready too"),
+    ('["D", "C", "E", "B", "A", "F"]', "at 0, C begins. But E is ready too"),
     ('["A", "B", "C", "D", "E", "F"]', "that is the alphabet"),
     ('["B", "C", "E", "A", "D", "F"]', "the longest job first"),
     ('["F", "A", "D", "C", "E", "B"]', "the shortest job first"),
@@ -93,6 +96,12 @@ def test_feedback_on_an_order(answer, words):
 
 
 HEAD = "def longest_chains(costs, after):\n    "
+CHAIN = """found = {}
+    for job in reversed(list(costs)):
+        found[job] = found.get(job, 0) + costs[job]
+        for each in after[job]:
+            found[each] = max(found.get(each, 0), found[job])
+    return found"""
 LATER = "found[job] = costs[job] + {}([found[j] for j in costs if job in after[j]]{})"
 
 
@@ -105,6 +114,19 @@ LATER = "found[job] = costs[job] + {}([found[j] for j in costs if job in after[j
      "adds up all chains"),
     ("found = {}\n    for job in costs:\n        found[job] = costs[job] + max([found[j] for j in after[job]], "
      "default=0)\n    return found", "*ends* with each job"),
+    ("found = {}\n    for job in reversed(list(costs)):\n        found[job] = found.get(job, 0) + costs[job]\n"
+     "        for each in after[job]:\n            found[each] = max(found.get(each, 0), found[job])\n    print(found)",
+     "only the value after `return`"),
+    (CHAIN.replace("max(found.get(each, 0), found[job])", "found[job]"), "Keep the longer chain"),
+    (CHAIN.replace("reversed(list(costs))", "costs"), "what waits for a job comes too late"),
+    (CHAIN.replace("found = {}", "found = dict(costs)"), "is there twice"),
+    ("found = {}\n    for job in reversed(list(costs)):\n        " + LATER.format("max", "") + "\n    return found",
+     "max(..., default=0)"),
+    (CHAIN.replace("= found.get(job, 0) + costs[job]", "= found.get(job, 0)").replace(
+        "found[job])", "found[job] + costs[job])"), "its own time is missing"),
+    (CHAIN.replace("for job in reversed(list(costs)):", "while costs:\n        job, time = costs.popitem()").replace(
+        "+ costs[job]", "+ time"), "✓"),
+    ("return " + str({"a": 9, "b": 5, "c": 7, "d": 8, "e": 2, "f": 4}), "the parameters costs and after"),
     ("return sum(costs.values())", "Expected: a dictionary"),
     ("return costs", "the jobs alone"),
     ("found = {}\n    for job in costs:\n        " + LATER.format("max", "") + "\n    return found", "KeyError"),
@@ -152,6 +174,10 @@ def list_schedule(costs, after, workers):
     ("return found", "return [(job, *found[job]) for job in found]", "✓"),
     ("            now = min(time for time in ends.values() if time > now)", "            now = now", "not done after"),
     ("return found\n", "print(found)\n", "return"),
+    ("return found\n", "costs.clear()\n    return found\n", "✓"),
+    ("ends.get(j, now + 1) <= now", "ends.get(j, now) < now", "not later: <="),
+    ("if ready and idle", "if idle", "choose one only if"),
+    ("longest_chains(costs, after), [0]", "longest_chains, [0]", "call it, longest_chains(costs, after)"),
     ("now = min(time for time in ends.values() if time > now)", "now += 1", "✓"),
     ("now = min(time", "now = max(time", "although"),
 ])
@@ -165,7 +191,8 @@ def test_feedback_on_a_scheduler(old, new, words, monkeypatch):
     ('["matmul_1", "tanh_1", "sum_2"]', "1.2 ms with 3 transfers"),
     ("[]", "with nothing on the chip"),
     ('["matmul_1"]', "a large table crosses the link"),
-    ('["cos_1", "sum_1"]', "4 MB move"),
+    ('["cos_1", "sum_1"]', "Both may stay here"),
+    ('["cos_1", "sum_1"]', "2.05 ms with 2 transfers: more than 1.48 ms, which is possible"),
     ('["cos_1", "sum_1", "matmul_1", "tanh_1", "sum_2"]', "everything is on the chip"),
     ('["add_1"]', "only small tables"),
     ('["matmul"]', "the names are"),
@@ -186,7 +213,12 @@ def test_feedback_on_a_placement(answer, words):
     ("with mg.offload('cpu:1'):\n        return mg.F(x).sum(0) + mg.G(u @ v).sum(0)", "x goes there too"),
     ("with mg.offload('cpu:1'):\n        t = u @ v\n    return mg.F(x).sum(0) + mg.G(t).sum(0)", "only the product"),
     ("return mg.F(x).sum(0) + mg.G(u.to('cpu:1') @ v).sum(0)", "DeviceError"),
-    ("return mg.G(x).sum(0) + mg.F(u @ v).sum(0)", "is wrong"),
+    ("return mg.G(x).sum(0) + mg.F(u @ v).sum(0)", "are swapped"),
+    ("return mg.F(x).sum() + mg.G(u @ v).sum()", "another sum"),
+    ("return mg.F(x).sum(1) + mg.G(u @ v).sum(1)", "another sum"),
+    ("mg.F(x).sum(0) + mg.G(u @ v).sum(0)", "only the value after `return`"),
+    ("with mg.offload('cpu:0'):\n        t = mg.G(u @ v).sum(0)\n    return mg.F(x).sum(0) + t", "nothing runs there"),
+    ("with mg.offload('cpu:1'):\n        t = mg.F(x).sum(0)\n    return t + mg.G(u @ v).sum(0)", "the other part"),
 ])
 def test_feedback_on_the_program(body, words):
     program = TASKS["offloaded"]("").program

@@ -24,7 +24,8 @@ def starts(step: Any, *batch: Any) -> Flipbook:
     step(*batch)
     (frame, *_) = step.program(*batch)._idle
     counts = len(passes(step.function, *batch)), len(frame.early) + len(frame.steps)
-    return in_front("started by Python in one step: eagerly, and as a program", *counts, timeline(step, *batch))
+    return in_front("started by Python in one step: eagerly, and as a program", *counts, timeline(step, *batch),
+                    ("eager mode", "program"))
 
 
 @UNIT.task

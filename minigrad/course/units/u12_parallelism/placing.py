@@ -57,16 +57,17 @@ def compared() -> Flipbook:
     graph = example()
     times = [1e3 * predicted(graph, placement, CHIP).seconds for placement in ({}, dict.fromkeys(graph.nodes, THERE))]
     view = placements(graph, device=THERE, system=CHIP)
-    return in_front("in ms: here, and all three on the chip", times[0], times[1], view)
+    return in_front("in ms: here, and all three on the chip", times[0], times[1], view, ("here", "on the chip"))
 
 
-def in_front(heading: str, before: float, after: float, view: Flipbook) -> Flipbook:
+def in_front(heading: str, before: float, after: float, view: Flipbook, words: tuple[str, str]) -> Flipbook:
     """A view behind a page with two bars: a stored notebook shows the bars, which are the same on every machine."""
     drawing = Drawing(WIDTH, 80)
-    pairs(drawing, 0, WIDTH, [(heading, before, after, "")])
+    pairs(drawing, 0, WIDTH, [(heading, before, after, "")], words)
     title = f"{heading}: {before:.3g} and {after:.3g}"
     pages = [page for page in view.pages[0] if page.name] or [replace(view.pages[0][0], name="measured")]
-    return replace(view, title=title, pages=[[Page(drawing, f"{title}.", (), "first"), *pages]], cover=0, words=title)
+    pages.insert(0, Page(drawing, f"{title}.", (), "in short"))
+    return replace(view, title=title, pages=[pages], cover=0, words=title)
 
 
 def run_placed(graph: Graph, placement: Mapping[Node, str]) -> Callable[..., Any]:
@@ -169,7 +170,8 @@ class MyPlacement(Offloaded, ValueTask):
     def show(self, answer: Any = None) -> Flipbook:
         """The Gantt charts of the compiler's placements, and of the student's."""
         others = {} if answer is None or answer is ... else {"yours": self.placement(self.read(answer))}
-        return placements(self.program.graph, device=THERE, system=CHIP, others=others)
+        view = placements(self.program.graph, device=THERE, system=CHIP, others=others)
+        return replace(view, start=len(view.pages[0]) - 1 if others else 0)
 
     def right(self) -> list[str]:
         return [name for name in self.names if name in ("matmul_1", f"{self.program.g}_1", "sum_2")]
@@ -188,7 +190,8 @@ class MyPlacement(Offloaded, ValueTask):
         takes, (_, search) = self.takes(there), self.times
         moves = counted(len(predicted(self.program.graph, self.placement(there), CHIP).transfers), "transfer")
         if takes > search * ENOUGH:
-            what = f"the whole takes {time_text(takes)} with {moves}, and the compiler's search {time_text(search)}"
+            goal = time_text(search * ENOUGH)
+            what = f"the whole takes {time_text(takes)} with {moves}: more than {goal}, which is possible"
             raise Wrong(self.name, what, self._hint(there))
         count, _ = transfers_of(run_placed(self.program.graph, self.placement(there)), *self.program.small)
         return (f"{time_text(takes)} with {moves} in the model, {time_text(search)} by the compiler. Run on cpu:1, "
@@ -202,7 +205,7 @@ class MyPlacement(Offloaded, ValueTask):
         if chip >= {*self.names} - {"add_1"}:
             return "everything is on the chip, so x has to go there: 4 MB, 2 ms. What only reads x may stay here"
         if large in chip or "sum_1" in chip:
-            return f"{large} reads x, and sum_1 its result: where they are on two devices, or on the chip, 4 MB move"
+            return f"if {large} or sum_1 is on the chip, a table of 4 MB has to go there. Both may stay here, with x"
         if chip & mine:
             return "a large table crosses the link: u @ v makes 4 MB. What reads it goes along"
         return "only small tables should cross the link. Which operations read u and v, and what comes from them?"
@@ -253,6 +256,11 @@ class Offload(Offloaded, FunctionTask):
             raise Wrong(self.name, where, "one block for all three, so that what is between them stays there")
         return f"{where}: u, v, and the row that comes back."
 
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        if found[0][1] is None:
+            return "a function gives back only the value after `return`: to print or to assign is not enough"
+        return super()._hint(found)
+
     def _place(self, there: list[str]) -> str | None:
         for known in self.mistakes:
             if transfers_of(self.wrong(known), *self.program.small)[1] == there:
@@ -285,3 +293,15 @@ class Offload(Offloaded, FunctionTask):
         with offload(THERE):
             part = getattr(elementwise, self.program.f)(x).sum(0)
         return part + getattr(elementwise, self.program.g)(u @ v).sum(0)
+
+    @mistake("the two functions are swapped: look which one reads x")
+    def swapped(self, x: Any, u: Any, v: Any) -> Any:
+        return Program(self.program.g, self.program.f)(x, u, v)
+
+    @mistake("that is another sum. sum(0) gives one number for each column of the table")
+    def another_sum(self, x: Any, u: Any, v: Any) -> Any:
+        return getattr(elementwise, self.program.f)(x).sum(1) + getattr(elementwise, self.program.g)(u @ v).sum(1)
+
+    @mistake("that is another sum. sum(0) gives one number for each column of the table")
+    def one_number(self, x: Any, u: Any, v: Any) -> Any:
+        return getattr(elementwise, self.program.f)(x).sum() + getattr(elementwise, self.program.g)(u @ v).sum()

@@ -29,23 +29,12 @@ from ....viz.phases import PHASES
 from ...compare import Difference
 from ...digits import Trained, read_by
 from ...feedback import Misused
-from ...jobs import (
-    CLOSE,
-    GRAHAM,
-    by_chain,
-    chains,
-    fault,
-    form_of,
-    in_levels,
-    listed,
-    random_jobs,
-    taken,
-    turns_of,
-)
+from ...jobs import CLOSE, GRAHAM, by_chain, chains, fault, form_of, in_levels, listed, random_jobs, taken, turns_of
 from ...session import SESSION
 from ...swapping import in_lists, scheduler, whose
 from ...tasks import FunctionTask, Mistake
 from .about import UNIT
+from .exercise import on_copies
 
 Scheduler = Callable[[Costs, After, int], Any]
 FORM = "a dictionary with an entry for every job: {job: (worker, begin)}"
@@ -114,20 +103,20 @@ def networks() -> list[Network]:
 
 # ---- a schedule and its faults ---------------------------------------------------------------------------------------
 
-FAULTS = {  # a part of the message -> the hint
-    "is not a dictionary": f"return {FORM}",
-    "has no entry": f"every job is done once. Return {FORM}",
-    "is not a job": "the keys are the names of the jobs: for job in costs",
-    "has another form": "for each job two numbers: (worker, begin)",
-    "there is no worker": "workers are numbered from 0: range(workers)",
-    "which it waits for": "a job is ready when all jobs in after[job] have ended: the largest of their ends, "
-                          "begin + costs",
-    "at the same time": "a worker does one job at a time: it is free at the end of its last job, begin + costs",
-    "although": "as long as a job is ready and a worker is free, the worker takes it: go on from one end of a job to "
-                "the next",
-    "is possible": "valid. But which of the ready jobs comes first? The one with the longest chain behind it: "
-                   "longest_chains",
-}
+FAULTS = (  # a part of the message -> the hint
+    ("is not a dictionary", f"return {FORM}"),
+    ("has no entry", f"every job is done once. Return {FORM}"),
+    ("is not a job", "the keys are the names of the jobs: for job in costs"),
+    ("has another form", "for each job two numbers: (worker, begin)"),
+    ("there is no worker", "workers are numbered from 0: range(workers)"),
+    ("which it waits for", "a job is ready when all jobs in after[job] have ended: the largest of their ends, "
+                           "begin + costs"),
+    ("at the same time", "a worker does one job at a time: it is free at the end of its last job, begin + costs"),
+    ("although", "as long as a job is ready and a worker is free, the worker takes it: go on from one end of a job to "
+                 "the next"),
+    ("is possible", "valid. But which of the ready jobs comes first? The one with the longest chain behind it: "
+                    "longest_chains"),
+)
 
 
 def ordered(rule: Callable[[Costs, After], Sequence[str]]) -> Callable[..., Any]:
@@ -164,32 +153,32 @@ def _shifted(change: Callable[[int, float, float], tuple[float, float]]) -> Call
     return program
 
 
-MISTAKES = {
-    "in_order": ("valid. But each worker takes the first job that is ready, and a long chain may begin late: take the "
+MISTAKES = (
+    ("in_order", "valid. But each worker takes the first job that is ready, and a long chain may begin late: take the "
                  "ready job with the longest chain", ordered(lambda costs, after: list(costs))),
-    "longest_job": ("valid. But the longest job is not always urgent: a short job may have a long chain behind it. "
+    ("longest_job", "valid. But the longest job is not always urgent: a short job may have a long chain behind it. "
                     "Choose by longest_chains, not by costs", _by(lambda costs, after, job: -costs[job])),
-    "shortest_job": ("valid. But the shortest job first keeps the long ones for the end. Choose the longest chain",
+    ("shortest_job", "valid. But the shortest job first keeps the long ones for the end. Choose the longest chain",
                      _by(lambda costs, after, job: costs[job])),
-    "shortest_chain": ("valid, but the wrong way round: you take the shortest chain first. max, or a minus sign",
+    ("shortest_chain", "valid, but the wrong way round: you take the shortest chain first. max, or a minus sign",
                        _by(lambda costs, after, job: chains(costs, after)[job])),
-    "without_waiting": ("the jobs in `after` are not looked at: a job begins when its worker is free and all jobs that "
+    ("without_waiting", "the jobs in `after` are not looked at: a job begins when its worker is free and all jobs that "
                         "it waits for have ended", _each_in_turn(waits=False)),
-    "next_in_line": ("each job is placed in the order of the list, so a worker waits for its job while another one is "
+    ("next_in_line", "each job is placed in the order of the list, so a worker waits for its job while another one is "
                      "ready. At each moment choose among the jobs that are ready *then*", _each_in_turn()),
-    "around": ("the workers take turns, busy or not: give the job to one that is free",
+    ("around", "the workers take turns, busy or not: give the job to one that is free",
                _each_in_turn(around=True)),
-    "alone": ("worker 0 does everything. All workers may begin at 0",
+    ("alone", "worker 0 does everything. All workers may begin at 0",
               lambda task, costs, after, workers: form_of(taken(costs, after, 1, by_chain(costs, after)))),
-    "levels": ("each level waits for the whole level before. A job waits only for the jobs in after[job]",
+    ("levels", "each level waits for the whole level before. A job waits only for the jobs in after[job]",
                lambda task, costs, after, workers: form_of(in_levels(Jobs(costs, after), workers))),
-    "from_one": ("workers are numbered from 0 to workers - 1",
+    ("from_one", "workers are numbered from 0 to workers - 1",
                  _shifted(lambda worker, begin, time: (worker + 1, begin))),
-    "ends": ("these are the ends of the jobs. Write when each begins",
+    ("ends", "these are the ends of the jobs. Write when each begins",
              _shifted(lambda worker, begin, time: (worker, begin + time))),
-    "swapped": ("the worker comes first, and then the time: (worker, begin)",
+    ("swapped", "the worker comes first, and then the time: (worker, begin)",
                 _shifted(lambda worker, begin, time: (begin, worker))),
-}
+)
 
 
 @UNIT.task
@@ -198,8 +187,14 @@ class ListSchedule(FunctionTask):
 
     name, outcome, points, minutes = "list_schedule", "schedule", 0, 30
     seconds = 20.0
-    mistakes = tuple([Mistake(name, hint, program, None) for name, (hint, program) in MISTAKES.items()])
-    hints = {name: hint for name, (hint, _) in MISTAKES.items()}
+    advice = {
+        "max() arg is an empty": "at times no job is ready: choose one only if the list of ready jobs is not empty",
+        "min() arg is an empty": "no job runs, and none was ready. A job is ready at the moment at which the last job "
+                                 "in after[job] ends, not later: <=",
+        "'function' object has no attribute": "that is the function itself: call it, longest_chains(costs, after)",
+    }
+    mistakes = tuple([Mistake(name, hint, program, None) for name, hint, program in MISTAKES])
+    hints = {name: hint for name, hint, _ in MISTAKES}
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         chain = Jobs({"a": 2, "b": 3, "c": 1}, {"a": [], "b": ["a"], "c": ["b"]})
@@ -226,7 +221,7 @@ class ListSchedule(FunctionTask):
         return problem
 
     def check(self, answer: Callable[..., Any], rounds: int = 1) -> str | None:
-        super().check(answer, rounds)
+        super().check(on_copies(answer), rounds)
         return "valid on 9 graphs, and never longer than work / workers and the critical path together."
 
     def _call(self, args: tuple[Any, ...]) -> str:
@@ -236,7 +231,7 @@ class ListSchedule(FunctionTask):
         for known in self.mistakes:
             if all(self.wrong(known)(*args) == yours for args, yours, _ in found):
                 return known.hint
-        return next((hint for part, hint in FAULTS.items() if part in found[0][2]), None)
+        return next((hint for part, hint in FAULTS if part in found[0][2]), None)
 
     def given(self) -> dict[str, Any]:
         return {"networks": compared, "train": train, "in_turns": in_turns}
@@ -247,7 +242,7 @@ class ListSchedule(FunctionTask):
 
 def drawn(function: Scheduler, jobs: Jobs, workers: int) -> list[Turn]:
     """The turns of a student's scheduler for the steps of a program; `Misused` if it is not valid."""
-    turns = turns_of(function(dict(jobs.costs), {job: list(each) for job, each in jobs.after.items()}, workers))
+    turns = turns_of(on_copies(function)(*jobs, workers))
     problem = turns if isinstance(turns, str) else fault(jobs, workers, turns)
     if problem is not None and "although" not in problem:
         raise Misused("list_schedule", problem, 'first pass course.check("list_schedule")')
@@ -342,6 +337,7 @@ def _measured(step: Any, serial: Any, batch: Any) -> Page:
     with profile() as run:
         step(*batch)
     drawing = ran(run.events)
-    pairs(drawing, 130, WIDTH, [("a step: one by one, and in your turns", 1e3 * best[0], 1e3 * best[1], " ms")])
+    pairs(drawing, 130, WIDTH, [("a step: one by one, and in your turns", 1e3 * best[0], 1e3 * best[1], " ms")],
+          ("one by one", "in turns"))
     return Page(drawing, "Steps as short as these gain little: a second thread has to be woken for each turn.", (),
                 "this machine")
