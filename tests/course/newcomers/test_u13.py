@@ -61,7 +61,8 @@ HALVES = {
                        "chunks[i] += comm.recv((r - 1) % n, chunks[i])\n        h.wait()",
                        "of the ranks have returned"),
     "with MPI's name": ("reduce_scatter", "comm.Allreduce(chunks)", "Allreduce"),
-    "with a collective": ("reduce_scatter", "chunks[0][...] = comm.allreduce(chunks[0])", "comm has rank, size, start_send"),
+    "with a collective": ("reduce_scatter", "chunks[0][...] = comm.allreduce(chunks[0])",
+                          "comm has rank, size, start_send"),
     "a size with brackets": ("reduce_scatter", "n, r = comm.size(), comm.rank()", "are numbers, without brackets"),
     "without like": ("reduce_scatter", "chunks[0] += comm.recv(0)", "`like` is an array of the same shape"),
     "nothing": ("reduce_scatter", "x = 1", "is missing"),
@@ -275,7 +276,7 @@ def test_threads_train_as_one_process_where_there_is_no_mpi(ring, monkeypatch, c
     with pytest.raises(Stopped, match="the ranks have stopped with ZeroDivisionError"):
         training.train(lambda comm, chunks: 1 / 0, ring[1])
     monkeypatch.setattr(training, "LIMIT", 0.3)
-    with pytest.raises(Stopped, match="the ranks have stopped with TimeIsUp: not done after 0.3 seconds"):
+    with pytest.raises(Stopped, match=r"stopped with TimeIsUp: not done after 0\.3 seconds"):
         training.train(endless, ring[1])
 
 
@@ -293,7 +294,7 @@ def test_what_the_processes_wrote_last_is_shown_if_they_stop(ring, monkeypatch, 
     program.write_text(f"#!/bin/sh\n{line}{line}exit 1\n")
     program.chmod(0o755)
     monkeypatch.setattr(training.sys, "executable", str(program))
-    with pytest.raises(Feedback, match=r"the ranks have stopped\n +minigrad: rank 1 of 4 raised ValueError: .*\n +Hint"):
+    with pytest.raises(Feedback, match=r"the ranks have stopped\n +minigrad: rank 1 of 4 .*chunk\n +Hint"):
         training.on_real_ranks(ring)
 
 

@@ -38,7 +38,7 @@ class MoreSent(Prediction):
         ("250", "that is how many times as many workers there are. But the chunks are so much smaller"),
         ("333", "there are 333 times as many rounds. But in each round a worker sends a chunk, 250 times as small"),
         ("1000", "a worker sends to its neighbour only, and in each round one chunk: a thousandth of its array"),
-        ("1.998", "that is how many times its own array a worker of 1,000 sends. A worker of 4 sends 1.5 times its array"),
+        ("1.998", "that is how many times its array a worker of 1,000 sends. A worker of 4 sends 1.5 times its array"),
         ("1.5", "that is how many times its own array a worker of 4 sends. And a worker of 1,000? Divide the two"),
         ("0.004", "each chunk is 250 times as small, but there are 333 times as many rounds"),
         ("2", "a worker of 1,000 sends nearly 2 times its own array. Divide by what a worker of 4 sends"),

@@ -117,8 +117,8 @@ def train(reduce_scatter: Callable[..., Any], all_gather: Callable[..., Any]) ->
         try:
             together = ThreadCommunicators(RANKS, timeout=20).run(partial(in_time, ring))[0]
         except (Exception, TimeIsUp) as error:
-            raise Stopped("training", f"the ranks have stopped with {type(error).__name__}: "
-                          f"{str(error) or f'not done after {LIMIT:g} seconds'}", "is each check above right?") from None
+            said = f"{type(error).__name__}: {str(error) or f'not done after {LIMIT:g} seconds'}"
+            raise Stopped("training", f"the ranks have stopped with {said}", "is each check above right?") from None
     else:
         together = on_real_ranks(ring)
     return picture(alone, together, "threads" if lacks else "processes")
