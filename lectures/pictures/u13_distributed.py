@@ -76,7 +76,7 @@ def _parallel(meeting: str, look: str) -> Sketch:
         sketch.arrow(part, worker)
         sketch.arrow(worker, gradient)
         sketch.arrow(gradient, sum_, colour="back")
-    sketch.label(64, 272, "64 images", size=SMALL, fill="quiet")
+    sketch.label(64, 272, "16 images each", size=SMALL, fill="quiet")
     return sketch
 
 

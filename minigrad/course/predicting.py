@@ -43,7 +43,7 @@ class Choice(ValueTask):
         return next((each for each in self.options if each.lower() == given), answer)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if self.read(answer) not in self.options:
+        if self.read(answer) not in list(self.options):  # a list cannot be a key
             kind = Misused if isinstance(self, Prediction) else Wrong
             listed = ", ".join(f'"{each}"' for each in self.options)
             raise kind(self.name, f"your answer {written(answer)} has another form", f"one of {listed}")

@@ -61,6 +61,10 @@ HALVES = {
                        "chunks[i] += comm.recv((r - 1) % n, chunks[i])\n        h.wait()",
                        "of the ranks have returned"),
     "with MPI's name": ("reduce_scatter", "comm.Allreduce(chunks)", "Allreduce"),
+    "with a collective": ("reduce_scatter", "chunks[0][...] = comm.allreduce(chunks[0])",
+                          "comm has rank, size, start_send"),
+    "a size with brackets": ("reduce_scatter", "n, r = comm.size(), comm.rank()", "are numbers, without brackets"),
+    "without like": ("reduce_scatter", "chunks[0] += comm.recv(0)", "`like` is an array of the same shape"),
     "nothing": ("reduce_scatter", "x = 1", "is missing"),
     "an index too large": ("reduce_scatter", "chunks[comm.rank + 1] += 1", "the ring is closed: chunks["),
     "empty": ("reduce_scatter", "pass", "not written yet"),
@@ -94,6 +98,9 @@ RINGS = {
                    "a, b = c[(r - S * (k + 1)) % n], c[(r - S * (k + 2)) % n]\n        h = comm.start_send(a, to)\n"
                    "        y = comm.recv(frm, b)\n        h.wait()\n        b[...] = y if k > n - 2 else np.OP(b, y)",
                    "✓"),
+    "only names": (WHOLE + "c = np.array_split(x, n)\n    r = comm.rank\n    for k in range(n - 1):\n        "
+                   "a, i = c[(r - S * (k + 1)) % n], (r - S * (k + 2)) % n\n        h = comm.start_send(a, to)\n"
+                   "        c[i] = np.OP(c[i], comm.recv(frm, c[i]))\n        h.wait()", "and not chunks[i] = ..."),
     "sends first": (WHOLE + "comm.send(x, to)\n    x[...] = np.OP(x, comm.recv(frm, x))", "none of them receives yet"),
 }
 
@@ -148,6 +155,20 @@ def test_an_error_in_one_rank_is_shown_at_its_line():
     ("one_slow = 110.0", "✓"),
     ("one_slow = 100", "when the last worker has sent its part"),
     ("sharded_gb = 4", "each worker needs all parameters"),
+    ("sharded_gb = 8", "its part of the state too"),
+    ("sharded_gb = 10e9", "divide by a billion"),
+    ("read_together = 1e6", "that is how long one machine needs"),
+    ("more_sent = 1.998", "A worker of 4 sends 1.5 times"),
+    ("more_sent = 1 / 250", "333 times as many rounds"),
+    ("second_round = [1, 2, 0]", "From whom has worker 0 received?"),
+    ("overlapped_step = 110", "Backward takes 100 ms"),
+    ("overlapped_step = 0.165", "the answer is in ms"),
+    ("what_grows = ['messages']", "one of \"bytes\""),
+    ("bytes_sent = 192e6", "divide by a million"),
+    ("bytes_sent = 384", "count the sent ones only"),
+    ("slow_step = 0.284", "the answer is in ms"),
+    ("slow_step = 250", "the slow worker is forgotten"),
+    ("worker_memory = 8.5", "how many numbers does this optimizer keep"),
 ])
 def test_feedback_on_plans_and_questions(cell, words):
     assert words in said_to(cell, cell.split()[0])
@@ -227,6 +248,11 @@ SOURCE = '''def NAME(comm, chunks):
 '''
 
 
+def endless(comm, chunks):
+    while True:
+        pass
+
+
 @pytest.fixture
 def ring(tmp_path, monkeypatch):
     """The two halves, as functions of a file."""
@@ -249,6 +275,9 @@ def test_threads_train_as_one_process_where_there_is_no_mpi(ring, monkeypatch, c
     assert "NOT the same" in book.text()
     with pytest.raises(Stopped, match="the ranks have stopped with ZeroDivisionError"):
         training.train(lambda comm, chunks: 1 / 0, ring[1])
+    monkeypatch.setattr(training, "LIMIT", 0.3)
+    with pytest.raises(Stopped, match=r"stopped with TimeIsUp: not done after 0\.3 seconds"):
+        training.train(endless, ring[1])
 
 
 @needs_mpi
@@ -261,10 +290,11 @@ def test_four_processes_train_with_the_ring_of_a_file(ring):
 @pytest.mark.skipif(os.name == "nt", reason="a shell script stands for the launcher")
 def test_what_the_processes_wrote_last_is_shown_if_they_stop(ring, monkeypatch, tmp_path):
     program = tmp_path / "python"
-    program.write_text("#!/bin/sh\necho 'minigrad: rank 1 of 4 raised ValueError: no such chunk' >&2\nexit 1\n")
+    line = "echo 'minigrad: rank 1 of 4 raised ValueError: no such chunk' >&2\n"
+    program.write_text(f"#!/bin/sh\n{line}{line}exit 1\n")
     program.chmod(0o755)
     monkeypatch.setattr(training.sys, "executable", str(program))
-    with pytest.raises(Feedback, match=r"the ranks have stopped\n +minigrad: rank 1 of 4 raised ValueError"):
+    with pytest.raises(Feedback, match=r"the ranks have stopped\n +minigrad: rank 1 of 4 .*chunk\n +Hint"):
         training.on_real_ranks(ring)
 
 

@@ -20,7 +20,7 @@ class ReadTogether(Prediction):
     why = "each of them reads 10 GB."
     otherwise = "a million GB, shared by 100,000 machines: how many GB are there for each?"
     mistakes = values(
-        ("1_000_000", "so long needs one machine. 100,000 share the work"),
+        ("1_000_000", "that is how long one machine needs. 100,000 share the work"),
         ("100", "a PB is a million GB: divide that by 100,000"),
         ("1", "a PB is a million GB: divide that by 100,000"),
         ("0.000116", "these are days. A day has 86,400 seconds"),
@@ -38,6 +38,10 @@ class MoreSent(Prediction):
         ("250", "that is how many times as many workers there are. But the chunks are so much smaller"),
         ("333", "there are 333 times as many rounds. But in each round a worker sends a chunk, 250 times as small"),
         ("1000", "a worker sends to its neighbour only, and in each round one chunk: a thousandth of its array"),
+        ("1.998", "that is how many times its array a worker of 1,000 sends. A worker of 4 sends 1.5 times its array"),
+        ("1.5", "that is how many times its own array a worker of 4 sends. And a worker of 1,000? Divide the two"),
+        ("0.004", "each chunk is 250 times as small, but there are 333 times as many rounds"),
+        ("2", "a worker of 1,000 sends nearly 2 times its own array. Divide by what a worker of 4 sends"),
         ("1", "nearly: 2 · 3 / 4 with 4 workers, and 2 · 999 / 1000 with 1,000"),
         ("5", "that is the growth of a tree's levels, log₂. What does a worker of the ring send, 2 (n − 1) / n?"),
         ("0.75", "the other way round: 1,000 workers in the numerator"),
@@ -53,15 +57,16 @@ class SecondRound(Question):
     otherwise = "leave round 1 as it is. In round 2, a worker sends the chunk that it has just received"
     hints: ClassVar = {
         "turned": "the chunks of workers 0, 1 and 2, in this order",
-        "first_only": "three numbers: the chunks of workers 0, 1 and 2",
-        "last_only": "three numbers: the chunks of workers 0, 1 and 2",
+        **dict.fromkeys(("first_only", "last_only"), "three numbers: the chunks of workers 0, 1 and 2"),
         "without_the_last": "worker 2 sends a chunk too: three numbers",
-        "all_like_the_first": "all workers send the same chunk then: only that one is completed",
-        "all_like_the_last": "all workers send the same chunk then: only that one is completed",
+        **dict.fromkeys(
+            ("all_like_the_first", "all_like_the_last"),
+            "all workers send the same chunk then: only that one is completed"),
         "differences": "the numbers of the chunks: 0, 1 or 2",
     }
     wrong_values = (
         ([0, 1, 2], "worker 0 sends its own chunk 0 twice: worker 1 counts it twice, and the picture turns red"),
+        ([1, 2, 0], "the other way round: messages go from worker 0 to worker 1. From whom has worker 0 received?"),
         ([2, 1, 0], "worker 0 is right. Which chunk has worker 1 just received?"),
         ([0, 2, 1], "worker 0 has sent its chunk 0 in round 1. Which chunk has it received meanwhile?"),
     )
@@ -150,6 +155,8 @@ class OverlappedStep(Prediction):
         ("150", "the last bucket is full when backward ends, and has to be sent then"),
         ("195", "three buckets are full before the end: a bucket is full every 25 ms, and takes 15 ms"),
         ("180", "two buckets are not late: when is the third one full, and when is it sent?"),
+        ("110", "that is forward and the four buckets. Backward takes 100 ms, and three buckets are sent meanwhile"),
+        ("0.165", "these are seconds: the answer is in ms"),
         ("160", "the buckets are sent one at a time, 15 ms each. What is left when backward ends?"),
         ("115", "forward comes before: nothing can be sent then, but it takes 50 ms"),
     )
@@ -162,7 +169,7 @@ class WhatGrows(Choice, Prediction):
     name, outcome, right_value = "what_grows", "step", "messages"
     why = "2,046 messages one after the other for each bucket, instead of 62. Each has its latency. Large buckets help."
     options: ClassVar = {
-        "bytes": "each worker sends 2.00 GB instead of 1.94 GB: look at the column `sent`",
+        "bytes": "each worker sends 2.00 GB instead of 1.94 GB: look at the line `sent`, beside the curves",
         "messages": "",
         "computing": "each worker computes one batch, as before: 150 ms",
         "waiting for slow workers": "look at the curve `as given`: there all workers are equally fast",
@@ -183,6 +190,7 @@ class OneSlow(Prediction):
         ("100", "the sum is complete when the last worker has sent its part"),
         ("10_000", "the others do not wait in turn: all wait at the same time, for one"),
         ("100.1", "that is a mean. The sum is complete when the last worker has sent its part"),
+        ("0.11", "these are seconds: the answer is in ms"),
         ("210", "the slow worker computes at the same time as the others, not after them"),
     )
 
@@ -200,5 +208,7 @@ class ShardedGb(Prediction):
         ("2", "that is the state alone. Parameters and gradients are there too"),
         ("6", "the gradients are there too, 4 GB: each worker computes all of them, for its images"),
         ("7", "the gradients are whole in each worker until they are added up"),
+        ("8", "parameters and gradients are 8 GB. Each worker keeps its part of the state too"),
+        ("10e9", "these are bytes: divide by a billion"),
         ("9", "AdamW keeps two numbers for each parameter: 8 GB of state, divided by 4"),
     )

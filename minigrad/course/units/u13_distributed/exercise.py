@@ -27,8 +27,11 @@ ADVICE = {
     "the message of rank": "the two sides mean different chunks: `like` is the chunk that the other rank sends, not "
     "the one that you send",
     "index out of range": "the chunks are 0 to n - 1, and the ring is closed: chunks[(...) % n]",
+    "'int' object is not callable": "comm.rank and comm.size are numbers, without brackets",
+    "argument: 'like'": "comm.recv(source, like): `like` is an array of the same shape, as the chunk that it is for",
+    "'Rank' object has no attribute": "comm has rank, size, start_send, send and recv, as in the table. The sum over "
+    "all ranks is what you write",
     "has no attribute 'wait'": "comm.start_send returns something to wait for; comm.send and comm.recv do not",
-    "'append'": "chunks has its n arrays already: write into them",
     "same_kind": "`+=` keeps the type of the chunk: do not divide",
     "could not be broadcast": "the two sides mean different chunks, of different lengths",
 }
@@ -308,7 +311,7 @@ class OtherRing(FunctionTask):
                     f"x[{at}] of rank {wrong[0]} is wrong on {n} ranks\n  Expected: {total[at]:g}\n  "
                     f"Got: {found[wrong[0]][at]:g} ({len(wrong)} of {n} ranks have wrong numbers)"
                 )
-                raise Wrong(self.name, words, self._known(arrays, found))
+                raise Wrong(self.name, words, self._known(arrays, found, total))
             most = 2 * (n - 1) * -(-arrays[0].size // n) * arrays[0].itemsize
             sent = max(sum(size for *_, size in rank.sent) for rank in ranks)
             if sent > most:
@@ -317,9 +320,12 @@ class OtherRing(FunctionTask):
                 raise Wrong(self.name, words, hint)
         return "2 (n − 1) / n of the array, with any cables that make a ring"
 
-    def _known(self, arrays: list[Any], found: list[Any]) -> str | None:
-        if all(np.array_equal(one, other) for one, other in zip(arrays, found)):
-            return "x is as before: write into its memory. np.array_split(x, n) gives views of it, chunks[i][...] = ..."
+    def _known(self, arrays: list[Any], found: list[Any], total: Any) -> str | None:
+        if all(((old == new) | np.isclose(new, total)).all() for old, new in zip(arrays, found)):
+            return (
+                "x is as before, or a part of it: write into its memory. np.array_split(x, n) gives views of it: "
+                "chunks[i][...] = ..., and not chunks[i] = ..."
+            )
         for each in self.mistakes:
             theirs, _ = self.ran(self.wrong(each), arrays)
             if all(np.allclose(x, y) for x, y in zip(theirs, found)):

@@ -137,6 +137,10 @@ class BytesSent(ValueTask):
          "that counts numbers. A float32 takes 4 bytes"),
         ("self.of(1 / self.workers)",
          "that is the chunk of one round. How many rounds are there?"),
+        ("self.right() * 1e6",
+         "these are bytes: divide by a million"),
+        ("self.of(4 * (self.workers - 1) / self.workers)",
+         "each message is sent by one worker and received by another: count the sent ones only"),
     )
     otherwise = "2 (n − 1) rounds; in each, a worker sends one chunk, an n-th of its array. A float32 takes 4 bytes"
 
@@ -171,6 +175,10 @@ class SlowStep(ValueTask):
          "one of 1,000 is slow, and all wait for it: its times count, not the others'"),
         ("round((self.forward + self.backward) * (1 + self.percent / 100 / 1000) + self.each, 6)",
          "that is the mean over the workers. A step ends when the slowest one is there"),
+        ("self.time() / 1000",
+         "these are seconds: the answer is in ms"),
+        ("self.time(slow=0, overlap=False)",
+         "the slow worker is forgotten, and nothing overlaps: all wait for the slow one, while buckets are sent"),
         ("self.time(overlap=False)",
          "nothing overlaps there. All buckets but the last are on their way while backward computes"),
         ("self.time() - self.each",
@@ -230,6 +238,10 @@ class WorkerMemory(ValueTask):
          "that is the state alone. Parameters and gradients take memory too"),
         ("self.of(1 + self.KINDS[self.optimizer] / self.workers)",
          "the gradients are missing: as many numbers as parameters"),
+        ("self.right() * 1e9",
+         "these are bytes: divide by a billion"),
+        ("self.of(2 + (3 - self.KINDS[self.optimizer]) / self.workers)",
+         "how many numbers does this optimizer keep for each parameter? See the text"),
         ("self.of(2)",
          "parameters and gradients alone: the worker keeps its part of the state too"),
         ("round(self.right() / 4, 6)",

@@ -96,7 +96,7 @@ def on_real_ranks(ring: Ring) -> Run:
         except subprocess.TimeoutExpired:
             said = [f"not done after {LIMIT + 20:g} seconds"]
         if not result.exists():
-            ours = [line for line in said if line.startswith("minigrad:")] or said[-3:]
+            ours = list(dict.fromkeys(line for line in said if line.startswith("minigrad:"))) or said[-3:]
             raise Stopped("training", "\n  ".join(["the ranks have stopped", *ours[:3]]), "is each check above right?")
         return Run(**json.loads(result.read_text(encoding="utf-8")))
 
@@ -117,8 +117,8 @@ def train(reduce_scatter: Callable[..., Any], all_gather: Callable[..., Any]) ->
         try:
             together = ThreadCommunicators(RANKS, timeout=20).run(partial(in_time, ring))[0]
         except (Exception, TimeIsUp) as error:
-            raise Stopped("training", f"the ranks have stopped with {type(error).__name__}: {error}",
-                          "is each check above right?") from None
+            said = f"{type(error).__name__}: {str(error) or f'not done after {LIMIT:g} seconds'}"
+            raise Stopped("training", f"the ranks have stopped with {said}", "is each check above right?") from None
     else:
         together = on_real_ranks(ring)
     return picture(alone, together, "threads" if lacks else "processes")
@@ -142,14 +142,16 @@ def one_step() -> Step:
 
 def picture(alone: Run, together: Run, what: str) -> Flipbook:
     """The two curves, the digits, and the model: from these ranks to thousands."""
-    apart = float(np.abs(np.subtract(alone.losses, together.losses)).max())
     trained = Trained(SESSION.author, None, together.losses, np.array(together.before), np.array(together.after))
     same = np.allclose(alone.losses, together.losses, rtol=1e-3)
     title = (
         f"{SESSION.author}: {RANKS} {what}, {together.calls:,} all-reduces by your ring, {together.sent / 1e6:.2f} MB "
         f"sent by each; {trained.right} of {trained.shown} digits read"
     )
-    verdict = f"the curves are {'the same' if same else 'NOT the same'}: at most {apart:.1g} apart"
+    verdict = (
+        f"the curves are {'the same' if same else 'NOT the same'}: at most "
+        f"{np.abs(np.subtract(alone.losses, together.losses)).max():.1g} apart"
+    )
     book = scaling(
         one_step(), Machine(*together.machine), {"each worker its own batch": {"fixed_batch": False}},
         measured={1: alone.seconds, RANKS: together.seconds},
