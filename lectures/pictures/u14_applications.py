@@ -99,7 +99,7 @@ def squares_needed() -> Sketch:
 
 def squares_shared() -> Sketch:
     """Those that each of them needs."""
-    return _squares(NEEDED, SHARED, "16 of them by each program")
+    return _squares(NEEDED, SHARED, "16 are in all four graphs")
 
 
 NAMES = ("multiply", "add", "subtract", "divide", "negative", "sqrt", "exp", "expm1",
@@ -261,7 +261,7 @@ def _messages(own: bool) -> Sketch:
         sketch.arrow(friend, middle, "√" if own else "", colour="there")
     if own:
         sketch.arrow((372, 80), (428, 80), bend=60, colour="back", thick=3)
-        sketch.label(400, 14, "itself", size=SMALL, fill="back", bold=True)
+        sketch.label(400, 4, "itself", size=SMALL, fill="back", bold=True)
     return sketch
 
 

@@ -39,7 +39,7 @@ primitives_needed = ...
 course.check("primitives_needed")
 
 # %% [markdown]
-# **And how many does each of the four use: how many are in all four graphs?**
+# **And how many of these does each of the four need, so that they are in all four graphs?**
 
 # %% name="common" tags=["question"]
 primitives_shared = ...

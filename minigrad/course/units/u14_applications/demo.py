@@ -32,7 +32,7 @@ class PrimitivesNeeded(Prediction):
     """How many of the library's 83 primitives do the training steps of all four programs need together?"""
 
     name, outcome, example = "primitives_needed", "shared", "60"
-    otherwise = "matrix products, sums, exp, a comparison, a lookup, some views: which others come to your mind?"
+    otherwise = "no sorting or inverses. Matrix products, sums, exp, a lookup, views: which others come to your mind?"
 
     def right(self) -> int:
         return len(needed())
@@ -52,7 +52,7 @@ class PrimitivesShared(Prediction):
     """How many of them are in the training steps of all four programs?"""
 
     name, outcome, example = "primitives_shared", "shared", "5"
-    otherwise = "all four multiply matrices, add, compare, look up a row, and update by Adam"
+    otherwise = "all four multiply matrices, add, sum, take views, choose by a condition, and update by Adam"
 
     def right(self) -> int:
         return len(shared(needed()))

@@ -16,16 +16,16 @@ from ....ops.functional import softmax
 from ....ops.losses import cross_entropy
 from ...compare import difference, same
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, Mistake
+from ...tasks import ROUNDS, FunctionTask
 from .about import UNIT
 from .programs import LENGTH, MEMBERS, Application, Club, Digits, Names, Piece, Pole, window_of
 from .runs import Run
 
 
 class MissingPiece(FunctionTask):
-    """A piece of a program.  It is right if it does what the text says, and the trained program reaches the floor.
+    """A piece of a program.  It is right if it computes what the text says, and the trained program reaches the floor.
 
-    A piece that is known to be wrong is refused before the training.
+    A piece that computes something else is refused before the training, even if it would reach the floor.
     """
 
     program: ClassVar[type[Application]]
@@ -43,14 +43,17 @@ class MissingPiece(FunctionTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found = [(args, self.formed(answer(*args))) for args in self._all_cases(rounds)]
         other = [each for each in found if not same(each[1], self.right(*each[0]))]
-        hints = [known.hint for known in self.mistakes if all(self.explains(known, *each) for each in other)]
-        if other and hints:
+        if other:
+            hints = [known.hint for known in self.mistakes
+                     if all(same(yours, self.wrong(known)(*args).detach()) for args, yours in other)]
             problem = difference(other[0][1], self.right(*other[0][0]), self.form.partition(",")[0])
-            raise Wrong(self.name, str(problem), hints[0])
+            raise Wrong(self.name, str(problem), [*hints, self.otherwise][0])
         run = Run(self.application(answer))
         said = f"{run.scored}; the floor is {run.program.floor:g}"
         if not run.passed:
-            raise Wrong(self.name, f"the score is not reached: {said}", self.otherwise)
+            raise Wrong(self.name, f"the score is not reached: {said}", (
+                "the result is right for the example, but not in training: take all sizes and numbers from the "
+                "arguments, and leave the arguments as they are"))
         return f"{said}."
 
     def formed(self, yours: Any) -> Any:
@@ -63,10 +66,6 @@ class MissingPiece(FunctionTask):
             hint = "a number for each score" if self.shape else "one number: a mean, or a sum"
             hint = hint if yours is not None else "a function gives back only the value after `return`"
         raise Wrong(self.name, f"it returned {got}, not {self.form}", hint)
-
-    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
-        """Whether a known mistake gives the same result."""
-        return same(yours, self.wrong(known)(*args).detach())
 
 
 # ---- digits ----------------------------------------------------------------------------------------------------------
@@ -112,6 +111,8 @@ class ScoresGrad(MissingPiece):
          "the loss is a mean over the pictures: divide by len(scores). Otherwise a larger batch means larger steps"),
         (lambda self, z, t: self.right(z, t) / 10,
          "divide by the number of pictures only: the 10 scores of a picture belong to one loss"),
+        (lambda self, z, t: softmax(z, axis=-1) - self.smoothed(t) / len(z),
+         "only the target is divided: put the difference in brackets, (p − target) / len(scores)"),
         (lambda self, z, t: softmax(z, axis=-1) / len(z),
          "the targets are missing: with the probabilities alone, every score comes down"),
         (lambda self, z, t: (z - self.smoothed(t)) / len(z),
@@ -157,9 +158,9 @@ class NamesLoss(MissingPiece):
     def text(self) -> str:
         w = self.window
         return (
-            "A row of `text` is a name as 13 numbers: 0 at its beginning, its letters as 1 to 26, and 0 until the end. "
-            "`model(letters, mask)` takes 12 numbers of each name, and returns 27 scores at each of the 12 places. "
-            "`mask` has 12 rows and 12 columns: `mask[i, j]` is True where **place i sees place j**.\n\n"
+            "`text` is a tensor. A row of it is a name as 13 numbers: 0 at its beginning, its letters as 1 to 26, and "
+            "0 until the end. `model(letters, mask)` takes 12 numbers of each name, and returns 27 scores at each of "
+            "the 12 places. `mask` has 12 rows and 12 columns: `mask[i, j]` is True where **place i sees place j**.\n\n"
             "Write `names_loss(model, text)`. Each place reads a letter and should say **the next one**. Place i sees "
             f"**itself and the {w - 1} places before it**, {w} in all, and no later place. Return "
             "`mg.cross_entropy(scores, targets)` for scores of shape (many, 27), with a target for each (`.reshape`)."
@@ -197,9 +198,6 @@ class NamesLoss(MissingPiece):
         (language(window_of, SAY), "the targets are not shifted: read text[:, :-1], say text[:, 1:]"),
         (language(window_of, SAY, READ),
          "shifted the wrong way: each place should say the letter before it. Read text[:, :-1], say text[:, 1:]"),
-        (language(lambda w: np.ones((LENGTH, LENGTH), dtype=bool), say=READ),
-         "no shift and no mask: say text[:, 1:], and hide the later places"),
-        (lambda self, model, text: -self.right(model, text), "the sign: cross-entropy is a loss already"),
     )
 
 
@@ -235,7 +233,7 @@ class ClubLoss(MissingPiece):
     """The loss of a graph network: who sends messages to whom, and whose label is known."""
 
     name, outcome, points, minutes, program = "club_loss", "graph", 3, 18, Club
-    otherwise = "a matrix with 1 for each tie, in both directions, and on the diagonal; then divide by √(dᵢ · dⱼ)"
+    otherwise = "1 for each tie, both ways, and on the diagonal; divide by √(dᵢ · dⱼ); mean over the known members"
 
     def vary(self, draw: random.Random) -> None:
         self.known = draw.choice([(0, 33), (0, 32), (1, 33), (1, 32), (3, 33)])
@@ -243,11 +241,11 @@ class ClubLoss(MissingPiece):
     def text(self) -> str:
         a, b = self.known
         return (
-            "A club of 34 members splits in two. `pairs` lists the 78 ties between them, `[i, j]`, **once for each "
-            "tie**. `network(matrix)` sends messages twice, and returns 2 scores for each member: `matrix[i, j]` is "
-            f"the weight of what **i gets from j**. `known` holds members {a} and {b}. `labels` has 34 entries, but "
-            "**only those of the known members are real**; the others are made up.\n\nWrite "
-            "`club_loss(network, pairs, labels, known)`:\n1. a 34 × 34 matrix A, with 1 for each tie **in both "
+            "A club of 34 members splits in two. `pairs` (a NumPy array) lists the 78 ties between them, `[i, j]`, "
+            "**once for each tie**. `network(matrix)` sends messages twice, and returns 2 scores for each member: "
+            f"`matrix[i, j]` is the weight of what **i gets from j**. `known` holds members {a} and {b}. `labels` (a "
+            "tensor) has 34 entries, but **only those of the known members are real**; the others are made up.\n\n"
+            "Write `club_loss(network, pairs, labels, known)`:\n1. a 34 × 34 matrix A, with 1 for each tie **in both "
             "directions**, and **1 on the diagonal**: a member keeps its own numbers;\n2. divide A[i, j] by "
             "√(dᵢ · dⱼ), where dᵢ is the sum of row i: a member with many ties must not be louder;\n3. return the mean "
             "`mg.cross_entropy` of the scores of the **known** members.\n\n`mg.asarray(A, dtype=mg.float32)` makes a "
@@ -269,8 +267,6 @@ class ClubLoss(MissingPiece):
         (messages(lambda pairs: normalised(ties(pairs, 0.0))),
          "the diagonal is missing: a member gets the others' numbers, and loses its own. Begin with np.eye(34)"),
         (messages(ties), "the matrix is not divided: a member with 17 ties would be 17 times as loud"),
-        (messages(lambda pairs: ties(pairs, 0.0)),
-         "two things are missing: the diagonal (begin with np.eye(34)), and the division by √(dᵢ · dⱼ)"),
         (messages(lambda pairs: normalised(ties(pairs, both=False))),
          "each tie is listed once, but both members hear from each other: set A[j, i] = 1 too"),
         (messages(lambda pairs: normalised(ties(pairs), power=1.0)),
@@ -282,7 +278,8 @@ class ClubLoss(MissingPiece):
         (messages(lambda pairs: ties(pairs) / ties(pairs).sum(1, keepdims=True)),
          "that is a mean over the ties of i: divide by √(dᵢ · dⱼ), with the ties of the sender too"),
         (messages(lambda pairs: np.eye(MEMBERS)), "no message is sent: set a 1 for each tie"),
-        (lambda self, *args: -self.right(*args), "the sign: cross-entropy is a loss already"),
+        (lambda self, network, *data: self.right(lambda matrix: softmax(network(matrix), axis=-1), *data),
+         "these are probabilities: cross_entropy takes the scores, and applies softmax itself"),
     )
 
 
@@ -321,7 +318,7 @@ class PoleLoss(MissingPiece):
     """The loss of a policy: which of the pushes should become more likely, and by how much."""
 
     name, outcome, points, minutes, program = "pole_loss", "policy", 3, 25, Pole
-    otherwise = "go from the last step to the first: the reward, plus the discount times the return of the next step"
+    otherwise = "print what you have after each of the steps 1 to 4, for one cart, and compare it with the text"
 
     def vary(self, draw: random.Random) -> None:
         self.discount = draw.choice([0.95, 0.96, 0.97, 0.98])
@@ -362,8 +359,6 @@ class PoleLoss(MissingPiece):
         (policy(lambda stood, discount: better(stood, stood)),
          "the weights are the rewards themselves, which are all 1. A push is good if the pole stands for long "
          "afterwards: add up the rewards from there on"),
-        (policy(lambda stood, discount: stood),
-         "the rewards alone make every push more likely. Returns and a baseline are missing"),
         (policy(returns_of),
          "the baseline is missing: all returns are positive, so every push becomes more likely, good or bad"),
         (policy(lambda stood, discount: (returns_of(stood, discount) - returns_of(stood, discount).mean()) * stood),
@@ -372,6 +367,12 @@ class PoleLoss(MissingPiece):
          "steps after a fall have a weight: minus the baseline. Multiply by stood"),
         (policy(lambda stood, discount: right_weights(stood, 1.0)),
          "the discount is missing: multiply the return of the next step by it"),
+        (policy(lambda stood, discount: discount * right_weights(stood, discount)),
+         "the discount belongs to the return of the next step, not to the reward of this one"),
+        (policy(lambda stood, discount: (r := returns_of(stood, discount)) * stood - stood * r.sum(0) / stood.sum(0)),
+         "each cart has a baseline of its own: take one mean, over the steps of all carts"),
+        (policy(lambda stood, discount: right_weights(stood, discount) / returns_of(stood, discount)[stood > 0].std()),
+         "the weights are also divided by a standard deviation. Some libraries do that, but the text does not"),
         (policy(lambda stood, discount: better(stood + discount * np.vstack([stood[1:], 0 * stood[:1]]), stood)),
          "only one step ahead: take the *return* of the next step, not its reward"),
         (policy(right_weights, np.size), "divide by stood.sum(), the steps that were played, not by all places"),
