@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,9 +54,16 @@ def submissions(folder: Path) -> Iterator[tuple[str, Path]]:
             yield (parts[0] if len(parts) > 1 else path.stem), path
 
 
-def grade(folder: Path, seconds: float = NOTEBOOK_SECONDS, cell_seconds: float = CELL_SECONDS) -> list[Grade]:
-    """Run all submissions, and return a grade for each task with points of each notebook."""
-    return [each for student, path in submissions(folder) for each in _graded(student, path, seconds, cell_seconds)]
+def grade(
+    folder: Path, seconds: float = NOTEBOOK_SECONDS, cell_seconds: float = CELL_SECONDS,
+    announce: Callable[[Path], object] = str,
+) -> list[Grade]:
+    """Run all submissions, and return a grade for each task with points; `announce` gets each path before it runs."""
+    grades = []
+    for student, path in submissions(folder):
+        announce(path)
+        grades += _graded(student, path, seconds, cell_seconds)
+    return grades
 
 
 def _graded(student: str, path: Path, seconds: float, cell_seconds: float) -> list[Grade]:
@@ -216,7 +223,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     folder = Path(arguments[0])
     target = Path(arguments[1]) if len(arguments) == 2 else folder / "grades.csv"
-    grades = grade(folder)
+    grades = grade(folder, announce=lambda path: print(f"{path} ...", flush=True))  # one may take half a minute
     if not grades:
         print(f"There is no exercise in {folder}.", file=sys.stderr)
         return 1

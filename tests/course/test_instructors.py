@@ -75,7 +75,7 @@ def test_the_answers_that_are_code_are_right():
 
 
 def test_no_answer_is_on_the_site():
-    pages = build_site.further()
+    pages = build_site.reference()
     assert "exam_answers" not in pages and "exam" in pages
     answers = [given.splitlines()[0] for each in numbered("exam_answers.md").values() for given in each]
     for text in pages.values():

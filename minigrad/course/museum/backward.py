@@ -147,8 +147,7 @@ class ClearGradients(BrokenCode):
 
     @mistake(
         "now w does not move at all: either backward() is missing, or the gradients are cleared between "
-        "backward() and "
-        "step(), before they are used"
+        "backward() and step(), before they are used"
     )
     def before_step(self, loss_of: Any, optimizer: Any) -> None:
         for _ in range(20):
@@ -177,8 +176,7 @@ class KeepFlags(BrokenPicture):
     )
     ask = (
         "One flag for each of the three calls. **Change the flags so that all calls run, and no memory is kept "
-        "at the "
-        "end.**"
+        "at the end.**"
     )
     broken = [False, False, False]
     clue = "call 1 frees what tanh kept, and call 2 needs it. Which calls have a call after them?"
@@ -241,7 +239,6 @@ class CarryingArrows(BrokenNames):
     name = "carrying_arrows"
     heading = "Where detach and no_grad cut"
     thread = Thread("Difference between detach() and with torch.no_grad() in PyTorch",
-                    ""
                     "https://stackoverflow.com/questions/56816241/difference-between-detach-and-with-torch-nograd-in-pytorch")
     taught_in = ("04_graphs", "06_reverse_mode")
     code = (
@@ -252,8 +249,7 @@ class CarryingArrows(BrokenNames):
     )
     ask = (
         "The picture says that a gradient comes back through every arrow, and then ∂w would be 25. The library "
-        "computes "
-        "∂w = 12. **List the arrows through which a gradient comes back.**"
+        "computes ∂w = 12. **List the arrows through which a gradient comes back.**"
     )
     names = tuple(ARROWS)
     broken = ["A", "B", "C", "D", "E", "F", "G"]
