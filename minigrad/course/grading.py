@@ -205,11 +205,10 @@ def table(grades: Sequence[Grade]) -> list[list[str]]:
     for student in dict.fromkeys(each.student for each in grades):
         own = [each for each in grades if each.student == student]
         best = {each.task: max(x.points for x in own if x.task == each.task) for each in own}
-        most = sum({each.task: each.most for each in own}.values())
         notes = [f"{each.task}: {each.said}" for each in own if not best[each.task]]
         names = dict.fromkeys(each.name for each in own if each.name)
         rows.append([student, ", ".join(names), *[str(best.get(task, "")) for task in tasks], str(sum(best.values())),
-                     str(most), "; ".join(notes)])
+                     str(sum({each.task: each.most for each in own}.values())), "; ".join(notes)])
     return rows
 
 
