@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,9 +54,16 @@ def submissions(folder: Path) -> Iterator[tuple[str, Path]]:
             yield (parts[0] if len(parts) > 1 else path.stem), path
 
 
-def grade(folder: Path, seconds: float = NOTEBOOK_SECONDS, cell_seconds: float = CELL_SECONDS) -> list[Grade]:
-    """Run all submissions, and return a grade for each task with points of each notebook."""
-    return [each for student, path in submissions(folder) for each in _graded(student, path, seconds, cell_seconds)]
+def grade(
+    folder: Path, seconds: float = NOTEBOOK_SECONDS, cell_seconds: float = CELL_SECONDS,
+    announce: Callable[[Path], object] = str,
+) -> list[Grade]:
+    """Run all submissions, and return a grade for each task with points; `announce` gets each path before it runs."""
+    grades = []
+    for student, path in submissions(folder):
+        announce(path)
+        grades += _graded(student, path, seconds, cell_seconds)
+    return grades
 
 
 def _graded(student: str, path: Path, seconds: float, cell_seconds: float) -> list[Grade]:
@@ -198,11 +205,10 @@ def table(grades: Sequence[Grade]) -> list[list[str]]:
     for student in dict.fromkeys(each.student for each in grades):
         own = [each for each in grades if each.student == student]
         best = {each.task: max(x.points for x in own if x.task == each.task) for each in own}
-        most = sum({each.task: each.most for each in own}.values())
         notes = [f"{each.task}: {each.said}" for each in own if not best[each.task]]
         names = dict.fromkeys(each.name for each in own if each.name)
         rows.append([student, ", ".join(names), *[str(best.get(task, "")) for task in tasks], str(sum(best.values())),
-                     str(most), "; ".join(notes)])
+                     str(sum({each.task: each.most for each in own}.values())), "; ".join(notes)])
     return rows
 
 
@@ -216,7 +222,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     folder = Path(arguments[0])
     target = Path(arguments[1]) if len(arguments) == 2 else folder / "grades.csv"
-    grades = grade(folder)
+    grades = grade(folder, announce=lambda path: print(f"{path} ...", flush=True))  # one may take half a minute
     if not grades:
         print(f"There is no exercise in {folder}.", file=sys.stderr)
         return 1

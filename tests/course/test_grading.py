@@ -55,7 +55,9 @@ def graded(tmp_path_factory):
     (folder / "unreadable").mkdir()
     (folder / "unreadable" / "00_start_exercise.ipynb").write_text("{")
     (folder / "unreadable" / "notes.ipynb").write_text(json.dumps({"cells": []}))
-    rows = grading.table(grading.grade(folder, seconds=12.0, cell_seconds=1.0))
+    announced = []
+    rows = grading.table(grading.grade(folder, seconds=12.0, cell_seconds=1.0, announce=announced.append))
+    assert announced == [path for _, path in grading.submissions(folder)]
     return {row[0]: dict(zip(rows[0], row)) for row in rows[1:]}
 
 
@@ -85,13 +87,14 @@ def test_a_process_that_ends_and_a_file_that_is_not_a_notebook_are_named(graded)
 
 
 def test_the_command_writes_a_table(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(grading, "grade", lambda folder: [
+    monkeypatch.setattr(grading, "grade", lambda folder, announce: announce(folder / "ada.ipynb") or [
         grading.Grade("ada", "Ada", "00_start", "gradient_of_a", 1, ""),
         grading.Grade("bob", "", "00_start", "gradient_of_a", 0, "not answered yet")])
     assert grading.main([str(tmp_path)]) == 0
     with (tmp_path / "grades.csv").open(encoding="utf-8", newline="") as file:
         assert [row["gradient_of_a"] for row in csv.DictReader(file)] == ["1", "0"]
     said = capsys.readouterr().out
+    assert said.startswith(f"{tmp_path / 'ada.ipynb'} ...\n")
     assert "ada: 1 of 1\n" in said and "bob: 0 of 1 (no name in the notebook)" in said
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from lectures import build_site, instructors
-from lectures.markup import Lecture, as_page
+from lectures.markup import Lecture, as_page, as_slides
 from minigrad.course.museum import MUSEUM
 from minigrad.course.unit import parts, units
 from tests.course.running import ROOT
@@ -92,3 +92,23 @@ def test_commands_of_the_page_exist():
         assert f'"{command}": ' in launcher
     for path in re.findall(r"notebooks/masters/\w+\.py", PAGE):
         assert (ROOT / path).exists()
+
+
+def test_the_dry_run_names_the_chapters_and_slides_of_its_deck():
+    lecture = Lecture("04_graphs", (LECTURES / "04_graphs.md").read_text(encoding="utf-8"), prose=True)
+    slides = as_slides(lecture).count("<section")
+    ends = [first for _, first in lecture.chapters[1:]] + [slides]
+    expected = [(name, first + 1, end) for (name, first), end in zip(lecture.chapters, ends)]
+    rows = re.findall(r"^ *\| (?:opening, )?([\w ]+) \| (\d+)(?:–(\d+))? \| \d+ \| \d+ \|$", PAGE, re.MULTILINE)
+    found = [(name, int(first), int(last or first)) for name, first, last in rows]
+    assert found == [(expected[0][0], 1, expected[0][2]), *expected[1:]]
+    assert f"has {slides} slides" in PAGE and f"| {slides} pages, one for each slide" in PAGE
+
+
+def test_the_dry_run_names_the_tasks_that_have_no_points():
+    # The table of grades leaves them out, so an instructor has to read which ones they are.
+    tasks = units()["04_graphs"].tasks
+    section = PAGE[PAGE.index("## A dry run") : PAGE.index("## Slides and pages")]
+    assert not any(tasks[name].points for name in ("emit", "topological_order", "same_graph"))
+    assert all(f"`{name}`" in section for name in ("emit", "topological_order", "same_graph"))
+    assert f"{units()['04_graphs'].minutes} minutes: unit 04 takes a student as long" in section

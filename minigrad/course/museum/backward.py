@@ -108,16 +108,15 @@ class ClearGradients(BrokenCode):
         "        loss.backward()\n        optimizer.step()\n"
     )
     ask = (
-        "The loss is (w − 3)². Each step should bring w closer to 3, and the picture shows a ball that swings "
-        "from side to "
-        "side. **Repair the function with one line.** (`optimizer.zero_grad()` clears the gradients.)"
+        "The loss is (w − 3)². Each step should bring w closer to 3, and the picture shows a loss that falls and "
+        "rises, again and again. **Repair the function with one line.** (`optimizer.zero_grad()` clears the gradients.)"
     )
     clue = (
         "the loss rises again and again. w.grad holds the sum of the gradients of all steps so far: clear it "
         "in each step"
     )
     said = "The loss falls from 9 to nearly 0 and never rises."
-    why = "backward() adds to .grad. Step uses the gradient first; it is cleared for the next backward()."
+    why = "backward() adds to .grad. So each turn clears it: after step() has used it, and before the next backward()."
     otherwise = "in each turn of the loop: clear the gradients, compute the loss, backward(), step()"
 
     def shown(self, answer: Callable[..., Any]) -> list[float]:
@@ -148,8 +147,7 @@ class ClearGradients(BrokenCode):
 
     @mistake(
         "now w does not move at all: either backward() is missing, or the gradients are cleared between "
-        "backward() and "
-        "step(), before they are used"
+        "backward() and step(), before they are used"
     )
     def before_step(self, loss_of: Any, optimizer: Any) -> None:
         for _ in range(20):
@@ -172,19 +170,18 @@ class KeepFlags(BrokenPicture):
     thread = Thread("Unable to backward two losses", "https://github.com/pytorch/xla/issues/1961")
     taught_in = ("06_reverse_mode", "07_forward_and_memory")
     code = (
-        "h = mg.tanh(w * 2)                     # 1,000 numbers; tanh keeps its output, 4 kB\n"
+        "h = mg.tanh(w * 2)          # tanh keeps its output: 1,000 numbers, 4 kB\n"
         "losses = h.sum(), (h * 2).sum(), (h * 3).sum()\n"
         "for loss, flag in zip(losses, keep_flags):\n    loss.backward(retain_graph=flag)"
     )
     ask = (
         "One flag for each of the three calls. **Change the flags so that all calls run, and no memory is kept "
-        "at the "
-        "end.**"
+        "at the end.**"
     )
     broken = [False, False, False]
     clue = "call 1 frees what tanh kept, and call 2 needs it. Which calls have a call after them?"
     said = "Calls 1 and 2 keep the 4 kB of tanh, call 3 frees them. All three run."
-    why = "a flag says that another call comes. After the last call nothing is needed, so the last flag is False."
+    why = "True says that another call comes. After the last call nothing is needed, so the last flag is False."
     otherwise = "a call with False frees what tanh kept: a call after it stops"
     wrong_values = (
         ([True, True, True], "all calls run. But 4 kB are kept after the last call, for a call that never comes"),
@@ -242,7 +239,6 @@ class CarryingArrows(BrokenNames):
     name = "carrying_arrows"
     heading = "Where detach and no_grad cut"
     thread = Thread("Difference between detach() and with torch.no_grad() in PyTorch",
-                    ""
                     "https://stackoverflow.com/questions/56816241/difference-between-detach-and-with-torch-nograd-in-pytorch")
     taught_in = ("04_graphs", "06_reverse_mode")
     code = (
@@ -253,8 +249,7 @@ class CarryingArrows(BrokenNames):
     )
     ask = (
         "The picture says that a gradient comes back through every arrow, and then ∂w would be 25. The library "
-        "computes "
-        "∂w = 12. **List the arrows through which a gradient comes back.**"
+        "computes ∂w = 12. **List the arrows through which a gradient comes back.**"
     )
     names = tuple(ARROWS)
     broken = ["A", "B", "C", "D", "E", "F", "G"]
@@ -271,6 +266,9 @@ class CarryingArrows(BrokenNames):
         (["A", "B", "D", "E", "F"], "right for no_grad. d was made by detach(): it has no history either"),
         (["A", "C", "D", "F", "G"], "right for detach(). k was computed under no_grad: it has no history either"),
         (["B", "C", "E", "G"], "that is the opposite: these arrows are cut"),
+        (["A", "B", "E", "F"], "detach() gives d no history: nothing goes back from d to h. And p has a second input"),
+        (["A", "B", "D", "F"], "nothing arrives at d, so nothing goes on through B"),
+        (["A", "C", "F", "G"], "k was computed under no_grad: it has no history, and nothing is sent to k"),
         (["D", "F"], "and from h on? h is w * x, recorded as ever"),
     )
 
@@ -298,7 +296,8 @@ class CarryingArrows(BrokenNames):
         return back("w")
 
     def problem(self, value: list[str]) -> str:
-        return f"with the arrows {', '.join(value) or 'of no letter'} ∂w is {short(self.gradient(value))}, not 12"
+        found, arrows = short(self.gradient(value)), ", ".join(value) or "of no letter"
+        return f"with the arrows {arrows} ∂w is {found}, {'by another way' if found == '12' else 'not 12'}"
 
     def draw(self, value: list[str]) -> Plan:
         plan = Plan(210)
@@ -329,7 +328,7 @@ class MakeWeights(BrokenCode):
     clue = "the leaf is mg.ones(3). `* 0.1` makes a new tensor, and the name w stands on this one"
     said = "w is a leaf with the values 0.1, 0.1, 0.1. Its gradient is [1, 2, 3]."
     why = "first the numbers, then requires_grad: w itself is the leaf, and an optimizer can change it."
-    otherwise = "w should be a leaf: compute its numbers first, and require the gradient afterwards"
+    otherwise = "w should be a leaf and hold 0.1 three times: compute its numbers first, then require the gradient"
 
     def shown(self, answer: Callable[..., Any]) -> dict[str, Any]:
         w = answer()
@@ -345,19 +344,20 @@ class MakeWeights(BrokenCode):
     def solution(self) -> Callable[..., Any]:
         return self.written_as("def make_weights():\n    return mg.full(3, 0.1, requires_grad=True)\n")
 
+    def problem(self, value: dict[str, Any]) -> str:
+        return f"w is {value['values']} and {'' if value['leaf'] else 'not '}a leaf, and w.grad is {value['gradient']}"
+
     def draw(self, value: dict[str, Any]) -> Plan:
         plan = Plan(110)
         if value["leaf"]:
             plan.box("w", 200, 55, value["values"], f"w.grad = {value['gradient']}", look="given", width=220)
-            source = "w"
         else:
             plan.box("no name", 70, 55, "[1.0, 1.0, 1.0]", look="given", width=130)
             plan.box("w", 290, 55, value["values"], f"w.grad = {value['gradient']}", look="wrong", width=220)
             plan.link("w", "no name", colour="back")
-            source = "w"
         plan.box("loss", 560, 55, width=70)
         if value["gradient"] != "no graph":
-            plan.link("loss", source, colour="back")
+            plan.link("loss", "w", colour="back")
         return plan
 
     @mistake("now nothing is recorded: backward() finds no tensor that requires a gradient. w needs requires_grad=True")
@@ -392,17 +392,19 @@ class Root(BrokenCode):
         "gradient is a number everywhere, and the values stay as they are.**"
     )
     clue = (
-        "`where` sends 0 back to the root, and the rule of the root multiplies it by 1 / (2·√0): 0 · ∞ is NaN. Which "
-        "number instead of x would not hurt the root, where x < 1? (0 would: its slope is infinite there.)"
+        "`where` sends 0 back to the root, and the rule of the root multiplies it by 1 / (2·√0): 0 · ∞ is NaN. Does "
+        "the root need this x, where x < 1?"
     )
     said = "The gradient is 1 at −4, 0 and 0.25, and 0.25 at 4. There is no NaN."
-    why = "the root gets 1 where it is not chosen: a second `where`, inside. Then 0 is multiplied by a number."
+    why = "where the root is not chosen it gets another number than x, here 1: x is not on the way of a NaN any more."
     otherwise = "keep the outer `where`. Give the root a harmless number where x < 1, by another `where` inside of it"
 
     @np.errstate(all="ignore")
     def shown(self, answer: Callable[..., Any]) -> dict[str, list[float]]:
         x = asarray(list(POINTS), requires_grad=True)
         y = answer(x)
+        if not isinstance(y, Tensor):
+            raise Wrong(self.name, f"your function returns {written(y)}", "a tensor: begin the last line with `return`")
         y.sum().backward()
         gradient = x.grad.tolist() if x.grad is not None else [0.0] * len(POINTS)
         return {"values": np.round(y.detach().numpy(), 5).tolist(), "gradient": np.round(gradient, 5).tolist()}
@@ -412,12 +414,10 @@ class Root(BrokenCode):
             "def root(x):\n    safe = mg.where(x < 1.0, 1.0, x)\n    return mg.where(x < 1.0, x, mg.sqrt(safe))\n")
 
     def draw(self, value: dict[str, list[float]]) -> Drawing:
-        right = {"values": [-4.0, 0.0, 0.25, 2.0]}
         rows = {"root(x)": [short(each) for each in value["values"]], "x.grad": [short(g) for g in value["gradient"]]}
         wrong = [(1, i) for i, each in enumerate(value["gradient"]) if not np.isfinite(each)]
-        wrong += [(0, i) for i, (one, two) in enumerate(zip(value["values"], right["values"])) if abs(one - two) > 1e-3]
-        lit = [(i, j) for i in range(2) for j in range(len(POINTS))]
-        return table([f"x = {short(point)}" for point in POINTS], rows, wrong, lit, first=90)
+        wrong += [(0, i) for i, (a, b) in enumerate(zip(value["values"], (-4.0, 0.0, 0.25, 2.0))) if abs(a - b) > 1e-3]
+        return table([f"x = {short(x)}" for x in POINTS], rows, wrong, [divmod(i, 4) for i in range(8)], first=90)
 
     @mistake("this is right at 0. At −4 the root still gets a negative number")
     def shifted(self, x: Tensor) -> Tensor:

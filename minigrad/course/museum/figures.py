@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ... import nn, random
+from ... import nn
 from ...ops.creation import asarray, ones
 from ...viz.drawing import Drawing
 from ...viz.numbers import short
@@ -71,7 +71,6 @@ class Switches(BrokenPicture):
         """Which effects eval() alone has in the library: the others are those of no_grad()."""
         x = asarray(np.arange(12.0, dtype=np.float32).reshape(3, 4))
 
-        random.seed(0)
         dropout, norm = nn.Dropout(0.5).eval(), nn.BatchNorm1d(4).eval()
         out = norm(x)
         by_eval = {
@@ -103,7 +102,7 @@ class Factors(BrokenPicture):
     thread = Thread("same behavior in multi-gpu DataParallel vs single GPU", "https://github.com/pytorch/pytorch/issues/5778")
     taught_in = ("13_distributed",)
     code = (
-        "# the gradient of each row, worker by worker; a loss is the mean over its rows\n"
+        "# the gradient of each row; a worker's loss is the mean of its rows\n"
         + "\n".join(f"worker_{i} = {list(rows)}".ljust(34) + f"# mean {sum(rows) / len(rows):g}" for i, rows in
                     enumerate(ROWS, 1))
         + "\ngradient = sum(factor * mean for factor, mean in zip(factors, means))"
@@ -116,7 +115,7 @@ class Factors(BrokenPicture):
     broken = [1, 1, 1, 1]
     clue = "together 17, and the mean over all rows is 3.5. How many of the ten rows does each mean stand for?"
     said = "The factors are 0.3, 0.3, 0.3 and 0.1: the bars together reach the dashed line."
-    why = "a worker's share of the ten rows. Only with equal shares is this the mean of the means, 1/4 each."
+    why = "each factor is the worker's share of the ten rows. With equal shares, 1/4 each, it is the mean of the means."
     otherwise = "the mean over all rows is the sum of the ten, divided by 10. How many rows does each mean stand for?"
     wrong_values = (
         ([0.25, 0.25, 0.25, 0.25],
@@ -125,6 +124,7 @@ class Factors(BrokenPicture):
         ([3, 3, 3, 1], "that is the sum over all ten rows. Divide by their number"),
         ([0.1, 0.1, 0.1, 0.1], "a mean stands for three rows with workers 1 to 3, and for one with worker 4"),
         ([1 / 3, 1 / 3, 1 / 3, 1], "these divide by the rows once more: the means have done this already"),
+        ([1, 1, 1, 1 / 3], "in the right proportion. But these add up to 3⅓, and shares of one whole add up to 1"),
         ([0.3, 0.3, 0.3, 0.3], "right for workers 1 to 3. Worker 4 has one row of ten"),
         ([0.75, 0.75, 0.75, 0.25], "these shares add up to 2.5. Shares of one whole add up to 1"),
     )
@@ -170,8 +170,7 @@ class TwoSums(BrokenPicture):
     thread = Thread("Sum of entries of a matrix depends on row ordering", "https://github.com/numpy/numpy/issues/9723")
     taught_in = ("11_fusion", "12_parallelism")
     code = (
-        "a, b, c, d = mg.asarray([1e8, 1.0, -1e8, 1.0])    # float32: 8 apart near 1e8\none_by_one = ((a + b) "
-        "+ c) + d\n"
+        "a, b, c, d = mg.asarray([1e8, 1.0, -1e8, 1.0])     # float32\none_by_one = ((a + b) + c) + d\n"
         "in_pairs = (a + b) + (c + d)"
     )
     ask = (

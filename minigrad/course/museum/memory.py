@@ -45,6 +45,9 @@ class Stopped(BrokenNames):
     )
     otherwise = "a program stops if the array that is kept is the array that is changed"
     wrong_values = (
+        (["D"], "in minigrad `+=` on a recorded result makes a new array. And what does A write to?"),
+        (["C"], "A writes to c itself: the product keeps c there too"),
+        (["A", "E"], "E writes to no array: `c = c * 7` makes a new one. And C writes to v: whose memory is that?"),
         (["A"], "C writes to v. Whose memory is that?"),
         (["A", "B", "C"], "the rule of a sum needs no input: B keeps nothing that the write could spoil"),
         (["A", "B"], "the rule of a sum needs no input. And C writes to v: whose memory is that?"),
@@ -94,7 +97,7 @@ class SeesTheWrite(BrokenNames):
         + "\n".join(f"{name} = {code}" for name, code in VIEWS.items()) + "\na[0] = 100"
     )
     ask = "The picture gives every name an array of its own. **List the names that see the 100.**"
-    names = tuple(VIEWS)
+    names = tuple(VIEWS)  # an answer may list a too
     broken: ClassVar[list[str]] = []
     clue = "g = a gives the same array a second name. And a reshape needs no copy, only another shape"
     said = "b, c, f and g lead to the array of a. d and e have arrays of their own."
@@ -117,6 +120,9 @@ class SeesTheWrite(BrokenNames):
         (["f", "g"], "right for these. A reshape needs no copy either: the six numbers stay in the same order"),
         (["d", "e"], "the other way round: these two have arrays of their own"),
     )
+
+    def read(self, answer: Any) -> Any:
+        return [name for name in super().read(answer) if name != "a"]
 
     def right(self) -> list[str]:
         """The names whose first number is 100 after the write."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -166,6 +166,8 @@ class TimedLines(BrokenPicture):
     wrong_values = (
         (["start", "run", "synchronize", "stop"],
          "the kernels are counted now, and the earlier kernel too: it was still in the queue when the clock started"),
+        (["start", "run", "synchronize", "stop", "synchronize"],
+         "the clock counts the earlier kernel too: it was still in the queue. The last wait comes after the reading"),
         (["synchronize", "start", "run", "stop"],
          "the queue is empty when the clock starts, which is right. But it is read again before the kernels "
          "are done"),
@@ -178,7 +180,8 @@ class TimedLines(BrokenPicture):
     )
 
     def read(self, answer: Any) -> Any:
-        return answer.replace(",", " ").split() if isinstance(answer, str) else [str(each).strip() for each in answer]
+        words = answer.replace(",", " ").split() if isinstance(answer, str) else [str(each).strip() for each in answer]
+        return [word for word, _ in groupby(words)]  # a second wait at once waits for nothing
 
     def other_form(self, answer: Any) -> str | None:
         words = self.read(answer) if isinstance(answer, list | tuple | str) else []
@@ -278,6 +281,8 @@ class AfterFusion(BrokenPicture):
         ({"kernels": 1, "operations": 3, "MB": 4}, "x is read, 4 MB, and the result is written"),
         ({"kernels": 1, "operations": 3, "MB": 12}, "x is read once and the result is written once: 4 MB each"),
         ({"kernels": 1, "operations": 3, "MB": 16}, "x is read once and the result is written once: 4 MB each"),
+        ({"kernels": 2, "operations": 3, "MB": 16},
+         "all three are in one kernel: it computes them one after another for each number, between read and write"),
         ({"kernels": 1, "operations": 3, "MB": 0}, "x has to be read, and the result has to be written"),
     )
 
@@ -297,7 +302,6 @@ class AfterFusion(BrokenPicture):
         before, _ = self.measured()
         rows = []
         for name, unit in (("kernels", ""), ("operations", " million"), ("MB", " MB")):
-            called = "bytes" if name == "MB" else name
-            for title, numbers, colour in ((f"{called} before", before, "there"), ("fused", value, "back")):
-                rows.append((title, numbers[name] / (before[name] or 1), colour, f"{numbers[name]:g}{unit}"))
+            for title, n, ink in ((f"{name.replace('MB', 'bytes')} before", before, "there"), ("fused", value, "back")):
+                rows.append((title, n[name] / (before[name] or 1), ink, f"{n[name]:g}{unit}"))
         return bars(rows)

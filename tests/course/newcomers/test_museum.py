@@ -27,6 +27,14 @@ TRAIN = "def clear_gradients(loss_of, optimizer):\n    "
         ('carrying_arrows = "FDA"', "some of the names"),
         ('carrying_arrows = ["F"]', "detach() does not change h"),
         ("carrying_arrows = []", "∂w is 0, not 12"),
+        ('carrying_arrows = ["A", "B", "D", "F"]', "∂w is 12, by another way"),
+        ('carrying_arrows = ["A", "B", "E", "F"]', "nothing goes back from d to h"),
+        ('carrying_arrows = ["A", "C", "F", "G"]', "k was computed under no_grad"),
+        ('stopped = ["D"]', "makes a new array"),
+        ('stopped = ["C"]', "A writes to c itself"),
+        ('stopped = ["A", "E"]', "E writes to no array"),
+        ('sees_the_write = ["a", "b", "c", "f", "g"]', "✓"),
+        ('sees_the_write = ["a"]', "still the broken one"),
         ('sees_the_write = ["g"]', "a view is another shape"),
         ('sees_the_write = ["b", "c", "f", "g"]', "✓"),
         ("body_runs = [1, 0, 1, 0, 0]", "so it is in JAX"),
@@ -36,6 +44,8 @@ TRAIN = "def clear_gradients(loss_of, optimizer):\n    "
         ('different_numbers = {"by_numpy": 1}', "in the form of the first one"),
         ('timed_lines = "synchronize start run synchronize stop"', "✓"),
         ('timed_lines = ["start", "run", "synchronize", "stop"]', "the earlier kernel too"),
+        ('timed_lines = ["start", "run", "synchronize", "stop", "synchronize"]', "counts the earlier kernel too"),
+        ('timed_lines = ["start", "run", "stop", "synchronize", "synchronize"]', "still the broken one"),
         ('timed_lines = ["run", "start", "stop"]', "once each and in this order"),
         ('switches = {"dropout": "model.eval()", "batch_norm": "EVAL", "graph": "mg.no_grad()"}', "✓"),
         ('switches = {"dropout": "train", "batch_norm": "eval", "graph": "no_grad"}', 'each is "eval" or "no_grad"'),
@@ -43,6 +53,8 @@ TRAIN = "def clear_gradients(loss_of, optimizer):\n    "
         ('after_fusion = {"kernels": 1, "operations": 3, "MB": 8.0}', "✓"),
         ("factors = [3 / 10, 3 / 10, 3 / 10, 1 / 10]", "✓"),
         ("factors = [0.25] * 4", "three times as much"),
+        ('after_fusion = {"kernels": 2, "operations": 3, "MB": 16}', "all three are in one kernel"),
+        ("factors = [1, 1, 1, 1 / 3]", "in the right proportion"),
         ("factors = 0.25", "in the form of the first one"),
         ('two_sums = {"one_by_one": 1, "in_pairs": 0}', "✓"),
         ('two_sums = {"one_by_one": 0, "in_pairs": 0}', "0 + 1 needs no rounding"),
@@ -62,7 +74,11 @@ def test_repairs_by_values(answer, words):
          "still not a leaf"),
         ("make_weights", WEIGHTS + "w = mg.ones(3, requires_grad=True) * 0.1\n    print(w)", "`return w`"),
         ("make_weights", WEIGHTS + "return mg.ones(3, requires_grad=True)", "its values are 1"),
+        ("make_weights", WEIGHTS + "return mg.full(3, 0.2, requires_grad=True)", "w is [0.2, 0.2, 0.2] and a leaf"),
+        ("make_weights", WEIGHTS + "return mg.full(1, 0.1, requires_grad=True)", "hold 0.1 three times"),
         ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(mg.maximum(x, 1.0)))", "✓"),
+        ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(mg.where(x < 1.0, 0.0, x)))", "✓"),
+        ("root", ROOT + "mg.where(x < 1.0, x, mg.sqrt(x))", "your function returns None"),
         ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(mg.maximum(x, 0.0)))", "still the broken one"),
         ("root", ROOT + "return mg.where(x < 1.0, x, mg.sqrt(x + 1e-9))", "right at 0"),
         ("root", ROOT + "return mg.sqrt(mg.where(x < 1.0, 1.0, x))", "the branch for x < 1 is gone"),
@@ -77,3 +93,7 @@ def test_repairs_by_values(answer, words):
 )
 def test_repairs_by_code(name, code, words):
     assert words in said_to(code, name)
+
+
+def test_the_hint_of_the_root_excludes_no_right_repair():
+    assert "infinite" not in said_to(ROOT + "return mg.where(x < 1.0, x, mg.sqrt(x))", "root")
