@@ -9,7 +9,7 @@ from ..curves import curves
 from ..drawing import Drawing
 from ..flipbook import Page
 
-WIDE, HIGH, SHOWN = 640.0, 330.0, 3  # the size of the chart, and how many steps the table has
+WIDE, HIGH, SHOWN = 640.0, 370.0, 3  # the size of the chart, and how many steps the table has
 
 
 class Steps(NamedTuple):
