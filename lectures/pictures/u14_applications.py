@@ -260,8 +260,8 @@ def _messages(own: bool) -> Sketch:
         friend = sketch.box(x, y, "j", "value", width=60)
         sketch.arrow(friend, middle, "√" if own else "", colour="there")
     if own:
-        sketch.arrow((372, 80), (428, 80), bend=60, colour="back", thick=3)
-        sketch.label(400, 4, "itself", size=SMALL, fill="back", bold=True)
+        sketch.arrow((372, 80), (428, 80), bend=42, colour="back", thick=3)
+        sketch.label(400, 14, "itself", size=SMALL, fill="back", bold=True)
     return sketch
 
 
