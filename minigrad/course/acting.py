@@ -32,7 +32,7 @@ class ActingTask(FunctionTask):
     >>> Append().check(lambda found: found + [3])
     Traceback (most recent call last):
     minigrad.course.feedback.Wrong: ✗ append: the length is wrong
-      Expected: 3
+      Expected: 3.0
       Got: 2.0
       in a list of two numbers
       Hint: that makes another list

@@ -68,7 +68,7 @@ ANSWERS = [
            "counts more than", MEANS),
     Answer("whole_gradient", "def whole_gradient(parts):\n    return sum(g for n, g in parts)", "sum of means", TRIED),
     Answer("stack_counts", "stack_counts = [4, 4, 4, 5]", "records nothing", TRIED),
-    Answer("stack_counts", "stack_counts = [1, 1, 0, 5]", "several operations", TRIED),
+    Answer("stack_counts", "stack_counts = [1, 1, 0, 5]", "each operator and each function is an operation", TRIED),
     Answer("step_gain", "step_gain = 20.0", "takes as long as before", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b, a", "g is missing", TRIED),
@@ -172,7 +172,7 @@ ANSWERS = [
     Answer("names_loss", f"{NAMES}mg.cross_entropy(model(text[:, :-1], m).reshape(-1, 27), text[:, 1:].reshape(-1))",
            "too good to be true", LEAK),
     Answer("names_loss", f"{NAMES}mg.cross_entropy(model(text[:, :-1], m).reshape(-1, 27), text[:, :-1].reshape(-1))",
-           "no shift and no mask", TRIED),
+           "should say letter i + 1", TRIED),
     Answer("club_loss", f"{TIES}A = np.zeros((34, 34))\n    for i, j in pairs: A[i, j] = A[j, i] = 1\n"
            "    d = A.sum(1)\n    A = A / np.sqrt(np.outer(d, d))\n"
            "    return mg.cross_entropy(network(A)[k], labels[k])", "the diagonal is missing", LOOPS),
@@ -181,7 +181,7 @@ ANSWERS = [
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray((r - r.mean()) * stood)).sum() / stood.sum()",
            "the reward of the whole episode", WHOLE),
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray(stood)).sum() / stood.sum()",
-           "Returns and a baseline are missing", TRIED),
+           "after each of the steps 1 to 4", TRIED),
     Answer("line_rooms", 'line_rooms = "ABCDEFGH"', "what does each room need?", TRIED),
     Answer("ring_plan", "ring_plan = [[0, 1, 2, 3]] * 3", "Pass on the chunk that has just come", TRIED),
     Answer("bytes_sent", "bytes_sent = 120", "that is the array itself", TRIED),

@@ -9,7 +9,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.examples import digits_mlp
 
-LOADER = "augment=mg.data.Noise(0.15)"
+LOADER = "augment=noise"
 OPTIMIZER = "    optimizer = mg.optim.AdamW"
 
 

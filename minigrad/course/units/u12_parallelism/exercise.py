@@ -169,7 +169,7 @@ SHORTER = (  # wrong functions, with their hints
     ("of_the_notebook", "these are the jobs of the notebook. Compute with the parameters costs and after",
                         lambda task, costs, after: {"a": 9, "b": 5, "c": 7, "d": 8, "e": 2, "f": 4}),
     ("nothing_returned", "a function gives back only the value after `return`: to print or to assign is not enough",
-                         lambda task, costs, after: None),
+                         lambda task, costs, after: [costs, None][1]),
     ("summed", "that adds up all chains behind a job. They can run at the same time: only the longest one counts, max",
                from_the_end(lambda time, later: time + sum(later))),
     ("shortest", "that is the shortest chain behind a job. All have to be done, so the longest one counts, max",
