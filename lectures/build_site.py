@@ -55,7 +55,8 @@ def build(folder: Path = SITE) -> list[Path]:
         lectures_page(folder, lecture)
         _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
-    for name, text in reference().items():
+    others = reference()
+    for name, text in others.items():
         lecture = Lecture(name, text, prose=name in texts())
         body = with_anchors(as_page(lecture)) if name in TABLES else as_page(lecture)
         read[name] = lecture
@@ -76,7 +77,7 @@ def build(folder: Path = SITE) -> list[Path]:
     body = index(known, as_page(first, rules=True), picture(known, brief=True))
     _write(folder / "index.html", page("index", NAME, body, kind="first"))
     _write_views(folder, first)
-    _write(folder / "search-index.js", search_index(known, read, reference()["glossary"]))
+    _write(folder / "search-index.js", search_index(known, read, others["glossary"]))
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 

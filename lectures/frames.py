@@ -13,8 +13,6 @@ BAR = (
     ("index.html", "Lectures"), ("rooms.html", "Map"), ("museum.html", "Museum"), ("api.html", "API"),
     ("primitives.html", "Primitives"), ("errors.html", "Errors"), ("glossary.html", "Glossary"),
 )
-# Pages that are made by Python, and pages that nothing but the bar leads to.
-MADE = ("rooms.html", "api.html", "primitives.html", "errors.html")
 NAME = "How machine-learning frameworks work"
 
 
@@ -37,12 +35,6 @@ def texts() -> dict[str, str]:
     return {name: line.removeprefix("# ") for name, line in first.items() if not name[0].isdigit()}
 
 
-def _bar() -> list[tuple[str, str]]:
-    """The bar's pages, of which some may not be written yet."""
-    there = {"index.html", *MADE, *(f"{name}.html" for name in texts())}
-    return [(address, text) for address, text in BAR if address in there]
-
-
 def _others() -> str:
     """Links to the pages that are not in the bar."""
     known = {address for address, _ in BAR}
@@ -55,7 +47,7 @@ def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kin
     """A page around a body; `name` is the name of its file."""
     here = "index.html" if name[:2].isdigit() else f"{name}.html"
     links = "".join(
-        f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in _bar()
+        f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
     )
     whole = title if title == NAME else f"{title} · minigrad"
     scripts = "".join(f'<script src="{name}.js"></script>' for name in ("search-index", "search", "page"))

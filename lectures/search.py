@@ -49,14 +49,12 @@ SYNONYMS = (
     ("all-reduce", "allreduce", "collective", "ring"),
     ("distributed", "data parallel", "ddp", "several machines"),
     ("sharded optimizer", "zero", "fsdp"),
-    ("compile", "jit", "graph mode"),
     ("operator fusion", "fusion", "fuse", "fused kernel"),
     ("memory bandwidth", "bytes moved", "roofline"),
     ("compile", "jit", "graph mode", "deferred execution", "lazy"),
     ("critical path", "longest chain", "span"),
     ("list scheduling", "scheduler", "gantt chart"),
     ("launch overhead", "kernel launch", "cuda graphs"),
-    ("operator fusion", "fusion", "fuse"),
     ("deep reinforcement learning", "reinforcement learning", "policy gradient", "deep rl", "reinforce"),
     ("gnn", "graph neural network", "graph convolution", "message passing", "gcn"),
     ("language model", "gpt", "transformer", "llm"),
@@ -157,8 +155,6 @@ def _reference(read: dict[str, Lecture]) -> Iterable[Line]:
     for section, (shown, hidden) in zip(_sections(read, "errors"), texts(read["errors"])):
         if section.level > 1:
             yield Line(section.text, "error", f"errors.html#{section.anchor}", "", shown, hidden)
-    for section, (shown, hidden) in zip(_sections(read, "museum"), texts(read["museum"])):
-        yield Line(section.text, "museum", f"museum.html#{section.anchor}", "", shown, hidden)
     for row in (row for rows in tables().values() for row in rows):
         yield Line(row.names, "elsewhere", f"coming_from.html#{slug(row.names)}", row.here.replace("`", ""), row.why)
     for section, (shown, hidden) in zip(_sections(read, "coming_from"), texts(read["coming_from"])):

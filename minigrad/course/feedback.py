@@ -7,7 +7,8 @@ import linecache
 import re
 import sysconfig
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -86,6 +87,19 @@ def stopped(task: str, error: BaseException, known: Mapping[str, str] = {}, call
         rest = [line for line in rest if not line.startswith("  Hint:")]
     lines = [f"stopped with {kind}: {first}", *rest, *([f"  in {call}"] if call else []), *place(error)]
     return Stopped(task, "\n".join(lines), own or advice(error))
+
+
+@contextmanager
+def at_its_line(task: str, call: str = "") -> Iterator[None]:
+    """Show an error of a student's function, which the engine calls in this block, at the student's line."""
+    try:
+        yield
+    except Feedback:
+        raise
+    except NotImplementedError:
+        raise NotWritten(task, "not written yet", "write it first, and run its cell") from None
+    except Exception as error:
+        raise stopped(task, error, call=call) from None
 
 
 def place(error: BaseException) -> list[str]:

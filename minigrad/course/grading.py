@@ -85,7 +85,7 @@ def unit_of(path: Path) -> Unit | None:
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         for cell in _cells(path):
             for unit in units().values():
-                if _grade_id(cell).removeprefix("check-").replace("-", "_") in unit.tasks:
+                if _task_of(cell) in unit.tasks:
                     return unit
     named = re.match(r"\d\d_\w+?(?=_exercise)", path.stem)
     return units().get(named.group()) if named else None
@@ -95,8 +95,10 @@ def _cells(path: Path) -> list[dict[str, Any]]:
     return [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
 
 
-def _grade_id(cell: dict[str, Any]) -> str:
-    return str(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))
+def _task_of(cell: dict[str, Any]) -> str:
+    """The task that a cell answers or checks, by nbgrader's name of the cell."""
+    grade_id = str(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))
+    return grade_id.removeprefix("check-").replace("-", "_")
 
 
 # ---- in a process of its own -----------------------------------------------------------------------------------------
@@ -153,7 +155,7 @@ def run_one(path: Path, results: Path, cell_seconds: float) -> int:
     open_tasks = {name: task for name, task in unit.tasks.items() if task.points}
     with results.open("a", encoding="utf-8") as out:
         for cell in cells:
-            task = _grade_id(cell).removeprefix("check-").replace("-", "_")
+            task = _task_of(cell)
             if not cell.get("metadata", {}).get("nbgrader", {}).get("grade"):
                 with contextlib.suppress(BaseException), at_most(cell_seconds):
                     shell.run_cell("".join(cell["source"]), store_history=True)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..core.clock import buffer_of
 from ..devices.registry import CPU
-from ..viz.lessons.memory_maps import address
 from ..viz.lessons.strides import read_by
-from .feedback import Misused, NotWritten, stopped, written
+from ..viz.sharing import address
+from .feedback import Misused, at_its_line, written
 from .interpreting import dispatcher
 from .swapping import Swapped
 
@@ -27,15 +26,6 @@ def sizes(value: Any) -> Sizes | None:
     if not isinstance(value, tuple | list) or not all(isinstance(each, int | np.integer) for each in value):
         return None
     return tuple([int(each) for each in value])
-
-
-def row_major(shape: Sizes) -> Sizes:
-    """The strides of a new array.
-
-    >>> row_major((2, 3, 4))
-    (12, 4, 1)
-    """
-    return tuple([prod(shape[i + 1 :]) for i in range(len(shape))])
 
 
 def view_of(array: Any, shape: Sizes, strides: Sizes, name: str) -> Any:
@@ -74,12 +64,8 @@ def _called(function: Callable[..., Any], mine: Swapped, *args: Any) -> Any:
     """The result of a student's function; an error in it is shown at its line."""
     mine.calls += 1
     name = getattr(function, "__name__", "your function")
-    try:
+    with at_its_line(name, f"{name}({', '.join(map(str, args))})"):
         return function(*args)
-    except NotImplementedError:
-        raise NotWritten(name, "not written yet", "write it first, and run its cell") from None
-    except Exception as error:
-        raise stopped(name, error, {}, f"{name}({', '.join(map(str, args))})") from None
 
 
 def _checked(found: Any, shape: Sizes, name: str) -> Sizes:

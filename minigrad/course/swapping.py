@@ -27,7 +27,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..ops.creation import zeros_like
 from ..ops.view import broadcast_to
 from ..support.errors import MinigradError
-from .feedback import Misused, NotWritten, stopped, written
+from .feedback import Misused, at_its_line, written
 from .session import SESSION
 from .walking import Gradients, Passes
 
@@ -156,12 +156,8 @@ def forward_rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapp
         swapped.calls += 1
         inputs = [as_tensor(each) for each in primals]
         moves = [zeros_like(each) if tangent is None else tangent for each, tangent in zip(inputs, tangents)]
-        try:
+        with at_its_line(swapped.name):  # otherwise the error would be that of the operation that it belongs to
             found = function(*inputs, *moves)
-        except NotImplementedError:
-            raise NotWritten(swapped.name, "not written yet", "write it first, and run its cell") from None
-        except Exception as error:  # otherwise the error of the operation that it belongs to
-            raise stopped(swapped.name, error) from None
         return _of_shape(found, out, out.shape, swapped.name, "tangent")
 
     with swap(own, pushed):

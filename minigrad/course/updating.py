@@ -8,7 +8,7 @@ from typing import Any
 from ..optim.groups import Group
 from ..optim.optimizer import Optimizer
 from .digits import EPOCHS, Trained, fitted, in_batches, tanh_network
-from .feedback import Feedback, NotWritten, stopped
+from .feedback import at_its_line
 
 
 class Rule(Optimizer):
@@ -49,11 +49,5 @@ class Rule(Optimizer):
 def train_with(name: str, optimizer_of: Callable[[Any], Optimizer]) -> Trained:
     """Train a small network on the digits.  An error of the student's rule is shown at the student's line."""
     model = tanh_network()
-    try:
+    with at_its_line(name):
         return fitted(model, optimizer_of(model.parameters()), in_batches() * EPOCHS)
-    except NotImplementedError:
-        raise NotWritten(name, "not written yet", "write it first, and run its cell") from None
-    except Feedback:
-        raise
-    except Exception as error:
-        raise stopped(name, error) from None

@@ -70,14 +70,15 @@ def _span(name: str, tensor: Tensor) -> tuple[Any, Span]:
     owner = array
     while getattr(owner, "base", None) is not None:
         owner = owner.base
-    start = _address(array)
+    start = address(array)
     low = start + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides) if stride < 0)
     high = start + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides) if stride > 0)
     last = high + array.itemsize if array.size else low
     return owner, Span(name, tensor, low, last, array.size * array.itemsize == last - low)
 
 
-def _address(array: Any) -> int:
+def address(array: Any) -> int:
+    """Where the first element of an array is."""
     if isinstance(array, np.ndarray):
         return int(array.__array_interface__["data"][0])
     return int(array.__cuda_array_interface__["data"][0])

@@ -20,6 +20,7 @@ from ...support.words import shown
 from ..charts import legend
 from ..drawing import Drawing
 from ..flipbook import Flipbook, Page
+from ..sharing import address
 
 FILES = count(1)
 CELL, PER_ROW, MOST, TOP = 30.0, 12, 48, 34.0  # the side of a cell, cells in a row, numbers in a map
@@ -112,11 +113,6 @@ def time_of(root: Any) -> int:
     """The time of the last write into a buffer; 0 if there was none."""
     entry = WRITTEN.get(id(root))
     return entry.time if entry is not None and entry.buffer() is root else 0
-
-
-def address(array: Any) -> int:
-    """Where the first element of an array is."""
-    return int(array.__array_interface__["data"][0])
 
 
 def _products(steps: Sequence[Any]) -> Iterator[tuple[int, ...]]:

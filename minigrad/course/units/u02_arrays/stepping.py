@@ -6,12 +6,13 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ....compile.nodes.view import row_major
 from ....ops.view import inverse
 from ....viz.flipbook import Flipbook, Page
 from ....viz.lessons.strides import read_by, says, strided
 from ...compare import Difference
 from ...feedback import Misused, Wrong, written
-from ...striding import Sizes, row_major, sizes, views
+from ...striding import Sizes, sizes, views
 from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .training import train
