@@ -13,8 +13,8 @@ from minigrad import course
 from minigrad.course.feedback import Wrong
 
 HERE = Path(sys.prefix).resolve()
-DEPENDENCIES = {"numpy", "graphviz", "llvmlite", "tqdm", "safetensors"}
-OTHERS = ("matplotlib", "IPython", "ipywidgets", "anywidget", "scipy", "onnx", "pandas", "pytest")
+DEPENDENCIES = {"numpy", "graphviz", "llvmlite", "tqdm"}
+OTHERS = ("matplotlib", "IPython", "ipywidgets", "anywidget", "scipy", "onnx", "pandas", "pytest", "safetensors")
 
 # The environment is empty.
 assert HERE in Path(mg.__file__).resolve().parents, mg.__file__

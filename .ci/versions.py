@@ -24,7 +24,7 @@ PYTHONS = {"UV_PYTHON_INSTALL_DIR": str(HOME / "pythons")}  # downloads stay in 
 # Version of Python -> uv's strategy for the versions of minigrad's dependencies.  The first takes all the oldest ones.
 VERSIONS = {"3.12": "lowest-direct", "3.13": "highest", "3.14": "highest"}
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scipy")  # the packages of the extra `dev` that the tests below need
-ROOMS = ("support", "core", "ops", "autodiff", "control", "compile", "scripting")
+ROOMS = ("support", "core", "ops", "autodiff", "control", "compile", "eager", "scripting")
 TESTS = [f"tests/{room}" for room in ROOMS]
 PYTEST = ["-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow", "-p", "no:cacheprovider"]
 WITHOUT_NOTEBOOKS = ["-o", "addopts=--import-mode=importlib --strict-markers --strict-config"]

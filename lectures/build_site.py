@@ -1,8 +1,12 @@
-"""Make the site: `python3 course site`, or `python -m lectures.build_site [--open] [FOLDER]`.
+"""Make the site: `python3 course site`, or `python -m lectures.build_site [--open] [--live] [--browser URL] [FOLDER]`.
 
 Each lecture becomes a page and slides; the reference pages and the glossary come with them.  Nothing is downloaded:
 formulas are MathML, pictures and views are made here by minigrad, and reveal.js and the fonts are in `vendor/`.  The
 site opens from the disk.
+
+With `--live`, readers edit and run the `try` cells of the pages in their browsers.  `--pyodide` is a folder with
+Python for browsers, which becomes a part of the site, or an address that the pages load it from.  `--browser` is the
+address of the folder that `python3 course browser` makes: each unit then links to its notebooks there.
 """
 
 from __future__ import annotations
@@ -12,12 +16,15 @@ import shutil
 import sys
 import webbrowser
 import zipfile
+from argparse import ArgumentParser
 from pathlib import Path
 
 from minigrad.course.unit import units
 
 from . import build_reference
 from .api import api_page
+from .browser import live
+from .browser.pyodide import ADDRESS, PyodideError
 from .cells import notebook_page, notebooks, page_of
 from .frames import NAME, deck, page, texts
 from .house import picture, rooms_page
@@ -36,8 +43,14 @@ TABLES = ("primitives", "glossary", "coming_from")  # pages whose rows have anch
 FONTS = ("source-sans-3-5.3.0.zip", "source-code-pro-5.3.0.zip", "stix-two-math-5.3.0.zip")
 
 
-def build(folder: Path = SITE) -> list[Path]:
-    """Write the whole site, and return its files."""
+def build(folder: Path = SITE, editable: bool = False, pyodide: str | None = None, browser: str = "") -> list[Path]:
+    """Write the whole site, and return its files.
+
+    If it is `editable`, readers can run cells, with Pyodide from a folder or an address.  `browser` is the address of
+    the folder with the notebooks.
+    """
+    python = live.files_of(pyodide) if editable else []
+    browser = browser.rstrip("/")
     if folder.exists():
         shutil.rmtree(folder)
     (folder / "live").mkdir(parents=True)
@@ -50,14 +63,14 @@ def build(folder: Path = SITE) -> list[Path]:
     read: dict[str, Lecture] = {}
     for source in sorted(HERE.glob("[0-9][0-9]_*.md")):
         key = source.stem
-        lecture = Lecture(key, source.read_text(encoding="utf-8"), prose=True)
+        lecture = Lecture(key, source.read_text(encoding="utf-8"), prose=True, editable=editable)
         read[key] = lecture
-        lectures_page(folder, lecture)
+        lectures_page(folder, lecture, browser)
         _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
     others = reference()
     for name, text in others.items():
-        lecture = Lecture(name, text, prose=name in texts())
+        lecture = Lecture(name, text, prose=name in texts(), editable=editable)
         body = with_anchors(as_page(lecture)) if name in TABLES else as_page(lecture)
         read[name] = lecture
         kind = "reference" if name in TABLES or name not in texts() else "lecture"
@@ -73,19 +86,22 @@ def build(folder: Path = SITE) -> list[Path]:
         _write(folder / page_of(key, kind), page(key, f"{title} · {kind}", body, contents, "lecture"))
     body, contents = coverage(known)
     _write(folder / "coverage.html", page("coverage", "What the course covers", body, contents, "reference"))
-    first = Lecture("index", (HERE / "index.md").read_text(encoding="utf-8"))
-    body = index(known, as_page(first, rules=True), picture(known, brief=True))
+    first = Lecture("index", (HERE / "index.md").read_text(encoding="utf-8"), editable=editable)
+    body = index(known, as_page(first, rules=True), picture(known, brief=True), browser)
     _write(folder / "index.html", page("index", NAME, body, kind="first"))
     _write_views(folder, first)
     _write(folder / "search-index.js", search_index(known, read, others["glossary"]))
+    if editable:
+        live.write(folder, python)
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def lectures_page(folder: Path, lecture: Lecture) -> None:
+def lectures_page(folder: Path, lecture: Lecture, browser: str = "") -> None:
     """Write the page of a lecture."""
     known = units()
-    body = as_page(lecture).replace("</h1>\n", f"</h1>\n{opening(known.get(lecture.name), lecture.name)}\n", 1)
-    body += about(known.get(lecture.name)) + (ways(lecture.name, known) if lecture.name in known else "")
+    unit = known.get(lecture.name)
+    body = as_page(lecture).replace("</h1>\n", f"</h1>\n{opening(unit, lecture.name, browser)}\n", 1)
+    body += about(unit, browser) + (ways(lecture.name, known) if lecture.name in known else "")
     _write(folder / f"{lecture.name}.html", page(lecture.name, lecture.title, body, lecture.sections[1:], "lecture"))
 
 
@@ -122,12 +138,21 @@ def _write(path: Path, text: str) -> None:
 
 def main(arguments: list[str]) -> None:
     """Build the site, and open it in a browser with `--open`."""
-    folders = [Path(each) for each in arguments if not each.startswith("--")]
-    folder = (folders or [SITE])[0]
-    files = build(folder)
-    print(f"{len(files)} files; open {folder / 'index.html'}")
-    if "--open" in arguments:
-        webbrowser.open((folder / "index.html").resolve().as_uri())
+    parser = ArgumentParser(prog="course site", description="Make the lectures and the reference as pages.")
+    parser.add_argument("folder", nargs="?", type=Path, default=SITE)
+    parser.add_argument("--open", action="store_true", help="open the site in a browser")
+    parser.add_argument("--live", action="store_true", help="let readers edit and run cells of the pages")
+    where = f"Python for browsers: a folder, or an address that readers load it from, such as {ADDRESS}"
+    parser.add_argument("--pyodide", metavar="FOLDER_OR_ADDRESS", help=where)
+    parser.add_argument("--browser", metavar="URL", default="", help="where the folder of `course browser` is")
+    asked = parser.parse_args(arguments)
+    try:
+        files = build(asked.folder, asked.live or asked.pyodide is not None, asked.pyodide, asked.browser)
+    except PyodideError as error:
+        sys.exit(str(error))
+    print(f"{len(files)} files; open {asked.folder / 'index.html'}")
+    if asked.open:
+        webbrowser.open((asked.folder / "index.html").resolve().as_uri())
 
 
 if __name__ == "__main__":

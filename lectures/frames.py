@@ -50,10 +50,13 @@ def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kin
         f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
     )
     whole = title if title == NAME else f"{title} · minigrad"
-    scripts = "".join(f'<script src="{name}.js"></script>' for name in ("search-index", "search", "page"))
+    live = '<div class="try">' in body
+    names = ("search-index", "search", "page", *(["cells"] if live else []))
+    scripts = "".join(f'<script src="{name}.js"></script>' for name in names)
+    style = '<link rel="stylesheet" href="cells.css">' if live else ""
     return (
         f'<!doctype html><html lang="en"><head>{_head(whole)}<link rel="stylesheet" href="fonts.css">'
-        f'<link rel="stylesheet" href="colours.css"><link rel="stylesheet" href="site.css"></head>'
+        f'<link rel="stylesheet" href="colours.css"><link rel="stylesheet" href="site.css">{style}</head>'
         f'<body class="{kind}"><a class="skip" href="#content">Skip to the content</a><header class="bar">'
         f'<a class="brand" href="index.html">minigrad</a><nav aria-label="Site">{links}</nav>{SEARCH}</header>'
         f'<div class="columns">{contents(sections)}<main id="content" tabindex="-1">{body}</main></div>'

@@ -16,6 +16,8 @@
     ```run                        Python that is shown and run, and what it printed
     ```picture                    Python whose last line is a picture of minigrad's
     ```live                       Python whose last line is a view to step through, which runs in its place
+    ```try                        Python as with `run`; its last line may be a view.  Readers of a site with live
+                                  cells edit and run it.  It shares its names with other such code of the page only
 
 A fence closes with three backticks, a `:::` with three colons.  All code of a lecture shares its names.
 """
@@ -43,6 +45,7 @@ from pygments.lexers import get_lexer_by_name
 
 import minigrad as mg
 from minigrad.viz.drawing import themed
+from minigrad.viz.exhibit import Exhibit
 from minigrad.viz.rules import mathml
 
 from .drawn import Sketch
@@ -50,7 +53,7 @@ from .frames import Section
 from .quotes import LectureError, check_quote, definition, windows
 
 CONTAINERS = ("notes", "page", "slide", "reveal")
-RUN = ("run", "picture", "live")
+RUN = ("run", "picture", "live", "try")
 HEADING = 3  # tokens: it opens, its words, it closes
 
 
@@ -61,11 +64,13 @@ class Lecture:
     name: str
     text: str
     prose: bool = False  # whether quotation marks belong to sentences, and not to code
+    editable: bool = False  # whether readers of the page can run its `try` code
     live: dict[str, str] = field(default_factory=dict)  # file name -> page of a view
     title: str = ""
     sections: list[Section] = field(default_factory=list)
     chapters: list[tuple[str, int]] = field(default_factory=list)  # of the slides: name, number of its first slide
     _names: dict[str, Any] = field(default_factory=lambda: {"mg": mg, "__name__": "lecture"})
+    _tried: dict[str, Any] = field(default_factory=lambda: {"mg": mg, "__name__": "__main__"})
     _results: dict[int, tuple[str, Any]] = field(default_factory=dict)
 
     def picture(self, name: str) -> list[Sketch]:
@@ -81,21 +86,22 @@ class Lecture:
         drawn = getattr(module, name)()
         return drawn if isinstance(drawn, list) else [drawn]
 
-    def result(self, number: int, code: str) -> tuple[str, Any]:
+    def result(self, number: int, code: str, tried: bool = False) -> tuple[str, Any]:
         """What a piece of code printed, and the value of its last line."""
         if number not in self._results:
-            self._results[number] = self._run(code, f"{self.name}.md, code {number}")
+            names = self._tried if tried else self._names
+            self._results[number] = self._run(code, f"{self.name}.md, code {number}", names)
         return self._results[number]
 
-    def _run(self, code: str, called: str) -> tuple[str, Any]:
+    def _run(self, code: str, called: str, names: dict[str, Any]) -> tuple[str, Any]:
         linecache.cache[called] = (len(code), None, code.splitlines(keepends=True), called)
         tree = ast.parse(code, called)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         printed = io.StringIO()
         try:
             with contextlib.redirect_stdout(printed):
-                exec(compile(tree, called, "exec"), self._names)
-                value = eval(compile(ast.Expression(last.value), called, "eval"), self._names) if last else None
+                exec(compile(tree, called, "exec"), names)
+                value = eval(compile(ast.Expression(last.value), called, "eval"), names) if last else None
         except Exception as error:
             raise LectureError(f"{called} fails: {type(error).__name__}: {error}") from error
         return printed.getvalue(), value
@@ -221,15 +227,24 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
     code = coloured(token.content, "python" if kind in RUN else kind)
     if kind not in RUN:
         return code
-    printed, value = lecture.result(number, token.content)
-    if kind == "run":
-        shown = printed + ("" if value is None else f"{value!r}\n")
-        return code + (f'<pre class="output">{escape(shown)}</pre>\n' if shown else "")
+    printed, value = lecture.result(number, token.content, tried=kind == "try")
     if kind == "picture":
         return f'<figure class="picture">{value.to_svg()}</figure>\n'
+    view = _view(lecture, number, value) if kind == "live" or (kind == "try" and isinstance(value, Exhibit)) else ""
+    if kind == "live" or (view and env.get("slides")):  # a view shows the code itself
+        return view
+    shown = printed + ("" if value is None or view else f"{value!r}\n")
+    output = (f'<pre class="output">{escape(shown)}</pre>\n' if shown else "") + view
+    if kind == "try" and lecture.editable and not env.get("slides"):
+        return f'<div class="try">{code}<div class="said">{output}</div></div>\n'
+    return code + output
+
+
+def _view(lecture: Lecture, number: int, view: Any) -> str:
+    """A view that runs in a page of its own."""
     name = f"{lecture.name}-{number}.html"
-    lecture.live[name] = value.to_html()
-    title = escape(repr(value).strip("<>"), quote=True)
+    lecture.live[name] = view.to_html()
+    title = escape(repr(view).strip("<>"), quote=True)
     return f'<div class="live"><iframe src="live/{name}" title="{title}"></iframe></div>\n'
 
 

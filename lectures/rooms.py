@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "minigrad"
 
 # Each room may import from itself and from the rooms before it.
 ROOMS = [
-    "support", "core", "arguments", "devices", "ops", "autodiff", "control", "compile", "scripting", "nn", "optim",
-    "data", "io", "distributed", "train",
+    "support", "core", "arguments", "devices", "ops", "autodiff", "control", "compile", "eager", "scripting", "nn",
+    "optim", "data", "io", "distributed", "train",
 ]
 # These may import all rooms, and no room imports them.
 ONLOOKERS = ["viz", "course", "examples"]

@@ -79,16 +79,16 @@ watch_cells()
 
 
 def _eager_kernels() -> Any:
-    from .compile import eager_kernels  # brings the compiler
+    from .eager import kernels  # brings the compiler
 
-    return eager_kernels
+    return kernels
 
 
 _Provider.load = _eager_kernels
 
 
 def _load_compiler() -> None:
-    from .compile import eager, updates  # they set the functions of `_PROGRAMS`
+    from .eager import programs, updates  # they set the functions of `_PROGRAMS`
 
 
 _PROGRAMS.load = _load_compiler

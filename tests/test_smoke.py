@@ -51,6 +51,11 @@ def test_compile_runs_a_jitted_function(monkeypatch):
     assert mg.jit(lambda x: mg.sum(mg.tanh(x) * 2))(mg.zeros(3)).item() == 0
 
 
+def test_eager_computes_stacks_of_matrices():
+    x = mg.asarray(np.broadcast_to(2 * np.eye(2, dtype=np.float32), (3000, 2, 2)).copy())
+    assert np.all(mg.linalg.det(x).numpy() == 4)
+
+
 def test_scripting_turns_branches_into_nodes():
     @mg.script
     def clipped(x):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, NamedTuple
 
-from ..core.mode import current_mode, switch
+from ..core.mode import CURRENT, current_mode, switch
 from ..core.node import FREED, Leaf, Node
 from ..core.override import overridable
 from ..core.primitive import P
@@ -73,8 +73,8 @@ def walk(
     multiply 0 3.0
     multiply 1 3.0
     """
-    way = steps if yields else quick_steps
-    return way(roots, cotangents, wanted, retain, also)
+    way: Any = steps if yields else quick_steps
+    return way(roots, cotangents, wanted, retain, also)  # type: ignore[no-any-return]
 
 
 def steps(
@@ -112,8 +112,10 @@ def steps(
     return found
 
 
-def exhaust(steps: Walk) -> dict[Node, Tensor]:
-    """Run a walk to its end and return what it found."""
+def exhaust(steps: Walk | dict[Node, Tensor]) -> dict[Node, Tensor]:
+    """Run a walk to its end and return what it found.  `quick_steps` has run to its end already."""
+    if isinstance(steps, dict):
+        return steps
     try:
         while True:
             next(steps)
@@ -152,17 +154,22 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     >>> w.grad.tolist()
     [2.0, 4.0]
     """
-    with switch(current_mode().untracked):
+    with setting(CURRENT, current_mode().untracked):
         start = seeds([tensor], [gradient], "backward")
-        handles = [handle() for handle in RETAINED.valuerefs()] if RETAINED else ()
+        handles = [handle() for handle in RETAINED.valuerefs()] if RETAINED.data else ()
         retained = {t.node: t for t in handles if t is not None and t.tracked}
         after: list[Callable[[], None]] = []
-        with setting(AFTER, after):
+        with setting(AFTER, after) if HOOKS.data else nullcontext():  # only hooks call `after_backward`
             found = exhaust(walk([tensor.node], start, retain=retain_graph, yields=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
             sums = [(t, g if t.grad is None else t.grad + g) for t, g in holders if t is not None]
-            all_or_none(partial(_give, sums))
+
+            def writes() -> None:
+                for tensor, gradient in sums:
+                    tensor.grad = gradient
+
+            all_or_none(writes)
         for function in after:
             function()
 
@@ -174,11 +181,6 @@ def after_backward(function: Callable[[], None]) -> bool | None:
         return None if after is None else False
     after.append(function)
     return True
-
-
-def _give(gradients: list[tuple[Tensor, Tensor]]) -> None:
-    for tensor, gradient in gradients:
-        tensor.grad = gradient
 
 
 def gradients(

@@ -81,24 +81,18 @@ class GraphMode(Tracer):
     def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         before = len(self.effects)
         out = super().recorded(op, values, attrs, device)
-        operands = [v for v in values if v.__class__ is Pending]
-        if out.__class__ is Pending:
-            out.waits_for = operands
-        else:
-            for result in out:
-                result.waits_for = operands
+        operands, results = [v for v in values if v.__class__ is Pending], [out] if out.__class__ is Pending else out
+        for result in results:
+            result.waits_for = operands
         if len(self.effects) > before:
-            self.due.append(out if out.__class__ is Pending else out[0])
+            self.due.append(results[0])
         return out
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
-        if out.__class__ is tuple:
-            self.waiting.add(*out)
-        else:
-            self.waiting.add(out)
+        self.waiting.add(*(out if out.__class__ is tuple else (out,)))
         return out
 
     def before_write(self, tensor: Tensor) -> None:

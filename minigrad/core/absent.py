@@ -27,6 +27,8 @@ def missing(room: str, name: str) -> NoReturn:
 
 def _hint(room: str, name: str) -> str | None:
     hint = hint_for(room, name)
+    if hint is None and _is_module(room, name):  # `from minigrad import course` looks for a name first
+        return f"import {room}.{name}"
     if hint is None:
         others = [each for each in ROOMS if name in _public(each)]
         near = nearest(name, [*_public(room), *[each.name for each in synonyms() if each.place == room]])
@@ -43,11 +45,15 @@ class _LastFinder:
         room, _, part = name.rpartition(".")
         if room not in ROOMS or part.startswith("_"):
             return
-        if PathFinder.find_spec(name, sys.modules[room].__path__) is None:  # tools look in other places, too
+        if not _is_module(room, part):  # tools look in other places, too
             raise MissingImportError(f"{room} has no {part!r}", hint=_hint(room, part))
 
 
 sys.meta_path.append(_LastFinder())
+
+
+def _is_module(room: str, name: str) -> bool:
+    return PathFinder.find_spec(f"{room}.{name}", getattr(sys.modules[room], "__path__", [])) is not None
 
 
 def _public(room: str) -> list[str]:

@@ -118,13 +118,13 @@ class Eager(Interpreter):
     def compute(
         self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> Any:
-        kernel = device.kernels[op.name]
+        kernel, array = device.kernels[op.name], device.ndarray
         if op.kind == "elementwise":
             for v in values:
-                if v.__class__ is device.ndarray and v.size >= LARGE:
+                if v.__class__ is array and v.size >= LARGE:
                     return device.elementwise(kernel, op, values, attrs)
         data = kernel(*values, **attrs)
-        if data.__class__ is not device.ndarray and data.__class__ is not tuple:
+        if data.__class__ is not array and data.__class__ is not tuple:
             data = device.asarray(data)  # NumPy makes scalars of 0-d results
         return data
 

@@ -86,7 +86,7 @@ class Mode:
 
     @property
     def untracked(self) -> Mode:
-        """This mode without gradients, made once: every backward pass needs it."""
+        """This mode without gradients, made once: every backward pass and every update needs it."""
         if not self.grad:
             return self
         if self._untracked is None:
@@ -94,6 +94,7 @@ class Mode:
         return self._untracked
 
 
+WITHOUT_GRADIENTS = {"grad": False}
 CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())
 current_mode = CURRENT.get
 
@@ -108,6 +109,8 @@ class switch(Block):
 
     def value(self) -> Mode:
         mode = self.mode or current_mode()
+        if self.changes == WITHOUT_GRADIENTS:
+            return mode.untracked
         return mode.but(**self.changes) if self.changes else mode
 
     def __call__(self, function: F) -> F:

@@ -75,9 +75,7 @@ def one_input_alone(op: Primitive) -> Callable[[Any], Any]:
         if x.tracked and mode.grad:
             plan = op.plans.get(0b11) or op.plan(1, 1)
             keep = plan.keep
-            saved = None
-            if keep is not None:
-                saved = (a if keep[0] else None, data if keep[1] else None)
+            saved = keep and (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), NO_ATTRS, plan, saved, data, mode, device)
             out.tracked = 1 if plan.rules else 0
         elif mode.keep:
@@ -115,9 +113,7 @@ def one_input(op: Primitive) -> Callable[..., Any]:
             if plan is None:
                 plan = op.plan(int(data.dtype.kind == "f"), 1)
             keep = plan.keep
-            saved = None
-            if keep is not None:
-                saved = (a if keep[0] else None, data if keep[1] else None)
+            saved = keep and (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
             out.tracked = 1 if plan.rules else 0
         else:
@@ -148,9 +144,7 @@ def view(op: Primitive) -> Callable[..., Any]:
         if x.tracked and mode.grad:
             plan = op.plans.get(0b11) or op.plan(1, 1)
             keep = plan.keep
-            saved = None
-            if keep is not None:
-                saved = (a if keep[0] else None, data if keep[1] else None)
+            saved = keep and (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
             out.tracked = 1 if plan.rules else 0
         else:
@@ -219,13 +213,11 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
         if mask and mode.grad:
             plan = op.plans.get(mask | 0b100) or op.plan(mask, 2)
             keep = plan.keep
-            saved = None
-            if keep is not None:
-                saved = (
-                    a if keep[0] else None,
-                    b if keep[1] else None,
-                    data if keep[2] else None,
-                )
+            saved = keep and (
+                a if keep[0] else None,
+                b if keep[1] else None,
+                data if keep[2] else None,
+            )
             nodes = (
                 (x.node or constant(x)) if x.__class__ is Tensor else x,
                 (y.node or constant(y)) if y.__class__ is Tensor else y,
@@ -249,7 +241,7 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
         if interpreter is not None:
             return interpreter.manifest(op, inputs, attrs)
         device, mask, bit = None, 0, 1
-        values = []
+        values, kinds = [], []
         for x in inputs:
             if x.__class__ is Tensor:
                 if device is None:
@@ -257,16 +249,19 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
                 elif x.device is not device:
                     break
                 values.append(x._data)
+                kinds.append(x._data.dtype)
                 if x.tracked:
                     mask += bit
             elif x.__class__ in NUMBERS:
                 values.append(x)
+                kinds.append(x.__class__)
             else:
                 break
             bit += bit
         else:
             plain = device is not None and "device" not in attrs  # not a transfer
-            if plain and not (op.casting and op.casts(values).indices):
+            known = op.known_casts.get(tuple(kinds))
+            if plain and not (op.casting and (known or op.casts(values)).indices):
                 try:
                     go_on = EAGER.manifest_values
                     return go_on(op, inputs, values, mask, attrs, device)

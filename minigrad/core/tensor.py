@@ -262,11 +262,11 @@ def wrap(data: Any, device: Any) -> Tensor:
 
 def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
     """The gradient of `like`, a tensor or a node, in its dtype.  Another type, shape or device is an error."""
-    if not isinstance(gradient, Tensor):
+    if gradient.__class__ is not Tensor:
         raise ConversionError(
             f"{what} is a tensor, not a {type(gradient).__name__}", hint="mg.asarray(...) makes a tensor"
         )
-    if gradient.shape != like.shape or gradient.device is not like.device:
+    if gradient._data.shape != like.shape or gradient.device is not like.device:
         error, same = (GradError, "shape") if gradient.shape != like.shape else (DeviceError, "device")
         node = like.node if isinstance(like, Tensor) else like
         made = f", made at {show(node.where)}," if node is not None and node.where else ""
@@ -275,7 +275,7 @@ def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
             expect=str(getattr(like, same)), actual=str(getattr(gradient, same)),
             hint=f'g.to("{like.device}")' if same == "device" else None,
         )
-    return gradient if gradient.dtype is like.dtype else gradient.astype(like.dtype)  # type: ignore[attr-defined]
+    return gradient if gradient._data.dtype is like.dtype else gradient.astype(like.dtype)  # type: ignore[attr-defined]
 
 
 class AbstractData:

@@ -11,11 +11,10 @@ import re
 import traceback
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from functools import cache
 from typing import Any, NamedTuple
 
 from ..support.source import notebook_shell
-from .unit import task_names
+from .unit import names_in_use
 
 TIMED = re.compile(r"^\s*%%(?:time|prun)\b.*\n|^[ \t]*%(?:time|prun)\s+", re.MULTILINE)  # magics that run code in place
 ASSIGNED = re.compile(  # in code that Python cannot read
@@ -49,8 +48,9 @@ class Attempts:
         self._remember(namespace)
 
     def _remember(self, namespace: Mapping[str, Any]) -> None:
-        # No other value is kept alive.  The units are imported when there is a name to look for.
-        self.values = {name: value for name, value in namespace.items() if name in _tasks()}
+        # No other value is kept alive.
+        known = names_in_use()
+        self.values = {name: value for name, value in namespace.items() if name in known}
 
     def after(self, source: str, error: BaseException | None, namespace: Mapping[str, Any]) -> None:
         """Record a cell that has run to its end or to an error."""
@@ -76,7 +76,7 @@ class Attempts:
         """Note the names that a cell has made when it is at a line; the names that it has not made yet."""
         self.cells += 1
         before, there, later = _assigned(source, line, ended)
-        answers = namespace.keys() & _tasks()
+        answers = namespace.keys() & names_in_use()
         changed = {name for name in answers if self.values.get(name, self) is not namespace[name]}
         for name in before | changed:
             self.made[name] = self.cells
@@ -87,11 +87,6 @@ class Attempts:
         """The name among `others` that looks like this one and was made after it."""
         newer = [other for other in others if self.made.get(other, 0) > self.made.get(name, 0)]
         return next(iter(get_close_matches(name, newer, 1, NEAR)), None)
-
-
-@cache
-def _tasks() -> frozenset[str]:
-    return frozenset(task_names())
 
 
 ATTEMPTS = Attempts()

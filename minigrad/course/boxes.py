@@ -23,7 +23,7 @@ STYLE = """
 .mg-feedback p, .mg-feedback dl { margin: 0; overflow-wrap: anywhere; }
 .mg-feedback dl { display: grid; grid-template-columns: max-content 1fr; gap: 1px 12px; margin: 4px 0; }
 .mg-feedback dt, .mg-feedback .mg-where { color: var(--quiet); }
-.mg-feedback dd { margin: 0; }
+.mg-feedback dt, .mg-feedback dd { float: none; width: auto; margin: 0; }
 .mg-feedback code { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; color: inherit;
   background: color-mix(in srgb, var(--line) 30%, transparent); border-radius: 3px; padding: 0 3px; }
 .mg-feedback pre { margin: 4px 0; padding: 4px 8px; overflow-x: auto; border-radius: 4px; background: var(--tint);
@@ -67,11 +67,10 @@ class Box(NamedTuple):
 
     def show(self) -> bool:
         """Show the box in a notebook; return whether there is a notebook."""
-        if not hasattr(notebook_shell(), "kernel"):
+        shell = notebook_shell()
+        if not hasattr(shell, "kernel"):
             return False
-        from IPython.display import display
-
-        display({"text/html": self.html(), "text/plain": str(self)}, raw=True)
+        shell.display_pub.publish({"text/html": self.html(), "text/plain": str(self)})
         return True
 
     def tell(self) -> None:

@@ -6,14 +6,16 @@ the other rank has received, as with MPI's long messages: what works here works 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..distributed import ThreadCommunicators
-from ..distributed.threads import Post
+from ..distributed.post import Key, Post
+from ..distributed.turns import Turns
 from ..support.errors import DistributedError
+from ..support.host import IN_BROWSER
 from ..support.words import whole
 from .feedback import Wrong
 from .limits import at_most
@@ -32,7 +34,7 @@ UNEVEN = "ranks send and receive equally often: count the rounds of each loop. W
 class Stuck(Exception):
     """All ranks wait for each other, or for ranks that have ended: (sender, receiver, tag) of what they wait for."""
 
-    def __init__(self, waits: list[tuple[int, int, int]], ended: int) -> None:
+    def __init__(self, waits: Sequence[Key], ended: int) -> None:
         super().__init__(waits)
         self.waits, self.ended = waits, ended
 
@@ -61,9 +63,9 @@ class Switch(Post):
     def __init__(self, ranks: int) -> None:
         super().__init__(timeout=60.0)
         self.size = self.running = ranks
-        self.waiting: dict[int, tuple[int, int, int]] = {}
+        self.waiting: dict[int, Key] = {}
 
-    def take(self, key: tuple[int, int, int]) -> Any:
+    def take(self, key: Key) -> Any:
         with self.changed:
             self.waiting[key[1]] = key
             self._look()
@@ -74,7 +76,6 @@ class Switch(Post):
         raise DistributedError(f"rank {key[1]} cannot go on, because another rank failed") from self.broken
 
     def leave(self) -> None:
-        """A rank has returned."""
         with self.changed:
             self.running -= 1
             self._look()
@@ -177,18 +178,21 @@ class Rank:
 def on_cables(
     call: Callable[[Rank], Any], size: int, task: str = "", stride: int = 1, seconds: float = 5.0, chunks: Any = None
 ) -> list[Rank]:
-    """Call `call(rank)` in a thread for each rank; `chunks[rank]` are noted at each message."""
-    ranks = ThreadCommunicators(size)
-    ranks.post = switch = Switch(size)
+    """Call `call(rank)` in a thread for each rank; `chunks[rank]` are noted at each message.
+
+    In a browser, ranks take turns: `call(rank)` begins several times, each time with the same numbers in its chunks.
+    """
+    before = [[chunk.copy() for chunk in row] for row in chunks or ()]
+    ranks = ThreadCommunicators(size, post=Turns(size, Stuck) if IN_BROWSER else Switch(size))
 
     def work(comm: Any) -> Rank:
-        comm.host.post = switch
         rank = Rank(comm.host, task, stride, None if chunks is None else chunks[comm.rank])
+        for chunk, given in zip(rank.chunks or (), before[comm.rank] if before else ()):
+            chunk[...] = given
         with at_most(seconds):
             call(rank)
             rank.close()
         rank.note()
-        switch.leave()
         return rank
 
     try:

@@ -167,7 +167,8 @@ ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
     (RecursionError, r"", "the function calls itself without end: what stops it? A loop needs no recursion"),
     (KeyError, r"", "the dictionary has no such key: use .get(key), or put something there first"),
     (RuntimeError, r"changed size during iteration", "the loop changes what it goes over: collect in another place"),
-    (IndentationError, r"", "the lines of a function are indented by four spaces more than its `def`"),
+    (IndentationError, r"unexpected", "this line begins further to the right than the one above, without a colon"),
+    (IndentationError, r"", "lines after a colon begin four spaces further to the right than the line of the colon"),
     (SyntaxError, r"invalid decimal literal", "to multiply, write the sign between: 5 * b, not 5b"),
     (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),
 )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+from ..support.host import IN_BROWSER
 
 AGAIN = 0.5  # seconds: `except:` in a loop may swallow the first
 
@@ -21,7 +24,8 @@ def at_most(seconds: float) -> Iterator[None]:
     """Raise `TimeIsUp` in a block that takes longer.
 
     A signal raises it, which ends `sleep` too.  Where there are no signals (on Windows, in a thread), another thread
-    sets the exception, and Python raises it at the next instruction.
+    sets the exception, and Python raises it at the next instruction.  In a browser there are neither timers nor
+    threads, and the buffer in which Python looks for interrupts is a clock.  Limits may be nested.
 
     >>> with at_most(10):
     ...     print("in time")
@@ -29,21 +33,56 @@ def at_most(seconds: float) -> Iterator[None]:
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     by_signal = hasattr(signal, "setitimer") and in_main_thread
-    with _by_signal(seconds) if by_signal else _by_thread(seconds):
+    with _in_browser(seconds) if IN_BROWSER else _by_signal(seconds) if by_signal else _by_thread(seconds):
         yield
 
 
 @contextmanager
 def _by_signal(seconds: float) -> Iterator[None]:
-    def ring(number: int, frame: Any) -> None:
-        raise TimeIsUp
-
-    before = signal.signal(signal.SIGALRM, ring)
+    before, begun = signal.signal(signal.SIGALRM, _ring), time.monotonic()
+    left = signal.getitimer(signal.ITIMER_REAL)[0]  # of the limit around this one; 0: there is none
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, left or seconds), AGAIN)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        rest = max(left - (time.monotonic() - begun), AGAIN) if left else 0
+        signal.setitimer(signal.ITIMER_REAL, rest, AGAIN)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _ring(number: int, frame: Any) -> None:
+    raise TimeIsUp
+
+
+# Python reads element 0 of Pyodide's interrupt buffer every few instructions, as the number of a signal, and then
+# writes 0 there.  The buffer is meant to be memory that another thread writes; a getter needs no other thread.
+CLOCK = """(seconds, again, alarm, before) => {
+  let end = performance.now() + 1000 * seconds, rang = false;
+  return {
+    get 0() {
+      rang = performance.now() >= end;
+      if (!rang) return before ? before[0] : 0;
+      end = performance.now() + 1000 * again;
+      return alarm;
+    },
+    set 0(value) { if (before && !rang) before[0] = value; },
+  };
+}"""
+
+
+@contextmanager
+def _in_browser(seconds: float) -> Iterator[None]:
+    import pyodide_js
+    from pyodide.code import run_js
+
+    buffer = getattr(pyodide_js._module, "Py_EmscriptenSignalBuffer", None)  # absent until one is set
+    clock = run_js(CLOCK)(seconds, AGAIN, int(signal.SIGALRM), buffer)
+    before = signal.signal(signal.SIGALRM, _ring)
+    try:
+        pyodide_js.setInterruptBuffer(clock)
+        yield
+    finally:
+        pyodide_js.setInterruptBuffer(buffer)
         signal.signal(signal.SIGALRM, before)
 
 

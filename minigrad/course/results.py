@@ -36,6 +36,7 @@ class Progress:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
+        self.unit: Unit | None = None  # of this notebook: shown first, and its tasks one by one
         self.student = ""
         self.tasks: Tasks = {}
         self.others: dict[str, Any] = {}  # entries of another version of the course
@@ -148,10 +149,10 @@ class Progress:
 
     def __str__(self) -> str:
         lines = []
-        for unit in parts().values():
+        for unit in sorted(parts().values(), key=lambda unit: unit != self.unit):
             lines.append(f"{unit.key}: {self.score(unit)}")
             for key, name, sign, tries, points, most in self.rows():
-                if key == unit.key:
+                if key == unit.key and self.unit in (unit, None):
                     times = counted(tries, "try", "tries") if tries else "not tried yet"
                     worth = f"{points} of {most}" if most else ""
                     lines.append(f"  {sign} {name:24} {worth:6}   {times}")

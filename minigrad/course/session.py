@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import update_wrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..support.errors import MinigradError
+from ..support.host import how_to_stop
 from ..support.source import notebook_shell
 from ..support.table import counted
 from .attempts import ATTEMPTS, NEAR, Attempts, Stop, watch_cells
@@ -21,7 +23,7 @@ from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, un
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
 from .tasks import HIDDEN_ROUNDS, ROUNDS, Prediction, Task
-from .unit import Unit, parts, task_names
+from .unit import Unit, names_in_use, parts, task_names
 
 watch_cells()
 UNSET = object()
@@ -143,8 +145,9 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
 
 
 def progress() -> Progress:
-    """The student's progress in all units."""
+    """The student's progress: the tasks of this notebook's unit, then the points of the other units."""
     _open()
+    SESSION.progress.unit = SESSION.unit
     return SESSION.progress
 
 
@@ -199,11 +202,10 @@ def _said(which: Task, given: Any) -> str:
 
 def _show_picture(which: Task, given: Any) -> None:
     """Show the picture of an answer below its feedback, in a notebook."""
-    picture = which.illustration(given) if hasattr(notebook_shell(), "kernel") else None
+    shell = notebook_shell()
+    picture = which.illustration(given) if hasattr(shell, "kernel") else None
     if picture is not None:
-        from IPython.display import display
-
-        display(picture)
+        shell.display_pub.publish(picture._repr_mimebundle_())
 
 
 # ---- running an answer -----------------------------------------------------------------------------------------------
@@ -227,7 +229,7 @@ def _run(which: Task, given: Any, rounds: int) -> Box:
     except TimeIsUp as error:
         what = f"not done after {which.seconds:g} seconds"
         where = "\n".join([what, *place(error)])
-        hint = "does each turn of the loop come closer to its end? (The button ■ above stops a cell)"
+        hint = f"does each turn of the loop come closer to its end? ({how_to_stop()})"
         raise Stopped(which.name, where, hint) from None
     except Exception as error:
         raise stopped(which.name, error, which.advice) from None
@@ -278,7 +280,7 @@ def _where_stub(error: BaseException) -> str:
 
 
 def _task(name: str) -> Task:
-    for unit in parts().values():
+    for unit in chain(parts().used(), parts().values()):
         if name in unit.tasks:
             return unit.tasks[name](SESSION.student)
     within = list(SESSION.unit.tasks) if SESSION.unit is not None else []
@@ -324,7 +326,7 @@ def _newer(which: Task, namespace: Mapping[str, Any], attempts: Attempts) -> str
     """A name that looks like the task's and was made later: perhaps the answer that the student means."""
     helpers = getattr(getattr(namespace.get(which.name), "__code__", None), "co_names", ())
     others = [name for name, value in namespace.items() if callable(value) == (which.kind == "function")]
-    return attempts.newer(which.name, [name for name in others if name not in {*task_names(), *helpers}])
+    return attempts.newer(which.name, [name for name in others if name not in {*names_in_use(), *helpers}])
 
 
 def _source(given: Any) -> str:

@@ -5,9 +5,12 @@ A unit is declared once, for the notebooks, the checks, and the tests of both.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
-from pkgutil import iter_modules
+from functools import cache
+from pathlib import Path
+from pkgutil import iter_modules, resolve_name
 from typing import NamedTuple
 
 from .tasks import Task
@@ -76,28 +79,59 @@ class Annex(Unit):
         return self.title
 
 
-def units() -> dict[str, Unit]:
+class Parts(Mapping[str, Unit]):
+    """Parts of the course by their keys, from places such as `package.module:NAME`.
+
+    The module of a part is imported when the part is used.  A notebook uses one unit, and the import of all units would
+    take a browser seconds.
+    """
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self.places = places
+
+    def __getitem__(self, key: str) -> Unit:
+        part: Unit = resolve_name(self.places[key])
+        return part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def used(self) -> list[Unit]:
+        """The parts that have been used."""
+        places = [place.split(":") for place in self.places.values()]
+        found = [getattr(sys.modules.get(module), name, None) for module, name in places]
+        return [part for part in found if part is not None]
+
+
+@cache
+def units() -> Parts:
     """All units by their keys, in order.
 
     >>> list(units())[0]
     '00_start'
     """
-    from . import units as package
-
-    found = [import_module(f"{package.__name__}.{each.name}").UNIT for each in iter_modules(package.__path__)]
-    return {unit.key: unit for unit in sorted(found, key=lambda unit: unit.number)}
+    folder = str(Path(__file__).with_name("units"))
+    return Parts({each.name[1:]: f"{__package__}.units.{each.name}:UNIT" for each in iter_modules([folder])})
 
 
-def parts() -> dict[str, Unit]:
+@cache
+def parts() -> Parts:
     """Everything that has tasks: the units, and after them the museum.
 
     >>> list(parts())[-1]
     'museum'
     """
-    annex: Unit = import_module(f"{__package__}.museum").MUSEUM
-    return units() | {annex.key: annex}
+    return Parts(units().places | {"museum": f"{__package__}.museum:MUSEUM"})
 
 
 def task_names() -> list[str]:
     """The names of the tasks of all parts."""
     return [name for part in parts().values() for name in part.tasks]
+
+
+def names_in_use() -> set[str]:
+    """The names of the tasks of the parts that have been used."""
+    return {name for part in parts().used() for name in part.tasks}

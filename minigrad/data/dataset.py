@@ -152,7 +152,7 @@ def key_of(seed: int, epoch: int) -> int:
 
 
 def host(array: Any) -> np.ndarray[Any, Any]:
-    """Numbers in any form as a NumPy array, with Python's floats as float32."""
+    """Numbers in any form as a NumPy array, with Python's floats as float32, and its integers as int64."""
     if isinstance(array, Tensor):
         return array.numpy_copy()
     try:
@@ -161,4 +161,8 @@ def host(array: Any) -> np.ndarray[Any, Any]:
         raise ConversionError(
             f"{shown(array)} is not an array of numbers", expect="nested lists of one shape"
         ) from None
-    return made.astype(np.float32) if made.dtype == np.float64 and not isinstance(array, np.ndarray) else made
+    if isinstance(array, np.ndarray):
+        return made
+    # NumPy's own integers have 32 bits in a browser.
+    usual: dict[Any, Any] = {np.dtype(np.float64): np.float32, np.dtype(np.int_): np.int64}
+    return made.astype(usual.get(made.dtype, made.dtype), copy=False)

@@ -16,7 +16,9 @@ from ..devices import as_device
 from ..ops.creation import asarray
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, DistributedError
+from ..support.host import IN_BROWSER
 from ..support.interrupts import all_or_none
+from ..support.source import warn_caller
 from ..support.words import shown
 from .collate import collate as usual_collate
 from .dataset import key_of, order
@@ -58,7 +60,7 @@ class DataLoader:
     generator that belongs to that item in that epoch.  `collate(items)` turns a list of items into a batch of arrays.
     `workers` threads load `prefetch` batches each ahead of the loop; with `processes`, each of them uses its
     own process.  All random numbers follow from `seed` (by default drawn from `mg.random`), for any number of
-    workers.
+    workers.  In a browser, which has neither threads nor processes, the loop itself loads each batch.
 
     With `shard`, a communicator of n ranks, each rank gets its part of every batch: `batch_size` is that of all ranks
     together, a multiple of n.  The parts are equal, so the mean of the losses of the ranks is the loss of the batch.
@@ -93,6 +95,10 @@ class DataLoader:
         if self.ranks > 1:
             self.seed = _agreed(self, shard, seed)
         self.source = Source(dataset, augment, collate or usual_collate)
+        if workers and IN_BROWSER:
+            warn_caller("DataLoader: a browser has neither threads nor processes, so the loop itself loads each batch, "
+                        f"as with workers=0, not {workers}")
+            workers = 0
         self.workers, self.prefetch = workers, prefetch
         self._pool = Workers(self.source, workers, processes) if workers else None
         self._epoch, self._batch, self._resumed = -1, 0, False

@@ -17,6 +17,7 @@ from ..core.mode import Mode, switch
 from ..core.tensor import wrap
 from ..support.context import setting, switched_variable
 from ..support.errors import ConversionError, MinigradError
+from ..support.host import IN_BROWSER
 from .library import KernelGroup
 
 HELD: ContextVar[list[str] | None] = switched_variable("minigrad held back", None)
@@ -45,6 +46,9 @@ class Stop:
 
         The frame is a new one: when a program runs, the frame that made the node no longer exists.
         """
+        if IN_BROWSER and sys.breakpointhook is sys.__breakpointhook__:
+            raise ConversionError("breakpoint: Python's debugger reads from a terminal, and a browser has none",
+                                  hint="mg.print(x)")
         first = self.line - (sys.version_info < (3, 13))  # pdb used to stop at the next line; now it stops at once
         text = "\n" * (first - 1) + "__stop__()" + ("\nNone" if first else "; None")
         code = compile(text, self.filename, "exec").replace(co_name=self.function, co_qualname=self.function)

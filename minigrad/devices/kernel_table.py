@@ -16,7 +16,7 @@ from ..support.errors import DeviceError
 from . import rows, special
 from .control import ControlKernels
 from .effects import EffectKernels
-from .library import Kernel, Library
+from .library import Kernel, Library, positions
 from .matrices import MatrixKernels
 from .philox import draw
 from .reductions import ReductionKernels
@@ -26,6 +26,7 @@ from .threads import BLOCK, elementwise_in_blocks
 from .windows import WindowKernels
 
 MANY = 1 << 14  # elements from which arithmetic on bits is faster than branches
+FLAGS: Any = ("multi_index", "zerosize_ok")  # of an iterator over a view of one array
 
 
 class Kernels(
@@ -135,8 +136,8 @@ class Kernels(
 
     @staticmethod
     def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-        if x.ndim:
-            return np.broadcast_to(x, shape)
+        if x.ndim:  # as `np.broadcast_to` does it, in half the time for small arrays
+            return np.nditer((x,), FLAGS, order="C", itershape=shape).itviews[0]
         # The gradient of a sum begins with this; written by hand, it takes a third of the time.
         out = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
         out.flags.writeable = False
@@ -189,10 +190,11 @@ class Kernels(
     def concat(self, *xs: Any, axis: int) -> Any:
         return self.xp.concatenate(xs, axis)
 
-    argsort = staticmethod(positions_in_order)
+    argsort = staticmethod(positions(positions_in_order))
     sort = staticmethod(sorted_values)
 
-    nonzero = Library("nonzero")
+    def nonzero(self, x: Any) -> Any:
+        return tuple([i.astype(np.int64, copy=False) for i in self.xp.nonzero(x)])
 
     # Creation
 

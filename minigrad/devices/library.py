@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 Kernel = Callable[..., Any]
+WIDE = np.intp(0).itemsize == 8  # an address has 64 bits; in a browser it has 32
 
 
 class KernelGroup:
@@ -27,6 +28,11 @@ class KernelGroup:
         self.device = device
         self.xp = self.xp  # Python finds an object's own attributes faster
         self.empty: Kernel = device.empty
+
+
+def positions(kernel: Kernel) -> Kernel:
+    """A kernel whose result is positions, which are int64.  NumPy's have as many bits as an address."""
+    return kernel if WIDE else lambda *values, **attrs: kernel(*values, **attrs).astype(np.int64)
 
 
 class Library:

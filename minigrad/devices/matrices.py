@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.dtypes import float16
 from ..support.errors import MatrixError
+from ..support.host import IN_BROWSER
 from . import stacks
 from .library import Kernel, KernelGroup
 from .whole import whole_product
@@ -136,7 +137,10 @@ class MatrixKernels(KernelGroup):
             if arrays[0].dtype is float16:
                 singles = [a.astype(np.float32) for a in arrays]
                 return function(*singles).astype(float16)
-            return function(*arrays)
+            found = function(*arrays)
+        if IN_BROWSER and np.isnan(found).any() and not any(np.isnan(a).any() for a in arrays):
+            raise np.linalg.LinAlgError("LAPACK found nan")  # which NumPy sees elsewhere by flags of the processor
+        return found
 
     def _raising(self) -> AbstractContextManager[Any]:
         """A block in which the library raises `LinAlgError`, as NumPy always does."""

@@ -16,12 +16,11 @@ import numpy as np
 
 from ..core.dtypes import float16
 from .compiled import as_single, native
-from .library import KernelGroup
+from .library import KernelGroup, positions
 
 SHORT = 16  # elements that make up a result
 MANY = 1 << 12  # results from which it matters
 LARGE = 1 << 16  # elements that are worth machine code
-ROW = 1 << 12  # elements of a row, from which on NumPy finds the largest one as fast
 COMPILED = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 POSITION: Any = {np.maximum: np.ndarray.argmax, np.minimum: np.ndarray.argmin}
 IN_SINGLE = (np.add, np.maximum, np.minimum)  # reductions of float16 that are computed in float32
@@ -43,9 +42,11 @@ class ReductionKernels(KernelGroup):
     def min(self, x: Any, axis: Axes, keepdims: bool) -> Any:
         return reduce(self.xp.minimum, x, axis, None, keepdims)
 
+    @positions
     def argmax(self, x: Any, axis: int) -> Any:
         return self.xp.argmax(x, axis)
 
+    @positions
     def argmin(self, x: Any, axis: int) -> Any:
         return self.xp.argmin(x, axis)
 
@@ -73,6 +74,13 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
         return ufunc.reduce(x, None, dtype, None, keepdims)  # faster than with all axes
     if x.dtype == float16 and ufunc in IN_SINGLE and dtype in (None, float16) and x.size:
         return reduce(ufunc, as_single(x), axis, None, keepdims).astype(float16)
+    if x.size >= LARGE and not x.flags.c_contiguous:
+        order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
+        turned = x.transpose(order)
+        if turned.flags.c_contiguous:  # only permuted
+            out = reduce(ufunc, turned, tuple([order.index(a) for a in axis]), dtype, True)
+            out = out.transpose(np.argsort(order))
+            return out if keepdims else out.squeeze(axis)
     if x.size >= LARGE and _is_worth_compiling(ufunc, x, axis, dtype):
         compiled = native()
         if compiled is not None:
@@ -86,8 +94,6 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
 
 def _is_worth_compiling(ufunc: Any, x: Any, axis: Axes, dtype: Any) -> bool:
     if not axis or ufunc not in COMPILED or dtype not in (None, x.dtype) or x.itemsize < 4:
-        return False
-    if ufunc in (np.maximum, np.minimum) and prod(x.shape[min(axis) :]) == prod([x.shape[a] for a in axis]) >= ROW:
         return False
     return bool(x.flags.c_contiguous)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .compiled import native
+from .library import WIDE
 from .threads import BLOCK, THREADS, in_blocks
 
 MANY = 1 << 16  # elements: from here on, the pool has memory for the result
@@ -34,7 +35,7 @@ def gather(x: Any, indices: tuple[Any, ...], empty: Callable[..., Any]) -> Any:
     if not x.size or not x.flags.c_contiguous:
         return x[indices]
     if len(indices) == 1 and indices[0].size * x.size < MANY * len(x):
-        return x.take(indices[0], 0)
+        return x.take(indices[0], 0) if WIDE else x[indices]  # `take` refuses positions wider than an address
     row = x.shape[len(indices) :]
     shape = np.broadcast_shapes(*[index.shape for index in indices]) + row
     if math.prod(shape) < MANY:

@@ -1,6 +1,6 @@
 """Functions that NumPy lacks, leaves undefined, or computes many times slower than necessary.
 
-These are `erf`, casts of floats to integers, `where`, and a stable order.
+These are `erf`, casts of floats to integers, and `where`.
 """
 
 from __future__ import annotations
@@ -218,28 +218,3 @@ def check_range(index: Any, size: int, axis: int) -> None:
             f"of size {size}",
             expect=f"integers from {-size} to {size - 1}",
         )
-
-
-WORTH_PACKING = 256  # elements
-
-
-def packed_argsort(x: Any, axis: int, descending: bool) -> Any:
-    """A stable `argsort` of small dtypes: each element becomes an integer in front of its position, in 64 bits.
-
-    NumPy sorts such integers many times as fast as it sorts positions.
-
-    >>> packed_argsort(np.array([2.0, -1.0, 2.0, np.nan, -0.0, 0.0], np.float32), 0, False).tolist()
-    [1, 4, 5, 0, 2, 3]
-    >>> packed_argsort(np.array([2, -1, 2], np.int8), 0, True).tolist()
-    [0, 2, 1]
-    """
-    if x.dtype.kind == "f":
-        bits = (x.astype(np.float32) + 0.0).view(np.int32)  # the sum makes a zero of a negative zero
-        bits[np.isnan(x)] = 0x7FFFFFFF  # nans are the largest
-        keys = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits).astype(np.int64)  # in the order of the numbers
-    else:
-        keys = x.astype(np.int64)
-    keys = np.moveaxis(-keys if descending else keys, axis, -1)
-    packed = keys << 32 | np.arange(x.shape[axis])
-    packed.sort(axis=-1)
-    return np.moveaxis(packed & 0xFFFFFFFF, -1, axis)

@@ -15,8 +15,8 @@ import numpy as np
 from .compiled import native
 
 FEWEST = 256  # matrices
-LARGEST = 4  # rows and columns of equations and determinants: larger ones take LLVM half a second
-LARGEST_ROOT = 8  # of a Cholesky factor, which has no pivots
+LARGEST = 8  # rows and columns of a matrix
+QUICK, MANY = 4, 1 << 11  # larger matrices with pivots take LLVM a fifth of a second, which only pays for many
 LONGEST, MOST = 16, 64  # of a product: the size of a dimension, and the elements of a left factor of several columns
 
 
@@ -37,7 +37,7 @@ def product(x: Any, y: Any, out: Any) -> Any:
 
 def solve(x: Any, y: Any) -> Any:
     """The solutions of linear equations, or None."""
-    if not _is_small(x) or not 0 < y.shape[-1] <= LARGEST or x.dtype != y.dtype:
+    if not _is_small(x) or not 0 < y.shape[-1] <= QUICK or x.dtype != y.dtype:
         return None
     return _checked("solution", (x.shape[-1], y.shape[-1]), y.shape, x, y)
 
@@ -49,7 +49,7 @@ def slogdet(x: Any) -> Any:
 
 def cholesky(x: Any) -> Any:
     """The Cholesky factors, or None."""
-    return _checked("root", x.shape[-1:], x.shape, x) if _is_small(x, LARGEST_ROOT) else None
+    return _checked("root", x.shape[-1:], x.shape, x) if _is_small(x, LARGEST) else None
 
 
 def _checked(name: str, sizes: tuple[int, ...], shape: tuple[int, ...], *arrays: Any) -> Any:
@@ -60,8 +60,9 @@ def _checked(name: str, sizes: tuple[int, ...], shape: tuple[int, ...], *arrays:
     return out if (least > 0).all() else None
 
 
-def _is_small(x: Any, largest: int = LARGEST) -> bool:
-    small = 0 < x.shape[-1] <= largest and x.size >= FEWEST * x.shape[-1] ** 2
+def _is_small(x: Any, quick: int = QUICK) -> bool:
+    size = x.shape[-1]
+    small = 0 < size <= LARGEST and x.size >= (FEWEST if size <= quick else MANY) * size**2
     return small and x.dtype.kind == "f" and x.dtype.itemsize > 2 and native() is not None
 
 

@@ -3,55 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict, deque
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
-from ..support.errors import DistributedError
+from ..support.host import IN_BROWSER
 from .communicators import CURRENT, Communicator
 from .engine import DONE, Engine, Handle, wrong_message
+from .post import Key, Post
+from .turns import Turns
 from .watch import Watch, memory_for
-
-
-class Post:
-    """Messages that were sent and not received yet, by (sender, receiver, tag)."""
-
-    def __init__(self, timeout: float) -> None:
-        self.changed, self.timeout = threading.Condition(), timeout
-        self.messages: dict[tuple[int, int, int], deque[Any]] = defaultdict(deque)
-        self.broken: BaseException | None = None  # the error of a rank, which ends the others
-
-    def put(self, key: tuple[int, int, int], message: Any) -> None:
-        with self.changed:
-            self.messages[key].append(message)
-            self.changed.notify_all()
-
-    def take(self, key: tuple[int, int, int]) -> Any:
-        with self.changed:
-            self.changed.wait_for(lambda: self.messages[key] or self.broken, self.timeout)
-            if self.messages[key]:
-                return self.messages[key].popleft()
-        if self.broken:
-            raise DistributedError(f"rank {key[1]} cannot go on, because another rank failed") from self.broken
-        raise DistributedError(
-            f"rank {key[1]} has waited for {self.timeout:g} s for a message of rank {key[0]}",
-            hint="all ranks call the same collectives in the same order",
-        )
-
-    def fail(self, error: BaseException, rank: int) -> None:
-        """End all ranks that wait, now or later."""
-        with self.changed:
-            if self.broken is None:
-                self.broken = error
-                error.add_note(f"in rank {rank}")
-            self.changed.notify_all()
 
 
 class Receiving(Handle):
     """A message that is awaited: it is copied into `out` when it is there."""
 
-    def __init__(self, post: Post, key: tuple[int, int, int], out: Any) -> None:
+    def __init__(self, post: Post, key: Key, out: Any) -> None:
         self.post, self.key, self.out = post, key, out
 
     def wait(self) -> None:
@@ -62,7 +30,7 @@ class Receiving(Handle):
             out[...] = message.reshape(out.shape)
 
     def test(self) -> bool:
-        if self.out is not None and self.post.messages[self.key]:
+        if self.out is not None and self.post.has(self.key):
             self.wait()
         return self.out is None
 
@@ -84,30 +52,38 @@ class ThreadEngine(Engine):
 
 
 class ThreadCommunicators(list[Communicator]):
-    """A communicator for each of `size` threads, which `run` starts.
+    """A communicator for each of `size` threads, which `run` starts.  In a browser, they take turns in one thread.
 
     >>> ranks = ThreadCommunicators(3)
     >>> ranks.run(lambda comm: comm.allreduce(mg.ones(2) * comm.rank).tolist())
     [[3.0, 3.0], [3.0, 3.0], [3.0, 3.0]]
     """
 
-    def __init__(self, size: int, timeout: float = 60.0) -> None:
-        self.post, memory = Post(timeout), memory_for(size)
-        engines = [ThreadEngine(self.post, rank, size) for rank in range(size)]
-        super().__init__([Communicator(engine, Watch(memory, engine.rank, range(size))) for engine in engines])
+    def __init__(self, size: int, timeout: float = 60.0, post: Post | None = None) -> None:
+        self.post = post or (Turns(size) if IN_BROWSER else Post(timeout))
+        self.memory = memory_for(size)
+        super().__init__([self._communicator(rank, size) for rank in range(size)])
+
+    def _communicator(self, rank: int, size: int) -> Communicator:
+        return Communicator(ThreadEngine(self.post, rank, size), Watch(self.memory, rank, range(size)))
 
     def run(self, function: Callable[[Communicator], Any]) -> list[Any]:
         """Call `function(comm)` in a thread for each rank; the results in the order of the ranks.
 
         Inside, `mg.distributed.communicator()` is the communicator of the thread.  If ranks fail, the error of the
         one that failed first is raised, with a note that names the rank.  Each thread jits functions of its own.
+        In a browser, `function` is called several times for each rank, until it has no more to wait for: what it does
+        must follow from its arguments, from seeds, and from the messages.
         """
+        if isinstance(self.post, Turns):
+            return self.post.run(len(self), partial(self._turn, function))
         results: list[Any] = [None] * len(self)
 
         def work(comm: Communicator) -> None:
             CURRENT.set(comm)
             try:
                 results[comm.rank] = function(comm)
+                self.post.leave()
             except BaseException as error:
                 self.post.fail(error, comm.rank)
 
@@ -119,3 +95,8 @@ class ThreadCommunicators(list[Communicator]):
         if self.post.broken is not None:
             raise self.post.broken
         return results
+
+    def _turn(self, function: Callable[[Communicator], Any], rank: int) -> Any:
+        comm = self._communicator(rank, len(self))
+        CURRENT.set(comm)
+        return function(comm)

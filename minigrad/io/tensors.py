@@ -6,13 +6,12 @@ Names are never paths: a tensor called `../../x` is read like any other.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..core.tensor import Tensor, from_host
 from ..devices import as_device
 from ..support.errors import FileError, MissingFileError
 from ..support.files import whole_file
-from ..support.packages import needed
+from . import header
 
 # For each element type of safetensors: the NumPy dtype that reads its bytes, and our dtype that holds all its values.
 ELEMENTS = {
@@ -30,6 +29,7 @@ ELEMENTS = {
     "F32": ("<f4", dtypes.float32), "F64": ("<f8", dtypes.float64),
     "U16": ("<u2", dtypes.int32), "U32": ("<u4", dtypes.int64), "BF16": ("<u2", dtypes.float32),
 }
+TYPES = {ours.name: kind for kind, (stored, ours) in ELEMENTS.items() if ours == stored}
 
 
 def save_file(
@@ -61,9 +61,13 @@ def save_file(
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                     np.lib.format.write_array(file, array, allow_pickle=False)
         return
-    write = needed("safetensors.numpy", "save_file").save_file
-    with whole_file(path) as temporary:
-        write(arrays, temporary, texts)
+    # The largest elements come first, so each begins at a multiple of its size.
+    in_order = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
+    beginning = header.written({name: (TYPES[a.dtype.name], a.shape) for name, a in in_order.items()}, texts)
+    with whole_file(path) as temporary, open(temporary, "wb") as file:
+        file.write(beginning)
+        for array in in_order.values():
+            file.write(array.reshape(-1).view(np.uint8))
 
 
 def load_file(
@@ -88,14 +92,6 @@ def load_file(
 def open_file(path: str | os.PathLike[str]) -> TensorFile:
     """Open a file of tensors, each of which is read when it is used: see `TensorFile`."""
     return NumpyFile(path) if _is_npz(path) else SafetensorsFile(path)
-
-
-class Entry(NamedTuple):
-    """What a file says about a tensor, and where its bytes begin."""
-
-    kind: str
-    shape: tuple[int, ...]
-    offset: int
 
 
 class TensorFile(Mapping[str, Any]):
@@ -150,28 +146,20 @@ class TensorFile(Mapping[str, Any]):
 
 
 class SafetensorsFile(TensorFile):
-    """A safetensors file.  The library checks the header; the bytes are mapped into memory and read when used."""
+    """A safetensors file.  The header is checked; the bytes are mapped into memory and read when used."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
-        library = needed("safetensors", "load_file")
         if not self.path.is_file():
             raise MissingFileError(f"there is no file {self.path}")
         try:
-            with library.safe_open(self.path, framework="np"):
-                pass  # checks sizes, offsets, types, overlaps and the length of the file
             with open(self.path, "rb") as file:
-                length = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(length))
-        except (library.SafetensorError, ValueError, RecursionError) as error:
+                self.entries, self.metadata = header.read(file)
+        except (ValueError, RecursionError) as error:
             raise FileError(
                 f"load_file: {self.path} is not a safetensors file, or it is damaged: {error}",
                 hint="copy it again; a file from torch.save contains Python code, and is not read here",
             ) from None
-        self.metadata = header.pop("__metadata__", {})
-        self.entries = {
-            name: Entry(e["dtype"], tuple(e["shape"]), 8 + length + e["data_offsets"][0]) for name, e in header.items()
-        }
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
@@ -182,7 +170,7 @@ class SafetensorsFile(TensorFile):
     def shape(self, name: str) -> tuple[int, ...]:
         return self._entry(name).shape
 
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str) -> header.Entry:
         if name not in self.entries:
             raise self._missing(name)
         return self.entries[name]
@@ -276,11 +264,11 @@ def _name(name: Any) -> str:
 
 
 def _array(name: str, value: Any) -> Any:
-    """The values as an array in row-major order; for other orders the library would write the wrong bytes."""
+    """The values as an array in row-major order, of little-endian bytes, as the file has them."""
     if isinstance(value, Tensor):
         value = value.detach().numpy_copy()  # type: ignore[attr-defined]
     if not isinstance(value, np.ndarray):
         raise FileError(f"save_file: {name!r} is a {type(value).__name__}, and files of weights hold tensors only",
                         hint="mg.asarray(...) for numbers; metadata={...} for strings")
     dtypes.as_dtype(value.dtype)
-    return np.asarray(value, value.dtype.newbyteorder("="), order="C")
+    return np.asarray(value, value.dtype.newbyteorder("<"), order="C")

@@ -109,6 +109,8 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
             raise not_an_array(data, error) from error
         if not isinstance(data, np.generic) and array.dtype == np.float64:
             wanted = wanted or dtypes.default_float
+        elif not isinstance(data, np.generic) and array.dtype == np.int_:  # which is int32 in a browser
+            wanted = wanted or dtypes.default_int
         elif isinstance(data, (list, tuple)) and array.size == 0:
             wanted = wanted or dtypes.default_float
     if array.dtype.name not in dtypes.ALL and (wanted is None or array.dtype.kind not in "biuf"):

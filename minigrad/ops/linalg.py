@@ -14,7 +14,7 @@ from ..core.programs import in_programs
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.words import shown, whole
-from .composite import composed
+from .composite import composed, program
 from .contract import matmul
 from .creation import eye
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
@@ -250,7 +250,7 @@ def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     return _matrix_norm(x, ord, axes, keepdims)
 
 
-@composed
+@program(least=1 << 17)
 def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Tensor:
     """The norm of vectors along `axis` (of all elements as one vector if None): the p-th root of the sum of |x|ᵖ.
 

@@ -12,10 +12,10 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..support.errors import ConversionError, DtypeError
-from .composite import composed
+from .composite import composed, program
 from .declare import declare, normal_axes, normal_axis
 from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
-from .view import broadcast_to, raw_broadcast_to, reshape
+from .view import broadcast_to, raw_broadcast_to, raw_reshape, reshape
 
 __all__ = [
     "sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin", "all", "any", "count_nonzero",
@@ -52,20 +52,24 @@ def _infer_position(x: Any, axis: int) -> Any:
     return x.shape[:axis] + x.shape[axis + 1 :], dtypes.default_int
 
 
+def aligned(g: Tensor, node: Any) -> Tensor:
+    """The result of a reduction, or its gradient, in a shape that broadcasts to that of the input."""
+    shape, axes = node.inputs[0].shape, node.attrs["axis"]
+    if node.attrs["keepdims"] or len(axes) == len(shape):
+        return g
+    return raw_reshape(g, shape=reduced_shape(shape, axes, True))  # type: ignore[no-any-return]
+
+
 def spread(g: Tensor, node: Any) -> Tensor:
     """The result of a reduction, or its gradient, broadcast back over the axes that were reduced."""
-    shape = node.inputs[0].shape
-    axes = node.attrs["axis"]
-    if not node.attrs["keepdims"] and len(axes) < len(shape):
-        g = reshape(g, reduced_shape(shape, axes, True))
-    return raw_broadcast_to(g, shape=shape)
+    return raw_broadcast_to(aligned(g, node), shape=node.inputs[0].shape)  # type: ignore[no-any-return]
 
 
 def _of_extreme(g: Any, out: Any, x: Any, node: Any) -> Any:
     """The gradient goes to the extreme element; equal ones share it."""
-    hit = astype(equal(x, spread(out, node)), g.dtype)
+    hit = P.astype.apply(equal(x, aligned(out, node)), dtype=g.dtype)
     count = raw_sum(hit, **{**node.attrs, "dtype": None})
-    return hit * spread(g / count, node)
+    return hit * aligned(g / count, node)
 
 
 def _of_prod(g: Any, x: Any, node: Any) -> Any:
@@ -234,7 +238,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 @method
-@composed
+@program(least=1 << 17)
 def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over `axis`: the sum of squares divided by n - `correction`, or by 0 if that is negative.
 

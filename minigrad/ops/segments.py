@@ -12,11 +12,12 @@ from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ShapeError
 from .composite import composed
-from .creation import arange, full, zeros
+from .creation import full, zeros
 from .declare import as_integers
 from .elementwise import exp, maximum
 from .functional import _check_range
-from .index import scatter_add, take_along_axis
+from .index import grid_along, scatter_add, take_along_axis
+from .joining import concat
 from .ordering import argsort
 from .reduce import _as_float
 from .view import reshape
@@ -56,10 +57,10 @@ def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
     """
     x, segments = _rows_and_segments("segment_max", x, segments, count)
     order = argsort(x, axis=0)  # in ascending order the largest is written last and stays
-    base = full((count, *x.shape[1:]), -float("inf"), x.dtype, x.device)
-    places = [segments[order]]
-    places += [reshape(arange(s, device=x.device), (s, *[1] * (x.ndim - a - 2))) for a, s in enumerate(x.shape[1:])]
-    return P.put.apply(base, take_along_axis(x, order, 0), *places, chain=())  # type: ignore[no-any-return]
+    places = [segments[order], *grid_along(order, 0, x.shape)[1:]]
+    none = full((1, *x.shape[1:]), -float("inf"), x.dtype, x.device)
+    last = P.put.apply(full((count, *x.shape[1:]), len(x), device=x.device), order, *places, chain=())
+    return take_along_axis(concat([x, none], axis=0), last, 0)  # type: ignore[no-any-return]
 
 
 @composed

@@ -16,7 +16,6 @@ from typing import Any
 
 from ..core.clock import mark_written
 from ..core.dtypes import check_fits, float32
-from ..core.emit import emit
 from ..core.explain import common_device, described
 from ..core.mode import current_mode
 from ..core.node import is_made
@@ -137,7 +136,7 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             mark_written(data, depth=3)
             raise
         return tensor
-    value = emit(op, tensor, operand)
+    value = op.apply(tensor, operand)
     _check_fit(op, tensor, operand, value)
     alias = alias_of(tensor)
     if alias.chain:
@@ -262,7 +261,7 @@ def read_only() -> MutationError:
 
 def _replace(base: Tensor, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
     """Give the base a new value: `op` applied to its old value."""
-    adopt(base, emit(op, _before(base), *inputs[1:], **attrs))
+    adopt(base, op.apply(_before(base), *inputs[1:], **attrs))
 
 
 def _before(base: Tensor) -> Tensor:
@@ -290,7 +289,7 @@ def adopt(base: Tensor, value: Tensor) -> None:
         if view is not None:
             now = after
             for op, attrs in view.alias.chain:
-                now = emit(op, now, **attrs)
+                now = op.apply(now, **attrs)
             derived.append((view, now, view.alias.linked and not leaf))
 
     def writes() -> None:

@@ -49,7 +49,7 @@ class Group(MutableMapping[str, Any]):
         self.initial_rate: float | None = None  # the rate before the first schedule
         self._check, self._states = check, states
         self.size = sum(p.size for p in parameters)
-        self.updates: Any = None  # the programs of its steps in eager mode: `compile.updates` makes them
+        self.updates: Any = None  # the programs of its steps in eager mode: `eager.updates` makes them
         self.state: dict[str, Any] = {}  # by name: the state of each parameter, in their order
         self["lr"] = options["lr"]
         self.grow(self.options)

@@ -227,7 +227,7 @@ class CompileError(MinigradError, RuntimeError):
     >>> compiled({}, backend="fortran")
     Traceback (most recent call last):
     minigrad.support.errors.CompileError: there is no backend named 'fortran'
-      Expected: llvm or numpy
+      Expected: llvm or wasm or numpy
     ...
 
     Hint: `python -m pip install llvmlite`; or set MINIGRAD_BACKEND=numpy, which turns the warning off.

@@ -196,7 +196,7 @@ def _take(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
-    except ImportError:  # Python in a browser has no locks, and no second process
+    except (ImportError, AttributeError):  # Python in a browser has no locks, and no second process
         return True
     except OSError as error:
         if error.errno not in NO_LOCKS:
@@ -206,7 +206,7 @@ def _take(descriptor: int) -> bool:
 
 def _release(descriptor: int) -> None:
     """Release the lock, also in processes that were forked in the meantime."""
-    with contextlib.suppress(ImportError, OSError):
+    with contextlib.suppress(ImportError, AttributeError, OSError):
         if os.name == "nt":
             import msvcrt
 

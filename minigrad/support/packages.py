@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from .errors import PackageError
+from .host import IN_BROWSER
 
 EXTRAS = {  # a package, and the extra of minigrad that contains it
     "anywidget": "lab", "cupy": "gpu", "mpi4py": "distributed", "onnx": "onnx", "pandas": "data", "PIL": "data",
@@ -36,10 +37,11 @@ def needed(name: str, user: str, hint: str = "") -> Any:
 
 
 def how_to_install(package: str) -> str:
-    """The commands that install an optional package.
+    """The commands that install an optional package.  They need a computer: a browser has no command line.
 
     >>> how_to_install("PIL")
     'python -m pip install pillow, or: python3 course add data'
     """
-    pip = f"python -m pip install {INSTALLED_AS.get(package, package)}"
+    pip = "this browser cannot install it; on a computer, " * IN_BROWSER
+    pip += f"python -m pip install {INSTALLED_AS.get(package, package)}"
     return f"{pip}, or: python3 course add {EXTRAS[package]}" if package in EXTRAS else pip

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from .source import in_library
+from .source import warn_caller
 
 
 def renamed(old: str, new: Callable[..., Any], since: str) -> Callable[..., Any]:
@@ -28,11 +26,7 @@ def renamed(old: str, new: Callable[..., Any], since: str) -> Callable[..., Any]
 
 def warn_renamed(old: str, new: str, since: str) -> None:
     """Warn at the user's line.  A function calls this for an old argument."""
-    level, frame = 1, sys._getframe()
-    while in_library(frame.f_code.co_filename) and frame.f_back is not None:
-        level, frame = level + 1, frame.f_back
-    message = f"{old} is now {new}; the old name will be removed in {end_of(since)}"
-    warnings.warn(message, DeprecationWarning, stacklevel=level)
+    warn_caller(f"{old} is now {new}; the old name will be removed in {end_of(since)}", DeprecationWarning)
 
 
 def end_of(since: str) -> str:

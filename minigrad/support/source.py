@@ -11,6 +11,7 @@ import functools
 import linecache
 import os
 import sys
+import warnings
 from contextvars import ContextVar
 from itertools import islice
 from types import CodeType, TracebackType
@@ -54,6 +55,14 @@ def caller(depth: int = 1) -> Where:
     return code, frame.f_lasti
 
 
+def warn_caller(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, once for each line."""
+    level, frame = 1, sys._getframe()
+    while LIBRARY[frame.f_code.co_filename] and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=level)
+
+
 def line_of(where: Where | None) -> tuple[str, int]:
     """The file and the line number of an instruction."""
     if where is None:
@@ -91,9 +100,12 @@ def _called(filename: str) -> str:
     return " ".join(cell) if cell else filename
 
 
+PAGES: list[Any] = []  # the cells of a web page, where there is no IPython: see course/page.py
+
+
 def notebook_shell() -> Any:
-    """The IPython shell that runs the cells of a notebook; None elsewhere."""
-    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    """What runs the cells: the IPython shell of a notebook, or a page; None elsewhere."""
+    return PAGES[-1] if PAGES else getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def outside(trace: TracebackType | None) -> TracebackType | None:

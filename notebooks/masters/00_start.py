@@ -16,7 +16,7 @@
 #
 # Do [00 · Start](../00_start.ipynb) first. Here you write the rule that was not explained there.
 #
-# Write your name between the quotes: your results will bear it, and the tasks will have their own numbers for you. Then run the cell with Shift+Enter.
+# Write your name between the quotes: your results will bear it, and the tasks will have their own numbers for you. Then run the cell.
 
 # %% name="begin"
 import minigrad as mg

@@ -16,7 +16,7 @@
 #
 # Twenty minutes about one number. You need nothing but multiplication; the few words that you need are explained here.
 #
-# **Shift+Enter** runs a cell and goes to the next one. Run all cells from the top, also on another day, when old results still stand below them. You
+# **Shift+Enter** or the button **▶** above runs a cell and goes to the next one. Run all cells from the top, also on another day, when old results still stand below them. You
 # can change every cell, and run it as often as you like: nothing can break.
 
 # %% name="program"
@@ -89,7 +89,7 @@ course.check("empty")
 # %% [markdown]
 # ## Now you are the engine
 #
-# Turn on **act it out** in the picture. Now nothing happens until you click the box of a gradient: then it *sends on* to the values that its value
+# Press **more** in the picture, and turn on **act it out**. Now nothing happens until you click the box of a gradient: then it *sends on* to the values that its value
 # was made from.
 #
 # 1. Click **∂y**. It sends 1 to each of the two values that were added. So a 1 comes to ∂a.

@@ -99,7 +99,7 @@ with course.backward(course.impatient):
         print(program.__name__, x.grad.item())
 
 # %% [markdown]
-# Now you are the impatient engine. Turn on **act it out**, click ∂y, then ∂a, and go on. What happens to the contributions of the product, which come to
+# Now you are the impatient engine. Turn on **act it out**, under **more**, click ∂y, then ∂a, and go on. What happens to the contributions of the product, which come to
 # a when a has already sent? Then **rewind**, and find the order in which nothing turns red.
 
 # %% name="act-it-out"

@@ -109,7 +109,7 @@ course.check("same_curve")
 # %% name="ways" jupyter={"outputs_hidden": true}
 task = course.task("same_curve")
 
-print("4 ranks and one process, 12 steps:")
+print("4 ranks and one process:")
 for way in task.ways:
     print(f"{way:>5}:", "the same curve" if task.compared(way) else "another curve")
 

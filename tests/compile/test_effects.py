@@ -326,6 +326,13 @@ def test_condition_of_a_breakpoint_is_bool():
         mg.breakpoint(when=mg.ones(1))
 
 
+def test_a_browser_has_no_debugger(monkeypatch):
+    monkeypatch.setattr("minigrad.devices.effects.IN_BROWSER", True)
+    monkeypatch.setattr(sys, "breakpointhook", sys.__breakpointhook__)
+    with pytest.raises(mg.ConversionError, match=r"reads from a terminal, and a browser has none\n  Hint: mg.pr"):
+        mg.breakpoint(mg.ones(1))
+
+
 def test_breakpoint_starts_pdb(monkeypatch, capsys):
     """The debugger shows the user's line, and the variables exist."""
     import io

@@ -55,6 +55,15 @@ def light(colour):
 
 
 @needs_browser
+def test_a_word_of_a_box_stays_whole_under_the_styles_of_jupyterlab():
+    theirs = ".host dl, .host dt, .host dd { display: block } .host dt { float: left; width: 20%; padding: 0 }"
+    html = "".join([box.html() for box in BOXES])
+    with opened(f'<style>{theirs}</style><div class="host">{html}</div>', size=(390, 844)) as page:
+        heights = page.evaluate("[...document.querySelectorAll('dt')].map((word) => word.offsetHeight)")
+    assert heights and all(height < 25 for height in heights)  # one line
+
+
+@needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_box_can_be_read_and_is_read_aloud(dark):
     """Words have a contrast of at least 4.5, in both themes; the accessibility tree has the role and the words."""

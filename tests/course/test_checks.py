@@ -180,6 +180,7 @@ def test_check_stops_a_loop_without_end(notebook, monkeypatch):
     loop = "def mul_grad(g, out, a, b):\n    while True:\n        a = a + 1"
     said = says(notebook, loop)
     assert said.startswith("✗ mul_grad: not done after 0.2 seconds\n  line ") and "of the cell: " in said
+    assert said.endswith("does each turn of the loop come closer to its end? (Ctrl-C stops a program)")
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no signals for that")
@@ -187,6 +188,17 @@ def test_a_signal_ends_what_takes_too_long_so_that_sleep_ends_too():
     with at_most(60):
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_a_limit_inside_of_a_limit_leaves_the_outer_one():
+    with pytest.raises(TimeIsUp), at_most(0.05):
+        with at_most(60):
+            pass
+        while True:
+            pass
+    with pytest.raises(TimeIsUp), at_most(0.05), at_most(60):
+        while True:
+            pass
 
 
 def test_time_is_up_in_a_loop_that_catches_everything():
@@ -322,6 +334,14 @@ def test_checks_have_hidden_rounds_with_more_cases():
 
 
 # ---- progress --------------------------------------------------------------------------------------------------------
+
+
+def test_progress_shows_the_tasks_of_this_unit_first(notebook):
+    notebook.run("course.begin('04_graphs')")
+    shown = str(course.progress()).splitlines()
+    assert shown[0].startswith("04_graphs: 0 of") and shown[1].startswith("  ○ ")
+    others = [line for line in shown if not line.startswith(" ")][1:]
+    assert len(others) > 14 and shown[-len(others) :] == others  # one line for each other part
 
 
 def test_progress_is_kept_in_the_workspace(notebook, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 import minigrad as mg
-from lectures import api, build_site
+from lectures import api, build_site, overview
 from lectures.cells import notebooks, page_of
 from lectures.frames import texts
 from lectures.markup import Lecture, LectureError, as_page, as_slides
@@ -93,6 +93,11 @@ def test_every_unit_has_its_page_and_slides(site):
         assert (site / f"{key}.slides.html").read_text(encoding="utf-8").count("<section") >= 5
     index = (site / "index.html").read_text(encoding="utf-8")
     assert all(f'href="{key}.html"' in index for key in units())
+
+
+def test_without_live_cells_the_site_has_nothing_of_them(site):
+    assert not (site / "cells.js").exists() and not (site / "python").exists()
+    assert not any("cells.js" in path.read_text(encoding="utf-8") for path in pages(site))
 
 
 def test_every_link_leads_somewhere(site):
@@ -188,6 +193,17 @@ def test_the_api_page_has_every_room(site):
 
 
 @pytest.mark.slow
+def test_units_link_to_their_notebooks_in_the_browser_when_these_have_an_address():
+    unit = units()["00_start"]
+    demo = 'href="https://here/browser/notebooks/index.html?path=00_start.ipynb"'
+    assert demo in overview.opening(unit, unit.key, "https://here/browser")
+    about = overview.about(unit, "https://here/browser")
+    assert demo in about and "index.html?path=exercises/00_start_exercise.ipynb" in about
+    first = overview.index({}, "start<hr />\nlive<hr />\nrest", "", "https://here/browser")
+    assert 'start<p><a href="https://here/browser/">All notebooks in your browser</a>' in first
+    assert "browser" not in overview.opening(unit, unit.key) + overview.about(unit)
+
+
 def test_site_is_built_the_same_twice(site, tmp_path):
     build_site.build(tmp_path)
     for path in pages(site):

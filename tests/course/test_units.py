@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import subprocess
+import sys
 import tokenize
 
 import pytest
@@ -13,7 +15,7 @@ from minigrad.course.feedback import Feedback, NotWritten, Wrong
 from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
 from minigrad.course.tasks import GradientTask, ValueTask
-from minigrad.course.unit import parts, units
+from minigrad.course.unit import names_in_use, parts, units
 from tests.course.running import ROOT, module, run_notebook, stored
 
 template = module("template", ROOT / "notebooks" / "template.py")
@@ -220,3 +222,18 @@ def test_sources_are_as_jupytext_writes_them(path):
     again = build.jupytext.writes(build.jupytext.reads(text, "py:percent"), "py:percent")
     cells = again[again.index("# %%") :]
     assert text.endswith(cells)
+
+
+def test_a_unit_is_loaded_when_it_begins():
+    """In a browser, the import of all units takes seconds, and that of the compiler too."""
+    code = "import sys\nfrom minigrad import course\ncourse.begin('00_start')\nmul_grad = 3\ncourse.task('rise')\n"
+    code += "print(*[name for name in sys.modules if name.startswith('minigrad.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = [name.split(".") for name in done.stdout.split() if name.startswith("minigrad.")]
+    assert {name[3] for name in loaded if name[1:3] == ["course", "units"] and len(name) > 3} == {"u00_start"}
+    assert not {name[1] for name in loaded} & {"io", "train"}
+
+
+def test_the_key_of_a_part_is_that_of_its_module():
+    assert [part.key for part in parts().values()] == list(parts())
+    assert {"rise", "mul_grad"} <= names_in_use() and len(parts().used()) == len(parts())

@@ -220,6 +220,14 @@ def test_workers_explain_what_cannot_be_sent_to_a_process():
 
 
 @pytest.mark.slow
+def test_a_browser_has_no_workers(monkeypatch):
+    monkeypatch.setattr("minigrad.data.loader.IN_BROWSER", True)
+    with pytest.warns(UserWarning, match="neither threads nor processes, so the loop itself loads") as caught:
+        loader = DataLoader(Squares(), batch_size=4, workers=2, processes=True)
+    assert caught[0].filename == __file__ and "processes" not in repr(loader)
+    assert [batch.shape for batch in loader] == [(4, 2), (4, 2), (2, 2)]
+
+
 def test_workers_end_with_the_loader():
     import multiprocessing
 

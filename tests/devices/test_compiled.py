@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.eager_kernels import machine_code
 from minigrad.core.emit import LARGE
 from minigrad.core.primitive import P
 from minigrad.devices import CPU
 from minigrad.devices import compiled as devices_compiled
 from minigrad.devices.compiled import SLOW, Provider, as_single
+from minigrad.eager.kernels import machine_code
 
 HALF, SINGLE, DOUBLE, BOOL = (np.dtype(kind) for kind in ("float16", "float32", "float64", "bool"))
 CONDITIONED = {"where": (BOOL, HALF, HALF)}

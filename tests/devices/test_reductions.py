@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.codegen.workers import WORKERS
 from minigrad.devices import num_threads, reductions, set_num_threads
+from minigrad.eager import reductions as machine
 
 AXES = [(1,), (1, 3), (3,), (0,), (0, 1, 3)]
 
@@ -61,6 +63,7 @@ SHAPES = [(300,), (40, 33), (7, 30, 5), (6, 20, 3, 4)]
 def backend(request, monkeypatch):
     """Machine code for all arrays; or NumPy, as where LLVM is missing."""
     monkeypatch.setattr(reductions, "LARGE", 64)
+    monkeypatch.setattr(machine, "FEW", 0)
     if request.param == "NumPy":
         monkeypatch.setattr(reductions, "native", lambda: None)
 
@@ -72,7 +75,7 @@ def test_reductions_of_large_arrays_equal_numpys(backend, ufunc, dtype):
     for shape in SHAPES:
         x = rng.choice([-1, 1, 1, 1], shape).astype(dtype) if ufunc is np.multiply else rng.integers(-9, 9, shape)
         x = np.repeat(x.astype(dtype), 2, -1)
-        for part in (x, x[..., ::2], x[1:-1], x.T):
+        for part in (x, x[..., ::2], x[1:-1], x.T, np.moveaxis(x, -1, 0)):
             axes = [*range(part.ndim)]
             for axis in itertools.chain.from_iterable(itertools.combinations(axes, n) for n in range(part.ndim + 1)):
                 for keepdims in (False, True):
@@ -95,6 +98,8 @@ def test_long_sums_are_exact_to_single_precision_with_any_number_of_threads(monk
     for count in (1, 2, 3):
         set_num_threads(count)
         found.append(reductions.reduce(np.add, x, axes, None, False))
+        extreme = [reductions.reduce(ufunc, x, axes, None, False) for ufunc in (np.maximum, np.minimum)]
+        np.testing.assert_array_equal(extreme, [x.max(axes), x.min(axes)])
     set_num_threads(before)
     np.testing.assert_allclose(found[0], x.astype(np.float64).sum(axes), rtol=2e-6)
     for other in found[1:]:
@@ -107,3 +112,20 @@ def test_nans_and_infinities(backend):
     for ufunc in (np.add, np.maximum, np.minimum):
         for axis in ((1,), (2,), (0, 2)):
             np.testing.assert_array_equal(reductions.reduce(ufunc, x, axis, None, False), ufunc.reduce(x, axis))
+
+
+@pytest.mark.parametrize("shape, axis", [((200,), (0,)), ((3, 70), (1,)), ((70, 3), (0,))], ids=str)
+def test_a_nan_is_found_at_any_place(backend, shape, axis):
+    for ufunc in (np.maximum, np.minimum):
+        for place in range(200):
+            x = np.linspace(-1, 1, 210, dtype=np.float32)[: np.prod(shape)].reshape(shape)
+            x.flat[place] = np.nan
+            np.testing.assert_array_equal(reductions.reduce(ufunc, x, axis, None, False), ufunc.reduce(x, axis))
+
+
+def test_threads_that_wait_in_machine_code_share_a_large_reduction():
+    before = num_threads()
+    set_num_threads(3)
+    reductions.reduce(np.add, np.ones(machine.WORTH_SHARING, np.float32), (0,), None, False)
+    assert WORKERS.count == 2
+    set_num_threads(before)

@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.devices.sorting import WORTH_BOUNDING, positions_in_order, sorted_values
+from minigrad.devices.sorting import (
+    WORTH_BOUNDING,
+    WORTH_PACKING,
+    can_pack,
+    packed_argsort,
+    positions_in_order,
+    sorted_values,
+)
 
 DTYPES = ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "uint64", "bool"]
 
@@ -86,3 +93,35 @@ def test_topk_is_the_head_of_the_order_in_eager_mode_and_in_programs():
             values, places = topk(x, k=5, axis=1, largest=largest)
             np.testing.assert_array_equal(places.numpy(), order)
             np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x.numpy(), order, 1))
+
+
+@given(
+    dtype=st.sampled_from(["float16", "float32", "int8", "uint8", "int16", "int32", "bool"]),
+    shape=st.sampled_from([(0,), (1,), (40,), (3, 20), (20, 3), (2, 3, 4)]), descending=st.booleans(), data=st.data(),
+)
+def test_packed_sorting_is_stable_and_that_of_numpy(dtype, shape, descending, data):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    values = np.random.default_rng(data.draw(st.integers(0, 99))).integers(-3, 4, shape)
+    x = (np.abs(values) if dtype == "uint8" else values).astype(dtype)
+    if x.dtype.kind == "f":
+        x = np.choose(np.abs(values), [x, -x, np.full(shape, np.nan, dtype), np.full(shape, -np.inf, dtype)])
+        x = x.astype(dtype)
+    found = packed_argsort(x, axis, descending)
+    if descending:
+        wanted = shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    else:
+        wanted = np.argsort(x, axis, kind="stable")
+    assert found.dtype == np.int64 and np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype, ends", [
+    ("int64", (-(1 << 63), (1 << 63) - 1)), ("int64", (-(1 << 63), -(1 << 63) + 9)),
+    ("int64", (1 << 62, (1 << 63) - 1)), ("uint64", (0, (1 << 64) - 1)), ("uint64", ((1 << 64) - 9, (1 << 64) - 1)),
+], ids=str)
+def test_positions_of_extreme_integers(dtype, ends, descending):
+    low, high = ends
+    given = [low, high, *[low + i % 8 for i in range(WORTH_PACKING)], high, low]
+    x = np.array(given, dtype)
+    assert can_pack(x, x.size) == (high - low < 10)
+    np.testing.assert_array_equal(positions_in_order(x, 0, descending), stable(x, 0, descending))

@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.devices.special import BLOCK, erf, packed_argsort
+from minigrad.devices.special import BLOCK, erf
 
 rng = np.random.default_rng(0)
 exact = np.vectorize(math.erf, otypes=[np.float64])
@@ -88,25 +86,3 @@ def test_erf_as_an_operation():
     x = mg.asarray(rng.standard_normal(100_000).astype(np.float32))
     np.testing.assert_allclose(mg.erf(x).numpy(), exact(x.numpy().astype(np.float64)), rtol=3e-7)
     assert mg.erf(mg.asarray([1, 0])).dtype == mg.float32
-
-
-# Sorting --------------------------------------------------------------------------------------------------------------
-
-
-@given(
-    dtype=st.sampled_from(["float16", "float32", "int8", "uint8", "int16", "int32", "bool"]),
-    shape=st.sampled_from([(0,), (1,), (40,), (3, 20), (20, 3), (2, 3, 4)]), descending=st.booleans(), data=st.data(),
-)
-def test_packed_sorting_is_stable_and_that_of_numpy(dtype, shape, descending, data):
-    axis = data.draw(st.integers(0, len(shape) - 1))
-    values = np.random.default_rng(data.draw(st.integers(0, 99))).integers(-3, 4, shape)
-    x = (np.abs(values) if dtype == "uint8" else values).astype(dtype)
-    if x.dtype.kind == "f":
-        x = np.choose(np.abs(values), [x, -x, np.full(shape, np.nan, dtype), np.full(shape, -np.inf, dtype)])
-        x = x.astype(dtype)
-    found = packed_argsort(x, axis, descending)
-    if descending:
-        wanted = shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
-    else:
-        wanted = np.argsort(x, axis, kind="stable")
-    assert found.dtype == np.int64 and np.array_equal(found, wanted)

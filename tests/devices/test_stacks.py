@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.codegen import for_eager
 from minigrad.compile.codegen.numpy_blocks import compile_blocks
 from minigrad.devices import rows, stacks
-from minigrad.devices.stacks import FEWEST, LARGEST, LARGEST_ROOT
+from minigrad.devices.stacks import FEWEST, LARGEST, MANY, QUICK
+from minigrad.eager.stacks import MATRICES
 
 rng = np.random.default_rng(0)
 DTYPES = ["float32", "float64"]
@@ -55,11 +55,11 @@ def test_other_products_are_left_to_numpy(x, y):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", range(1, LARGEST_ROOT + 1))
+@pytest.mark.parametrize("n", range(1, LARGEST + 1))
 def test_equations_determinants_and_factors_equal_those_of_numpy(n, dtype):
     a, b = matrices(2, FEWEST, n, n, dtype=dtype) + 2 * np.eye(n, dtype=dtype), matrices(FEWEST, n, 2, dtype=dtype)
     a[0, 0] = np.eye(n)[::-1]  # needs swaps
-    assert (stacks.slogdet(a) is None) == (n > LARGEST) == (stacks.solve(a[0], b) is None)
+    assert (stacks.slogdet(a) is None) == (n > QUICK) == (stacks.solve(a[0], b) is None)
     close(mg.linalg.solve(mg.asarray(a), mg.asarray(b)).numpy(), np.linalg.solve(a, b), dtype)
     sign, size = mg.linalg.slogdet(mg.asarray(a))
     close(sign.numpy(), np.linalg.slogdet(a)[0], dtype)
@@ -67,6 +67,14 @@ def test_equations_determinants_and_factors_equal_those_of_numpy(n, dtype):
     square = (a @ np.swapaxes(a, -1, -2) + np.eye(n)).astype(dtype)
     assert stacks.cholesky(square) is not None
     close(mg.linalg.cholesky(mg.asarray(square)).numpy(), np.linalg.cholesky(square), dtype)
+
+
+@pytest.mark.parametrize("n, dtype", [(QUICK + 1, "float64"), (LARGEST, "float32")])
+def test_larger_matrices_are_worth_it_if_there_are_many(n, dtype):
+    a, b = matrices(MANY, n, n, dtype=dtype) + 2 * np.eye(n, dtype=dtype), matrices(MANY, n, 1, dtype=dtype)
+    assert stacks.slogdet(a) is not None is not stacks.solve(a, b)
+    close(mg.linalg.solve(mg.asarray(a), mg.asarray(b)).numpy(), np.linalg.solve(a, b), dtype)
+    close(mg.linalg.slogdet(mg.asarray(a))[1].numpy(), np.linalg.slogdet(a)[1], dtype)
 
 
 def test_a_stack_with_a_bad_matrix_raises_the_error_of_any_stack():
@@ -110,7 +118,7 @@ def test_everything_is_left_to_numpy_without_machine_code(monkeypatch):
 @pytest.mark.parametrize("name, sizes", [("product", (2, 3, 4)), ("product", (3, 4, 1)), ("solution", (3, 2)),
                                          ("sign_and_log", (3,)), ("root", (3,))])
 def test_kernels_are_of_the_loop_language(name, sizes):
-    kernel = for_eager.MATRICES[name](np.dtype("f4"), *sizes)
+    kernel = MATRICES[name](np.dtype("f4"), *sizes)
     count = 5
     arrays = [np.abs(matrices(count * 16)).astype(p.dtype) for p in kernel.parameters]
     arrays[0].reshape(count, -1)[:, :9] += 5 * np.eye(3, dtype="f4").ravel()

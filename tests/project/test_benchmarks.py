@@ -10,6 +10,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if path.stem != "compare")
 SAYS = {
     "applications": ["| karate_gcn |", "≥ 94 % right | ok | 0"],
+    "browser_kernels": ["## Kernels in a browser"],
     "compiled": ["| softmax, 4 × 16, forward + backward |", "GPT, 1 layers of 8", "| Adam, 100 parameters |",
                  "| GRU 4-5, batch 2, 3 steps |"],
     "dtypes": ["| float64: tanh |", "| int8: x @ y |", "| topk float32 |"],
@@ -27,6 +28,7 @@ SAYS = {
     "operators": ["primitives, ", " composites"],
     "positions": ["| gather, 20 of 9 × 4 |", "| messages along 20 edges, gradient |", "| 10 × solve 3 × 3 |"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
+    "browser": ["### JupyterLite", "Not measured: a smoke run makes no folder and starts no browser."],
     "startup": ["| import |", "≤ 2 × numpy, minima"],
 }
 

@@ -10,6 +10,7 @@ EXTRAS = ["lab", "dev", "gpu"]
 # Packages whose names on conda and PyPI differ. conda's `graphviz` is the program, not the Python package.
 CONDA_NAMES = {"python-graphviz": "graphviz"}
 CONDA_ONLY = {"python", "pip", "graphviz"}
+NOT_IN_A_BROWSER = ";sys_platform!='emscripten'"  # conda has no environment there, so its list has no marker
 
 
 def package(requirement):
@@ -41,7 +42,15 @@ def test_packages_are_in_both_files_with_the_same_bound():
     packages = [package(line) for line in conda if package(line)[0] not in CONDA_ONLY]
     packages = [(CONDA_NAMES.get(name, name), rest) for name, rest in packages]
     packages += [package(line) for line in pip if line != "-e ."]
-    assert sorted(packages) == sorted(map(package, listed))
+    wanted = [(name, rest.removesuffix(NOT_IN_A_BROWSER)) for name, rest in map(package, listed)]
+    assert sorted(packages) == sorted(wanted)
+
+
+def test_a_browser_gets_what_has_a_build_for_it():
+    """LLVM is machine code.  NumPy is compiled for browsers, and the other packages are Python alone."""
+    wanted = dict(map(package, pyproject()["dependencies"]))
+    assert wanted.pop("llvmlite").endswith(NOT_IN_A_BROWSER)
+    assert set(wanted) == {"numpy", "graphviz", "tqdm"}
 
 
 def test_python_is_the_same_and_minigrad_itself_is_installed():

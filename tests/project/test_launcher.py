@@ -566,6 +566,11 @@ def test_site_builds_the_pages(course, commands):
     assert commands.ran == [["lectures.build_site", "--open"]]
 
 
+def test_browser_makes_the_folder_for_browsers(course, commands):
+    assert course.main(["browser", "--pyodide", "there"]) == 0
+    assert commands.ran == [["lectures.browser.lite", "--pyodide", "there"]]
+
+
 def test_python_gets_its_arguments_untouched(course, commands):
     assert course.main(["python", "-c", "1", "--help"]) == 0
     assert commands.ran == [["-c", "1", "--help"]]

@@ -79,8 +79,9 @@ def test_a_lock_on_windows_excludes_others(windows, tmp_path):
         pass
 
 
-def test_there_are_no_locks_in_a_browser(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+@pytest.mark.parametrize("fcntl", [None, types.ModuleType("fcntl")], ids=["Pyodide", "JupyterLite"])  # without flock
+def test_there_are_no_locks_in_a_browser(monkeypatch, tmp_path, fcntl):
+    monkeypatch.setitem(sys.modules, "fcntl", fcntl)
     with files.locked(tmp_path / "count"):
         files.write_whole(tmp_path / "count", "1")
     assert (tmp_path / "count").read_text() == "1"

@@ -20,9 +20,10 @@ TESTED = {
     "minigrad/data/workers.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/devices/threads.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/compile/tracing/collector.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
-    "minigrad/compile/running/workers.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
-    "minigrad/compile/running/workers.py:this_system":
-        "tests/compile/running/test_workers.py::test_functions_are_chosen_by_the_system",
+    "minigrad/compile/codegen/workers.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
+    "minigrad/compile/codegen/workers.py:this_system":
+        "tests/compile/codegen/test_workers.py::test_functions_are_chosen_by_the_system",
+    "minigrad/support/host.py:": "tests/support/test_host.py::test_hints_name_the_way_to_stop_of_each_host",
     "minigrad/devices/blas.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/compile/codegen/native.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/devices/threads.py:_default_count": f"{SYSTEMS}::test_threads_are_counted_by_cores_without_affinity",

@@ -592,8 +592,8 @@ def test_an_error_survives_pickling(provoke, error, parts, also):
 
 # Exceptions that users need not catch: minigrad catches them, or they only name the cause of another error.
 INTERNAL = {
-    "Again", "Incomparable", "ItemFault", "LostPatience", "Misfit", "NoShortForm", "Stuck", "TimeIsUp",
-    "Unreadable", "WorkersTraceback",
+    "Again", "Incomparable", "ItemFault", "LostPatience", "Misfit", "NoShortForm", "Pause", "Stuck",
+    "TimeIsUp", "Unreadable", "WorkersTraceback",
 }
 
 

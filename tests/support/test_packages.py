@@ -25,6 +25,12 @@ def test_a_missing_package_is_named_with_the_commands_that_install_it(monkeypatc
         needed("PIL.Image", "reading pictures", "; or use arrays")
 
 
+def test_a_browser_has_no_command_line(monkeypatch):
+    monkeypatch.setattr("minigrad.support.packages.IN_BROWSER", True)
+    with pytest.raises(mg.PackageError, match="Hint: this browser cannot install it; on a computer, python -m"):
+        needed("no_such_package", "a test")
+
+
 def test_a_package_that_is_broken_is_not_called_missing(monkeypatch, tmp_path):
     (tmp_path / "broken_package.py").write_text("from json import no_such_name")
     monkeypatch.syspath_prepend(tmp_path)

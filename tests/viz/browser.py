@@ -43,7 +43,8 @@ def _browser():
 
 @contextmanager
 def opened(
-    html=None, url=None, dark=False, size=(1100, 700), timeout=5000, allowed=(), strict=True, scripts=True
+    html=None, url=None, dark=False, size=(1100, 700), timeout=5000, allowed=(), strict=True, scripts=True,
+    fingers=False,
 ):
     """A page that shows some HTML.  Requests to the network are refused, and a request fails the test.
 
@@ -53,7 +54,7 @@ def opened(
     asked, errors = [], []
     page = _browser().new_page(
         viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light",
-        java_script_enabled=scripts,
+        java_script_enabled=scripts, has_touch=fingers, is_mobile=fingers,
     )
     page.set_default_timeout(timeout)
 

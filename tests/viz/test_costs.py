@@ -1,9 +1,12 @@
 """Bytes that are counted while a function runs, the pages that show them, and two programs compared."""
 
+import itertools
+
 import pytest
 
 import minigrad as mg
 from minigrad.viz.drawing import Drawing
+from minigrad.viz.lessons import watching
 from minigrad.viz.lessons.costs import Pass, changed, costs, lanes, pairs, passes, quickest, sizes
 
 
@@ -42,6 +45,14 @@ def test_costs_has_bytes_on_its_cover_and_times_on_a_page_of_their_own():
 
 def test_costs_of_a_function_that_computes_nothing():
     assert repr(costs(lambda: None)) == "<0 kernels: 0 B read, 0 B written>"
+
+
+def test_a_clock_with_large_steps_times_several_calls(monkeypatch):
+    """A browser's clock has steps of 0.1 or 1 ms."""
+    reads, called = itertools.count(), []
+    monkeypatch.setattr(watching, "perf_counter", lambda: next(reads) // 5 * 1e-3)  # the third pair of reads differs
+    assert watching.seconds_of(called.append, 0) == pytest.approx(1e-3 / 100)
+    assert len(called) == 1 + 10 + 100
 
 
 def test_sizes_shows_bytes_that_grow_and_times():

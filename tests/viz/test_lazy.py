@@ -40,6 +40,14 @@ def test_a_view_loads_no_other_view(view):
     assert not any(m.startswith("minigrad.compile") for m in loaded)
 
 
+def test_showing_a_view_of_eager_tensors_loads_neither_the_compiler_nor_other_views():
+    """In a browser, each module costs ten milliseconds at the first view."""
+    code = "x = mg.asarray([1.0, 2.0], requires_grad=True)\nmg.viz.step((x * x + 1).sum()).to_html()"
+    loaded = modules_loaded_by(code)
+    assert not {m for m in loaded if m.startswith(("minigrad.compile", "minigrad.viz.lessons", "minigrad.course"))}
+    assert len({m for m in loaded if m.startswith("minigrad.viz.")}) <= 22
+
+
 def test_the_table_of_names_is_what_the_modules_define():
     assert set(viz._LATER) == set(viz.__all__) == set(dir(viz))
     for name, module in viz._LATER.items():

@@ -4,7 +4,8 @@ A kernel over elements gives each thread one element of the range, then the one 
 A kernel over rows or chunks gives each row to a team of threads: a block or, for short rows, a warp.  The team shares
 every innermost loop and combines what its threads have accumulated.  Every thread computes the values that belong to
 the whole row, and the first thread stores them.  A team has scratch memory that no other team uses.
-Sums across the rows of a chunk stay in registers: in memory they would cost a barrier and a round trip for each row.
+Sums across the rows of a chunk stay in shared memory, where each thread adds to columns of its own: in other memory
+they would cost a barrier and a round trip for each row.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any, NamedTuple
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.ir import FLOAT, HALF, Accumulate, For, Kernel, Parameter, Prefetch, Running, Statement, Store, statements
-from ..loops.scalar import identity
+from ..loops.index import keeps_apart
+from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Prefetch, Running, Store, statements
 from .c import INDENT, CPrinter, indented
-from .gpu_loops import Own, for_threads, keeps_apart, own_sums
+from .gpu_loops import for_threads, own_sums
 
 NAMES = {
     "float16": "__half", "float32": "float", "float64": "double", "bool": "bool", "int8": "signed char",
@@ -33,7 +34,6 @@ PRELUDE = """\
 SHARED = 48 << 10  # bytes of shared memory that every block may use
 WARP, MOST = 32, 1024  # threads that run in step, and the most threads of a block
 FEW = 256  # threads of a block over elements, and of a block whose warps have a row each
-REGISTERS = 16  # the most that sums across rows may take from a thread
 SHORT = 1 << 30  # up to so many elements, positions are int, which divide fast
 
 # Which threads run a statement: all threads of the grid, each computing the same; all threads of one team; each thread
@@ -107,11 +107,10 @@ class _CudaPrinter(CPrinter):
         else:
             self.threads = max(WARP, min(-(-rounds // WARP) * WARP, MOST if rounds > 4 * MOST else FEW))
             self.team, self.thread, self.barrier = self.threads, "threadIdx.x", "__syncthreads();"
-        self.own: dict[str, Own] = {}  # the sums that are in registers
         sizes = [kernel.units, *(p.size for p in kernel.parameters)]
         self.integer = "int" if max(sizes) < SHORT else "long long"
         self.who = GRID
-        self.owner = ""  # the variable of a loop that all threads of a team run
+        self.owner = ""  # the variable of a loop that the threads of a team share, or that all of them run
         self.shared: list[str] = []
         left = SHARED - 4 * 8 * WARP  # reductions need the rest
         for parameter in kernel.parameters:
@@ -119,6 +118,13 @@ class _CudaPrinter(CPrinter):
             if parameter.role == "scratch" and size <= left:
                 left -= size
                 self.shared.append(parameter.name)
+        self.own: dict[str, For] = {}  # the sums across rows in shared memory, and the loops that initialise them
+        for chunk in self.kernel.body:
+            for buffer, fill in own_sums(chunk).items() if isinstance(chunk, For) else ():
+                size = int(str(fill.high)) * self.kinds[buffer].itemsize
+                if size <= left:
+                    left -= size
+                    self.own[buffer] = fill
 
     # The frame --------------------------------------------------------------------------------------------------------
 
@@ -139,6 +145,8 @@ class _CudaPrinter(CPrinter):
                     lines.append(f"{kind} *{p.name} = all_{p.name} + threadIdx.x / {WARP} * {p.size};")
             elif p.role == "scratch":
                 lines.append(f"{p.name} += (long long)blockIdx.x * {p.size};")
+        for buffer, fill in self.own.items():
+            lines.append(f"__shared__ {self.type(self.kinds[buffer])} own_{buffer}[{fill.high}];")
         body = self.block(self.kernel.body)
         head = f'extern "C" __global__ void __launch_bounds__({self.threads}) {self.name}'
         return "\n".join([f"{head}({self.arguments(self.kernel)}) {{", *indented([*lines, *body]), "}"])
@@ -159,9 +167,8 @@ class _CudaPrinter(CPrinter):
         raise CompileError("running totals cannot be shared among threads")
 
     def accumulate(self, update: Accumulate) -> list[str]:
-        if update.buffer in self.own:
-            return [self.update(f"own_{update.buffer}[round]", update.op, update.value, self.kinds[update.buffer])]
-        return self.by_its_thread(super().accumulate(update), self.index(update.index))
+        place = self.owner if update.buffer in self.own else self.index(update.index)
+        return self.by_its_thread(super().accumulate(update), place)
 
     def by_its_thread(self, lines: list[str], place: str) -> list[str]:
         """Lines that write to memory, under the condition that this thread writes."""
@@ -177,8 +184,6 @@ class _CudaPrinter(CPrinter):
         body = [s for s in loop.body if not isinstance(s, Prefetch)]
         if not body and not loop.accumulators:
             return []
-        if body and isinstance(body[0], Store) and body[0].buffer in self.own:
-            return []  # the sums start in registers
         before = self.who
         innermost = not any(isinstance(s, For) for s in body)
         writes = any(isinstance(s, (Store, Accumulate)) for s in body)
@@ -210,63 +215,43 @@ class _CudaPrinter(CPrinter):
             self.who = THREAD
             return self.shared_loop(loop, f"blockIdx.x * {self.threads} + threadIdx.x", f"gridDim.x * {self.threads}")
         self.who = TEAM
-        self.own = {own.buffer: own for own in own_sums(loop) if own.size <= REGISTERS * self.threads}
-        body = indented(self.body(loop))
-        starts = [line for own in self.own.values() for line in self.started(own)]
-        ends = [line for own in self.own.values() for line in self.stored(own)]
-        self.own = {}
         first, step = "blockIdx.x", "gridDim.x"
         if self.team < self.threads:
             teams = self.threads // self.team
             first, step = f"blockIdx.x * {teams} + threadIdx.x / {self.team}", f"gridDim.x * {teams}"
-        return [self.head(loop, first, step), *indented(starts), *body, *indented(ends), "}"]
+        ends = [line for buffer, fill in self.own.items() for line in self.stored(buffer, fill)]
+        return [self.head(loop, first, step), *indented([*self.body(loop), *ends]), "}"]
 
-    def shared_by_team(self, loop: For, body: Sequence[Statement]) -> list[str]:
+    def stored(self, buffer: str, fill: For) -> list[str]:
+        """Write a sum from shared memory, in which each thread has its own columns."""
+        (start,) = fill.body
+        assert isinstance(start, Store)
+        lines = [f"{super().place(buffer, start.index)} = own_{buffer}[{fill.variable}];"]
+        return [self.head(fill, self.thread, str(self.team)), *indented(lines), "}"]
+
+    def place(self, buffer: str, index: Index) -> str:
+        return f"own_{buffer}[{self.owner}]" if buffer in self.own else super().place(buffer, index)
+
+    def shared_by_team(self, loop: For, body: Sequence[Any]) -> list[str]:
         """An innermost loop, whose iterations the threads of a team share."""
-        apart = [s for s in body if isinstance(s, Accumulate) and s.buffer not in self.own]
-        if all(keeps_apart(s.index, loop.variable) for s in apart):
+        self.owner = loop.variable
+        if all(keeps_apart(s.index, loop.variable) for s in body if isinstance(s, Accumulate)):
             self.who = THREAD
             lines = self.shared_loop(loop, self.thread, str(self.team))
             lines += [f"{a.name} = {self.team_reduction(a.op, a.dtype)}({a.name});" for a in loop.accumulators]
         else:
-            self.who, self.owner = OWNER, loop.variable
+            self.who = OWNER
             lines = [self.head(loop), *indented(self.body(loop)), "}"]
         return [*lines, self.barrier] if self.touches_memory(body) else lines
 
-    def touches_memory(self, body: Sequence[Statement]) -> bool:
+    def touches_memory(self, body: Sequence[Any]) -> bool:
         """Whether other threads may read what a loop writes, or write what it reads."""
         writes = any(isinstance(s, (Store, Accumulate)) and s.buffer not in self.own for s in body)
-        return writes or any(getattr(s, "op", "") == "load" and s.args[0] in self.shared for s in body)  # type: ignore[union-attr]
-
-    # Loops that threads share -----------------------------------------------------------------------------------------
+        return writes or any(getattr(s, "op", "") == "load" and s.args[0] in self.shared for s in body)
 
     def shared_loop(self, loop: For, thread: str, threads: str) -> list[str]:
         """A loop that several threads share: each takes every `threads`-th iteration."""
-        inside = self.body(loop)
-        if not any(isinstance(s, Accumulate) and s.buffer in self.own for s in loop.body):
-            return [self.head(loop, thread, threads), *indented(inside), "}"]
-        i, high = loop.variable, self.index(loop.high)
-        place = f"const {self.integer} {i} = {self.team} * round + threadIdx.x;"
-        return _unrolled("round", self.rounds(int(high)), [place, f"if ({i} < {high}) {{", *indented(inside), "}"])
-
-    def rounds(self, size: int) -> int:
-        """How many elements of a row each thread of a team takes at most."""
-        return -(-size // self.team)
-
-    def started(self, own: Own) -> list[str]:
-        """The registers of a sum, with the number that its reduction starts with."""
-        dtype, rounds = self.kinds[own.buffer], self.rounds(own.size)
-        start = self.value(identity(own.op, dtype), dtype)
-        declared = f"{self.type(dtype)} own_{own.buffer}[{rounds}];"
-        return [declared, *_unrolled("i", rounds, [f"own_{own.buffer}[i] = {start};"])]
-
-    def stored(self, own: Own) -> list[str]:
-        """Write the registers of a sum to memory."""
-        z, place = own.variable, self.index(own.place)
-        return _unrolled("i", self.rounds(own.size), [
-            f"const {self.integer} {z} = {self.team} * i + threadIdx.x;",
-            f"if ({z} < {own.size}) {own.buffer}[{place}] = own_{own.buffer}[i];",
-        ])
+        return [self.head(loop, thread, threads), *indented(self.body(loop)), "}"]
 
     def team_reduction(self, op: str, dtype: Any) -> str:
         """The name of a function that reduces one value of each thread of a team."""
@@ -304,9 +289,3 @@ class _CudaPrinter(CPrinter):
         if target == HALF and op == "cast":
             return f"__float2half({value})"
         return super().conversion(op, source, target, value)
-
-
-def _unrolled(variable: str, rounds: int, lines: list[str]) -> list[str]:
-    """A loop with a known number of rounds, which the compiler writes out: arrays then lie in registers."""
-    head = f"for (int {variable} = 0; {variable} < {rounds}; {variable}++) {{"
-    return ["#pragma unroll", head, *indented(lines), "}"]

@@ -1,13 +1,12 @@
-"""Prepares kernels for a GPU: interchanges loops, and finds the sums that threads can keep in registers."""
+"""Prepares kernels for a GPU: interchanges loops, and finds sums that each thread can keep for itself."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import NamedTuple
 
-from ..loops.index import depends, divided, plus, position, remainder, replaced, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
+from ..loops.index import Copied, depends, divided, plus, position, remainder, replaced, times
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Store, statements
 from ..loops.scalar import identity
 from ..nodes.view import Dims
 
@@ -55,7 +54,7 @@ def _gathered(kernel: Kernel) -> Kernel | None:
         place, low = remainder("p", size), times(divided("p", size), length)
         high = ("min", plus(low, length), count)
     element = plus(position(kept, place), position(reduced, "r"))
-    body = [_moved(s, loop.variable, element) for s in loop.body if not isinstance(s, Accumulate)]
+    body = Copied(loop.variable, element).block([s for s in loop.body if not isinstance(s, Accumulate)])
     totals = [Accumulator(f"total_{name}", add.op, add.value, dtypes[name]) for name, add in adds.items()]
     ends = [Store(name, "p", total.name) for name, total in zip(adds, totals)]
     places = For("p", "lo", "hi", [For("r", low, high, body, totals), *ends])
@@ -67,16 +66,6 @@ def _elements(loop: For) -> int:
     """The number of elements of all chunks of a loop."""
     high = loop.high
     return int(high[2]) if isinstance(high, tuple) and high[0] == "min" else int(str(high))
-
-
-def _moved(statement: Statement, variable: str, index: Index) -> Statement:
-    """A statement with an index in place of a variable."""
-    if isinstance(statement, Store):
-        return replace(statement, index=replaced(statement.index, variable, index))
-    if isinstance(statement, Let) and statement.op in ("load", "index"):
-        *buffer, place = statement.args
-        return replace(statement, args=(*buffer, replaced(place, variable, index)))
-    return statement
 
 
 def _digits(index: Index, variable: str, elements: int, size: int) -> tuple[Dims, Dims] | None:
@@ -155,59 +144,26 @@ def _interchanged(loop: For) -> For:
     return For(inner.variable, inner.low, inner.high, [summing, Accumulate(last.op, last.buffer, last.index, total)])
 
 
-# Positions ------------------------------------------------------------------------------------------------------------
+# Sums across rows -----------------------------------------------------------------------------------------------------
 
 
-def step_of(index: Index, variable: str) -> int | None:
-    """By how much a position grows with a variable; None if that is not always the same.
+def own_sums(chunk: For) -> dict[str, For]:
+    """The sums of a loop over chunks that one loop initialises, one other loop adds to, and nothing else uses.
 
-    >>> step_of(("+", ("*", "i", 4), "p"), "i"), step_of(("//", "i", 2), "i"), step_of(("//", "p", 2), "i")
-    (4, None, 0)
+    They are returned by their buffer, with the loop that initialises each.
     """
-    if not isinstance(index, tuple) or not depends(index, variable):
-        return int(index == variable)
-    operation, left, right = index
-    first, second = step_of(left, variable), step_of(right, variable)
-    if first is None or second is None:
-        return None
-    if operation == "+":
-        return first + second
-    return first * right if operation == "*" and isinstance(right, int) else None
-
-
-def keeps_apart(index: Index, variable: str) -> bool:
-    """Whether different values of a variable always give different positions."""
-    return step_of(index, variable) not in (None, 0)
-
-
-# Sums in registers ----------------------------------------------------------------------------------------------------
-
-
-class Own(NamedTuple):
-    """A sum across the rows of a chunk: each thread keeps the sums of its columns in registers."""
-
-    buffer: str
-    op: str
-    size: int
-    place: Index  # in memory, of the column `variable`
-    variable: str
-
-
-def own_sums(chunk: For) -> list[Own]:
-    """The sums of a loop over chunks that one loop initialises, one other loop adds to, and nothing else uses."""
-    found = []
+    found, inside = dict[str, For](), [*statements(chunk.body)]
     for first in chunk.body:
         if not isinstance(first, For) or len(first.body) != 1 or not isinstance(first.body[0], Store):
             continue
         store = first.body[0]
-        others = [s for s in statements(chunk.body) if getattr(s, "buffer", None) == store.buffer and s is not store]
-        read = any(isinstance(s, Let) and s.op == "load" and s.args[0] == store.buffer for s in statements(chunk.body))
+        others = [s for s in inside if getattr(s, "buffer", None) == store.buffer and s is not store]
+        read = any(isinstance(s, Let) and s.op == "load" and s.args[0] == store.buffer for s in inside)
         if read or len(others) != 1 or not isinstance(others[0], Accumulate) or first.low != 0:
             continue
-        loops = [s for s in statements(chunk.body) if isinstance(s, For)]
-        around = next((loop for loop in loops if any(s is others[0] for s in loop.body)), chunk)
+        around = next((s for s in inside if isinstance(s, For) and any(each is others[0] for each in s.body)), chunk)
         same = around is not chunk and (around.low, around.high) == (0, first.high)
         same = same and replaced(others[0].index, around.variable, first.variable) == store.index
-        if same and depends(store.index, chunk.variable):
-            found.append(Own(store.buffer, others[0].op, int(str(first.high)), store.index, first.variable))
+        if same and depends(store.index, chunk.variable) and not any(isinstance(s, For) for s in around.body):
+            found[store.buffer] = first
     return found

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..loops.index import computed, depends, fold
+from ..loops.index import computed, depends, fold, step_of
 from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Statement, Store, statements
 from ..loops.operations import OPERATIONS
-from .gpu_loops import step_of
 
 SLOW = {"quotient", "remainder"}  # no processor divides vectors of integers
 IN_FLIGHT = 4  # vectors at once: they wait less for each other
@@ -29,9 +28,9 @@ def lanes_of(kernel: Kernel, width: int) -> dict[int, int] | None:
     """
     given = [each for each in statements(kernel.body) if isinstance(each, Lanes)]
     if given:
-        return {} if all(map(_is_vector, given)) else None
+        return {} if all(map(is_vector, given)) else None
     types = {parameter.name: parameter.dtype for parameter in kernel.parameters}
-    found = {id(loop): _lanes(loop, types, width) for loop in innermost(kernel.body)}
+    found = {id(loop): lanes_in(loop, types, width) for loop in innermost(kernel.body)}
     return None if None in found.values() else found  # type: ignore[return-value]
 
 
@@ -40,7 +39,7 @@ def has_lanes(kernel: Kernel) -> bool:
     return any(isinstance(each, Lanes) for each in statements(kernel.body))
 
 
-def _is_vector(loop: Lanes) -> bool:
+def is_vector(loop: Lanes) -> bool:
     """Whether the rounds of a loop over lanes read the same element or neighbours, and write neighbours."""
     if loop.low != 0 or not isinstance(loop.high, int) or not 1 < loop.high <= MOST or loop.accumulators:
         return False
@@ -63,7 +62,7 @@ def innermost(body: list[Statement]) -> Iterator[For]:
             yield from inner or [loop]
 
 
-def _lanes(loop: For, types: Mapping[str, Any], width: int) -> int | None:
+def lanes_in(loop: For, types: Mapping[str, Any], width: int) -> int | None:
     """The lanes of a loop: 1 if it runs round by round, and None if LLVM does better."""
     if loop.steps > 1 or any(isinstance(each, For) for each in loop.body):
         return None

@@ -28,7 +28,6 @@ PURE = "nounwind willreturn memory(none)"
 INTERLEAVED = 24  # from so many statements in an innermost loop on,
 ROUNDS = 4  # this many interleaved iterations are faster: they wait less for each other
 LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
-SHORT_ROW, SIMPLE = (8, 128), 8  # rounds of a loop that LLVM may write out, with at most so many statements
 FEW_VECTORS = (8, 16, 32)  # rounds of a loop that fill vectors
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
 READY = "; this text needs no passes of LLVM"
@@ -166,8 +165,8 @@ class Printer(Walk):
         self.operation(REDUCTIONS[running.op], dtype, dtype, given, register)
 
     def taken(self, before: str, op: str, value: str, dtype: Any) -> str:
-        """One step of a reduction, whose steps may be regrouped."""
-        return self.operation(REDUCTIONS[op], dtype, dtype, [before, value], flags=REGROUP)
+        """One step of a reduction, whose steps may be regrouped; the next step need not wait for a look for a nan."""
+        return self.operation(REDUCTIONS[op], dtype, dtype, [value, before], flags=REGROUP)
 
     def prefetch(self, prefetch: Prefetch) -> None:
         place = self.pointer(prefetch.buffer, prefetch.index, sure="")  # it may be behind the last row
@@ -336,8 +335,6 @@ class Printer(Walk):
         elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
             # No processor multiplies vectors of small integers, and LLVM takes seconds to find a substitute.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
-        elif self._sums_short_row(loop):
-            hints = ['!"llvm.loop.unroll.disable"']
         elif len(loop.body) > VERY_LONG:
             hints = ['!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"']
         elif len(loop.body) > INTERLEAVED:
@@ -349,12 +346,6 @@ class Printer(Walk):
         self.metadata.append(f"!{number} = distinct !{{{listed}}}")
         self.metadata += [f"!{number + k} = !{{{hint}}}" for k, hint in enumerate(hints, 1)]
         return f", !llvm.loop !{number}"
-
-    @staticmethod
-    def _sums_short_row(loop: For) -> bool:
-        """Whether LLVM would write out all rounds of a sum, and then not find the vectors in them."""
-        rounds = loop.high if isinstance(loop.high, int) and loop.low == 0 else 0
-        return bool(loop.accumulators) and SHORT_ROW[0] < rounds < SHORT_ROW[1] and len(loop.body) <= SIMPLE
 
     # Values -----------------------------------------------------------------------------------------------------------
 
@@ -387,7 +378,7 @@ class Printer(Walk):
         elif word.startswith("llvm."):
             name, *flag = word.split()
             kinds = [*[kind] * len(operands), *["i1"] * len(flag)]
-            text = self.call(f"{name}.{self.suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
+            text = self.call(f"{name}.{self.suffix(given)}", kind, kinds, [*operands, *flag], flags if real else "")
         elif "{" in word:
             each, none = self.kind(dtypes.bool), self.number(0, given)
             every = self.number(given.kind == "b" or -1, given)

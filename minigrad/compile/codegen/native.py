@@ -33,6 +33,7 @@ from .tiles import tiled
 from .vectors import vector_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
+LONG = 20_000  # characters of a text, in which a search for vectors in straight code takes as long as all else
 RECENT = 64  # functions that are kept for the next program although no program uses them
 OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
@@ -219,7 +220,8 @@ def optimise(module: Any, text: str, target: Any) -> None:
         return
     binding = llvmlite()
     options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+    options.loop_vectorization = options.loop_unrolling = True
+    options.slp_vectorization = len(text) < LONG
     builder = binding.create_pass_builder(target, options)
     passes = builder.getModulePassManager()
     passes.run(module, builder)

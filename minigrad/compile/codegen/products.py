@@ -32,9 +32,7 @@ PRODUCT = """
 define void @kernel(ptr %table) {
 entry:
 LOADS
-  br label %one
-one:
-  %i = phi i64 [0, %entry], [%next, %one]
+  for %i below %count
   %row = getelementptr [3 x i64], ptr %offsets, i64 %i
   %offset.a = i64 %row[0]
   %offset.b = i64 %row[1]
@@ -43,9 +41,7 @@ one:
   %at.b = getelementptr i8, ptr %b, i64 %offset.b
   %at.c = getelementptr i8, ptr %c, i64 %offset.c
   call void %function(CALL)
-  %next = add i64 %i, 1
-  if slt i64 %next, %count then one else done
-done:
+  next %i in body.i
   ret void
 }
 """

@@ -26,11 +26,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define internal void @steps(ptr %steps, i64 %count) {
 entry:
-  br label %head
-head:
-  %i = phi i64 [0, %entry], [%next, %end]
-  if slt i64 %i, %count then step else done
-step:
+  for %i below %count
   %row = getelementptr [3 x i64], ptr %steps, i64 %i
   %function = ptr %row[0]
   %table = ptr %row[1]
@@ -45,9 +41,7 @@ copy:
   call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %bytes, i1 false)
   br label %end
 end:
-  %next = add nsw i64 %i, 1
-  br label %head
-done:
+  next %i in end
   ret void
 }
 
@@ -55,43 +49,31 @@ define internal void @moves(ptr %moves, i64 %count, i64 %round) {
 entry:
   %odd = and i64 %round, 1
   %column = add i64 %odd, 1
-  br label %head
-head:
-  %i = phi i64 [0, %entry], [%next, %move]
-  if slt i64 %i, %count then move else done
-move:
+  for %i below %count
   %row = getelementptr [3 x i64], ptr %moves, i64 %i
   %place = ptr %row[0]
   %by = i64 %row[%column]
   %old = load i64, ptr %place
   %new = add i64 %old, %by
   store i64 %new, ptr %place
-  %next = add nsw i64 %i, 1
-  br label %head
-done:
+  next %i in body.i
   ret void
 }
 
 define void @kernel(ptr %table) {
 entry:
 LOADS
-  br label %head
-head:
-  %done = phi i64 [0, %entry], [%next, %round]
-  if slt i64 %done, %most then begin else end
-begin:
+  for %done below %most
   if ne ptr %flag, null then test else round
 test:
   call void @steps(ptr %tests, i64 %tests.count)
   %goes.on = load i8, ptr %flag
-  if ne i8 %goes.on, 0 then round else end
+  if ne i8 %goes.on, 0 then round else after.done
 round:
   call void @steps(ptr %steps, i64 %steps.count)
   %number = add i64 %first, %done
   call void @moves(ptr %moves, i64 %moves.count, i64 %number)
-  %next = add nsw i64 %done, 1
-  br label %head
-end:
+  next %done in round
   store i64 %done, ptr %ran.at
   ret void
 }

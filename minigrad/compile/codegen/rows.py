@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..loops.index import depends, divided, fold, plus, replaced, times
+from ..loops.index import Copied, depends, divided, plus, times
 from ..loops.ir import Accumulate, For, Index, Kernel, Let, Statement, Walk
 from ..loops.operations import REDUCTIONS
 
@@ -38,7 +38,7 @@ class _Rounds(Walk):
         adds: list[list[Accumulate]] = []
         for row in range(rows):
             index = plus(plus(times(number, rows), row), loop.low)
-            *lets, inner = _Copy(loop.variable, index, f"x{row}").block(loop.body)
+            *lets, inner = Copied(loop.variable, index, f"x{row}").block(loop.body)
             ahead += lets
             body += [each for each in inner.body if isinstance(each, Let)]
             adds.append([each for each in inner.body if isinstance(each, Accumulate)])
@@ -58,31 +58,6 @@ class _Rounds(Walk):
             lets += [Let(n, operation, (a.value, b.value), dtype) for n, (a, b) in zip(made, pairs)]
             adds = [replace(pair[0], value=name) for name, pair in zip(made, pairs)]
         return [*lets, *adds]
-
-
-class _Copy(Walk):
-    """Copies statements for one value of a variable: the values in it have other names."""
-
-    def __init__(self, variable: str, index: Index, suffix: str) -> None:
-        self.variable, self.index, self.suffix = variable, index, suffix
-        self.names: dict[Any, str] = {}
-
-    def let(self, let: Let) -> list[Let]:
-        args = [self.names.get(arg, arg) if isinstance(arg, str) else self.place(arg) for arg in let.args]
-        if let.op in ("load", "index"):
-            args[-1] = self.place(let.args[-1])
-        name = self.names[let.name] = let.name + self.suffix
-        return [replace(let, name=name, args=tuple(args))]
-
-    def place(self, index: Index) -> Index:
-        named = fold(index, lambda leaf: self.names.get(leaf, leaf), lambda *parts: parts)
-        return replaced(named, self.variable, self.index)
-
-    def loop(self, loop: For) -> list[For]:
-        return [replace(loop, body=self.block(loop.body))]
-
-    def accumulate(self, update: Accumulate) -> list[Accumulate]:
-        return [replace(update, value=self.names.get(update.value, update.value))]
 
 
 def rows_at_once(loop: For) -> int:

@@ -55,17 +55,13 @@ define internal void @system(ptr %pool, i64 %number, i64 %what) {
 
 define internal void @look(ptr %where, i1 %for.zero) {
 entry:
-  br label %head
-head:
-  %i = phi i64 [0, %entry], [%next, %again]
+  for %i below LOOKS
   %value = atomic i64 %where[0]
   %is.zero = icmp eq i64 %value, 0
   %found = icmp eq i1 %is.zero, %for.zero
-  br i1 %found, label %done, label %again
+  br i1 %found, label %after.i, label %again
 again:
-  %next = add i64 %i, 1
-  if ult i64 %next, LOOKS then head else done
-done:
+  next %i in again
   ret void
 }
 """

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import dtypes
-from ..loops.index import computed, depends, fold, plus
+from ..loops.index import computed, depends, fold, plus, step_of
 from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Store
 from ..loops.legalise import legalise
 from ..loops.operations import REDUCTIONS
-from .gpu_loops import step_of
 from .lanes import distance, is_simple, lanes_of
 from .llvm import REGROUP, TYPES, Printer, constant, conversion, stored_type
 

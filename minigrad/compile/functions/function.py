@@ -21,7 +21,7 @@ from ...core.primitive import P
 from ...core.tensor import Tensor, wrap
 from ...ops.creation import zeros
 from ...support.errors import GradError
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, reapplied, remade
 from ..nodes.interpret import Starts, written_out
 from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for
@@ -311,9 +311,8 @@ def floats_of(tensors: Sequence[Any]) -> list[int]:
 
 
 def _silent(node: Node, inputs: tuple[Any, ...]) -> Node:
-    assert node.op is not None
     attrs = {key: held.silent if isinstance(held, TracedFunction) else held for key, held in node.attrs.items()}
-    return node_like(node.op, inputs, attrs, like=node)
+    return reapplied(node, inputs, attrs)
 
 
 def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:

@@ -98,11 +98,20 @@ class Recording(Trace):
             tests.append(f"fixed_ids.isdisjoint(({given},))")
         for number, (_, _, kind) in enumerate(self.fixed):
             tests += [f"fixed[{number}][1]() is f{number}._data", f"f{number}.tracked == {kind[-1]!r}"]
-        for place, there in self.looked:
+        read = []
+        for number, (place, there) in enumerate(self.looked):
             name = f"t{place.what}" if place.kind == "argument" else f"f{numbers.get(id(place.what))}"
-            tests.append(f"{name}._grad is {'not ' if there else ''}None")
+            tests.append(f"(g{number} := {name}._grad) is {'not ' if there else ''}None")
+            if there:
+                tests.append(f"((a := g{number}.alias) is None or a.base is None)")
+                read.append(f"id(g{number})")
+        ids, others = "".join([f"{each}, " for each in read]), len(key[2]) + len(self.fixed)
+        if read:
+            tests += [f"len({{{ids}}}) == {len(read)}", f"fixed_ids.isdisjoint(({ids}))"]
+            tests += [f"id(t{number}) not in ({ids})" for number in range(len(key[2]))]
+        apart = self.sharing == [(number, True) for number in range(others, others + len(read))]
         places = {place.kind for place, _ in self.looked}
-        slow = self.exactly or self.sharing or any(self.hooks) or self.tracer.looked_into
+        slow = self.exactly or not apart or any(self.hooks) or self.tracer.looked_into
         if slow or not places <= {"argument", "tensor"}:
             return
         values: dict[str, Any] = {f"f{number}": tensor for number, (tensor, _, _) in enumerate(self.fixed)}

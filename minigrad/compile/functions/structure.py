@@ -16,26 +16,19 @@ import numpy as np
 
 from ...core.mode import Mode
 from ...core.node import Node
-from ...core.primitive import Primitive
-from ...devices.registry import Device
 from ...support.forking import new_lock
 from ..nodes.graph import Graph, in_place_of
 from ..nodes.interpret import Starts
 from ..nodes.source import Source
+from ..rewriting.common import Incomparable, comparable
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for
 from .function import Function
 
 KEPT = 128  # structures; beyond that, the least recently used one is dropped
-COMPARED = 4096  # bytes: arrays among the attributes and constants are compared up to this size
 NEVER_FAIL = {"elementwise", "reduce", "view", "contract", "creation", "random"}  # kinds, for floats: no line is needed
-SCALARS = (int, bool, str, bytes, type(None), type(...))
 Draw = tuple[Any, Any]  # the key and the first block of some random numbers
 Names = dict[Any, Any]  # of the generators that a branch or body draws from
-
-
-class Incomparable(Exception):
-    """An attribute or a constant cannot be compared with another one: a large array, or an object."""
 
 
 class Structure(NamedTuple):
@@ -89,7 +82,7 @@ def _skeleton(graph: Graph, draws: list[Draw], numbers: list[str] | None, names:
                 attrs, inner = _named(attrs, names, draws)
                 key += [_skeleton(a.graph, draws, None, inner) for a in attrs.values() if isinstance(a, Function)]
                 attrs = {name: a for name, a in attrs.items() if not isinstance(a, Function)}
-            key.append(tuple([(name, _comparable(value)) for name, value in attrs.items()]))
+            key.append(tuple([(name, comparable(value, objects=False)) for name, value in attrs.items()]))
     key += [places[node] for node in (*graph.outputs, *graph.effects)]
     return tuple(key)
 
@@ -138,27 +131,7 @@ def _constant(node: Any) -> Hashable:
     """A constant of a branch or body, by value."""
     if node.name != "constant" or not node.device.hosted:
         raise Incomparable(node.name)
-    return _comparable(node.held), node.device
-
-
-def _comparable(value: Any) -> Hashable:
-    """An attribute as a key: keys are equal only if the operation computes the same with both."""
-    kind = value.__class__
-    if kind in SCALARS:
-        return kind, value  # 1 and True are not the same
-    if kind in (float, complex):
-        return kind, repr(value)  # nor are 0.0 and -0.0
-    if isinstance(value, (tuple, list)):
-        return kind, tuple([_comparable(part) for part in value])
-    if kind is dict:
-        return kind, tuple([(name, _comparable(part)) for name, part in value.items()])
-    if kind is slice:
-        return kind, _comparable((value.start, value.stop, value.step))
-    if isinstance(value, (np.dtype, Device, Primitive, type)):
-        return value
-    if isinstance(value, (np.ndarray, np.generic)) and value.nbytes <= COMPARED and not value.dtype.hasobject:
-        return kind, value.shape, value.dtype, value.tobytes()
-    raise Incomparable(repr(value))
+    return comparable(node.held, objects=False), node.device
 
 
 class Runnable(NamedTuple):

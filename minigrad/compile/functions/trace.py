@@ -138,7 +138,7 @@ class Trace:
             gradient = entry.tensor._grad
             if entry.had_gradient and gradient is not None:
                 self.known.setdefault(id(gradient), Location("gradient", self._place(entry.tensor)))
-        fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
+        fixed = [e.tensor for e in self.tracer.captured.values() if self._place(e.tensor).kind == "tensor"]
         self.fixed = [(t, weakref.ref(t._data), kind_of(t)) for t in fixed]  # with their state at the last check
         self.fixed_ids = {id(t) for t in fixed}
 
@@ -212,6 +212,8 @@ class Trace:
             if entry.had_gradient is not None:
                 self.looked.append((place, entry.had_gradient))
             standing = None if now is None else self.tracer.standing.get(id(now))
+            if standing is not None and standing.tensor is entry.tensor._grad:
+                continue  # it stays
             if standing is not None:
                 self.gradients.append((place, self._place(standing.tensor)))
             else:

@@ -6,6 +6,7 @@ The rules and the kernels are those of `fuse`, so this shows what changes when a
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from ...core.node import Node
@@ -89,21 +90,17 @@ class _ByHand:
 
     def _levels(self) -> dict[int, int]:
         """The length of the longest chain of kernels before each kernel."""
-        after = []
-        for kernel in self.kernels:
+        after: dict[int, set[int]] = {}
+        for number, kernel in enumerate(self.kernels):
             read = [source for member in kernel for source in self._sources(member) if source not in kernel]
-            after.append({self.first[source] for source in read})
+            after[number] = {self.first[source] for source in read}
         levels: dict[int, int] = {}
-        waiting = dict.fromkeys(range(len(self.kernels)))
-        while waiting:
-            ready = [n for n in waiting if after[n] <= levels.keys()]
-            if not ready:
-                circle = [n for n in waiting if any(n in after[m] for m in waiting)]
-                names = " and ".join(_listed(self.kernels[n]) for n in circle)
-                raise CompileError(f"kernels would wait for each other: {names}")
-            for n in ready:
-                levels[n] = max([levels[other] + 1 for other in after[n]], default=0)
-                del waiting[n]
+        try:
+            for number in TopologicalSorter(after).static_order():
+                levels[number] = max([levels[other] + 1 for other in after[number]], default=0)
+        except CycleError as error:
+            names = " and ".join(_listed(self.kernels[number]) for number in sorted(set(error.args[1])))
+            raise CompileError(f"kernels would wait for each other: {names}") from None
         return levels
 
     def _group(self, kernel: list[Member], depth: int) -> Group:

@@ -25,7 +25,7 @@ from ..nodes.graph import Graph
 from ..nodes.view import View
 from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, level_of
 from .group import MOST_NODES, Group, Partition
-from .kinds import Library, LoopProduct, Scan, computes_of
+from .kinds import AnyProduct, Library, LoopProduct, Scan, computes_of
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
 
@@ -41,7 +41,8 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
     chunking = chunking or Chunking()
     pays = {Scan: chunking.scans, LoopProduct: chunking.lanes > 0}
-    computes, views = computes_of(graph, [kind for kind, here in pays.items() if not here])
+    left_out = [kind for kind, here in pays.items() if not here]
+    computes, views = computes_of(graph, left_out, [AnyProduct] if chunking.products else [])
     checks = [check for compute in computes.values() for check in compute.checks]
     graph = Graph(graph.inputs, graph.outputs, graph.effects, (*graph.checks, *checks)) if checks else graph
     looked_at = [check.node for check in graph.checks]

@@ -347,6 +347,7 @@ class LoopProduct(Library):
         self.views = [view for view, _ in found]
         self.bases = tuple(dict.fromkeys(view.base for view in self.views))
         self.left, self.right = [_halves(view, count) for view, count in found]
+        self.stack: tuple[Dims, Dims] = [], []  # the dimensions of a stack of products, in both operands
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -356,10 +357,42 @@ class LoopProduct(Library):
         windows = any(view.size > view.base.size and 0 not in view.strides for view in found)
         if node.dtype in (float32, float64) and not (windows or _in_panels(found[1], node.inputs[1].shape)):
             return False
-        columns = LoopProduct(node, views, 0).right[1]
-        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(view.base) for view in found):
+        return LoopProduct(node, views, 0).fits
+
+    @property
+    def fits(self) -> bool:
+        """Whether its columns are long enough for vectors."""
+        columns = self.right[1]
+        if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(view.base) for view in self.views):
             return False
-        return columns[-1][1] == 1 or node.shape[0] >= FEWEST_ROWS
+        return columns[-1][1] == 1 or self.node.shape[-2] >= FEWEST_ROWS
+
+
+class AnyProduct(LoopProduct):
+    """Multiplies matrices, and stacks of matrices, by loops where libraries are slower, as in a browser."""
+
+    def __init__(self, node: Node, views: Views, position: int) -> None:
+        super().__init__(node, views, position)
+        if node.ndim > 2:
+            self.stack = _stack(self.views[0], node), _stack(self.views[1], node)
+            self.left, self.right = [
+                (coalesced(view.shape[-2:-1], view.strides[-2:-1]), coalesced(view.shape[-1:], view.strides[-1:]))
+                for view in self.views
+            ]
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        if node.op is not P.matmul or node.dtype not in (float32, float64):
+            return False
+        matrices = all(isinstance(x, Node) and x.ndim > 1 for x in node.inputs)
+        return matrices and AnyProduct(node, views, 0).fits
+
+
+def _stack(view: View, node: Node) -> Dims:
+    """The dimensions of a stack of products, with strides of 0 along those that an operand repeats."""
+    missing = node.ndim - len(view.shape)
+    strides = [0] * missing + [0 if size == 1 else stride for size, stride in zip(view.shape, view.strides)]
+    return [(size, stride) for size, stride in zip(node.shape[:-2], strides) if size > 1]
 
 
 def _through_copy(view: View, views: Views) -> tuple[View, int]:
@@ -394,12 +427,14 @@ CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arra
 KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, LoopProduct, *CALLS]
 
 
-def computes_of(graph: Graph, without: Sequence[type[Compute]] = ()) -> tuple[dict[Node, Compute], Views]:
+def computes_of(
+    graph: Graph, without: Sequence[type[Compute]] = (), first: Sequence[type[Compute]] = ()
+) -> tuple[dict[Node, Compute], Views]:
     """How each node is computed, by the first kind that takes it, and each node as a view of memory.
 
-    The kinds in `without` are left out.
+    The kinds in `without` are left out, and those in `first` come before all others.
     """
-    kinds = [kind for kind in KINDS if kind not in without]
+    kinds = [*first, *[kind for kind in KINDS if kind not in without]]
     views = views_of(graph)
     computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)

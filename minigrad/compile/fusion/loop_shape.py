@@ -36,6 +36,7 @@ class Chunking:
     apart: int = 16  # so many chunks whose results are apart are enough for all threads; 0: there are none
     lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products
     registers: int = 16  # vectors
+    products: bool = False  # whether loops compute all products of matrices: libraries are slower
 
 
 @dataclass(frozen=True)

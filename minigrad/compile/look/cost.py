@@ -200,12 +200,9 @@ def eager_memory(graph: Graph) -> list[int]:
 def _steps(plan: Plan, costs: Mapping[str, NodeCost]) -> list[KernelCost]:
     steps = []
     for step in plan.steps:
-        if isinstance(step, Launch):
-            computed = [costs[name] for name in step.computes]
-            steps.append(KernelCost(step.name, "kernel", computed, step.count, _scratch(step)))
-        elif isinstance(step, Blocked):
-            computed = [costs[name] for name in step.computes]
-            steps.append(KernelCost(step.name, "kernel", computed, step.count, scratch_bytes(step)))
+        if isinstance(step, (Launch, Blocked)):
+            scratch = _scratch(step) if isinstance(step, Launch) else scratch_bytes(step)
+            steps.append(KernelCost(step.name, "kernel", [costs[name] for name in step.computes], step.count, scratch))
         elif isinstance(step, Call):
             steps.append(KernelCost(step.name, "library", [costs[step.name]], step.count))
     copies = [_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)]

@@ -18,6 +18,7 @@ from ..fusion.group import Partition
 from ..nodes.graph import Graph
 from ..rewriting.log import Log
 from ..running.program import PlainProgram, Program
+from .code import Code
 from .cost import Cost
 from .values import Values, starts_of
 
@@ -97,6 +98,11 @@ class Ran:
     def kernels(self) -> Partition:
         """The partition, with the partition of its gradient."""
         return self._stage(attrgetter("partition"), self.programs)
+
+    @property
+    def code(self) -> Code:
+        """The text of the kernels, with that of the gradient's."""
+        return self._stage(Code, self.programs)
 
     @property
     def cost(self) -> Cost:

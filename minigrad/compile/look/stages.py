@@ -9,6 +9,7 @@ from ..fusion.group import Partition
 from ..nodes.graph import Graph
 from ..rewriting.log import Log
 from ..running.program import PlainProgram, Program
+from .code import Code
 from .cost import Cost
 from .ran import Ran
 from .values import Values
@@ -96,6 +97,15 @@ class Stages:
           writes sum_1
         """
         return self.ran(*args, **kwargs).kernels
+
+    def code(self, *args: Any, **kwargs: Any) -> Code:
+        """The text of each kernel: LLVM's language, WebAssembly in a browser, or C where NumPy runs the kernels.
+
+        >>> code = mg.jit(lambda x: mg.tanh(x) * 2).code(mg.ones(100))
+        >>> list(code.kernels), "kernel" in str(code)
+        (['kernel_0'], True)
+        """
+        return self.ran(*args, **kwargs).code
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
         """The cost of the program, and of the graph node by node: bytes, operations, launches, memory.

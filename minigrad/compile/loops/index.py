@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..nodes.view import Dims
-from .ir import Index
+from .ir import Accumulate, For, Index, Let, Store, Walk
 
 Value = TypeVar("Value")
 
 
 class IndexOperation(NamedTuple):
-    """An operation on indices: a function of numbers or arrays, LLVM's instruction, and the precedence in C."""
+    """An operation on indices: a function of numbers or arrays, the instructions of LLVM and of WebAssembly, and the
+    precedence in C.
+    """
 
     compute: Callable[[Any, Any], Any]
     llvm: str
+    wasm: str
     rank: int
 
 
 ATOM = 3  # binds more tightly than any operation
 INDEXING = {
-    "+": IndexOperation(operator.add, "add nsw", 1),
-    "*": IndexOperation(operator.mul, "mul nsw", 2),
-    "//": IndexOperation(operator.floordiv, "udiv", 2),
-    "%": IndexOperation(operator.mod, "urem", 2),
-    "min": IndexOperation(np.minimum, "llvm.smin", ATOM),  # a function in C
+    "+": IndexOperation(operator.add, "add nsw", "add", 1),
+    "*": IndexOperation(operator.mul, "mul nsw", "mul", 2),
+    "//": IndexOperation(operator.floordiv, "udiv", "div_u", 2),
+    "%": IndexOperation(operator.mod, "urem", "rem_u", 2),
+    "min": IndexOperation(np.minimum, "llvm.smin", "", ATOM),  # a function in C
 }
 
 
@@ -78,6 +82,54 @@ def replaced(index: Index, variable: str, other: Index) -> Index:
     ('+', ('*', 'i', 2), 1)
     """
     return fold(index, lambda leaf: other if leaf == variable else leaf, lambda *parts: parts)
+
+
+def step_of(index: Index, variable: str) -> int | None:
+    """By how much a position grows with a variable; None if that is not always the same.
+
+    >>> step_of(("+", ("*", "i", 4), "p"), "i"), step_of(("//", "i", 2), "i"), step_of(("//", "p", 2), "i")
+    (4, None, 0)
+    """
+    if not isinstance(index, tuple) or not depends(index, variable):
+        return int(index == variable)
+    operation, left, right = index
+    first, second = step_of(left, variable), step_of(right, variable)
+    if first is None or second is None:
+        return None
+    if operation == "+":
+        return first + second
+    return first * right if operation == "*" and isinstance(right, int) else None
+
+
+def keeps_apart(index: Index, variable: str) -> bool:
+    """Whether different values of a variable always give different positions."""
+    return step_of(index, variable) not in (None, 0)
+
+
+class Copied(Walk):
+    """Copies statements with an index in place of a variable; the suffix distinguishes the names of their values."""
+
+    def __init__(self, variable: str, index: Index, suffix: str = "") -> None:
+        self.variable, self.index, self.suffix = variable, index, suffix
+        self.names: dict[Any, str] = {}
+
+    def place(self, index: Any) -> Any:
+        """An index or an operand, with the other names."""
+        named = fold(index, lambda leaf: self.names.get(leaf, leaf), lambda *parts: parts)
+        return replaced(named, self.variable, self.index)
+
+    def let(self, let: Let) -> list[Let]:
+        args = tuple([self.place(arg) for arg in let.args])
+        name = self.names[let.name] = let.name + self.suffix
+        return [replace(let, name=name, args=args)]
+
+    def store(self, statement: Store | Accumulate) -> list[Store | Accumulate]:
+        return [replace(statement, index=self.place(statement.index), value=self.place(statement.value))]
+
+    accumulate = store
+
+    def loop(self, loop: For) -> list[For]:
+        return [replace(loop, body=self.block(loop.body))]
 
 
 # Simple indices -------------------------------------------------------------------------------------------------------

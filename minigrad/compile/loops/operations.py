@@ -3,7 +3,8 @@
 A text is the form of an operation in one language, for operands of one kind of dtype: "f" float, "i" integer, "u"
 unsigned, "b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM), or a template with
 `{x}`, `{y}` and `{z}` for the operands and, in LLVM, `{t}` for their type, `{b}` for the type of a bool, and `{none}`
-and `{every}` for numbers without bits and with all bits.
+and `{every}` for numbers without bits and with all bits.  In WebAssembly it is an instruction, or several in order,
+where `x`, `y`, `z` and numbers are put on the stack.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ Text = str | dict[str, str]
 class Operation:
     """An operation on `arity` values of one dtype; `takes` lists the kinds of dtypes.
 
-    `c` and `llvm` are its texts; `cuda` is needed only where CUDA differs from C.  A C text that starts with `return`
-    is the body of a function.  Without a text for LLVM, LLVM calls the function of C's library.
+    `c`, `llvm` and `wasm` are its texts; `cuda` is needed only where CUDA differs from C.  A C text that starts with
+    `return` is the body of a function.  Without a text for LLVM or WebAssembly, kernels call the function of C's
+    library.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Operation:
     llvm: Text = ""
     gives: str = "same"  # the result's dtype: that of the operands, "bool", "any", or "bits" for one of equal size
     cuda: Text = ""
+    wasm: Text = ""
     flops: int = 1
     on_bools: str = ""  # the operation that replaces it on bools
     rule: Callable[..., str | None] | None = None  # writes it as simpler operations, see `arithmetic`
@@ -84,24 +87,37 @@ MIN = by(f="return {x} < {y} || {x} != {x} ? {x} : {y};", iu="return {x} < {y} ?
 NOT = "xor {t} {x}, {every}"
 TABLE = (
     # Arithmetic
-    Operation("add", 2, "fiub", np.add, ast.Add, "{x} + {y}", by(f="fadd contract", iu="add"), on_bools="or"),
-    Operation("sub", 2, "fiu", np.subtract, ast.Sub, "{x} - {y}", by(f="fsub contract", iu="sub")),
-    Operation("mul", 2, "fiub", np.multiply, ast.Mult, "{x} * {y}", by(f="fmul contract", iu="mul"), on_bools="and"),
-    Operation("div", 2, "f", np.divide, ast.Div, "{x} / {y}", "fdiv contract"),
-    Operation("neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} {none}, {x}")),
-    Operation("abs", 1, "fiub", np.absolute, None, ABS, by(f="llvm.fabs", i="llvm.abs false"), rule=size),
     Operation(
-        "max", 2, "fiub", np.maximum, None, MAX, by(f="llvm.maximum", i="llvm.smax", u="llvm.umax"), on_bools="or"
+        "add", 2, "fiub", np.add, ast.Add, "{x} + {y}", by(f="fadd contract", iu="add"), on_bools="or", wasm="add"
+    ),
+    Operation("sub", 2, "fiu", np.subtract, ast.Sub, "{x} - {y}", by(f="fsub contract", iu="sub"), wasm="sub"),
+    Operation(
+        "mul", 2, "fiub", np.multiply, ast.Mult, "{x} * {y}", by(f="fmul contract", iu="mul"), on_bools="and",
+        wasm="mul",
+    ),
+    Operation("div", 2, "f", np.divide, ast.Div, "{x} / {y}", "fdiv contract", wasm="div"),
+    Operation(
+        "neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} {none}, {x}"),
+        wasm=by(f="neg", iu="0 x sub"),
     ),
     Operation(
-        "min", 2, "fiub", np.minimum, None, MIN, by(f="llvm.minimum", i="llvm.smin", u="llvm.umin"), on_bools="and"
+        "abs", 1, "fiub", np.absolute, None, ABS, by(f="llvm.fabs", i="llvm.abs false"), rule=size,
+        wasm=by(f="abs", i="0 x sub x x 0 lt_s select"),
+    ),
+    Operation(
+        "max", 2, "fiub", np.maximum, None, MAX, by(f="llvm.maximum", i="llvm.smax", u="llvm.umax"), on_bools="or",
+        wasm=by(f="max", i="x y y x lt_s select", u="x y y x lt_u select"),
+    ),
+    Operation(
+        "min", 2, "fiub", np.minimum, None, MIN, by(f="llvm.minimum", i="llvm.smin", u="llvm.umin"), on_bools="and",
+        wasm=by(f="min", i="x y x y lt_s select", u="x y x y lt_u select"),
     ),
     Operation("floordiv", 2, "fiu", np.floor_divide, ast.FloorDiv, rule=floordiv, refused="iub"),
     Operation("mod", 2, "fiu", np.remainder, ast.Mod, rule=mod, refused="iub"),
-    Operation("floor", 1, "fiu", _of_floats(np.floor), c="floor", llvm="llvm.floor", rule=rounded),
-    Operation("rint", 1, "fiu", _of_floats(np.rint), c="rint", llvm="llvm.rint", rule=rounded),
+    Operation("floor", 1, "fiu", _of_floats(np.floor), c="floor", llvm="llvm.floor", rule=rounded, wasm="floor"),
+    Operation("rint", 1, "fiu", _of_floats(np.rint), c="rint", llvm="llvm.rint", rule=rounded, wasm="nearest"),
     # Functions
-    Operation("sqrt", 1, "f", np.sqrt, c="sqrt", llvm="llvm.sqrt"),
+    Operation("sqrt", 1, "f", np.sqrt, c="sqrt", llvm="llvm.sqrt", wasm="sqrt"),
     Operation("exp", 1, "f", np.exp, c="exp", written_out=maths.exp),
     Operation("expm1", 1, "f", np.expm1, c="expm1", written_out=maths.expm1),
     Operation("log", 1, "f", np.log, c="log", written_out=maths.log),
@@ -115,27 +131,44 @@ TABLE = (
     ),
     Operation("atan2", 2, "f", np.arctan2, c="atan2", written_out=angles.atan2),
     # Comparisons and bits
-    Operation("lt", 2, "fiub", np.less, ast.Lt, "{x} < {y}", by(f="fcmp olt", i="icmp slt", ub="icmp ult"), "bool"),
     Operation(
-        "le", 2, "fiub", np.less_equal, ast.LtE, "{x} <= {y}", by(f="fcmp ole", i="icmp sle", ub="icmp ule"), "bool"
+        "lt", 2, "fiub", np.less, ast.Lt, "{x} < {y}", by(f="fcmp olt", i="icmp slt", ub="icmp ult"), "bool",
+        wasm=by(f="lt", i="lt_s", ub="lt_u"),
     ),
-    Operation("eq", 2, "fiub", np.equal, ast.Eq, "{x} == {y}", by(f="fcmp oeq", iub="icmp eq"), "bool"),
-    Operation("and", 2, "iub", np.bitwise_and, ast.BitAnd, "{x} & {y}", "and"),
-    Operation("or", 2, "iub", np.bitwise_or, ast.BitOr, "{x} | {y}", "or"),
-    Operation("xor", 2, "iub", np.bitwise_xor, ast.BitXor, "{x} ^ {y}", "xor"),
-    Operation("invert", 1, "iub", np.invert, ast.Invert, by(iu="~{x}", b="!{x}"), NOT),
-    Operation("lshift", 2, "iu", np.left_shift, ast.LShift, "{x} << {y}", "shl", rule=lshift),
-    Operation("rshift", 2, "iu", np.right_shift, ast.RShift, "{x} >> {y}", by(i="ashr", u="lshr"), rule=rshift),
+    Operation(
+        "le", 2, "fiub", np.less_equal, ast.LtE, "{x} <= {y}", by(f="fcmp ole", i="icmp sle", ub="icmp ule"), "bool",
+        wasm=by(f="le", i="le_s", ub="le_u"),
+    ),
+    Operation("eq", 2, "fiub", np.equal, ast.Eq, "{x} == {y}", by(f="fcmp oeq", iub="icmp eq"), "bool", wasm="eq"),
+    Operation("and", 2, "iub", np.bitwise_and, ast.BitAnd, "{x} & {y}", "and", wasm="and"),
+    Operation("or", 2, "iub", np.bitwise_or, ast.BitOr, "{x} | {y}", "or", wasm="or"),
+    Operation("xor", 2, "iub", np.bitwise_xor, ast.BitXor, "{x} ^ {y}", "xor", wasm="xor"),
+    Operation(
+        "invert", 1, "iub", np.invert, ast.Invert, by(iu="~{x}", b="!{x}"), NOT, wasm=by(iu="x -1 xor", b="x 1 xor")
+    ),
+    Operation("lshift", 2, "iu", np.left_shift, ast.LShift, "{x} << {y}", "shl", rule=lshift, wasm="shl"),
+    Operation(
+        "rshift", 2, "iu", np.right_shift, ast.RShift, "{x} >> {y}", by(i="ashr", u="lshr"), rule=rshift,
+        wasm=by(i="shr_s", u="shr_u"),
+    ),
     # A choice by a bool, and conversions, which the printers write themselves
-    Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select {b} {x}, {t} {y}, {t} {z}", "any"),
+    Operation(
+        "select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select {b} {x}, {t} {y}, {t} {z}", "any",
+        wasm="y z x select",
+    ),
     Operation("cast", 1, "fiub", gives="any", flops=0),
     Operation("bitcast", 1, "fiu", gives="bits", flops=0),
     # A position read from memory, within a dimension of a given size: its value is an index like a loop's variable
     Operation("position", 2, "i", _position, rule=position, flops=0),
     # For legalised kernels only: C's division, and the int32 of a float that is in range
-    Operation("quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True),
-    Operation("remainder", 2, "fiu", c=by(f="fmod", iu="{x} % {y}"), llvm=by(i="srem", u="urem"), internal=True),
-    Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True),
+    Operation(
+        "quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True, wasm=by(i="div_s", u="div_u")
+    ),
+    Operation(
+        "remainder", 2, "fiu", c=by(f="fmod", iu="{x} % {y}"), llvm=by(i="srem", u="urem"), internal=True,
+        wasm=by(i="rem_s", u="rem_u"),
+    ),
+    Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True, wasm="copysign"),
     Operation("fma", 3, "f", c="fma", llvm="llvm.fma", internal=True),
     Operation("whole", 1, "f", gives="any", internal=True),
 )

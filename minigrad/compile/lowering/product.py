@@ -67,6 +67,7 @@ class _Loops:
         self.names, self.dtype = names, compute.node.dtype
         self.rows, self.left = [dims or [(1, 0)] for dims in compute.left]
         self.right, self.columns = [dims or [(1, 0)] for dims in compute.right]
+        self.stack = compute.stack
         self.offsets = [view.offset for view in compute.reads]
         self.sizes = [view.base.size for view in compute.reads]
         self.width, self.step = self.columns[-1]
@@ -105,7 +106,8 @@ class _Loops:
         parameters = [Parameter(left, self.dtype, self.sizes[0], "in")]
         if left != right:
             parameters.append(Parameter(right, self.dtype, self.sizes[1], "in"))
-        size = prod(n for n, _ in self.rows) * self.total
+        stack = prod(n for n, _ in self.stack[0])
+        size = stack * prod(n for n, _ in self.rows) * self.total
         parameters.append(Parameter("out", self.dtype, size, "out"))
         if self.packed:
             parameters.append(Parameter("panel", self.dtype, self.part * self.across, "scratch"))
@@ -113,15 +115,21 @@ class _Loops:
         rounds = prod(n for n, _ in self.columns[:-1]) * -(-self.width // self.across)
         if units < FEW_UNITS and not self.packed and self.parts == 1:  # threads share the columns, too
             block = self.one_block(remainder("p", units), divided("p", units))
-            return Kernel("kernel", parameters, [For("p", "lo", "hi", [block])], units * rounds, "rows")
+            body: list[Statement] = [For("p", "lo", "hi", [block])]
+            return Kernel("kernel", parameters, self.stacked(body, stack), units * rounds, "rows")
         column = "q" if rounds > 1 else 0
         each = [*self.packing(column), For("p", "lo", "hi", [self.one_block("p", column)])]
-        body: list[Statement] = [For("q", 0, rounds, each)] if rounds > 1 else each
+        body = [For("q", 0, rounds, each)] if rounds > 1 else each
         if self.parts > 1:
             zero = Store("out", plus(times(self.row("p")[0], self.total), "z"), self.dtype.type(0).item())
             zeros = For("z", 0, self.block.rows * self.total, [zero])
             body = [For("p", "lo", "hi", [zeros]), For("c", 0, self.parts, body)]
-        return Kernel("kernel", parameters, body, units, "rows")
+        return Kernel("kernel", parameters, self.stacked(body, stack), units, "rows")
+
+    @staticmethod
+    def stacked(body: list[Statement], count: int) -> list[Statement]:
+        """The loops for each product of a stack."""
+        return [For("e", 0, count, body)] if count > 1 else body
 
     # Positions --------------------------------------------------------------------------------------------------------
 
@@ -132,6 +140,9 @@ class _Loops:
         outer, start = _cut(number, size, length)
         first = times(plus(times(outer, size), start), inner)
         place = position(self.rows[:axis], outer, self.offsets[0]) if axis else self.offsets[0]
+        if self.stack[0]:
+            first = plus(first, times("e", prod(n for n, _ in self.rows)))
+            place = plus(place, position(self.stack[0], "e"))
         return first, plus(place, times(start, stride))
 
     def column(self, number: Index) -> tuple[Index, Index]:
@@ -139,6 +150,8 @@ class _Loops:
         outer, start = _cut(number, self.width, self.across)
         outside = self.columns[:-1]
         place = position(outside, outer, self.offsets[1]) if outside else self.offsets[1]
+        if self.stack[1]:
+            place = plus(place, position(self.stack[1], "e"))
         return plus(times(outer, self.width), start), plus(place, times(start, self.step))
 
     def summed(self) -> Index:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ...core.clock import tick
 from ...core.node import Node
-from ...core.primitive import NO_RULES, Primitive
+from ...core.primitive import NO_RULES, P, Primitive
 from .titled import Titled
 
 
@@ -136,6 +136,22 @@ def node_like(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], lik
     new.op, new.inputs, new.attrs = op, inputs, attrs
     new.shape, new.dtype = op.infer(*inputs, **attrs)
     return new
+
+
+def reapplied(node: Node, inputs: tuple[Any, ...], attrs: dict[str, Any] | None = None) -> Node:
+    """The same operation on other inputs, of any shapes, and with other `attrs` if they are given."""
+    assert node.op is not None
+    return node_like(node.op, inputs, node.attrs if attrs is None else attrs, like=node)
+
+
+class Replacing:
+    """Makes nodes to replace another one: `made.reshape(x, shape=s)` has its line, scope and origin."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def __getattr__(self, name: str) -> Callable[..., Node]:
+        return lambda *inputs, **attrs: node_like(P[name], inputs, attrs, self.node)
 
 
 def in_place_of(node: Node) -> Node:

@@ -19,9 +19,9 @@ from ...core.node import Node
 from ...core.primitive import P
 from ...ops.view import inverse
 from ..loops.operations import REDUCTIONS
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, Replacing, reapplied, remade
 from ..nodes.view import picks_of
-from .permutations import Axes, is_stored, permuted, reduced_before, with_dimensions
+from .permutations import Axes, in_storage, is_stored, permuted, reduced_before
 from .reductions import FEWEST_COLUMNS
 from .rules import Note, rewritten
 
@@ -66,11 +66,8 @@ class _Walk:
 
     def replace(self, node: Node, inputs: tuple[Any, ...]) -> Node:
         """The node on new inputs: in the order of its stored inputs, if that is possible."""
-        if node.op is None:
-            return remade(node, inputs)
-        find = RULES.get(node.name) or RULES.get(node.op.kind)
-        found = find(self, node, inputs) if find is not None else None
-        if found is None:
+        found = None if node.op is None else self.found(node, inputs)
+        if node.op is None or found is None:
             return remade(node, inputs)
         new, axes = found
         turned = permuted(new, axes)
@@ -82,85 +79,78 @@ class _Walk:
             self.note("channels last", node, turned)
         return turned
 
-    # Kinds of nodes: each method returns the stored node and the axes that permute it to the old order ----------------
+    def found(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
+        """The stored node, and the axes that permute it to the old order; None if there is no stored node."""
+        assert node.op is not None
+        if is_stored(node):
+            return inputs[0], node.attrs["axes"]
+        if node.op is P.matmul:
+            return self.product(node, *inputs)
+        if node.op.kind == "elementwise":
+            return self.elementwise(node, inputs)
+        rule = RULES.get(node.name)
+        return rule(node, *self.stored[inputs[0]]) if rule is not None and inputs[0] in self.stored else None
 
-    def product(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
-        left, right = inputs
+    def product(self, node: Node, left: Node, right: Node) -> tuple[Node, Axes] | None:
+        """The transposed product of weights and windows."""
         if node.ndim != 2 or not is_columns(right) or left.shape[0] < FEWEST_COLUMNS:
             return None
         if node.size > left.size and (node in self.results or node in self.before.outputs):
             return None  # it would be copied to the old order, for the caller's views of it if not here
-        return node_like(P.matmul, (permuted(right, (1, 0)), permuted(left, (1, 0))), node.attrs, like=node), (1, 0)
+        return reapplied(node, (permuted(right, (1, 0)), permuted(left, (1, 0)))), (1, 0)
 
     def elementwise(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
+        """The same operation on operands in the order of storage."""
         found = [self.stored[x] for x in inputs if x in self.stored and x.shape == node.shape]
-        if not found or node.op is None:
+        if not found:
             return None
         axes = found[0][1]
-        return node_like(node.op, tuple([self._turned(x, axes) for x in inputs]), node.attrs, like=node), axes
+        return reapplied(node, tuple([self._turned(x, axes) for x in inputs])), axes
 
     def _turned(self, x: Any, axes: Axes) -> Any:
         """An operand in the order of storage."""
-        if not isinstance(x, Node) or x.ndim == 0:
-            return x
-        stored = self.stored.get(x)
-        if stored is not None and stored[1] == axes:
-            return stored[0]
-        return permuted(with_dimensions(x, len(axes)), inverse(axes))
+        stored = self.stored.get(x) if isinstance(x, Node) else None
+        return stored[0] if stored is not None and stored[1] == axes else in_storage(x, axes)
 
-    def reduction(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
-        if inputs[0] not in self.stored or node.name not in REDUCTIONS or node.op is None:
-            return None
-        return reduced_before(node, *self.stored[inputs[0]])
 
-    def permutation(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
-        if is_stored(node):
-            return inputs[0], node.attrs["axes"]
-        if inputs[0] not in self.stored:
-            return None
-        x, axes = self.stored[inputs[0]]
-        return x, tuple([axes[a] for a in node.attrs["axes"]])
+# Nodes that read a stored node x, permuted by some axes: what `found` returns for them --------------------------------
 
-    def reshape(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
-        """Dimensions are split or joined, if those that are joined are also neighbours in the order of storage."""
-        if inputs[0] not in self.stored:
-            return None
-        x, axes = self.stored[inputs[0]]
-        parts = regrouped(inputs[0].shape, node.shape)
-        if parts is None:
-            return None
-        groups, place = [], 0  # (where the group is stored, its new sizes, its first new dimension)
-        for count, sizes, first in parts:
-            stored = axes[place : place + count]
-            if stored != tuple(range(stored[0], stored[0] + count)):
-                return None
-            groups.append((stored[0], sizes, first))
-            place += count
-        groups.sort()
-        order = [first + k for _, sizes, first in groups for k in range(len(sizes))]
-        shape = tuple([size for _, sizes, _ in groups for size in sizes])
-        return node_like(P.reshape, (x,), {"shape": shape}, like=node), inverse(tuple(order))
 
-    def place(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
-        return self._indexed(node, inputs, node.shape)
+def permutation(node: Node, x: Node, axes: Axes) -> tuple[Node, Axes]:
+    """The same stored node, permuted by both."""
+    return x, tuple([axes[a] for a in node.attrs["axes"]])
 
-    def slice(self, node: Node, inputs: tuple[Any, ...]) -> tuple[Node, Axes] | None:
-        return self._indexed(node, inputs, inputs[0].shape)
 
-    def _indexed(self, node: Node, inputs: tuple[Any, ...], whole: Axes) -> tuple[Node, Axes] | None:
-        """A slice of a tensor of the shape `whole`, or a tensor that is placed there."""
-        if inputs[0] not in self.stored or node.op is None:
+def reshape(node: Node, x: Node, axes: Axes) -> tuple[Node, Axes] | None:
+    """Dimensions are split or joined, if those that are joined are also neighbours in the order of storage."""
+    parts = regrouped(node.inputs[0].shape, node.shape)
+    if parts is None:
+        return None
+    groups, place = [], 0  # (where the group is stored, its new sizes, its first new dimension)
+    for count, sizes, first in parts:
+        stored = axes[place : place + count]
+        if stored != tuple(range(stored[0], stored[0] + count)):
             return None
-        x, axes = self.stored[inputs[0]]
-        picks = picks_of(node.attrs["index"], whole)
-        parts = [pick.part(size) for pick, size in zip(picks, whole) if pick is not None and pick.kept]
-        if len(parts) != len(axes) or len(picks) != len(axes):
-            return None
-        back = inverse(axes)
-        attrs: dict[str, Any] = {"index": (*[parts[a] for a in back], ...)}
-        if node.op is P.place:
-            attrs["shape"] = tuple([whole[a] for a in back])
-        return node_like(node.op, (x,), attrs, like=node), axes
+        groups.append((stored[0], sizes, first))
+        place += count
+    groups.sort()
+    order = [first + k for _, sizes, first in groups for k in range(len(sizes))]
+    shape = tuple([size for _, sizes, _ in groups for size in sizes])
+    return Replacing(node).reshape(x, shape=shape), inverse(tuple(order))
+
+
+def indexed(node: Node, x: Node, axes: Axes) -> tuple[Node, Axes] | None:
+    """A slice of a tensor, or a tensor that is placed in a larger one."""
+    whole = node.shape if node.op is P.place else node.inputs[0].shape
+    picks = picks_of(node.attrs["index"], whole)
+    parts = [pick.part(size) for pick, size in zip(picks, whole) if pick is not None and pick.kept]
+    if len(parts) != len(axes) or len(picks) != len(axes):
+        return None
+    back = inverse(axes)
+    attrs: dict[str, Any] = {"index": (*[parts[a] for a in back], ...)}
+    if node.op is P.place:
+        attrs["shape"] = tuple([whole[a] for a in back])
+    return reapplied(node, (x,), attrs), axes
 
 
 def regrouped(old: Axes, new: Axes) -> list[tuple[int, Axes, int]] | None:
@@ -187,7 +177,7 @@ def regrouped(old: Axes, new: Axes) -> list[tuple[int, Axes, int]] | None:
     return parts
 
 
-RULES: dict[str, Callable[[_Walk, Node, tuple[Any, ...]], tuple[Node, Axes] | None]] = {
-    "matmul": _Walk.product, "elementwise": _Walk.elementwise, "reduce": _Walk.reduction,
-    "permute_dims": _Walk.permutation, "reshape": _Walk.reshape, "place": _Walk.place, "slice": _Walk.slice,
+RULES: dict[str, Callable[[Node, Node, Axes], tuple[Node, Axes] | None]] = {
+    **dict.fromkeys(REDUCTIONS, reduced_before), "permute_dims": permutation, "reshape": reshape, "place": indexed,
+    "slice": indexed,
 }

@@ -5,8 +5,11 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import numpy as np
+
 from ...core.node import Node
 from ...core.primitive import Primitive
+from ...devices.registry import Device
 from ..nodes.graph import Graph, remade
 from .match import COMMUTE
 from .rules import Note, rewritten
@@ -52,22 +55,35 @@ def _rank(x: Any) -> int:
     return x.serial if isinstance(x, Node) else 0
 
 
-NUMBER_BITS: dict[type, Any] = {bool: bool, int: int, float: struct.Struct("<d").pack}
+NUMBER_BITS: dict[type, Any] = {bool: bool, int: int, float: struct.Struct("<d").pack, complex: repr}
+PLAIN = (str, bytes, type(None), type(...), type, np.dtype, Device, Primitive)  # equal ones mean the same
+COMPARED = 4096  # bytes: arrays are compared up to this size
 
 
-def comparable(value: Any) -> Any:
+class Incomparable(Exception):
+    """A value cannot be compared with another one: a large array, or an object."""
+
+
+def comparable(value: Any, objects: bool = True) -> Any:
     """An attribute as a key: 1, 1.0 and True differ, and so do 0.0 and -0.0; a nan is equal to itself.
 
+    Without `objects`, arrays are compared by their elements, and any other object is `Incomparable`.
+
     >>> comparable(slice(0, 2)), comparable((1, True))
-    (('slice', 0, 2, None), (('int', 1), ('bool', True)))
+    (('slice', (('int', 0), ('int', 2), None)), (('int', 1), ('bool', True)))
     """
-    bits = NUMBER_BITS.get(value.__class__)
+    kind = value.__class__
+    bits = NUMBER_BITS.get(kind)
     if bits is not None:
-        return value.__class__.__name__, bits(value)
-    if value.__class__ is tuple or value.__class__ is list:
-        return tuple([comparable(v) for v in value])
-    if value.__class__ is slice:
-        return "slice", value.start, value.stop, value.step
-    if value.__class__ is dict:
-        return tuple([(k, comparable(v)) for k, v in value.items()])
-    return value if not isinstance(value, Primitive) else value.name
+        return kind.__name__, bits(value)
+    if isinstance(value, (tuple, list)):
+        return tuple([comparable(v, objects) for v in value])
+    if kind is slice:
+        return "slice", comparable((value.start, value.stop, value.step), objects)
+    if kind is dict:
+        return tuple([(k, comparable(v, objects)) for k, v in value.items()])
+    if objects or isinstance(value, PLAIN):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)) and value.nbytes <= COMPARED and not value.dtype.hasobject:
+        return kind.__name__, value.shape, value.dtype, value.tobytes()
+    raise Incomparable(repr(value))

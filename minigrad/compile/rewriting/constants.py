@@ -14,7 +14,7 @@ from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import node_like
+from ..nodes.graph import reapplied
 from ..nodes.source import Source
 from .numbers import filled, shaped, value_of, wrapped
 from .rules import Rules
@@ -56,7 +56,7 @@ def number_operand(node: Node) -> Node | None:
     if not values or None in values.values():
         return None
     inputs = tuple([values.get(i, x) for i, x in enumerate(node.inputs)])
-    return shaped(node_like(node.op, inputs, node.attrs, like=node), node)
+    return shaped(reapplied(node, inputs), node)
 
 
 @rule(kind="view", reads="full")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, reapplied, remade
 from ..nodes.view import picks_of
 from .common import comparable
 from .fold_views import written
@@ -38,12 +38,12 @@ def _unkept(graph: Graph, note: Note) -> Graph:
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         if node.op is P.project and node.inputs[0] in idle:
             unread, index = idle[node.inputs[0]][0], node.attrs["index"]
-            return node_like(node.op, inputs, {"index": index - sum(n < index for n in unread)}, like=node)
-        if node not in idle or node.op is None:
+            return reapplied(node, inputs, {"index": index - sum(n < index for n in unread)})
+        if node not in idle:
             return remade(node, inputs)
         unread, keep = idle[node]
         body = node.attrs["body"].without(unread) if unread else node.attrs["body"]
-        now = node_like(node.op, inputs, node.attrs | {"keep": keep, "body": body}, like=node)
+        now = reapplied(node, inputs, node.attrs | {"keep": keep, "body": body})
         if keep != node.attrs["keep"]:
             note("carries that are not read", node, now)
         if unread:
@@ -67,13 +67,12 @@ def _changed(node: Node, read: set[int]) -> tuple[frozenset[int], bool] | None:
 @rule("put", reads="put")
 def overwritten(node: Node) -> Node | None:
     """The first of two writes to the same place makes no difference."""
-    assert node.op is not None
     base, value, *indices = node.inputs
     if base.op is not node.op or base.inputs[2:] != tuple(indices):
         return None
     if comparable(node.attrs["chain"]) != comparable(base.attrs["chain"]):
         return None
-    return node_like(node.op, (base.inputs[0], value, *indices), node.attrs, like=node)
+    return reapplied(node, (base.inputs[0], value, *indices))
 
 
 @rule("put")

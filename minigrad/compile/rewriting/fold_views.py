@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import Graph, node_like
+from ..nodes.graph import Graph, Replacing, reapplied
 from ..nodes.view import Pick, picks_of
 from .common import comparable
 from .numbers import filled, shaped
@@ -21,11 +21,6 @@ rule = Rules()
 def fold_views(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """Merges views of views, and drops views of everything."""
     return apply_rules(graph, rule, note, without)
-
-
-def viewed(op: Any, x: Node, node: Node, **attrs: Any) -> Node:
-    """A view of `x` that replaces `node`."""
-    return node_like(op, (x,), attrs, like=node)
 
 
 def same_shape(node: Node, x: Node) -> bool:
@@ -71,13 +66,13 @@ def _on(device: Any, x: Node, known: dict[Node, Node | None], most: int) -> Node
     if x.op.kind == "creation" or any(isinstance(i, Node) for i in inputs):
         moved = tuple([_moved(old, device) if new is None else new for old, new in zip(x.inputs, inputs)])
         attrs = {**x.attrs, "device": device} if "device" in x.attrs else x.attrs
-        known[x] = node_like(x.op, moved, attrs, like=x)
+        known[x] = reapplied(x, moved, attrs)
         known[x].device = device  # type: ignore[union-attr]
     return known[x]
 
 
 def _moved(x: Node, device: Any) -> Node:
-    node = node_like(P.to_device, (x,), {"source": x.device, "device": device}, like=x)
+    node = Replacing(x).to_device(x, source=x.device, device=device)
     node.device = device
     return node
 
@@ -87,14 +82,14 @@ def permutation_of_nothing(node: Node) -> Node | None:
     """A permutation that only moves dimensions of size 1 is a reshape."""
     (x,) = node.inputs
     order = [a for a in node.attrs["axes"] if x.shape[a] != 1]
-    return viewed(P.reshape, x, node, shape=node.shape) if order == sorted(order) else None
+    return Replacing(node).reshape(x, shape=node.shape) if order == sorted(order) else None
 
 
 @rule("permute_dims", reads="permute_dims")
 def permutation_twice(node: Node) -> Node | None:
     """A permutation of a permutation is one permutation."""
     (x,) = node.inputs
-    return viewed(node.op, x.inputs[0], node, axes=tuple([x.attrs["axes"][a] for a in node.attrs["axes"]]))
+    return Replacing(node).permute_dims(x.inputs[0], axes=tuple([x.attrs["axes"][a] for a in node.attrs["axes"]]))
 
 
 # Slices -------------------------------------------------------------------------------------------------------------
@@ -131,7 +126,7 @@ def slice_of_a_slice(node: Node) -> Node | None:
         return None
     sizes = iter(first.shape)
     index = tuple([None if p is None else p.part(next(sizes)) for p in picks])
-    return viewed(P.slice, first, node, index=(*index, ...))
+    return Replacing(node).slice(first, index=(*index, ...))
 
 
 @rule("slice")
@@ -141,7 +136,7 @@ def slice_of_everything(node: Node) -> Node | None:
     picks = [p for p in picks_of(node.attrs["index"], x.shape) if p is not None]
     if not all(p.is_all_of(size) for p, size in zip(picks, x.shape)):
         return None
-    return x if x.shape == node.shape else viewed(P.reshape, x, node, shape=node.shape)
+    return x if x.shape == node.shape else Replacing(node).reshape(x, shape=node.shape)
 
 
 @rule("slice")
@@ -163,9 +158,9 @@ def written(value: Any, node: Node) -> Node:
     if not isinstance(value, Node):
         return filled(value, node)
     if value.dtype != node.dtype:
-        value = node_like(P.astype, (value,), {"dtype": node.dtype}, like=node)
+        value = Replacing(node).astype(value, dtype=node.dtype)
     if value.ndim > node.ndim:  # dimensions of size 1 in front
-        value = viewed(P.reshape, value, node, shape=value.shape[value.ndim - node.ndim :])
+        value = Replacing(node).reshape(value, shape=value.shape[value.ndim - node.ndim :])
     return shaped(value, node)
 
 
@@ -175,6 +170,5 @@ def written(value: Any, node: Node) -> Node:
 @rule(kind="elementwise", reads="broadcast_to")
 def broadcast_later(node: Node) -> Node | None:
     """Arithmetic comes before a broadcast, where it has fewer elements to compute; operands broadcast anyway."""
-    assert node.op is not None
     inputs = tuple([x.inputs[0] if isinstance(x, Node) and x.op is P.broadcast_to else x for x in node.inputs])
-    return shaped(node_like(node.op, inputs, node.attrs, like=node), node)
+    return shaped(reapplied(node, inputs), node)

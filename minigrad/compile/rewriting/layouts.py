@@ -11,10 +11,9 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ...ops.view import inverse
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, reapplied, remade
 from ..nodes.view import is_filled
-from .permutations import Axes, permuted, reduced_before, with_dimensions
+from .permutations import Axes, in_storage, permuted, reduced_before
 from .rules import Note, rewritten
 
 Order = Axes  # dimension i of the value is dimension order[i] in memory
@@ -39,7 +38,8 @@ def _rearranged(graph: Graph, note: Note, fixed: set[Node]) -> Graph:
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         if node in orders:
-            now = _in_order(node, inputs, orders[node])
+            order = orders[node]
+            now = permuted(reapplied(node, tuple([in_storage(x, order) for x in inputs])), order, node)
             note("arithmetic on a permutation", node, now)
             return now
         now = remade(node, inputs)
@@ -112,16 +112,3 @@ def _kept(graph: Graph, wishes: dict[Node, Order], fixed: set[Node]) -> dict[Nod
 def _orders_of_inputs(node: Node, wishes: dict[Node, Order]) -> set[Order]:
     whole = [x for x in node.inputs if isinstance(x, Node) and x.shape == node.shape and not _repeats(x)]
     return {_order_of(x, wishes) for x in whole}
-
-
-# The replacement ------------------------------------------------------------------------------------------------------
-
-
-def _in_order(node: Node, inputs: tuple[Any, ...], order: Order) -> Node:
-    """Arithmetic in the order of memory, and its result permuted."""
-    assert node.op is not None
-    back = inverse(order)
-    given = [
-        permuted(with_dimensions(x, node.ndim), back) if isinstance(x, Node) and x.ndim else x for x in inputs
-    ]
-    return permuted(node_like(node.op, tuple(given), node.attrs, like=node), order, node)

@@ -10,14 +10,13 @@ as well.  The result of a product has been rounded already, so another order of 
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
 from ...core.dtypes import float32, float64
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, Replacing, reapplied, remade
 from .channels_last import is_columns
 from .rules import Note, rewritten
 
@@ -75,21 +74,17 @@ class Linear(NamedTuple):
 
     def after(self, node: Node, operand: Node) -> Linear:
         """The value of a sum, difference or product with another lasting value."""
-        assert node.op is not None
         if node.op is P.multiply:
-            times = partial(node_like, node.op, attrs={}, like=node)
-            scale = operand if self.scale is None else times((self.scale, operand))
-            return Linear(self.product, scale, None if self.shift is None else times((self.shift, operand)))
+            scale = operand if self.scale is None else reapplied(node, (self.scale, operand))
+            return Linear(self.product, scale, None if self.shift is None else reapplied(node, (self.shift, operand)))
         shift = 0.0 if self.shift is None else self.shift
-        return Linear(self.product, self.scale, node_like(node.op, (shift, operand), {}, like=node))
+        return Linear(self.product, self.scale, reapplied(node, (shift, operand)))
 
     def node(self, like: Node) -> Node:
         """The node that computes it."""
-        found = self.product
-        for op, operand in ((P.multiply, self.scale), (P.add, self.shift)):
-            if operand is not None:
-                found = node_like(op, (found, operand), {}, like=like)
-        return found
+        made = Replacing(like)
+        scaled = self.product if self.scale is None else made.multiply(self.product, self.scale)
+        return scaled if self.shift is None else made.add(scaled, self.shift)
 
 
 def _multiplied(node: Node, left: Node, right: Node) -> Node | None:
@@ -97,22 +92,15 @@ def _multiplied(node: Node, left: Node, right: Node) -> Node | None:
     if right.ndim != 2 or node.dtype not in (float32, float64) or not node.size:
         return None
     (k, n), m = right.shape, prod(node.shape[:-1])
-    made = partial(node_like, like=node)
-
-    def reshaped(x: Node, *shape: int) -> Node:
-        return made(P.reshape, (x,), {"shape": shape})
-
+    made = Replacing(node)
     if is_columns(left):
         if right.op is not P.permute_dims:
             return None
-        return made(P.matmul, (left, reshaped(reshaped(right, k * n), k, n)), node.attrs)
+        return reapplied(node, (left, made.reshape(made.reshape(right, shape=(k * n,)), shape=(k, n))))
     panel = next((size for size in PANELS if n > size and n % size == 0), None)
     if panel is None or m > MOST_ROWS:
         return None
-
-    def swapped(x: Node) -> Node:
-        return made(P.permute_dims, (x,), {"axes": (1, 0, 2)})
-
-    copied = reshaped(swapped(reshaped(right, k, n // panel, panel)), k * n)
-    panels = reshaped(swapped(reshaped(copied, n // panel, k, panel)), k, n)
-    return reshaped(made(P.matmul, (reshaped(left, m, k), panels), node.attrs), *node.shape)
+    apart = made.permute_dims(made.reshape(right, shape=(k, n // panel, panel)), axes=(1, 0, 2))
+    copied = made.reshape(made.reshape(apart, shape=(k * n,)), shape=(n // panel, k, panel))
+    panels = made.reshape(made.permute_dims(copied, axes=(1, 0, 2)), shape=(k, n))
+    return made.reshape(reapplied(node, (made.reshape(left, shape=(m, k)), panels)), shape=node.shape)

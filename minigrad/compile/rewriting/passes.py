@@ -9,7 +9,7 @@ from typing import Any
 from ...core.node import Node
 from ...core.override import override_of
 from ...support.errors import ConversionError
-from ..nodes.graph import Graph, node_like
+from ..nodes.graph import Graph, reapplied
 from . import algebra, channels_last, common, dead, fold_views, layouts, packed, pick_rows, positions
 from .log import Log, PassRun
 from .rules import Note, Rules
@@ -183,6 +183,6 @@ def _with_inputs(graph: Graph, other: dict[Any, Any]) -> Graph:
     """The graph with other inputs.  Every node is made anew, so effects keep their order."""
 
     def anew(node: Node, inputs: tuple[Any, ...]) -> Node:
-        return node if node.op is None else node_like(node.op, inputs, node.attrs, like=node)
+        return node if node.op is None else reapplied(node, inputs)
 
     return graph.rebuilt(anew, [other.get(node, node) for node in graph.inputs])

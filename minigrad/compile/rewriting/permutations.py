@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
 from ...ops.view import inverse
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, Replacing, reapplied, remade
 from ..nodes.source import Source
 
 Axes = tuple[int, ...]
@@ -40,20 +41,21 @@ def permuted(x: Node, axes: Axes, like: Node | None = None) -> Node:
     like = x if like is None else like
     if x.op is P.permute_dims:
         x, axes = x.inputs[0], tuple([x.attrs["axes"][a] for a in axes])
-    return x if axes == tuple(range(x.ndim)) else node_like(P.permute_dims, (x,), {"axes": axes}, like=like)
+    return x if axes == tuple(range(x.ndim)) else Replacing(like).permute_dims(x, axes=axes)
 
 
-def with_dimensions(x: Node, count: int) -> Node:
-    """A value with dimensions of size 1 in front, so that it has `count` dimensions."""
-    shape = (1,) * (count - x.ndim) + x.shape
-    return x if shape == x.shape else node_like(P.reshape, (x,), {"shape": shape}, like=x)
+def in_storage(x: Any, axes: Axes) -> Any:
+    """An operand in the order of storage, for a result that is permuted by `axes`; it gets dimensions in front."""
+    if not isinstance(x, Node) or x.ndim == 0:
+        return x
+    shape = (1,) * (len(axes) - x.ndim) + x.shape
+    return permuted(x if shape == x.shape else Replacing(x).reshape(x, shape=shape), inverse(axes))
 
 
 def reduced_before(node: Node, x: Node, axes: Axes) -> tuple[Node, Axes]:
     """A reduction of `x` permuted by `axes`, as a reduction of x and the axes that permute its result."""
-    assert node.op is not None
     gone = node.attrs["axis"]
-    total = node_like(node.op, (x,), node.attrs | {"axis": tuple(sorted([axes[a] for a in gone]))}, like=node)
+    total = reapplied(node, (x,), node.attrs | {"axis": tuple(sorted([axes[a] for a in gone]))})
     if node.attrs["keepdims"]:
         return total, axes
     left = [axis for number, axis in enumerate(axes) if number not in gone]

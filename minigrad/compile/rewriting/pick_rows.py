@@ -13,9 +13,8 @@ from typing import Any
 
 from ...core import dtypes
 from ...core.node import Node
-from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import Check, Graph, node_like, remade
+from ..nodes.graph import Check, Graph, Replacing, remade
 from ..nodes.view import is_filled
 from .rules import Note, rewritten
 
@@ -59,11 +58,10 @@ def picked(node: Node, known: Known) -> Node | None:
     if not _counts_rows(x, tuple(indices)) or x.op is None or x.op.kind not in FUSED or is_filled(x):
         return None
     column, hit = _hits(x, indices[1], node, known)
-    chosen = node_like(P.where, (hit, x, 0.0), {}, node)
-    total = node_like(P.sum, (chosen,), {"axis": (1,), "keepdims": False, "dtype": None}, node)
-    last = node_like(P.less, (column, x.shape[1]), {}, node)
-    inside = node_like(P.bitwise_and, (node_like(P.less_equal, (0, column), {}, node), last), {}, node)
-    return node_like(P.where, (inside, total, nan), {}, node)
+    made = Replacing(node)
+    total = made.sum(made.where(hit, x, 0.0), axis=(1,), keepdims=False, dtype=None)
+    last = made.less(column, x.shape[1])
+    return made.where(made.bitwise_and(made.less_equal(0, column), last), total, nan)
 
 
 def placed(node: Node, known: Known) -> Node | None:
@@ -72,28 +70,27 @@ def placed(node: Node, known: Known) -> Node | None:
     zeros = isinstance(base, Node) and base.name == "full" and base.attrs["value"] == 0
     if not zeros or not _counts_rows(base, tuple(indices)):
         return None
+    made = Replacing(node)
     if value.__class__ not in NUMBERS:
         if value.shape not in ((), (1,), base.shape[:1]):
             return None
-        value = node_like(P.reshape, (value,), {"shape": (value.size, 1)}, node)
+        value = made.reshape(value, shape=(value.size, 1))
     _, hit = _hits(base, indices[1], node, known)
-    return node_like(P.where, (hit, value, node_like(P.full, (), base.attrs | {"shape": ()}, node)), {}, node)
+    return made.where(hit, value, made.full(**base.attrs | {"shape": ()}))
 
 
 def _hits(x: Node, column: Node, like: Node, known: Known) -> tuple[Node, Node]:
     """The picked column of each row, counted from the front, and for each element of x whether it lies there."""
-    rows, columns = x.shape
+    (rows, columns), made = x.shape, Replacing(like)
     key = column, columns
     if key in known:
         return known[key]
     if column.dtype != dtypes.int64:
-        column = node_like(P.astype, (column,), {"dtype": dtypes.int64}, like)
-    back = node_like(P.add, (column, columns), {}, like)
-    column = node_like(P.where, (node_like(P.less, (column, 0), {}, like), back, column), {}, like)
-    attrs = {"start": 0, "step": 1, "count": columns, "dtype": dtypes.int64, "device": x.device}
-    counted = node_like(P.arange, (), attrs, like)
-    upright = node_like(P.reshape, (column,), {"shape": (rows, 1)}, like)
-    known[key] = column, node_like(P.equal, (upright, counted), {}, like)
+        column = made.astype(column, dtype=dtypes.int64)
+    back = made.add(column, columns)
+    column = made.where(made.less(column, 0), back, column)
+    counted = made.arange(start=0, step=1, count=columns, dtype=dtypes.int64, device=x.device)
+    known[key] = column, made.equal(made.reshape(column, shape=(rows, 1)), counted)
     return known[key]
 
 

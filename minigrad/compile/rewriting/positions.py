@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.node import Node
-from ...core.primitive import P
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, Replacing, reapplied, remade
 from ..nodes.view import is_filled
 from .rules import Note, rewritten
 
@@ -36,9 +35,9 @@ def positions(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -
         if key not in wide:
             if node.op is not None and node.op.kind == "elementwise":
                 inputs = tuple([widened(x, shape) if isinstance(x, Node) else x for x in node.inputs])
-                wide[key] = node_like(node.op, inputs, node.attrs, like=node)
+                wide[key] = reapplied(node, inputs)
             else:
-                wide[key] = node_like(P.broadcast_to, (node,), {"shape": shape}, like=node)
+                wide[key] = Replacing(node).broadcast_to(node, shape=shape)
         return wide[key]
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:

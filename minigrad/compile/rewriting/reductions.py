@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import node_like
+from ..nodes.graph import Replacing, reapplied
 from ..nodes.view import picks_of
 from .rules import Rules
 
@@ -35,31 +35,27 @@ def windows_as_product(node: Node) -> Node | None:
     many = channels >= FEWEST_COLUMNS or (sizes[-1] >= FEWEST_COLUMNS > grads.shape[0])  # of channels, or of pixels
     if not fits or not many or weights.shape[0] != channels * prod(kernel):
         return None
-
-    def then(op: Any, x: Node, **attrs: Any) -> Node:
-        return node_like(op, (x,), attrs, like=node)
-
+    made = Replacing(node)
     outputs, gaps = grads.shape[0], node.attrs["dilation"]
     edges = [(size - 1) * gap for size, gap in zip(kernel, gaps)]
     shape = (node.shape[0], outputs, *[size + 2 * edge for size, edge in zip(sizes, edges)])
     inside = (slice(None), slice(None), *[slice(edge, edge + size) for edge, size in zip(edges, sizes)], ...)
-    grads = then(P.permute_dims, then(P.reshape, grads, shape=(outputs, node.shape[0], *sizes)), axes=(1, 0, *image))
-    columns = then(P.place, grads, shape=shape, index=inside)
-    columns = then(P.windows, columns, axis=image, size=kernel, stride=(1,) * count, dilation=gaps)
-    weights = then(P.reshape, weights, shape=(channels, *kernel, outputs))
-    weights = then(P.slice, weights, index=(slice(None), *[slice(None, None, -1)] * count, ...))
-    weights = then(P.permute_dims, weights, axes=(0, 1 + count, *range(1, 1 + count)))
-    weights = then(P.reshape, weights, shape=(channels, outputs * prod(kernel)))
-    return _convolved(weights, then(P.permute_dims, columns, axes=(1, *within, 0, *image)), node)
+    grads = made.permute_dims(made.reshape(grads, shape=(outputs, node.shape[0], *sizes)), axes=(1, 0, *image))
+    columns = made.place(grads, shape=shape, index=inside)
+    columns = made.windows(columns, axis=image, size=kernel, stride=(1,) * count, dilation=gaps)
+    weights = made.reshape(weights, shape=(channels, *kernel, outputs))
+    weights = made.slice(weights, index=(slice(None), *[slice(None, None, -1)] * count, ...))
+    weights = made.permute_dims(weights, axes=(0, 1 + count, *range(1, 1 + count)))
+    weights = made.reshape(weights, shape=(channels, outputs * prod(kernel)))
+    return _convolved(weights, made.permute_dims(columns, axes=(1, *within, 0, *image)), node)
 
 
 def _convolved(weights: Node, windows: Node, like: Node) -> Node:
     """The images of a product of weights (outputs, sums) and windows (channels, *kernel, examples, *places)."""
-    places = windows.shape[windows.ndim - like.ndim + 1 :]
-    columns = node_like(P.reshape, (windows,), {"shape": (weights.shape[1], prod(places))}, like=like)
-    out = node_like(P.matmul, (weights, columns), {}, like=like)
-    out = node_like(P.reshape, (out,), {"shape": (weights.shape[0], *places)}, like=like)
-    return node_like(P.permute_dims, (out,), {"axes": (1, 0, *range(2, like.ndim))}, like=like)
+    places, made = windows.shape[windows.ndim - like.ndim + 1 :], Replacing(like)
+    out = made.matmul(weights, made.reshape(windows, shape=(weights.shape[1], prod(places))))
+    out = made.reshape(out, shape=(weights.shape[0], *places))
+    return made.permute_dims(out, axes=(1, 0, *range(2, like.ndim)))
 
 
 @rule("slice", reads="permute_dims", alone=True)
@@ -78,7 +74,7 @@ def slice_of_a_convolution(node: Node) -> Node | None:
     first, channels, *places = [p.part(size) for p, size in zip(picks, x.shape)]
     if channels != slice(None):
         return None
-    return _convolved(weights, node_like(P.slice, (windows,), {"index": (..., first, *places)}, like=node), node)
+    return _convolved(weights, Replacing(node).slice(windows, index=(..., first, *places)), node)
 
 
 @rule("overlap_add")
@@ -88,14 +84,14 @@ def windows_as_parts(node: Node) -> Node | None:
     size = x.shape[node.ndim :]
     if not node.size or prod(size) > MOST_PARTS or any(step != 1 for step in node.attrs["stride"]):
         return None
+    made = Replacing(node)
     total: Any = 0.0 if node.dtype.kind == "f" else 0
     for offset in np.ndindex(size):
         index = [slice(None)] * node.ndim
         for axis, place, gap in zip(node.attrs["axis"], offset, node.attrs["dilation"]):
             index[axis] = slice(place * gap, place * gap + x.shape[axis])
-        part = node_like(P.slice, (x,), {"index": (..., *offset)}, like=node)
-        placed = node_like(P.place, (part,), {"shape": node.shape, "index": (*index, ...)}, like=node)
-        total = node_like(P.add, (total, placed), {}, like=node)
+        part = made.slice(x, index=(..., *offset))
+        total = made.add(total, made.place(part, shape=node.shape, index=(*index, ...)))
     return total  # type: ignore[no-any-return]
 
 
@@ -106,19 +102,19 @@ def reduction_of_one(node: Node) -> Node | None:
     axes = node.attrs["axis"]
     if any(x.shape[a] != 1 for a in (axes if isinstance(axes, tuple) else (axes,))):
         return None
+    made = Replacing(node)
     if x.dtype != node.dtype:
-        x = node_like(P.astype, (x,), {"dtype": node.dtype}, like=node)
+        x = made.astype(x, dtype=node.dtype)
     if x.shape != node.shape:
-        x = node_like(P.reshape, (x,), {"shape": node.shape}, like=node)
-    return node_like(P.add, (x, 0.0), {}, like=node) if node.name == "sum" and node.dtype.kind == "f" else x
+        x = made.reshape(x, shape=node.shape)
+    return made.add(x, 0.0) if node.name == "sum" and node.dtype.kind == "f" else x
 
 
 @rule("concat")
 def concat_of_one(node: Node) -> Node | None:
     """A join drops empty tensors, and a join of a single tensor is that tensor."""
-    assert node.op is not None
     axis = node.attrs["axis"]
     parts = tuple([x for x in node.inputs if x.shape[axis]]) or node.inputs[:1]
     if len(parts) == len(node.inputs) > 1:
         return None
-    return parts[0] if len(parts) == 1 else node_like(node.op, parts, node.attrs, like=node)
+    return parts[0] if len(parts) == 1 else reapplied(node, parts)

@@ -14,7 +14,7 @@ from typing import Any
 from ...core.node import Node
 from ...core.primitive import P, Primitive
 from ...support.errors import ConversionError
-from ..nodes.graph import Graph, node_like, remade
+from ..nodes.graph import Graph, reapplied, remade
 from .equation import EVERY, Equation
 from .match import head
 
@@ -180,7 +180,7 @@ def rewritten(
         if node in also:
             now = replace(node, inputs)
         else:
-            now = node_like(node.op, inputs, node.attrs, like=node) if moved else remade(node, inputs)
+            now = reapplied(node, inputs) if moved else remade(node, inputs)
         moved = moved or now is not node
         return now
 

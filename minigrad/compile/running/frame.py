@@ -23,6 +23,7 @@ from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import IndexingError, MinigradError
 from ..codegen.sharing import share_function
+from ..codegen.workers import WORKERS, address
 from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
@@ -32,8 +33,7 @@ from .memory import POOLED, aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
-from .products import Matrix, Product
-from .workers import WORKERS
+from .products import Matrix, Product, ranges
 
 UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
@@ -75,13 +75,6 @@ class Layout:
         viewed = read.shape != buffer.shape or not self.plan.is_whole(read)
         other = buffer.kind == LIBRARY or (buffer.kind == RESULT and viewed)
         return other or self.plan.is_copied(number)
-
-
-def address(array: Any) -> int:
-    """Where the memory of an array begins."""
-    if array.flags.writeable and array.size:
-        return addressof(c_char.from_buffer(array))  # twice as fast
-    return int(array.__array_interface__["data"][0])
 
 
 def strided(flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
@@ -203,7 +196,9 @@ class Frame:
 
     def _entry(self, function: Any, addresses: list[int]) -> Run | NativeStep:
         """The step that runs a function on the tables at these addresses, which threads share if there are several."""
-        if not hasattr(function, "engine"):  # not in machine code
+        if not hasattr(function, "engine"):  # not compiled by LLVM
+            if len(addresses) == 1:
+                return lambda starts: function(addresses[0])
             return lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
         if len(addresses) == 1:
             return NativeStep(function, addresses[0])
@@ -426,18 +421,12 @@ def _number(value: Any) -> Any:
 def pieces_of(launch: Launch) -> list[tuple[int, int]]:
     """The ranges of a kernel's units for threads to share; a single range if the work is too small."""
     kernel, count = launch.kernel, PIECES * THREADS.count if is_shared(launch) else 1
-    return _pieces(kernel.units, count, STEP if kernel.parallel == "elements" else 1)
+    return ranges(kernel.units, count, STEP if kernel.parallel == "elements" else 1)
 
 
 def is_shared(step: Step) -> bool:
     """Whether threads share the work of a step."""
     return work_of(step) >= WORTH_SHARING and THREADS.count > 1
-
-
-def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:
-    """`units` in about `count` ranges that begin at multiples of `step`."""
-    length = -(-units // (count * step)) * step if units else 1
-    return [(low, min(low + length, units)) for low in range(0, units, length)]
 
 
 def memory_for(buffer: Buffer) -> Callable[[tuple[int, ...], Any], Any]:

@@ -60,15 +60,15 @@ class Product:
     def pieces(self, count: int, least: int) -> list[Product]:
         """The same work in at most so many pieces: of the stack, or of the longer side of the result."""
         if len(self.stack) > 1:
-            return [replace(self, stack=self.stack[low:high]) for low, high in _ranges(len(self.stack), count, 1)]
+            return [replace(self, stack=self.stack[low:high]) for low, high in ranges(len(self.stack), count, 1)]
         if self.m >= self.n:
             return [
                 replace(self, left=self.left.after(low, 0), out=self.out.after(low, 0), m=high - low)
-                for low, high in _ranges(self.m, count, least)
+                for low, high in ranges(self.m, count, least)
             ]
         return [
             replace(self, right=self.right.after(0, low), out=self.out.after(0, low), n=high - low)
-            for low, high in _ranges(self.n, count, least)
+            for low, high in ranges(self.n, count, least)
         ]
 
     def blocks(self) -> list[Product]:
@@ -117,8 +117,8 @@ class Product:
 
 def products_of(plan: Plan, backend: str | None = None) -> dict[int, Product]:
     """The products among the steps of a plan that machine code can compute, by the number of the step."""
-    library = blas()
-    if library is None or chosen(backend) != "llvm":
+    library = blas() if chosen(backend) == "llvm" else None
+    if library is None:
         return {}
     calls = [(number, step) for number, step in enumerate(plan.steps) if isinstance(step, Call) and step.fills]
     made = {number: product_of(call, plan.buffers) for number, call in calls}
@@ -182,7 +182,11 @@ def _matrix(buffer: int, offset: int, shape: Sequence[int], strides: Sequence[in
     return None
 
 
-def _ranges(size: int, count: int, least: int) -> list[tuple[int, int]]:
-    """`size` in at most `count` ranges that begin at multiples of `least`."""
-    length = -(-size // (count * least)) * least
+def ranges(size: int, count: int, least: int) -> list[tuple[int, int]]:
+    """`size` in at most `count` ranges that begin at multiples of `least`.
+
+    >>> ranges(10, 2, 4), ranges(0, 2, 4)
+    ([(0, 8), (8, 10)], [])
+    """
+    length = -(-size // (count * least)) * least or 1
     return [(low, min(low + length, size)) for low in range(0, size, length)]

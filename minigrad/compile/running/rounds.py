@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..codegen.rounds import FIELDS, rounds_function
-from .frame import UNINTERRUPTED, Frame, Table, address
+from ..codegen.workers import WORKERS, address
+from .frame import UNINTERRUPTED, Frame, Table
 from .native_steps import Entry, listed
 from .order import work_of
 from .plan import INPUT, RESULT, SLOT
 from .program import PlainProgram, Program
 from .targets import HOST
-from .workers import WORKERS
 
 FEWEST = 4  # rounds that are worth it
 MOST_AT_FIRST = 1000  # rounds in one call, until a call was timed

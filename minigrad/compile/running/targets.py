@@ -37,8 +37,13 @@ class Target:
     without: tuple[str, ...] = ()  # the passes and rules that do not pay here
 
     def on_backend(self, backend: str | None) -> Target:
-        """This target where `backend` runs the kernels: NumPy has no vectors, so libraries compute all products."""
-        if chosen(backend) != "numpy":
+        """This target where `backend` runs the kernels: NumPy has no vectors, so libraries compute all products, and
+        browsers have no libraries, so loops compute them.
+        """
+        name = chosen(backend)
+        if name == "wasm":
+            return replace(self, chunking=replace(self.chunking, lanes=4, registers=16, products=True))
+        if name == "llvm":
             return self
         return replace(self, chunking=replace(self.chunking, lanes=0), without=(*self.without, *LOOPS))
 

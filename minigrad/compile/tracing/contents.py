@@ -23,7 +23,8 @@ from .origin import is_foreign_class, is_ours
 from .reads import reads
 
 OPAQUE = (Tensor, types.MethodType, Enum, io.IOBase, types.CodeType, np.generic, np.dtype, *SIMPLE)
-ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile"))  # hold only caches
+# These hold only caches.
+ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile", "eager"))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 HELD = (Tensor, list, tuple, dict)  # attributes of a module that minigrad reads, whatever their names
 PLAIN = ("types", "argparse", "collections", "_thread")  # modules of Python whose objects hold users' values

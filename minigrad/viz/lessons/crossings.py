@@ -14,7 +14,7 @@ from ...ops.creation import asarray
 from ..drawing import Drawing
 from ..exhibit import check_function
 from ..flipbook import Flipbook, Page
-from .watching import Call, watching
+from .watching import Call, seconds_of, watching
 
 SIDE = 64  # of the matrices that are multiplied
 LENGTHS = (1, 10, 100, 1_000, 10_000, 100_000)
@@ -32,12 +32,7 @@ def rounds() -> Iterator[int]:
 
 def quickest(function: Callable[[], Any]) -> float:
     """The least time of some calls, in seconds."""
-    best = float("inf")
-    for _ in rounds():
-        begin = perf_counter()
-        function()
-        best = min(best, perf_counter() - begin)
-    return best
+    return min(seconds_of(function) for _ in rounds())
 
 
 # ---- a product in four ways ------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def _ran(chunks_of: list[list[Any]], op: Any) -> list[Noted]:
     """Run the ring of `mg.distributed` on the chunks of each rank; what each rank did."""
 
     def run(comm: Communicator) -> Noted:
-        noted = Noted(comm, chunks_of[comm.rank])
+        noted = Noted(comm, [chunk.copy() for chunk in chunks_of[comm.rank]])
         ring_steps.reduce_scatter(noted, noted.chunks, op)
         ring_steps.allgather(noted, noted.chunks)
         noted.note()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import minigrad as mg
 from minigrad.compile.codegen.llvm import llvm_source
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
 from minigrad.support.errors import CompileError
@@ -105,10 +104,3 @@ def test_operations_without_native_code_are_an_error():
 
 def test_samples_contain_nan_and_negative_zero():
     assert np.isnan(awkward(FLOAT)).any() and np.signbit(awkward(FLOAT)[awkward(FLOAT) == 0]).any()
-
-
-@pytest.mark.parametrize(("columns", "kept"), [(8, False), (16, True), (100, True), (200, False)])
-def test_sums_of_short_rows_stay_loops_until_they_are_vectors(columns, kept):
-    program = mg.jit(lambda x: x.sum(1)).program(mg.ones((4, columns)))
-    (launch,) = program.plan.steps
-    assert ("llvm.loop.unroll.disable" in llvm_source(launch.kernel)) == kept

@@ -29,13 +29,13 @@ def test_sums_across_rows_take_several_rows_per_round():
 @pytest.mark.parametrize("op", ["sum", "max"])
 @pytest.mark.parametrize("rows, columns, chunk", [(50, 24, 16), (16, 7, 8), (61, 16, 61), (3, 5, 2), (9, 100, 9)])
 def test_values_are_those_of_numpy(op, rows, columns, chunk):
-    from minigrad.compile.codegen.for_eager import run_on
     from minigrad.compile.codegen.native import compile_kernels
+    from minigrad.eager.stacks import run_on
 
     given = column_sums(rows, columns, chunk, op)
     x, out = [array.copy() for array in given.arrays]
     (made,) = compile_kernels([given.kernel])
-    run_on(made.function, [x.ctypes.data, out.ctypes.data], 0, given.kernel.units)
+    run_on(made.function, [x.ctypes.data, out.ctypes.data], given.kernel.units)
     ufunc, x = np.add if op == "sum" else np.maximum, x.reshape(rows, columns) * 0.5
     wanted = [ufunc.reduce(x[start : start + chunk]) for start in range(0, rows, chunk)]
     np.testing.assert_array_equal(out.reshape(-1, columns), wanted)

@@ -1,10 +1,14 @@
 """The stages of a jitted function show the programs of the last call, with titles."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.compile.codegen import side_modules
+from minigrad.compile.running import backends
 from minigrad.compile.running.program import Program
 from minigrad.examples.names_gpt import GPT
 
@@ -73,7 +77,7 @@ def test_stages_contain_and_print_the_stage_of_the_gradient():
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     x = mg.ones((4, 4))
     mg.grad(f)(x)
-    for stage in (f.program, f.passes, f.kernels, f.cost):
+    for stage in (f.program, f.passes, f.kernels, f.code, f.cost):
         shown = stage(x)
         assert (shown.title, shown.gradient.title, shown.gradient.gradient) == (FORWARD, "gradient", None)
         assert str(shown) == f"{FORWARD}:\n{shown.listing()}\n\ngradient:\n{shown.gradient.listing()}"
@@ -83,6 +87,21 @@ def test_stages_contain_and_print_the_stage_of_the_gradient():
     assert f.passes(x).gradient.first.inputs[:2] == program.gradient.graph.inputs[:2]
     html = f.cost(x)._repr_html_()
     assert html.count("<table") == 4 and f"<p>{FORWARD}</p>" in html and "<p>gradient</p>" in html
+
+
+@pytest.mark.parametrize("backend", ["llvm", "wasm", "numpy"])
+def test_the_text_of_kernels_is_in_the_language_of_their_backend(backend, monkeypatch):
+    first = {"llvm": "define void @kernel(ptr %.table)", "wasm": "(module\n", "numpy": "void kernel(const float *"}
+    f, x = mg.jit(lambda x, y: (mg.tanh(x), mg.exp(y), mg.tanh(x + y[0]))), mg.ones(4)
+    f.program(x, mg.ones(3))
+    monkeypatch.setenv("MINIGRAD_BACKEND", backend)
+    monkeypatch.setattr(side_modules, "_load", lambda functions: None)
+    monkeypatch.setattr(side_modules, "_loaded", defaultdict(lambda: None))
+    monkeypatch.setattr(backends, "IN_BROWSER", backend == "wasm")
+    code = f.code(x, mg.ones(3))
+    assert len(code.kernels) == len({*code.kernels.values()}) and next(iter(code.kernels)) == "kernel_0"
+    assert all(first[backend] in text for text in code.kernels.values())
+    assert code.listing().startswith("kernel_0:\n") and str(code) == code.listing()
 
 
 def test_the_graph_and_its_values_are_of_all_that_ran():

@@ -229,6 +229,40 @@ def test_gradients_that_are_there_count():
     assert passes(jitted, T)
 
 
+def test_gradients_that_are_read_are_apart():
+    one, two, third = mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True), mg.zeros(3)
+    one.grad, two.grad = mg.ones(3), mg.zeros(3)
+    jitted = mg.jit(lambda x: x * one.grad + two.grad + third)
+    jitted(T)
+    one.grad = mg.zeros(3)
+    assert passes(jitted, T) and passes(jitted, U) and not passes(jitted, one.grad) and not passes(jitted, two.grad)
+    for other in (one.grad, mg.ones((2, 3))[0], third, None):
+        two.grad = other
+        assert not passes(jitted, T)
+    two.grad = mg.zeros(3)
+    assert passes(jitted, T)
+    one.requires_grad = False
+    assert not passes(jitted, T)
+
+
+def test_a_function_of_shared_gradients_has_no_quick_check():
+    one, two = mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True)
+    one.grad = two.grad = mg.ones(3)
+    jitted = mg.jit(lambda x: x * one.grad + two.grad)
+    assert jitted(T).tolist() == jitted(T).tolist() == [2.0] * 3 and jitted._checks == ()
+    two.grad = mg.zeros(3)
+    assert jitted(T).tolist() == [1.0] * 3 and passes(jitted, T)
+
+
+def test_a_tensor_counts_with_its_kind_if_its_gradient_is_read_too():
+    weight = mg.ones(3, requires_grad=True)
+    weight.grad = mg.ones(3)
+    jitted = mg.jit(lambda: weight * weight.grad)
+    assert jitted().requires_grad
+    weight.requires_grad = False
+    assert not jitted().requires_grad and len(jitted.traces) == 2
+
+
 def test_hooks_count():
     weight = mg.ones(3, requires_grad=True)
     jitted = mg.jit(lambda x: (x * weight).sum())

@@ -25,5 +25,6 @@ def test_the_first_answer_that_is_reported_is_the_first(tmp_path):
 def test_progress_counts_answers_from_before_begin(tmp_path, monkeypatch):
     (tmp_path / "course-progress.json").touch()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(SESSION, "unit", None)  # which another test may have begun
     said_to("numbers = [1, 3, 5]", "numbers")
     assert "✓ numbers" in str(course.progress()) and "0 of 0" not in str(course.progress())

@@ -113,7 +113,7 @@ def test_feedback_on_a_function_by_another_name():
 
 
 def test_feedback_on_a_function_that_is_not_indented():
-    assert "four spaces more" in said_to("def mul_grad(g, out, a, b):\nreturn g * b, g * a", "mul_grad")
+    assert "four spaces further to the right" in said_to("def mul_grad(g, out, a, b):\nreturn g * b, g * a", "mul_grad")
 
 
 @pytest.mark.parametrize("wrong", [lambda g, out, a, b: (g * a, g * b), lambda g, out, a, b: (b, a)])

@@ -65,8 +65,12 @@ class RingTask(FunctionTask):
         """The chunks after a run, what each rank did, and whether a rank has replaced arrays of its list."""
         memory = [[chunk.copy() for chunk in row] for row in chunks]
         lists = [list(row) for row in memory]
-        ranks = on_cables(
-            lambda rank: function(rank, lists[rank.rank]), len(chunks), self.name, 1, 0.6 * self.seconds, memory)
+
+        def call(rank: Rank) -> None:
+            lists[rank.rank][:] = memory[rank.rank]  # the rank may have begun before
+            function(rank, lists[rank.rank])
+
+        ranks = on_cables(call, len(chunks), self.name, 1, 0.6 * self.seconds, memory)
         replaced = any(len(a) != len(b) or any(x is not y for x, y in zip(a, b)) for a, b in zip(lists, memory))
         return memory, ranks, replaced
 
@@ -296,8 +300,8 @@ class OtherRing(FunctionTask):
     def ran(self, function: Callable[..., Any], arrays: list[Any]) -> tuple[list[Any], list[Rank]]:
         """The arrays after a run, and what each rank did."""
         memory = [array.copy() for array in arrays]
-        ranks = on_cables(
-            lambda rank: function(rank, memory[rank.rank]), len(arrays), self.name, self.stride, 0.6 * self.seconds)
+        ranks = on_cables(lambda rank: function(rank, memory[rank.rank]), len(arrays), self.name, self.stride,
+                          0.6 * self.seconds, [[array] for array in memory])
         return memory, ranks
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:

@@ -101,7 +101,7 @@ def run(comm: Communicator, ring: Ring | None = None) -> Run:
     engine = comm.host if ring is None else Ringed(comm.host, ring)
     model = DataParallel(network(), Communicator(engine))
     optimizer = optim.SGD(model.parameters(), lr=RATE)
-    before, losses, times, size = _read(model), [], [], BATCH // comm.size
+    before, losses, times, size = read(model), [], [], BATCH // comm.size
     part = slice(comm.rank * size, (comm.rank + 1) * size)
     with np.errstate(all="ignore"):  # with a wrong ring the numbers may overflow
         for images, labels in batches():
@@ -112,7 +112,7 @@ def run(comm: Communicator, ring: Ring | None = None) -> Run:
             optimizer.step()
             times.append(perf_counter() - begin)
             losses.append(float(comm.allreduce(np.asarray(loss.item()), "mean")))
-        after = _read(model)
+        after = read(model)
     more = (engine.calls, engine.sent) if isinstance(engine, Ringed) else (0, 0)
     return Run(comm.size, losses, min(times), before, after, *more)
 
@@ -124,7 +124,8 @@ def measured(comm: Communicator, ring: Ring) -> Run:
     return replace(found, machine=(machine.latency, max(machine.bandwidth, 1.0)))
 
 
-def _read(model: nn.Module) -> list[int]:
+def read(model: nn.Module) -> list[int]:
+    """The digits that the model reads."""
     with no_grad():
         return model(asarray(digits()[1].arrays[0].reshape(-1, 64))).argmax(1).tolist()  # type: ignore[no-any-return]
 

@@ -26,6 +26,7 @@ from ....distributed.__main__ import mpirun
 from ....distributed.engine import Engine
 from ....ops.creation import asarray
 from ....ops.losses import cross_entropy
+from ....support.host import IN_BROWSER
 from ....support.packages import how_to_install
 from ....viz.curves import curves
 from ....viz.drawing import Drawing, time_text
@@ -34,10 +35,11 @@ from ....viz.lessons.scalings import scaling
 from ...digits import Trained
 from ...feedback import Stopped
 from ...limits import TimeIsUp, at_most
+from ...lockstep import in_lockstep
 from ...session import SESSION
 from ...source_code import as_file
 from . import on_ranks
-from .on_ranks import BATCH, LIMIT, RATE, SEED, Ring, Run, batches, measured, network, run
+from .on_ranks import BATCH, LIMIT, RATE, SEED, Ring, Ringed, Run, batches, measured, network, read, run
 
 RANKS = 4
 ROOT = Path(__file__).resolve().parents[4]
@@ -48,7 +50,7 @@ ROOT = Path(__file__).resolve().parents[4]
 WAYS = ("mean", "sum", "seeds", "norm", "whole")  # the notebook says what they are
 
 
-def by_hand(comm: Communicator, way: str = "mean", steps: int = 12) -> list[float]:
+def by_hand(comm: Communicator, way: str = "mean", steps: int = 4 if IN_BROWSER else 12) -> list[float]:
     """Data-parallel training written out; the losses of some steps, as means over the ranks."""
     model = network(comm.rank if way == "seeds" else SEED, way == "norm")
     optimizer = optim.SGD(model.parameters(), lr=RATE)
@@ -101,27 +103,41 @@ def on_real_ranks(ring: Ring) -> Run:
         return Run(**json.loads(result.read_text(encoding="utf-8")))
 
 
-def in_time(ring: Ring, comm: Communicator) -> Run:
-    """What each rank does that is a thread."""
-    with at_most(LIMIT):
-        return measured(comm, ring)
+def in_turns(ring: Ring) -> Run:
+    """What `measured` does, for a browser: only the ring takes turns."""
+    models, sent = [network() for _ in range(RANKS)], []
+
+    def reduced(gradients: list[Any], comm: Communicator) -> Any:
+        engine = Ringed(comm.host, ring)
+        total = Communicator(engine).allreduce(gradients[comm.rank])
+        sent.append(engine.sent)
+        return total
+
+    losses, seconds = in_lockstep(
+        models, RATE, batches(), lambda given: ThreadCommunicators(RANKS).run(partial(reduced, given)))
+    return Run(RANKS, losses, seconds, read(network()), read(models[0]), len(losses), sum(sent) // RANKS)
 
 
 @eager_programs(False)
 def train(reduce_scatter: Callable[..., Any], all_gather: Callable[..., Any]) -> Flipbook:
-    """Train the digits in one process, and on 4 ranks with the student's ring: real ones, or threads without an MPI."""
+    """Train the digits in one process, and on 4 ranks with the student's ring.
+
+    The ranks are processes, or threads where there is no MPI; in a browser they take turns.
+    """
     ring = reduce_scatter, all_gather
     alone = run(Communicator(Engine()))
     if lacks := missing():
-        print(f"{lacks} is not installed, so the 4 ranks are threads. For real ranks: {how_to_install('mpi4py')}")
+        print(f"{lacks} is not installed, so the 4 ranks {'take turns' if IN_BROWSER else 'are threads'}. "
+              f"For real ranks: {how_to_install('mpi4py')}")
         try:
-            together = ThreadCommunicators(RANKS, timeout=20).run(partial(in_time, ring))[0]
+            together = at_most(LIMIT)(in_turns)(ring) if IN_BROWSER else ThreadCommunicators(RANKS, 20).run(
+                at_most(LIMIT)(partial(measured, ring=ring)))[0]
         except (Exception, TimeIsUp) as error:
             said = f"{type(error).__name__}: {str(error) or f'not done after {LIMIT:g} seconds'}"
             raise Stopped("training", f"the ranks have stopped with {said}", "is each check above right?") from None
     else:
         together = on_real_ranks(ring)
-    return picture(alone, together, "threads" if lacks else "processes")
+    return picture(alone, together, "ranks in turns" if IN_BROWSER else "threads" if lacks else "processes")
 
 
 def scaled(step: Step, machine: Machine, what_if: dict[str, Any], workers: Sequence[int]) -> Flipbook:

@@ -15,6 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from ..compile.codegen.native import is_available
+from ..compile.control.body import function_of
+from ..compile.functions.function import TracedFunction
+from ..compile.nodes.graph import Graph
+from ..compile.nodes.source import Source
+from ..compile.rewriting.permutations import Axes, on_stored
+from ..compile.running.executors import is_profiled
+from ..compile.running.program import Program, program_for
+from ..compile.running.targets import HOST
+from ..compile.tracing.collector import no_collection
+from ..compile.tracing.tracer import Pending
 from ..core.clock import tick
 from ..core.dtypes import float16
 from ..core.emit import constant
@@ -27,17 +38,6 @@ from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
 from ..support.forking import new_lock
 from ..support.source import caller
-from .codegen.native import is_available
-from .control.body import function_of
-from .functions.function import TracedFunction
-from .nodes.graph import Graph
-from .nodes.source import Source
-from .rewriting.permutations import Axes, on_stored
-from .running.executors import is_profiled
-from .running.program import Program, program_for
-from .running.targets import HOST
-from .tracing.collector import no_collection
-from .tracing.tracer import Pending
 
 MOST = 16  # kinds of calls of one function
 LAYOUTS = 4  # of the inputs of one function

@@ -1,7 +1,7 @@
 """The functions of the compiler that devices call in eager mode: see `devices.compiled`.
 
-Elementwise operations that NumPy computes number by number are compiled here.  `codegen.for_eager` adds rows, and
-computes with stacks of matrices, `codegen.for_eager_reductions` reduces, `codegen.for_eager_rows` computes on rows
+Elementwise operations that NumPy computes number by number are compiled here.  `stacks` adds rows, and
+computes with stacks of matrices, `reductions` reduces, `rows` computes on rows
 that are apart.
 """
 
@@ -14,25 +14,25 @@ from typing import Any
 
 import numpy as np
 
+from ..compile.codegen.native import compile_kernels
+from ..compile.codegen.native import is_available as is_available
+from ..compile.fusion.fuse import fuse
+from ..compile.loops.ir import BOOL, Kernel
+from ..compile.lowering.lower import lower
+from ..compile.nodes.graph import Graph, node_like
+from ..compile.nodes.source import Source
+from ..compile.running.backends import is_native
 from ..core.mode import Mode
 from ..core.primitive import P, Primitive
 from ..devices import CPU
 from ..devices.compiled import Compiled
 from ..support.errors import CompileError
-from .codegen.for_eager import add_rows as add_rows
-from .codegen.for_eager import on_stacks as on_stacks
-from .codegen.for_eager import run_on
-from .codegen.for_eager_reductions import SHORT
-from .codegen.for_eager_reductions import reduce_middle as reduce_middle
-from .codegen.for_eager_rows import in_rows
-from .codegen.native import compile_kernels
-from .codegen.native import is_available as is_available
-from .fusion.fuse import fuse
-from .loops.ir import BOOL, Kernel
-from .lowering.lower import lower
-from .nodes.graph import Graph, node_like
-from .nodes.source import Source
-from .running.backends import is_native
+from .reductions import SHORT
+from .reductions import reduce_middle as reduce_middle
+from .rows import in_rows
+from .stacks import add_rows as add_rows
+from .stacks import on_stacks as on_stacks
+from .stacks import run_on
 
 SIZE = 1 << 16  # in the graph of the kernel, which computes any number of elements
 
@@ -52,7 +52,7 @@ def machine_code(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Compiled 
     def compute(values: Sequence[Any], out: Any) -> None:
         arrays = [np.asarray(v, given) if kind is None else v for v, kind in zip(values, kinds)]
         addresses = [array.ctypes.data for array in (*arrays, out)]
-        run_on(function, addresses, 0, out.size)
+        run_on(function, addresses, out.size)
 
     return compute
 

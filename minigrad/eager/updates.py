@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from ..compile.functions.recording import Recording
+from ..compile.running.executors import is_profiled
+from ..compile.running.program import Program
+from ..compile.running.targets import HOST
 from ..core.programs import PROGRAMS
 from ..core.tensor import Tensor
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
-from .eager import new_kind
-from .functions.recording import Recording
-from .running.executors import is_profiled
-from .running.program import Program
-from .running.targets import HOST
+from .programs import new_kind
 
 
 class Updates:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..loops.index import plus
-from ..loops.ir import LONG, For, Index, Kernel, Let, Parameter, Statement, Store, Walk
-from .for_eager import MOST
-from .for_eager_reductions import loaded_size
+from ..compile.loops.index import plus
+from ..compile.loops.ir import LONG, For, Index, Kernel, Let, Parameter, Statement, Store, Walk
+from .reductions import loaded_size
+from .stacks import MOST
 
 
 def in_rows(kernel: Kernel, flat: tuple[bool, ...], columns: int) -> Kernel:

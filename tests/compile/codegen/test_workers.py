@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.codegen import workers
 from minigrad.compile.codegen.sharing import share_function
-from minigrad.compile.running import frame, workers
-from minigrad.compile.running.workers import POSIX, WINDOWS, WORKERS, Pool, System, Workers, this_system
+from minigrad.compile.codegen.workers import POSIX, WINDOWS, WORKERS, Pool, System, Workers, this_system
+from minigrad.compile.running import frame
 
 PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a function of Python as machine code
 
@@ -183,7 +184,7 @@ def compute():
 threading.Thread(target=compute, daemon=True).start()
 """,
     "a run after the workers have ended": """
-import atexit, minigrad.compile.running.workers as workers
+import atexit, minigrad.compile.codegen.workers as workers
 atexit.unregister(workers.WORKERS.close)
 atexit.register(lambda: print("last", f(x)[0].item()))
 atexit.register(workers.WORKERS.close)

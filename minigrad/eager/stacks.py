@@ -5,16 +5,15 @@ Each kernel is made for a dtype and for small sizes.  How many rows or matrices 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ...devices.threads import in_blocks
-from ..loops.index import plus, times
-from ..loops.ir import DOUBLE, LONG, Accumulate, Accumulator, For, Kernel, Let, Parameter, Statement, Store
-from ..loops.writer import Writer
-from .native import compile_kernels
+from ..compile.codegen.native import compile_kernels
+from ..compile.codegen.workers import WORKERS, address
+from ..compile.loops.index import plus, times
+from ..compile.loops.ir import DOUBLE, LONG, Accumulate, Accumulator, For, Kernel, Let, Parameter, Statement, Store
+from ..compile.loops.writer import Writer
 
 MOST = 1 << 40  # rows or matrices: the caller has checked all positions
 WIDEST = 1 << 12  # columns of a kernel, so that few kernels serve long rows of any length
@@ -30,10 +29,9 @@ def function_for(make: Callable[..., Kernel], *sizes: Any) -> Callable[[int], ob
     return made.function
 
 
-def run_on(function: Callable[[int], object], addresses: Sequence[int], low: int, high: int) -> None:
-    """Run a kernel on arrays at these addresses, for a range of its units."""
-    table = (ctypes.c_void_p * (len(addresses) + 2))(*addresses, low, high)
-    function(ctypes.addressof(table))
+def run_on(function: Callable[[int], object], addresses: Sequence[int], count: int, step: int = MOST) -> None:
+    """Run a kernel on arrays at these addresses, for `count` of its units, which threads share in ranges of `step`."""
+    WORKERS.run(function, [(*addresses, low, min(low + step, count)) for low in range(0, max(1, count), step)])
 
 
 def _kernel(parameters: dict[str, Any], statements: list[Statement]) -> Kernel:
@@ -50,7 +48,7 @@ def add_rows(out: Any, places: Any, rows: Any, start: int, stop: int) -> None:
     count, width = rows.shape
     for low in range(start, stop, WIDEST):
         function, further = function_for(adding, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
-        run_on(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], 0, count)
+        run_on(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], count)
 
 
 def adding(dtype: Any, width: int, columns: int) -> Kernel:
@@ -68,8 +66,7 @@ def adding(dtype: Any, width: int, columns: int) -> Kernel:
 def on_stacks(name: str, sizes: tuple[int, ...], *stacks: Any) -> None:
     """Run the kernel `name` on all matrices of stacks, which are contiguous; the last stacks are written."""
     function, count = function_for(MATRICES[name], stacks[0].dtype, *sizes), len(stacks[0])
-    addresses = [stack.ctypes.data for stack in stacks]
-    in_blocks(lambda low, high: run_on(function, addresses, low, high), count, max(TOGETHER, -(-count // 64)))
+    run_on(function, [*map(address, stacks)], count, max(TOGETHER, -(-count // 64)))
 
 
 def product(dtype: Any, rows: int, inner: int, columns: int) -> Kernel:

@@ -12,15 +12,23 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from threading import Thread
 from typing import Any, NamedTuple
 
 from ...devices.threads import THREADS
 from ...support.forking import new_lock
-from ..codegen.sharing import JOB_FIELDS, POOL_FIELDS, help_function
+from .sharing import JOB_FIELDS, POOL_FIELDS, help_function, share_function
 
 OPAQUE = 128  # bytes: more than the mutex or the condition variable of any system takes
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def address(array: Any) -> int:
+    """Where the memory of an array begins."""
+    if array.flags.writeable and array.size:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # twice as fast
+    return int(array.__array_interface__["data"][0])
 
 
 class System(NamedTuple):
@@ -150,6 +158,18 @@ class Workers:
         made[3] = len(tables)
         made.keeps = listed, function  # type: ignore[attr-defined]
         return made
+
+    def run(self, function: Callable[[int], object], tables: Sequence[Sequence[int]]) -> None:
+        """Call machine code with the address of each of these tables of one length; threads share the calls."""
+        size = len(tables[0])
+        memory = (ctypes.c_int64 * (size * len(tables)))(*chain.from_iterable(tables))
+        first = ctypes.addressof(memory)
+        if len(tables) == 1:
+            function(first)
+            return
+        self.ready()
+        job = self.job(function, range(first, first + ctypes.sizeof(memory), 8 * size))
+        share_function()(ctypes.addressof(job))
 
 
 WORKERS = Workers()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile import eager, updates
 from minigrad.core.programs import PROGRAMS
+from minigrad.eager import programs, updates
 
-pytestmark = pytest.mark.skipif(not eager.is_available(), reason="llvmlite is not installed")
+pytestmark = pytest.mark.skipif(not programs.is_available(), reason="llvmlite is not installed")
 
 SHAPES = [(64, 80), (64,), (3, 5, 7)]
 OPTIMIZERS = {

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile import eager
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import FREED, topological_order
 from minigrad.core.programs import PROGRAMS, Closed, opened_order
+from minigrad.eager import programs
 
-pytestmark = pytest.mark.skipif(not eager.is_available(), reason="llvmlite is not installed")
+pytestmark = pytest.mark.skipif(not programs.is_available(), reason="llvmlite is not installed")
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +56,10 @@ CALLS = {
     "max_pool2d with steps": (lambda x: mg.max_pool2d(x, 3, 2, 1), (4, 8, 12, 12)),
     "avg_pool2d": (lambda x: mg.avg_pool2d(x, (2, 3)), (4, 8, 12, 12)),
     "adaptive_avg_pool2d": (lambda x: mg.adaptive_avg_pool2d(x, 5), (4, 8, 12, 12)),
+    "var": (lambda x: mg.var(x, axis=1, correction=1), (256, 520)),
+    "var of everything": (mg.var, (140_000,)),
+    "vector_norm": (lambda x: mg.linalg.vector_norm(x, axis=0, keepdims=True), (256, 520)),
+    "sum of sizes": (lambda x: mg.linalg.vector_norm(x, ord=1), (256, 520)),
     "instance_norm": (mg.instance_norm, (4, 8, 12, 12), (8,), (8,)),
     "batch_norm": (lambda x, w, b: mg.batch_norm(x, None, None, w, b, True), (4, 8, 12, 12), (8,), (8,)),
     "batch_norm with given means": (lambda x, *mvwb: mg.batch_norm(x, mvwb[0], mvwb[1] ** 2 + 1, *mvwb[2:]),
@@ -220,7 +224,7 @@ def test_a_profile_shows_programs_of_the_user_only():
 
 
 def test_without_llvmlite_the_operations_run(monkeypatch):
-    monkeypatch.setattr(eager, "is_available", lambda: False)
+    monkeypatch.setattr(programs, "is_available", lambda: False)
     x = mg.asarray(numbers(101, 99), requires_grad=True)
     assert not is_closed(mg.softmax(x))
 
@@ -232,14 +236,14 @@ def test_half_precision_runs_operation_by_operation():
 
 
 def test_a_function_has_a_bounded_number_of_kinds(monkeypatch):
-    monkeypatch.setattr(eager, "MOST", 2)
-    function = eager.compiled(lambda x: mg.tanh(x) * 2)
+    monkeypatch.setattr(programs, "MOST", 2)
+    function = programs.compiled(lambda x: mg.tanh(x) * 2)
     made = [function(mg.ones((n, 100), requires_grad=True)) for n in (50, 51, 52, 50)]
     assert [is_closed(y) for y in made] == [True, True, False, True]
 
 
 def test_numbers_that_compare_equal_are_different_kinds():
-    function = eager.compiled(lambda x, number: x * number)
+    function = programs.compiled(lambda x, number: x * number)
     x = mg.ones((100, 100))
     assert np.signbit([function(x, number).numpy()[0, 0] for number in (0.0, -0.0)]).tolist() == [False, True]
 
@@ -251,8 +255,8 @@ def test_a_pair_of_numbers_is_a_kind():
 
 
 def test_a_function_may_have_more_kinds(monkeypatch):
-    monkeypatch.setattr(eager, "MOST", 1)
-    function = eager.compiled(lambda x: mg.tanh(x) * 2, most=2)
+    monkeypatch.setattr(programs, "MOST", 1)
+    function = programs.compiled(lambda x: mg.tanh(x) * 2, most=2)
     made = [function(mg.ones((n, 100), requires_grad=True)) for n in (50, 51, 52)]
     assert [is_closed(y) for y in made] == [True, True, False]
 
@@ -287,7 +291,7 @@ def test_a_view_of_a_result_shares_its_memory_as_usual():
 
 
 def test_inputs_in_many_layouts_share_a_program():
-    function, made = eager.compiled(lambda x: mg.tanh(x) + 1.0), []
+    function, made = programs.compiled(lambda x: mg.tanh(x) + 1.0), []
     array = numbers(6, 8, 10, 12)
     for axes in [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0), (1, 0, 2, 3), (2, 3, 0, 1), (1, 2, 3, 0)]:
         laid = mg.permute_dims(mg.asarray(array.transpose(axes)), tuple(map(int, np.argsort(axes))))
@@ -295,14 +299,14 @@ def test_inputs_in_many_layouts_share_a_program():
     close(made, [np.tanh(array) + 1] * len(made))
     (kinds,) = [cell.cell_contents for cell in function.__closure__ if isinstance(cell.cell_contents, dict)]
     (kind,) = kinds.values()
-    assert len(kind.forward.made) == eager.LAYOUTS
+    assert len(kind.forward.made) == programs.LAYOUTS
     with mg.no_grad():
         every_second = mg.asarray(numbers(60, 90))[:, ::2]
         close([function(every_second).numpy()], [np.tanh(every_second.numpy()) + 1])
 
 
 def test_large_memory_is_free_between_calls(monkeypatch):
-    monkeypatch.setattr(eager, "KEPT", 0)
+    monkeypatch.setattr(programs, "KEPT", 0)
     x, w = mg.asarray(numbers(5, 8, 13, 12)), mg.asarray(numbers(8, 8, 3, 3))
     first, second = [mg.conv2d(x, w, padding=1) for _ in range(2)]
     np.testing.assert_array_equal(first.numpy(), second.numpy())

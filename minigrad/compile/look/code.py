@@ -1,0 +1,28 @@
+"""The kernels of a program as text: what the backend compiles, or C where NumPy runs them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..nodes.titled import Titled
+from ..running.backends import source
+from ..running.plan import Blocked, Launch
+from ..running.program import Executable
+
+
+class Code(Titled):
+    """The text of each kernel of a program, by its name; equal kernels are shown once."""
+
+    def __init__(self, program: Executable) -> None:
+        self.steps = program.plan.steps
+
+    @cached_property
+    def kernels(self) -> dict[str, str]:
+        """The texts, by the names of the kernels that run first."""
+        launches = [step.launch if isinstance(step, Blocked) else step for step in self.steps]
+        found = {source(each.kernel): each.name for each in reversed(launches) if isinstance(each, Launch)}
+        return {name: text for text, name in reversed(found.items())}
+
+    def listing(self) -> str:
+        """All texts, each below the name of its kernel."""
+        return "\n".join([f"{name}:\n{text}" for name, text in self.kernels.items()])
