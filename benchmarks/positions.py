@@ -98,6 +98,34 @@ def position_tasks(sizes: tuple[int, int, int]) -> dict[str, Task]:
     }
 
 
+def segment_max_task(segments: int, count: int, width: int, both: bool) -> Task:
+    """The largest of each segment of rows, column by column, and the gradient of the sum of these."""
+    shape = segments, width
+
+    def arrays(rng: Any) -> list[Any]:
+        of_row = rng.permutation(np.arange(count) % segments)  # each segment has rows
+        return [rng.standard_normal((count, width), dtype=np.float32), of_row]
+
+    def in_numpy(x: Any, i: Any) -> Any:
+        out = np.full(shape, -np.inf, np.float32)
+        np.maximum.at(out, i, x)
+        return out
+
+    def in_torch(x: Any, i: Any) -> Any:
+        return x.new_full(shape, -np.inf).index_reduce(0, i, x, "amax")
+
+    def in_jax(x: Any, i: Any) -> Any:
+        return import_module("jax").ops.segment_max(x, i, segments)
+
+    def ours(x: Any, i: Any) -> Any:
+        return mg.segment_max(x, i, segments)
+
+    if not both:
+        return Task(ours, in_numpy, in_torch, in_jax, arrays)
+    total = [lambda x, i, f=f: f(x, i).sum() for f in (ours, in_torch, in_jax)]
+    return Task(total[0], None, *total[1:], arrays, both=True)
+
+
 def graph_network(nodes: int, edges: int, width: int) -> Task:
     """Two rounds of messages along the edges of a graph, and the gradient by the features."""
 
@@ -163,6 +191,9 @@ def cases(opts: Options) -> list[Case]:
         label = f"{size[2]:,} of {size[0]:,} × {size[1]}"
         tasks |= {f"{name}, {label}": task for name, task in position_tasks(size).items()}
     for nodes, edges, width in [(9, 20, 4)] if opts.smoke else [(2708, 10_556, 16), (10_000, 100_000, 64)]:
+        for both, ending in ((False, ""), (True, ", forward + backward")):
+            label = f"segment_max of {edges:,} × {width} in {nodes:,}{ending}"
+            tasks[label] = segment_max_task(nodes, edges, width, both)
         tasks[f"messages along {edges:,} edges, gradient"] = graph_network(nodes, edges, width)
     tasks |= matrix_tasks(10 if opts.smoke else 4096)
     return [

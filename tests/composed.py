@@ -179,6 +179,8 @@ composed("take", lambda m, x, i: m.take(x, i, axis=0), values(3, 2), np.array([[
 composed("take", lambda m, x, i: m.take(x, i), values(4), np.array([3, 0]))
 composed("take_along_axis", lambda m, x, i: m.take_along_axis(x, i, axis=1), values(2, 3), np.array([[2, 0], [1, 1]]))
 composed("take_along_axis", lambda m, x, i: m.take_along_axis(x, i, axis=0), values(3, 2), np.array([[-1, 0]]))
+composed("scatter_max", lambda m, b, i, v: m.scatter_max(b, i, v), values(3), np.array([0, 2, 0]), values(3),
+         like=lambda b, i, v: np.array([max(b[0], v[0], v[2]), b[1], max(b[2], v[1])]))
 composed("scatter_add", lambda m, b, i, v: m.scatter_add(b, i, v), values(3), np.array([0, 2, 0]), values(3),
          like=lambda b, i, v: b + np.array([v[0] + v[2], 0, v[1]]))
 composed("concat", lambda m, x, y: m.concat([x, y], axis=None), values(2, 2), values(3),

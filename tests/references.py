@@ -76,6 +76,17 @@ def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
 
 
 @reference
+def scatter_max(base: Any, value: Any, *indices: Any) -> Any:
+    out = base.copy()
+    spread = np.broadcast_to(value, out[indices].shape)
+    places = np.broadcast_arrays(*indices)
+    for at in np.ndindex(places[0].shape):
+        place = tuple(int(p[at]) for p in places)
+        out[place] = np.maximum(out[place], spread[at])
+    return out
+
+
+@reference
 def put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
     out = base.copy()
     seen = out

@@ -269,7 +269,7 @@ def _gather(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any
 
 
 def _assign(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
-    """`put` and `scatter_add`: the base is repeated, because each example changes its own copy."""
+    """`put`, `scatter_add` and `scatter_max`: the base is repeated, because each example changes its own copy."""
     base, value, *indices = inputs
     base = repeated(base, many[0], size)
     if isinstance(value, Tensor) and many[1]:
@@ -293,7 +293,9 @@ BY_KIND: dict[str, Rule] = {
     "elementwise": _broadcasting, "contract": _broadcasting,
     "reduce": _one_input, "view": _one_input, "index": _one_input, "structural": _one_input,
 }
-RULES: dict[str, Rule] = {"concat": _concat, "gather": _gather, "scatter_add": _assign, "put": _assign}
+RULES: dict[str, Rule] = {
+    "concat": _concat, "gather": _gather, "put": _assign, "scatter_add": _assign, "scatter_max": _assign,
+}
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:

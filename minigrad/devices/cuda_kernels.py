@@ -15,6 +15,7 @@ from .philox import draw_on_cuda
 from .windows import Sizes, add_up
 
 # What cupy.add.at has atomic additions for.
+SIGN = 1 << 63  # the bit of the sign
 ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
 
 
@@ -31,7 +32,8 @@ class CudaKernels(Kernels):
         self._found: Any = None  # what a check finds, in the GPU's memory
         # For programs, which check positions themselves and are recorded.
         self.for_programs: dict[str, Kernel] = {
-            "gather": self._gather, "scatter_add": self._scatter_add, "matmul": self._recordable_product,
+            "gather": self._gather, "scatter_add": self._scatter_add, "scatter_max": self._scatter_max,
+            "matmul": self._recordable_product,
         }
 
     # Elementwise: floats are divided as floor(x / y), which rounds twice. C leaves open
@@ -116,6 +118,10 @@ class CudaKernels(Kernels):
         self._check(base, indices)
         return self._scatter_add(base, value, *indices)
 
+    def scatter_max(self, base: Any, value: Any, *indices: Any) -> Any:
+        self._check(base, indices)
+        return self._scatter_max(base, value, *indices)
+
     def _recordable_product(self, x: Any, y: Any) -> Any:
         products = self.device.products
         return self.matmul(x, y) if products is None else products.product(x, y)
@@ -143,6 +149,12 @@ class CudaKernels(Kernels):
         out = base.copy()
         self.xp.add.at(out, indices, value)
         return out
+
+    def _scatter_max(self, base: Any, value: Any, *indices: Any) -> Any:
+        """The atomic maximum of floats drops nans, so whole numbers in the same order are compared."""
+        out = ranked(self.xp, base)
+        self.xp.maximum.at(out, indices, ranked(self.xp, self.xp.asarray(value, base.dtype)))
+        return unranked(self.xp, out, base.dtype)
 
     def _assign(self, target: Any, indices: tuple[Any, ...], value: Any) -> None:
         """Number the positions, and write only the largest number at each place."""
@@ -199,6 +211,29 @@ def _reduced(x: Any, name: str, axis: Sizes, keepdims: bool, dtype: Any = None) 
         return x.astype(dtype or x.dtype)
     typed = {} if dtype is None else {"dtype": dtype}
     return getattr(x, name)(axis=axis, keepdims=keepdims, **typed)
+
+
+def ranked(xp: Any, x: Any) -> Any:
+    """Unsigned whole numbers in the order of these numbers; nan is the largest.
+
+    >>> ranked(np, np.array([-np.inf, -1.0, 0.0, 2.0, np.nan])).argsort()
+    array([0, 1, 2, 3, 4])
+    """
+    if x.dtype.kind != "f":
+        return x.astype(xp.uint64) if x.dtype.kind != "i" else x.astype(xp.int64).view(xp.uint64) ^ xp.uint64(SIGN)
+    bits = xp.where(xp.isnan(x), np.nan, x).astype(xp.float64).view(xp.uint64)
+    return xp.where(bits >= SIGN, ~bits, bits | xp.uint64(SIGN))
+
+
+def unranked(xp: Any, numbers: Any, dtype: Any) -> Any:
+    """The numbers of this dtype that `ranked` gives these whole numbers.
+
+    >>> unranked(np, ranked(np, np.array([-3, 0, 5])), np.dtype("int64"))
+    array([-3,  0,  5])
+    """
+    if dtype.kind != "f":
+        return (numbers if dtype.kind != "i" else (numbers ^ xp.uint64(SIGN)).view(xp.int64)).astype(dtype)
+    return xp.where(numbers >= SIGN, numbers ^ xp.uint64(SIGN), ~numbers).view(xp.float64).astype(dtype)
 
 
 def _into(out: Any, result: Any) -> Any:

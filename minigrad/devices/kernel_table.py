@@ -153,6 +153,7 @@ class Kernels(
         return rows.gather(x, indices, self.empty)
 
     scatter_add = staticmethod(rows.scatter_add)
+    scatter_max = staticmethod(rows.scatter_max)
 
     def put(
         self, base: Any, value: Any, *indices: Any, chain: Any, out: Any = None

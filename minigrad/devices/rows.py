@@ -1,13 +1,14 @@
-"""Reads rows of an array at positions, and adds rows to an array at positions.
+"""Reads rows of an array at positions, and adds rows to an array, or takes maxima with them, at positions.
 
 NumPy's `take` copies rows twice as fast as an index does.  Its `add.at` is fast on flat arrays only, and machine code
-is ten times as fast: the compiler has a function for it, which is loaded with the first large sum.
+is ten times as fast: the compiler has a function for it, which is loaded with the first large sum or maximum.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from .library import WIDE
 from .threads import BLOCK, THREADS, in_blocks
 
 MANY = 1 << 16  # elements: from here on, the pool has memory for the result
-WORTH_SHARING = 1 << 20  # elements that several threads copy or add
-WORTH_COMPILING = 1 << 15  # elements that machine code adds
+WORTH_SHARING = 1 << 20  # elements that several threads copy or combine
+WORTH_COMPILING = 1 << 15  # elements that machine code combines
 WORTH_FLATTENING = 1 << 11  # elements from which `add.at` works on flat arrays
 FEWEST_COLUMNS = 16  # of a thread's part of all rows: a cache line
 PART = 1 << 14  # elements that `add.at` adds at a time
 
-AddRows = Callable[[Any, Any, Any, int, int], None]  # (rows of the result, positions, rows to add, columns from, to)
+Combine = Callable[[Any, Any, Any, int, int], None]  # (rows of the result, positions, given rows, columns from, to)
 
 
 def gather(x: Any, indices: tuple[Any, ...], empty: Callable[..., Any]) -> Any:
@@ -61,39 +62,53 @@ def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
     array([[6., 8.],
            [3., 4.]])
     """
+    return _combined("sum", np.add, base, value, indices)
+
+
+def scatter_max(base: Any, value: Any, *indices: Any) -> Any:
+    """A copy of `base` with the maxima of its elements at `indices` of its leading dimensions and of `value`.
+
+    >>> scatter_max(np.zeros((2, 2)), np.array([[1.0, 9.0], [3.0, 4.0], [5.0, 6.0]]), np.array([0, 1, 0]))
+    array([[5., 9.],
+           [3., 4.]])
+    """
+    return _combined("max", np.maximum, base, value, indices)
+
+
+def _combined(name: str, function: np.ufunc, base: Any, value: Any, indices: tuple[Any, ...]) -> Any:
     out = base.copy(order="C")
     shape = np.broadcast_shapes(*[index.shape for index in indices]) + base.shape[len(indices) :]
     many = math.prod(shape)
     worth = many >= WORTH_COMPILING and base.dtype.kind in "iuf" and base.dtype.itemsize > 2
     compiled = native() if worth else None
     if compiled is None and (np.size(value) < WORTH_FLATTENING or (len(indices) == 1 and base.ndim == 1)):
-        np.add.at(out, indices, value)
+        function.at(out, indices, value)
         return out
     own = tuple([index.astype(np.intp) for index in indices])  # no other thread changes them after they are checked
     places = row_numbers(base.shape[: len(indices)], own).reshape(-1)
     width = max(1, math.prod(base.shape[len(indices) :]))
     rows, flat = np.broadcast_to(value, shape).reshape(-1, width), out.reshape(-1)
     if compiled is not None:
-        _add_rows(compiled.add_rows, flat, places, np.ascontiguousarray(rows, base.dtype), width)
+        _in_columns(partial(compiled.combine_rows, name), flat, places, np.ascontiguousarray(rows, base.dtype), width)
     else:
-        _add_flat(flat, places, rows, width)
+        _on_flat(function, flat, places, rows, width)
     return out
 
 
-def _add_rows(add: AddRows, out: Any, places: Any, rows: Any, width: int) -> None:
+def _in_columns(combine: Combine, out: Any, places: Any, rows: Any, width: int) -> None:
     """Each thread has some columns: the order of the sums is the same for any number of threads."""
     parts = max(1, min(THREADS.count, width // FEWEST_COLUMNS)) if rows.size >= WORTH_SHARING else 1
     columns = -(-width // (parts * FEWEST_COLUMNS)) * FEWEST_COLUMNS if parts > 1 else width
     places = np.ascontiguousarray(places)
-    in_blocks(lambda start, stop: add(out, places, rows, start, stop), width, columns)
+    in_blocks(lambda start, stop: combine(out, places, rows, start, stop), width, columns)
 
 
-def _add_flat(out: Any, places: Any, rows: Any, width: int) -> None:
+def _on_flat(function: np.ufunc, out: Any, places: Any, rows: Any, width: int) -> None:
     starts, within = places.reshape(-1, 1) * width, np.arange(width)
     step = max(1, PART // width)
     for first in range(0, len(starts), step):
         at = starts[first : first + step] + within
-        np.add.at(out, at.reshape(-1), rows[first : first + step].reshape(-1))
+        function.at(out, at.reshape(-1), rows[first : first + step].reshape(-1))
 
 
 def row_numbers(shape: tuple[int, ...], indices: tuple[Any, ...]) -> Any:

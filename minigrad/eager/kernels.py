@@ -30,7 +30,7 @@ from ..support.errors import CompileError
 from .reductions import SHORT
 from .reductions import reduce_middle as reduce_middle
 from .rows import in_rows
-from .stacks import add_rows as add_rows
+from .stacks import combine_rows as combine_rows
 from .stacks import on_stacks as on_stacks
 from .stacks import run_on
 

@@ -1,4 +1,4 @@
-"""Machine code for eager mode: adds rows at positions, and computes with stacks of small matrices.
+"""Machine code for eager mode: sums and maxima of rows at positions, and stacks of small matrices.
 
 Each kernel is made for a dtype and for small sizes.  How many rows or matrices there are is not a part of it.
 """
@@ -43,20 +43,23 @@ def _kernel(parameters: dict[str, Any], statements: list[Statement]) -> Kernel:
 # Rows -----------------------------------------------------------------------------------------------------------------
 
 
-def add_rows(out: Any, places: Any, rows: Any, start: int, stop: int) -> None:
-    """Add columns `start` to `stop` of each row to row `places[i]` of `out`, a flat array of as wide rows."""
+def combine_rows(op: str, out: Any, places: Any, rows: Any, start: int, stop: int) -> None:
+    """Columns `start` to `stop` of each row are added to row `places[i]` of `out`, a flat array of as wide rows.
+
+    That is the `op` "sum"; with "max", the larger element stays.
+    """
     count, width = rows.shape
     for low in range(start, stop, WIDEST):
-        function, further = function_for(adding, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
+        function, further = function_for(combining, op, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
         run_on(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], count)
 
 
-def adding(dtype: Any, width: int, columns: int) -> Kernel:
-    """`for p: for r: OUT[places[p], r] += rows[p, r]`, for some columns of rows of this width."""
+def combining(op: str, dtype: Any, width: int, columns: int) -> Kernel:
+    """`for p: for r: OUT[places[p], r] += rows[p, r]`, or the maximum, for some columns of rows of this width."""
     place, here = plus(times("at", width), "r"), plus(times("p", width), "r")
     return _kernel({"places": LONG, "rows": dtype, "OUT": dtype}, [
         Let("n", "load", ("places", "p"), LONG), Let("at", "position", ("n", MOST), LONG),
-        For("r", 0, columns, [Let("x", "load", ("rows", here), dtype), Accumulate("sum", "OUT", place, "x")]),
+        For("r", 0, columns, [Let("x", "load", ("rows", here), dtype), Accumulate(op, "OUT", place, "x")]),
     ])
 
 

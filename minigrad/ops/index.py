@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from .elementwise import equal, where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape
 from .write import assign
 
-__all__ = ["nonzero", "take", "take_along_axis", "scatter_add", "pad", "repeat"]
+__all__ = ["nonzero", "take", "take_along_axis", "scatter_add", "scatter_max", "pad", "repeat"]
 
 BASIC = (int, slice, type(None), type(Ellipsis))
 Index = Any
@@ -51,9 +52,9 @@ def _infer_gather(x: Any, *indices: Any) -> Any:
     return _gathered_shape("gather", x.shape, indices), x.dtype
 
 
-def _infer_scatter_add(base: Any, value: Any, *indices: Any) -> Any:
-    target = _gathered_shape("scatter_add", base.shape, indices)
-    _check_fits("scatter_add", value, target)
+def _infer_scatter(name: str, base: Any, value: Any, *indices: Any) -> Any:
+    target = _gathered_shape(name, base.shape, indices)
+    _check_fits(name, value, target)
     return base.shape, base.dtype
 
 
@@ -74,6 +75,14 @@ def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
             f"{name}: a value of shape {shape} does not fit into a place of shape {target}",
             expect=f"a shape that broadcasts to {target}",
         )
+
+
+def _of_largest(g: Any, out: Any, base: Any, value: Any, indices: Any, of_value: bool) -> Any:
+    """The gradient goes to the largest element of each place, in `base` or in `value`; equal ones share it."""
+    stays = P.astype.apply(equal(base, out), dtype=g.dtype)
+    hit = P.astype.apply(equal(value, raw_gather(out, *indices)), dtype=g.dtype)
+    share = g / P.scatter_add.apply(stays, hit, *indices)
+    return hit * raw_gather(share, *indices) if of_value else stays * share
 
 
 def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
@@ -103,10 +112,16 @@ for _op in (
             zeros(node.inputs[0].shape, g.dtype, g.device), g, *indices)},
     ),
     Primitive(
-        "scatter_add", "index", ("base", "value", "*indices"), _infer_scatter_add, promotes=("base", "value"),
-        linear=("base", "value"),
+        "scatter_add", "index", ("base", "value", "*indices"), partial(_infer_scatter, "scatter_add"),
+        promotes=("base", "value"), linear=("base", "value"),
         formula=r"b[i] \mathrel{+}= v",
         rules={"base": lambda g: g, "value": lambda g, indices: raw_gather(g, *indices)},
+    ),
+    Primitive(
+        "scatter_max", "index", ("base", "value", "*indices"), partial(_infer_scatter, "scatter_max"),
+        promotes=("base", "value"), formula=r"b[i] = \max(b[i], v)",
+        rules={"base": lambda g, out, base, value, indices: _of_largest(g, out, base, value, indices, False),
+               "value": lambda g, out, base, value, indices: _of_largest(g, out, base, value, indices, True)},
     ),
     Primitive(
         "put", "index", ("base", "value", "*indices"), _infer_put, promotes=(),
@@ -362,9 +377,23 @@ def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
     >>> mg.scatter_add(mg.zeros(3), mg.asarray([0, 2, 0]), mg.asarray([1.0, 2.0, 3.0])).tolist()
     [4.0, 0.0, 2.0]
     """
+    return P.scatter_add.apply(base, value, *_positions("scatter_add", indices))
+
+
+def scatter_max(base: Tensor, indices: Any, value: Any) -> Tensor:
+    """A copy of `base` in which each element at `indices` is the largest of itself and the elements of `value` there.
+
+    As in `max`, equal elements share the gradient.
+
+    >>> mg.scatter_max(mg.zeros(3), mg.asarray([0, 2, 0]), mg.asarray([5.0, -1.0, 3.0])).tolist()
+    [5.0, 0.0, 0.0]
+    """
+    return P.scatter_max.apply(base, value, *_positions("scatter_max", indices))
+
+
+def _positions(name: str, indices: Any) -> list[Tensor]:
     listed = indices if isinstance(indices, tuple) else (indices,)
-    arrays = [np.asarray(i) if isinstance(i, list) else i for i in listed]
-    return P.scatter_add.apply(base, value, *[as_integers("scatter_add", "indices", i) for i in arrays])
+    return [as_integers(name, "indices", np.asarray(i) if isinstance(i, list) else i) for i in listed]
 
 
 CONTINUATIONS = ("edge", "reflect", "symmetric", "wrap")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtypes
-from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ShapeError
 from .composite import composed
@@ -16,9 +15,7 @@ from .creation import full, zeros
 from .declare import as_integers
 from .elementwise import exp, maximum
 from .functional import _check_range
-from .index import grid_along, scatter_add, take_along_axis
-from .joining import concat
-from .ordering import argsort
+from .index import scatter_add, scatter_max
 from .reduce import _as_float
 from .view import reshape
 
@@ -56,11 +53,7 @@ def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
     [2.0, 4.0]
     """
     x, segments = _rows_and_segments("segment_max", x, segments, count)
-    order = argsort(x, axis=0)  # in ascending order the largest is written last and stays
-    places = [segments[order], *grid_along(order, 0, x.shape)[1:]]
-    none = full((1, *x.shape[1:]), -float("inf"), x.dtype, x.device)
-    last = P.put.apply(full((count, *x.shape[1:]), len(x), device=x.device), order, *places, chain=())
-    return take_along_axis(concat([x, none], axis=0), last, 0)  # type: ignore[no-any-return]
+    return scatter_max(full((count, *x.shape[1:]), -float("inf"), x.dtype, x.device), segments, x)
 
 
 @composed

@@ -74,10 +74,11 @@ def test_put_with_equal_indices_keeps_the_last(cuda):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"])
-def test_scatter_add_supports_every_dtype(cuda, dtype):
+@pytest.mark.parametrize("scatter", [mg.scatter_add, mg.scatter_max])
+def test_scatters_support_every_dtype(scatter, cuda, dtype):
     base, value, index = np.array([1, 0, 100]).astype(dtype), np.array([1, 100, 100]).astype(dtype), np.array([0, 2, 2])
-    ours = mg.scatter_add(*(mg.asarray(a, device="cuda") for a in (base, index, value)))
-    wanted = mg.scatter_add(*map(mg.asarray, (base, index, value)))
+    ours = scatter(*(mg.asarray(a, device="cuda") for a in (base, index, value)))
+    wanted = scatter(*map(mg.asarray, (base, index, value)))
     assert ours.dtype == dtype
     assert ours.tolist() == wanted.tolist()
 

@@ -35,7 +35,7 @@ def test_primitives_give_the_results_of_the_cpu(gpu, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["add", "gather", "put", "scatter_add", "sum", "matmul", "full", "slice", "argsort", "sort"]
+    "name", ["add", "gather", "put", "scatter_add", "scatter_max", "sum", "matmul", "full", "slice", "argsort", "sort"]
 )
 def test_second_gpu_gives_the_same_results(second_gpu, name):
     compare_with_cpu(name, "cuda:1", second_gpu.cupy.ndarray)
@@ -66,10 +66,11 @@ def test_put_with_many_equal_indices_keeps_the_last(gpu):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"])
-def test_scatter_add_supports_every_dtype(gpu, dtype):
+@pytest.mark.parametrize("scatter", [mg.scatter_add, mg.scatter_max])
+def test_scatters_support_every_dtype(scatter, gpu, dtype):
     base, value, index = np.array([1, 0, 100]).astype(dtype), np.array([1, 100, 100]).astype(dtype), np.array([0, 2, 2])
-    ours = mg.scatter_add(*(mg.asarray(a, device="cuda") for a in (base, index, value)))
-    assert ours.dtype == dtype and ours.tolist() == mg.scatter_add(*map(mg.asarray, (base, index, value))).tolist()
+    ours = scatter(*(mg.asarray(a, device="cuda") for a in (base, index, value)))
+    assert ours.dtype == dtype and ours.tolist() == scatter(*map(mg.asarray, (base, index, value))).tolist()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])

@@ -6,7 +6,16 @@ import pytest
 import minigrad as mg
 from minigrad.compile.codegen import native
 from minigrad.devices import rows
-from minigrad.devices.rows import MANY, PART, WORTH_FLATTENING, WORTH_SHARING, gather, row_numbers, scatter_add
+from minigrad.devices.rows import (
+    MANY,
+    PART,
+    WORTH_FLATTENING,
+    WORTH_SHARING,
+    gather,
+    row_numbers,
+    scatter_add,
+    scatter_max,
+)
 
 rng = np.random.default_rng(0)
 
@@ -73,25 +82,28 @@ LARGE_CASES = [  # large enough for flat arrays, or for machine code
 ]
 
 
-def one_by_one(base, value, *indices):
+def one_by_one(base, value, *indices, combine=np.add):
     out = base.copy()
-    np.add.at(out, indices, value)
+    combine.at(out, indices, value)
     return out
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape, value_shape, index_shapes", CASES + LARGE_CASES)
 @pytest.mark.parametrize("compiled", [True, False])
-def test_scatter_add_is_one_addition_after_the_other(shape, value_shape, index_shapes, dtype, compiled, monkeypatch):
+@pytest.mark.parametrize("scatter, combine", [(scatter_add, np.add), (scatter_max, np.maximum)])
+def test_scatters_combine_one_after_the_other(
+    scatter, combine, shape, value_shape, index_shapes, dtype, compiled, monkeypatch
+):
     if not compiled:
         monkeypatch.setattr(rows, "native", lambda: None)
     base = rng.integers(0, 3, shape).astype(dtype)
     value = rng.integers(0, 3, value_shape).astype(dtype)
     indices = [rng.integers(-size, max(size, 1), s) for size, s in zip(shape, index_shapes)]
     before = base.copy()
-    out = scatter_add(base, value, *indices)
+    out = scatter(base, value, *indices)
     assert out.dtype == base.dtype and out.shape == base.shape
-    np.testing.assert_array_equal(out, one_by_one(base, value, *indices))
+    np.testing.assert_array_equal(out, one_by_one(base, value, *indices, combine=combine))
     np.testing.assert_array_equal(base, before)
     assert not np.shares_memory(out, base)
 

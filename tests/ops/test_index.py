@@ -348,3 +348,20 @@ def test_widths_of_padding_are_integers_in_order(widths):
 def test_widths_of_padding_may_be_numpys(widths):
     theirs = widths.numpy() if isinstance(widths, mg.Tensor) else np.asarray(widths)
     np.testing.assert_array_equal(mg.pad(mg.ones((2, 3)), widths).numpy(), np.pad(np.ones((2, 3)), theirs))
+
+
+def test_equal_elements_share_the_gradient_of_scatter_max():
+    base, value = mg.asarray([2.0, 0.0, 1.0], requires_grad=True), mg.asarray([2.0, 7.0, 2.0, 7.0], requires_grad=True)
+    out = mg.scatter_max(base, [0, 1, 0, 1], value)
+    (out * mg.asarray([3.0, 4.0, 5.0])).sum().backward()
+    assert out.tolist() == [2.0, 7.0, 1.0]
+    assert base.grad.tolist() == [1.0, 0.0, 5.0]
+    assert value.grad.tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, mg.jit])
+def test_the_gradient_of_segment_max_is_that_of_max_in_each_segment(compile):
+    x, segments = mg.asarray(np.random.default_rng(0).integers(0, 3, (12, 5)).astype(float)), np.arange(12) % 4
+    ours = compile(mg.grad(lambda x: (mg.segment_max(x, segments, 4) ** 2).sum()))(x)
+    alone = mg.grad(lambda x: (x.reshape(3, 4, 5).max(axis=0) ** 2).sum())(x)
+    np.testing.assert_allclose(ours.numpy(), alone.numpy())

@@ -138,7 +138,7 @@ def _argsort(node: Node) -> int:
 
 
 def _places(node: Node) -> int:
-    """The number of elements that a `put` or `scatter_add` writes."""
+    """The number of elements that a `put`, `scatter_add` or `scatter_max` writes."""
     shape = node.shape
     if "chain" in node.attrs:
         part = np.broadcast_to(np.empty(()), shape)
@@ -163,5 +163,6 @@ FLOPS: dict[str, Callable[[Node], int]] = {
     "argsort": _argsort,
     "sort": _argsort,
     "scatter_add": _places,
+    "scatter_max": _places,
     "random": lambda node: int(node.size),
 }

@@ -18,7 +18,7 @@ from ...core.dtypes import float32, float64, int32, int64
 from ...core.node import Node
 from ...core.primitive import P
 from ..loops.operations import REDUCTIONS, SCANS
-from ..loops.scalar import has_steps
+from ..loops.scalar import has_steps, identity
 from ..nodes.graph import Check, Graph
 from ..nodes.view import Dims, View, coalesced, is_filled, row_major, views_of, whole
 from .compute import (
@@ -228,29 +228,39 @@ class Gather(Compute):
         return [self.within(self.reads[0]).dims, *[view.dims for view, _ in self.positions]]
 
 
-class Scatter(Gather):
-    """Adds values to an array at positions from memory: a sum across rows whose place in the result is read.
+SCATTERS = {"scatter_add": "sum", "scatter_max": "max"}  # how they combine numbers
 
-    The array comes from memory or is zero.  A GPU has a library for it, which adds in any order.
+
+class Scatter(Gather):
+    """Adds values to an array at positions, or takes maxima: a reduction across rows whose place in it is read.
+
+    The array comes from memory, or is filled with the number that changes no sum or maximum.  A GPU has a library for
+    it, which adds in any order.
     """
 
     reduces, repeatable, operations, cost = True, False, 1, 1.0
-    reduction, first = "sum", 2
+    first = 2
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
-        if node.name != "scatter_add" or node.dtype.kind == "b" or not node.device.is_standard:
+        if node.name not in SCATTERS or node.dtype.kind == "b" or not node.device.is_standard:
             return False
         base = views[node.inputs[0]].base
-        return base.attrs.get("value") == 0 if is_filled(base) else base.size > 1 and node.dtype.itemsize > 2
+        if is_filled(base):
+            return base.attrs.get("value") == identity(SCATTERS[node.name], node.dtype)
+        return base.size > 1 and node.dtype.itemsize > 2
 
     def looped(self) -> tuple[int, ...]:
         base, _, *indices = self.node.inputs
         return (*np.broadcast_shapes(*[index.shape for index in indices]), *base.shape[len(indices) :])
 
     @property
+    def reduction(self) -> str:  # type: ignore[override]
+        return SCATTERS[self.node.name]
+
+    @property
     def start(self) -> View | None:  # type: ignore[override]
-        """The array that it adds to, if that is not zero."""
+        """The array that it adds to, or takes maxima with, if that comes from memory."""
         base: View = self.reads[0]
         return None if is_filled(base.base) else base
 

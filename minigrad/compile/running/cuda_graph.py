@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # The library calls that only queue work: others read results, or wait for the GPU.
 REPLAYABLE = {
-    P.matmul, P.random, P.gather, P.scatter_add, P.concat, P.place, P.full, P.arange, P.reshape, P.argmax, P.argmin,
-    P.cumulative_sum, P.cumulative_prod,
+    P.matmul, P.random, P.gather, P.scatter_add, P.scatter_max, P.concat, P.place, P.full, P.arange, P.reshape,
+    P.argmax, P.argmin, P.cumulative_sum, P.cumulative_prod,
 }
 PLACES = 3  # a value that has been at more of them is copied
 MOST = 8  # recordings of a frame

@@ -31,7 +31,9 @@ from .targets import LOOPS, Target, register_target
 # At most about four blocks for each processor.
 CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, parts=False, scans=False, apart=0, lanes=0)
 RESULTS = 2  # arrays that are kept for each result
-FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # of a library call, this input and those after it are positions
+# Of a library call, this input and those after it are positions.
+FIRST_INDEX = {"gather": 1, "scatter_add": 2, "scatter_max": 2}
+
 
 def compiled_for(device: Any, launches: Mapping[int, Launch]) -> dict[int, GpuKernel]:
     """A function of the GPU for each kernel."""

@@ -43,11 +43,11 @@ WITHOUT = {
 TABLE: dict[str, Write] = {}
 
 
-def writes(name: str) -> Callable[[Write], Write]:
-    """Put a function into the table, for the primitive of this name."""
+def writes(*names: str) -> Callable[[Write], Write]:
+    """Put a function into the table, for the primitives of these names."""
 
     def put(write: Write) -> Write:
-        TABLE[name] = write
+        TABLE.update(dict.fromkeys(names, write))
         return write
 
     return put
@@ -359,14 +359,14 @@ def _common_shape(sources: Sequence[Any]) -> tuple[int, ...]:
     return tuple([max(column, key=lambda extent: (isinstance(extent, Size), extent != 1)) for column in columns])
 
 
-@writes("scatter_add")
-def _scatter_add(w: Writer, node: Node, base: str, value: str, *indices: str) -> str:
+@writes("scatter_add", "scatter_max")
+def _scatter(w: Writer, node: Node, base: str, value: str, *indices: str) -> str:
     sources = node.inputs[2:]
     target = (*_common_shape(sources), *node.shape[len(indices) :])
     value = _with_rank(w, node.inputs[1], value, len(target))
     if getattr(node.inputs[1], "shape", ()) != target:
         value = w.add("Expand", value, w.vector(target))
-    return w.add("ScatterND", base, _tuples(w, sources, indices), value, reduction="add")
+    return w.add("ScatterND", base, _tuples(w, sources, indices), value, reduction=node.name[-3:])
 
 
 def _with_rank(w: Writer, source: Any, value: str, ndim: int) -> str:

@@ -276,10 +276,10 @@ def GatherND(x: Tensor, indices: Tensor, batch_dims: int = 0) -> Any:
 
 @operator
 def ScatterND(x: Tensor, indices: Tensor, updates: Tensor, reduction: str = "none") -> Any:
-    if reduction not in ("none", "add"):
-        raise FileError(f"ScatterND: the reduction {reduction!r} is not supported", expect="none or add")
-    if reduction == "add":
-        return index.scatter_add(x, _columns(indices), updates)
+    if reduction not in ("none", "add", "max"):
+        raise FileError(f"ScatterND: the reduction {reduction!r} is not supported", expect="none, add or max")
+    if reduction != "none":
+        return (index.scatter_add if reduction == "add" else index.scatter_max)(x, _columns(indices), updates)
     out = elementwise.copy(x)
     out[_columns(indices)] = updates  # type: ignore[index]
     return out

@@ -43,7 +43,7 @@ def constellations(steps: Steps) -> Flipbook:
 
     >>> x = mg.ones(2)
     >>> constellations({"a": mg.trace(lambda x: mg.tanh(x) + 1, x), "b": mg.trace(lambda x: x + x, x)})
-    <2 of 83 primitives, 1 of them in all 2 graphs>
+    <2 of 84 primitives, 1 of them in all 2 graphs>
     """
     found = uses(steps)
     common = shared(found)

@@ -392,16 +392,18 @@ def at_positions(x, i):
     yield mg.scatter_add(mg.zeros((rows,)), i, 1.0) + mg.scatter_add(mg.zeros((rows,), dtype=mg.int32), i, 2)
     yield mg.scatter_add(mg.zeros((rows, 2, 6)), i, x[0, 0] * mg.ones((6, 1, 6)))
     yield mg.scatter_add(mg.exp(x), i, 2 * x)
+    yield mg.scatter_max(mg.exp(x), i, 2 * x)
+    yield mg.scatter_max(mg.full((rows, *x.shape[1:]), -np.inf), i, mg.exp(x))
     yield mg.scatter_add(x.T, mg.asarray([0] * 6), x[:, :1] * mg.ones((1, rows))) + 1
 
 
 @pytest.mark.parametrize("shape", [(6, 2), (6, 7), (6, 16), (6, 1)], ids=str)
-@pytest.mark.parametrize("number", range(15))
+@pytest.mark.parametrize("number", range(17))
 def test_reads_and_sums_at_positions_equal_those_of_eager_mode(shape, number):
     x, i = floats(*shape), mg.asarray([1, -1, 5, 0, 5, -6])
     with recorded() as _alive:
         y = list(at_positions(x, i))[number]
-    assert "gather" not in steps(check(y)) and "scatter_add" not in steps(check(y))
+    assert "gather" not in steps(check(y)) and not {"scatter_add", "scatter_max"} & {*steps(check(y))}
 
 
 def test_the_sum_of_rows_at_positions_has_chunks_if_there_are_few_places():

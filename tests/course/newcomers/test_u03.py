@@ -202,7 +202,7 @@ def test_feedback_on_meters(which):
     ("answer", "words"),
     [
         ("new_chip = 7", "✓"),
-        ("new_chip = 83", "only a few of them"),
+        ("new_chip = 84", "only a few of them"),
         ("new_chip = 1000", "how many different operations"),
         ('new_chip = "7"', "without the quotation marks"),
         ('device_of_x = "cpu:1"', "x itself stays"),

@@ -204,7 +204,7 @@ def test_feedback_on_swish(task, body, words):
         ("pairs = 36 * 36", "✓"),
         ("pairs = 630", "the order counts"),
         ("pytorch = 2000", "✓"),
-        ("pytorch = 83", "what minigrad has"),
+        ("pytorch = 84", "what minigrad has"),
         ("eager_bytes = '28.8'", "without the quotation marks"),
         ("eager_bytes = 3", "one line for each operation"),
         ("kernels_needed = 6400", "without the gradients"),

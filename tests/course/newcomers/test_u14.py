@@ -204,7 +204,7 @@ def test_feedback_on_sentences(answer, words):
 
 
 @pytest.mark.parametrize(("answer", "words"), [
-    ("primitives_needed = 83", "which others come to your mind?"),
+    ("primitives_needed = 84", "which others come to your mind?"),
     ("primitives_needed = 30", "✓"),
     ("primitives_shared = 16.0", "✓"),
     ("primitives_shared = 30", "update by Adam"),

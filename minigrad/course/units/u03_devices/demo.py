@@ -38,9 +38,9 @@ class NewChip(Guess):
     why = f"{', '.join(NEEDED)}. Gradient rules are written in operations, so they run on every device."
     otherwise = "how many different operations does a network with two layers need? And does a gradient need new ones?"
     wrong_values = (
-        (83, "those are all operations. This network uses only a few of them, in its training too"),
-        (74, "no gradient rule is written again: a rule consists of operations, and these run on every device"),
-        (157, "all operations and all rules: the network needs few operations, and rules run on every device"),
+        (84, "those are all operations. This network uses only a few of them, in its training too"),
+        (76, "no gradient rule is written again: a rule consists of operations, and these run on every device"),
+        (160, "all operations and all rules: the network needs few operations, and rules run on every device"),
         (0, "right that no gradient rule is needed. But nothing runs on the chip until it has kernels"),
         (14, "one for each operation of the network, and another for its gradient? The second is not needed"),
         (8, "that is with `full`, which fills memory with one value. It is there already"),

@@ -167,7 +167,7 @@ class PyTorch(Prediction):
     right_value = PYTORCH["operators"]
     why = f"{PYTORCH['operators']:,}, with {PYTORCH['kernels']:,} kernels for kinds of devices."
     wrong_values = (
-        (83, "that is about what minigrad has as primitives. Others are composed of these"),
+        (84, "that is about what minigrad has as primitives. Others are composed of these"),
         (PYTORCH["names"], "about so many names there are. Most names have variants: in place, with out=, with other "
                            "arguments"),
         (PYTORCH["kernels"], "about so many kernels there are. An operator has kernels for several kinds of devices"),

@@ -9,7 +9,7 @@ UNIT = Unit(
     name="applications",
     title="One abstraction, many applications",
     question="A digit reader, a language model, a graph network and a player of a game train on one engine. How many "
-    "of its 83 primitives do the four need together?",
+    "of its 84 primitives do the four need together?",
     minutes=130,
     outcomes={
         "shared": "say what four kinds of applications share, and count it in their graphs",

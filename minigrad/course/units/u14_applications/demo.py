@@ -29,7 +29,7 @@ def needed() -> dict[str, list[int]]:
 
 @UNIT.task
 class PrimitivesNeeded(Prediction):
-    """How many of the library's 83 primitives do the training steps of all four programs need together?"""
+    """How many of the library's 84 primitives do the training steps of all four programs need together?"""
 
     name, outcome, example = "primitives_needed", "shared", "60"
     otherwise = "no sorting or inverses. Matrix products, sums, exp, a lookup, views: which others come to your mind?"
