@@ -94,8 +94,13 @@ class Worker:
             count *= 2
         return count
 
-    def time(self, count: int, pause: float = 0.0) -> float:
-        """The mean seconds of some calls, after a pause and calls that wake the caches and the threads."""
+    def time(self, count: int, pause: float = 0.0, core: int | None = None) -> float:
+        """The mean seconds of some calls, after a pause and calls that wake the caches and the threads.
+
+        They run on one core of the machine if that is given.
+        """
+        if hasattr(os, "sched_setaffinity"):  # only in Linux
+            os.sched_setaffinity(0, range(os.cpu_count() or 1) if core is None else [core])
         time.sleep(pause)
         work, last = self.work, None
         for _ in range(1 + count // 8):

@@ -179,8 +179,10 @@ def _measured(case: Case, contenders: dict[str, Contender], opts: Options) -> Ro
     ready = _compared(case, contenders, row.notes)
     counts = {name: 1 if opts.smoke else contender("count", case.least) for name, contender in ready.items()}
     pause = 0.0 if opts.smoke else case.pause
-    for _ in range(opts.rounds):
-        times = {name: contender("time", counts[name], pause) / case.per for name, contender in ready.items()}
+    alone = opts.threads == 1 or not case.pause  # all contenders on the same core, because cores differ in speed
+    for number in range(opts.rounds):
+        core = number % (os.cpu_count() or 1) if alone else None
+        times = {name: contender("time", counts[name], pause, core) / case.per for name, contender in ready.items()}
         row.rounds.append(times)
     for contender in ready.values():
         contender("build", None)

@@ -108,7 +108,7 @@ def cases(opts: Options) -> list[Case]:
     four = ("minigrad", "program in a file", "eager", "onnxruntime")
     return [
         Case(f"{build(opts.smoke)[0]}, batch {count}", four, partial(run, build=build, count=count, opts=opts), 1.0,
-             "onnxruntime", pause=0.05)
+             "onnxruntime", least=0.02, pause=0.05)
         for build in (mlp, cnn, gpt) for count in ((2, 3) if opts.smoke else BATCHES)
     ]
 

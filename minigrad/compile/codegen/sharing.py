@@ -14,8 +14,8 @@ A job is a table, whose address the first function takes.  All workers of a proc
 
 A caller never waits for a worker that has not begun.  If another job is on offer, or there is no pool, the caller
 computes all pieces alone.  Each of the system's functions gets (mutex or condition, mutex, no limit of time, no flags),
-and reads as many of these as it needs.  A thread that has nothing to do looks for work as long as
-waking it would take, and then sleeps: it loses at most twice what the better of the two would cost.
+and reads as many of these as it needs.  A thread that has nothing to do looks for work as long as waking it and its
+core would take, and then sleeps: it loses at most twice what the better of the two would cost.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ done:
   ret void
 }
 """
-LOOKS = 75_000  # loads of a word before a thread sleeps: about as long as waking it takes, 50 to 90 µs
+LOOKS = 600_000  # loads of a word before a thread sleeps, 150 to 200 µs: a sleeping core takes as long to wake
 
 
 @cache

@@ -275,3 +275,26 @@ def test_a_pool_has_the_functions_of_its_system():
     assert calls == ["new_mutex", "new_condition", "new_condition"]
     pool.end()
     assert calls[3:] == ["lock", "unlock", "wake_all"] and pool.table[1] == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux places threads on cores")
+def test_workers_keep_off_the_core_of_the_caller(monkeypatch):
+    core = min(WORKERS.cores)
+    monkeypatch.setattr(workers, "current_core", lambda: core)
+    WORKERS.ready()
+    others = WORKERS.cores - {core} or {core}
+    assert [os.sched_getaffinity(thread.native_id) for thread in WORKERS.threads[-2:]] == [others] * 2
+    mg.devices.set_num_threads(2)
+    WORKERS.ready()
+    assert os.sched_getaffinity(WORKERS.threads[-1].native_id) == others
+
+
+def test_workers_go_where_they_may_if_nothing_tells_the_core(monkeypatch):
+    monkeypatch.setattr(workers, "current_core", workers._unknown)
+    mg.devices.set_num_threads(4)
+    WORKERS.ready()
+    done = []
+    share(done.append, 20)
+    assert sorted(done) == [*range(1, 21)]
+    if WORKERS.cores:
+        assert os.sched_getaffinity(WORKERS.threads[-1].native_id) == WORKERS.cores
