@@ -293,9 +293,8 @@ BY_KIND: dict[str, Rule] = {
     "elementwise": _broadcasting, "contract": _broadcasting,
     "reduce": _one_input, "view": _one_input, "index": _one_input, "structural": _one_input,
 }
-RULES: dict[str, Rule] = {
-    "concat": _concat, "gather": _gather, "put": _assign, "scatter_add": _assign, "scatter_max": _assign,
-}
+ASSIGNING = dict.fromkeys(("put", "scatter_add", "scatter_max"), _assign)
+RULES: dict[str, Rule] = {"concat": _concat, "gather": _gather, **ASSIGNING}
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:

@@ -70,7 +70,7 @@ def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
         if len(axis) < x.ndim:
             return ufunc.reduce(x, axis, dtype, None, keepdims)
         if ufunc in POSITION and x.size and keepdims is False:
-            return x.take(POSITION[ufunc](x))  # which takes half the time
+            return np.array(x.item(POSITION[ufunc](x)), x.dtype)  # which takes half the time
         return ufunc.reduce(x, None, dtype, None, keepdims)  # faster than with all axes
     if x.dtype == float16 and ufunc in IN_SINGLE and dtype in (None, float16) and x.size:
         return reduce(ufunc, as_single(x), axis, None, keepdims).astype(float16)

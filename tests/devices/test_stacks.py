@@ -17,6 +17,12 @@ def matrices(*shape, dtype="float64"):
     return rng.standard_normal(shape).astype(dtype)
 
 
+def regular(*shape, dtype="float64"):
+    """Square matrices that are far from singular, with the large elements anywhere: a solver must swap rows."""
+    n = shape[-1]
+    return (matrices(*shape, dtype=dtype) + 3 * n * np.eye(n, dtype=dtype))[..., rng.permutation(n), :]
+
+
 def close(found, wanted, dtype):
     assert found.dtype == dtype and found.shape == wanted.shape
     scale = np.abs(wanted).max(initial=1)
@@ -57,8 +63,8 @@ def test_other_products_are_left_to_numpy(x, y):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", range(1, LARGEST + 1))
 def test_equations_determinants_and_factors_equal_those_of_numpy(n, dtype):
-    a, b = matrices(2, FEWEST, n, n, dtype=dtype) + 2 * np.eye(n, dtype=dtype), matrices(FEWEST, n, 2, dtype=dtype)
-    a[0, 0] = np.eye(n)[::-1]  # needs swaps
+    a, b = regular(2, FEWEST, n, n, dtype=dtype), matrices(FEWEST, n, 2, dtype=dtype)
+    a[0, 0] = np.eye(n)[::-1]  # without swaps, it divides by zero
     assert (stacks.slogdet(a) is None) == (n > QUICK) == (stacks.solve(a[0], b) is None)
     close(mg.linalg.solve(mg.asarray(a), mg.asarray(b)).numpy(), np.linalg.solve(a, b), dtype)
     sign, size = mg.linalg.slogdet(mg.asarray(a))
@@ -71,7 +77,7 @@ def test_equations_determinants_and_factors_equal_those_of_numpy(n, dtype):
 
 @pytest.mark.parametrize("n, dtype", [(QUICK + 1, "float64"), (LARGEST, "float32")])
 def test_larger_matrices_are_worth_it_if_there_are_many(n, dtype):
-    a, b = matrices(MANY, n, n, dtype=dtype) + 2 * np.eye(n, dtype=dtype), matrices(MANY, n, 1, dtype=dtype)
+    a, b = regular(MANY, n, n, dtype=dtype), matrices(MANY, n, 1, dtype=dtype)
     assert stacks.slogdet(a) is not None is not stacks.solve(a, b)
     close(mg.linalg.solve(mg.asarray(a), mg.asarray(b)).numpy(), np.linalg.solve(a, b), dtype)
     close(mg.linalg.slogdet(mg.asarray(a))[1].numpy(), np.linalg.slogdet(a)[1], dtype)
@@ -91,7 +97,7 @@ def test_a_stack_with_a_bad_matrix_raises_the_error_of_any_stack():
 
 
 def test_nan_stays_in_its_matrix():
-    a = matrices(FEWEST, 3, 3) + 3 * np.eye(3)
+    a = regular(FEWEST, 3, 3)
     wanted = np.linalg.inv(a)
     a[9, 0, 0] = np.nan
     found = mg.linalg.inv(mg.asarray(a)).numpy()
@@ -100,7 +106,7 @@ def test_nan_stays_in_its_matrix():
 
 
 def test_gradients_through_stacks():
-    a, b = matrices(FEWEST, 3, 3) + 3 * np.eye(3), matrices(FEWEST, 3, 1)
+    a, b = regular(FEWEST, 3, 3), matrices(FEWEST, 3, 1)
     function = mg.grad(lambda a, b: (mg.linalg.solve(a, b) * (a @ b)).sum() + mg.linalg.det(a).sum(), (0, 1))
     given = mg.asarray(a), mg.asarray(b)
     one = [mg.asarray(x[:1]) for x in (a, b)]  # by NumPy
