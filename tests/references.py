@@ -65,25 +65,24 @@ def astype(x: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
-@reference
-def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
-    out = base.copy()
-    spread = np.broadcast_to(value, out[indices].shape)
-    places = np.broadcast_arrays(*indices)
-    for at in np.ndindex(places[0].shape):
-        out[tuple(int(p[at]) for p in places)] += spread[at]
-    return out
-
-
-@reference
-def scatter_max(base: Any, value: Any, *indices: Any) -> Any:
+def scattered(combine: Any, base: Any, value: Any, *indices: Any) -> Any:
     out = base.copy()
     spread = np.broadcast_to(value, out[indices].shape)
     places = np.broadcast_arrays(*indices)
     for at in np.ndindex(places[0].shape):
         place = tuple(int(p[at]) for p in places)
-        out[place] = np.maximum(out[place], spread[at])
+        out[place] = combine(out[place], spread[at])
     return out
+
+
+@reference
+def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
+    return scattered(np.add, base, value, *indices)
+
+
+@reference
+def scatter_max(base: Any, value: Any, *indices: Any) -> Any:
+    return scattered(np.maximum, base, value, *indices)
 
 
 @reference

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,12 +32,50 @@ def _default_count() -> int:
     return min(cores, MOST)
 
 
+def _unknown() -> int:
+    return -1
+
+
+# The number of the core that the caller runs on: Linux tells it.
+current_core: Callable[[], int] = _unknown
+if sys.platform == "linux":
+    current_core = getattr(ctypes.PyDLL(None), "sched_getcpu", _unknown)
+
+
+class Apart:
+    """Threads that keep off the core of the thread that gives them work.
+
+    In a virtual machine, Linux takes a sleeping core for a busy one, and often wakes a thread on the core of its
+    caller.  There it waits until the caller has computed everything.
+    """
+
+    def __init__(self) -> None:
+        self.threads: list[int] = []  # as the system numbers them
+        self.core = -1  # the one that they keep off
+
+    def add(self, thread: int | None) -> None:
+        """Let one more thread keep off, from the next `move` on; some systems do not number threads."""
+        if thread is not None:
+            self.threads.append(thread)
+            self.core = -1
+
+    def move(self) -> None:
+        """Keep all threads off the caller's core, on the other ones that the caller may use."""
+        core = current_core()
+        if core != self.core:
+            self.core, others = core, os.sched_getaffinity(0) - {core}
+            for thread in self.threads if others else ():
+                with suppress(OSError):  # the system does not allow it
+                    os.sched_setaffinity(thread, others)
+
+
 class Threads:
     """The number of threads that share the work (`count`, with the caller's), and the helper threads."""
 
     def __init__(self) -> None:
         self.count = _default_count()
         self.helpers: ThreadPoolExecutor | None = None
+        self.apart = Apart()
 
     def submit(self, work: Callable[[], object]) -> Future[object] | None:
         """Run work in a helper, in the caller's context (modes, NumPy's errstate); None if no helper can start."""
@@ -42,7 +83,7 @@ class Threads:
         if helpers is None:
             from concurrent.futures import ThreadPoolExecutor  # its import takes as long as that of all devices
 
-            helpers = self.helpers = ThreadPoolExecutor(self.count - 1, thread_name_prefix="minigrad")
+            helpers = self.helpers = ThreadPoolExecutor(self.count - 1, "minigrad", self._begin)
         try:
             return helpers.submit(copy_context().run, work)
         except RuntimeError:  # the interpreter is shutting down
@@ -50,7 +91,11 @@ class Threads:
 
     def forget_helpers(self) -> None:
         """Start new threads when they are needed: a forked process does not have its parent's threads."""
-        self.helpers = None
+        self.helpers, self.apart = None, Apart()
+
+    def _begin(self) -> None:
+        """A helper calls this first."""
+        self.apart.add(threading.get_native_id())
 
 
 THREADS = Threads()
@@ -112,6 +157,7 @@ def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
             helpers.discard(get_ident())
 
     wanted = min(THREADS.count, len(starts)) - 1
+    THREADS.apart.move()
     try:
         helping = [future for future in [THREADS.submit(help_out) for _ in range(wanted)] if future is not None]
         work_off()

@@ -30,7 +30,7 @@ from minigrad import course
 # - **club**: messages go along the ties of a karate club, until each of its 34 members is on one of two sides;
 # - **pole**: a policy pushes a cart to the left or right, and learns from how long the pole on it stands.
 #
-# Each has a training step: forward pass, backward pass, an update by Adam. The library has 83 primitives. **How many of them do the four training steps need
+# Each has a training step: forward pass, backward pass, an update by Adam. The library has 84 primitives. **How many of them do the four training steps need
 # together?**
 
 # %% name="needed" tags=["question"]

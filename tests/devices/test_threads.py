@@ -151,6 +151,18 @@ def test_the_callers_errstate_holds_in_the_threads():
         elementwise_in_blocks(np.log, [x], {}, np.empty(1000))
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux places threads on cores")
+def test_helpers_keep_off_the_core_of_the_caller(monkeypatch):
+    core = min(os.sched_getaffinity(0))
+    monkeypatch.setattr(threads, "current_core", lambda: core)
+    mg.devices.set_num_threads(3)
+    met = threading.Barrier(3)
+    for _ in range(2):  # the first call starts the helpers
+        in_blocks(lambda start, stop: met.wait(10), 3, 1)
+    others = os.sched_getaffinity(0) - {core} or {core}
+    assert [os.sched_getaffinity(thread) for thread in THREADS.apart.threads] == [others] * 2
+
+
 def test_callers_in_many_threads_at_once():
     x = mg.asarray(np.linspace(0.1, 2, 300_000))
     expected = np.log(x.numpy())

@@ -16,7 +16,7 @@ from itertools import chain
 from threading import Thread
 from typing import Any, NamedTuple
 
-from ...devices.threads import THREADS
+from ...devices.threads import THREADS, Apart
 from ...support.forking import new_lock
 from .sharing import JOB_FIELDS, POOL_FIELDS, help_function, share_function
 
@@ -86,16 +86,6 @@ class Pool:
         wake_all(table[3], None)
 
 
-def _unknown() -> int:
-    return -1
-
-
-# The number of the core that the caller runs on: Linux tells it.
-current_core: Callable[[], int] = _unknown
-if sys.platform == "linux":
-    current_core = getattr(ctypes.PyDLL(None), "sched_getcpu", _unknown)
-
-
 class Workers:
     """The workers of this process."""
 
@@ -103,13 +93,11 @@ class Workers:
         self.lock = new_lock()
         self.place = ctypes.c_void_p()  # of the address of the pool, which jobs read; 0: callers compute alone
         self.closed = False  # at the end of the process
-        self.cores: set[int] = set()  # those that the workers may use
         self.forget()
 
     def forget(self) -> None:
         """Start new workers when they are needed: a forked process does not have its parent's threads."""
-        self.count, self.place.value = 0, None
-        self.avoided = -1  # the core that the workers keep off
+        self.count, self.place.value, self.apart = 0, None, Apart()
         self.pools: list[Pool] = []  # kept, because a job may still run in a pool that has ended
         self.threads: list[Thread] = []
 
@@ -120,21 +108,7 @@ class Workers:
         """
         if self.count != THREADS.count - 1:
             self._start(THREADS.count - 1)
-        core = current_core()
-        if core != self.avoided:
-            self._avoid(core)
-
-    def _avoid(self, core: int) -> None:
-        """Keep the workers off the caller's core.
-
-        In a virtual machine, Linux takes a sleeping core for a busy one, and often wakes a worker on the caller's core,
-        where it waits until the caller has computed everything.
-        """
-        self.avoided, others = core, self.cores - {core}
-        for thread in self.threads:
-            if others and thread.native_id and thread.is_alive():
-                with suppress(OSError):  # the system does not allow it
-                    os.sched_setaffinity(thread.native_id, others)
+        self.apart.move()
 
     def _start(self, count: int) -> None:
         with self.lock:
@@ -150,7 +124,6 @@ class Workers:
         if not self.pools:
             atexit.register(self.close)
         self.pools.append(pool)
-        self.cores, self.avoided = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(), -1
         self.threads = [thread for thread in self.threads if thread.is_alive()]
         where = ctypes.addressof(pool.table)
         with suppress(RuntimeError):  # no more threads can start
@@ -158,11 +131,12 @@ class Workers:
                 thread = Thread(target=work, args=(where,), name=f"minigrad_worker_{number}", daemon=True)
                 thread.start()
                 self.threads.append(thread)
+                self.apart.add(thread.native_id)
         self.place.value = where
 
     def end(self) -> None:
         """Let all workers return.  Callers compute alone from now on."""
-        self.count, self.place.value = 0, None
+        self.count, self.place.value, self.apart = 0, None, Apart()
         for pool in self.pools[-1:]:
             pool.end()
 

@@ -17,7 +17,9 @@ from minigrad.compile.codegen import workers
 from minigrad.compile.codegen.sharing import share_function
 from minigrad.compile.codegen.workers import POSIX, WINDOWS, WORKERS, Pool, System, Workers, this_system
 from minigrad.compile.running import frame
+from minigrad.devices import threads
 
+on_cores = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux places threads on cores")
 PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a function of Python as machine code
 
 
@@ -170,6 +172,7 @@ def test_a_forked_process_starts_its_own_workers():
 BEGIN = """
 import threading, minigrad as mg
 from minigrad.compile.running import frame
+from minigrad.devices import threads
 frame.WORTH_SHARING = 0
 mg.devices.set_num_threads(4)
 f, x = mg.jit(lambda x: mg.tanh(x) * 2), mg.ones(40_000)
@@ -277,24 +280,24 @@ def test_a_pool_has_the_functions_of_its_system():
     assert calls[3:] == ["lock", "unlock", "wake_all"] and pool.table[1] == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux places threads on cores")
+@on_cores
 def test_workers_keep_off_the_core_of_the_caller(monkeypatch):
-    core = min(WORKERS.cores)
-    monkeypatch.setattr(workers, "current_core", lambda: core)
-    WORKERS.ready()
-    others = WORKERS.cores - {core} or {core}
-    assert [os.sched_getaffinity(thread.native_id) for thread in WORKERS.threads[-2:]] == [others] * 2
-    mg.devices.set_num_threads(2)
-    WORKERS.ready()
-    assert os.sched_getaffinity(WORKERS.threads[-1].native_id) == others
+    core = min(os.sched_getaffinity(0))
+    monkeypatch.setattr(threads, "current_core", lambda: core)
+    others = os.sched_getaffinity(0) - {core} or {core}
+    for count in (3, 2):
+        mg.devices.set_num_threads(count)
+        WORKERS.ready()
+        living = [thread.native_id for thread in WORKERS.threads][1 - count :]
+        assert [os.sched_getaffinity(thread) for thread in living] == [others] * (count - 1)
 
 
+@on_cores
 def test_workers_go_where_they_may_if_nothing_tells_the_core(monkeypatch):
-    monkeypatch.setattr(workers, "current_core", workers._unknown)
+    monkeypatch.setattr(threads, "current_core", threads._unknown)
     mg.devices.set_num_threads(4)
     WORKERS.ready()
     done = []
     share(done.append, 20)
     assert sorted(done) == [*range(1, 21)]
-    if WORKERS.cores:
-        assert os.sched_getaffinity(WORKERS.threads[-1].native_id) == WORKERS.cores
+    assert os.sched_getaffinity(WORKERS.threads[-1].native_id) == os.sched_getaffinity(0)
