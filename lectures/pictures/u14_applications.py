@@ -25,7 +25,7 @@ def _engine(numbers: Sequence[str], engine: str) -> Sketch:
 
 def cover() -> Sketch:
     """Four applications stand on one engine."""
-    return _engine("????", "83 primitives")
+    return _engine("????", f"{ALL} primitives")
 
 
 def _digit(sketch: Sketch, x: float) -> None:
@@ -89,7 +89,7 @@ def _squares(needed: int, shared: int, says: str) -> Sketch:
 
 def squares() -> Sketch:
     """All primitives of the library."""
-    return _squares(0, 0, "83 primitives")
+    return _squares(0, 0, f"{ALL} primitives")
 
 
 def squares_needed() -> Sketch:
