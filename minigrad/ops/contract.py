@@ -34,12 +34,20 @@ def _infer_matmul(x: Any, y: Any) -> Any:
             hint="mg.matmul and @ take matrices and vectors; x * y multiplies by a number",
         )
     if left[-1] != right[-2]:
-        raise ShapeError(
-            f"matmul: shapes {left} and {right} do not go together: {left[-1]} columns against {right[-2]} rows",
-            expect="as many columns on the left as there are rows on the right",
-            hint=".T (or .mT, for a stack of matrices) transposes an operand",
-        )
+        raise _misfit(left, right)
     return (*broadcast_shapes("matmul", [left[:-2], right[:-2]]), left[-2], right[-1]), P.matmul.common_dtype((x, y))
+
+
+def _misfit(left: tuple[int, ...], right: tuple[int, ...]) -> ShapeError:
+    """The error for these shapes, as the caller knows them."""
+    columns = f"{left[-1]} {'columns' if len(left) > 1 else 'elements'}"
+    rows = f"{right[-2]} rows" if len(right) > 1 else f"{right[0]} elements"
+    return ShapeError(
+        f"matmul: shapes {left} and {right} do not go together: {columns} against {rows}",
+        expect="as many columns (or elements of a vector) on the left as there are rows (or elements) on the right",
+        hint=".T (or .mT, for a stack of matrices) transposes an operand"
+        if len(left) > 1 or len(right) > 1 else "mg.outer(x, y) multiplies each element with each",
+    )
 
 
 def _turned(x: Tensor) -> Tensor:
@@ -90,6 +98,8 @@ def matmul(x: Any, y: Any) -> Tensor:
     x = as_tensor(x, y.device if y.__class__ is Tensor else None)
     y = as_tensor(y, x.device)
     left, right = x.ndim == 1, y.ndim == 1
+    if x.ndim and y.ndim and x.shape[-1] != y.shape[-min(y.ndim, 2)]:
+        raise _misfit(x.shape, y.shape)
     out = _product(reshape(x, (1, x.size)) if left else x, reshape(y, (y.size, 1)) if right else y)
     if left or right:
         shape = out.shape[:-2] + (() if left else out.shape[-2:-1]) + (() if right else out.shape[-1:])

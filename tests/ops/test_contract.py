@@ -131,7 +131,9 @@ def test_half_precision_is_summed_in_single():
     "left, right, message",
     [
         ((2, 3), (4, 2), r"matmul: shapes \(2, 3\) and \(4, 2\) do not go together: 3 columns against 4 rows"),
-        ((3,), (4,), r"matmul: shapes \(1, 3\) and \(4, 1\) do not go together: 3 columns against 4 rows"),
+        ((3,), (4,), r"matmul: shapes \(3,\) and \(4,\) do not go together: 3 elements against 4 elements"),
+        ((2, 3), (4,), r"matmul: shapes \(2, 3\) and \(4,\) do not go together: 3 columns against 4 elements"),
+        ((3,), (4, 2), r"matmul: shapes \(3,\) and \(4, 2\) do not go together: 3 elements against 4 rows"),
         ((2, 2, 3), (4, 2), "3 columns against 4 rows"),
         ((2, 2, 3), (3, 3, 2), r"matmul: shapes \(2,\) and \(3,\) do not broadcast: 2 against 3"),
         ((), (2, 2), "matmul: a matrix has two dimensions"),
