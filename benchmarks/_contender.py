@@ -68,6 +68,8 @@ class Worker:
         self.library = opts.library(package(name))
         self.cases = {case.name: case for case in cases(opts)}
         self.work: Any = None
+        # Those that this process may use; only Linux tells them.
+        self.cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
     def build(self, case: str | None) -> None:
         """Make the work of a case; None drops the work, and its memory."""
@@ -94,13 +96,13 @@ class Worker:
             count *= 2
         return count
 
-    def time(self, count: int, pause: float = 0.0, core: int | None = None) -> float:
+    def time(self, count: int, pause: float = 0.0, turn: int | None = None) -> float:
         """The mean seconds of some calls, after a pause and calls that wake the caches and the threads.
 
-        They run on one core of the machine if that is given.
+        With a number of the `turn`, they run on one core, which is another one in the next turn.
         """
-        if hasattr(os, "sched_setaffinity"):  # only in Linux
-            os.sched_setaffinity(0, range(os.cpu_count() or 1) if core is None else [core])
+        if self.cores:
+            os.sched_setaffinity(0, self.cores if turn is None else [self.cores[turn % len(self.cores)]])
         time.sleep(pause)
         work, last = self.work, None
         for _ in range(1 + count // 8):

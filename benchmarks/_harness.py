@@ -181,8 +181,8 @@ def _measured(case: Case, contenders: dict[str, Contender], opts: Options) -> Ro
     pause = 0.0 if opts.smoke else case.pause
     alone = opts.threads == 1 or not case.pause  # all contenders on the same core, because cores differ in speed
     for number in range(opts.rounds):
-        core = number % (os.cpu_count() or 1) if alone else None
-        times = {name: contender("time", counts[name], pause, core) / case.per for name, contender in ready.items()}
+        turn = number if alone else None
+        times = {name: contender("time", counts[name], pause, turn) / case.per for name, contender in ready.items()}
         row.rounds.append(times)
     for contender in ready.values():
         contender("build", None)

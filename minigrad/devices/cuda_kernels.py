@@ -14,8 +14,9 @@ from .library import Kernel
 from .philox import draw_on_cuda
 from .windows import Sizes, add_up
 
-# What cupy.add.at has atomic additions for.
 SIGN = 1 << 63  # the bit of the sign
+
+# What cupy.add.at has atomic additions for.
 ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
 
 

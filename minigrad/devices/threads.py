@@ -84,6 +84,7 @@ class Threads:
             from concurrent.futures import ThreadPoolExecutor  # its import takes as long as that of all devices
 
             helpers = self.helpers = ThreadPoolExecutor(self.count - 1, "minigrad", self._begin)
+        self.apart.move()
         try:
             return helpers.submit(copy_context().run, work)
         except RuntimeError:  # the interpreter is shutting down
@@ -157,7 +158,6 @@ def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
             helpers.discard(get_ident())
 
     wanted = min(THREADS.count, len(starts)) - 1
-    THREADS.apart.move()
     try:
         helping = [future for future in [THREADS.submit(help_out) for _ in range(wanted)] if future is not None]
         work_off()

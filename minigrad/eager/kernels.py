@@ -1,8 +1,7 @@
 """The functions of the compiler that devices call in eager mode: see `devices.compiled`.
 
-Elementwise operations that NumPy computes number by number are compiled here.  `stacks` adds rows, and
-computes with stacks of matrices, `reductions` reduces, `rows` computes on rows
-that are apart.
+Elementwise operations that NumPy computes number by number are compiled here.  `stacks` combines rows at positions, and
+computes with stacks of matrices; `reductions` reduces, and `rows` computes on rows that are apart.
 """
 
 from __future__ import annotations
