@@ -125,6 +125,21 @@ def test_an_update_keeps_what_a_student_changed_and_renews_the_rest(folder, tmp_
 
 
 @needs_browser
+def test_the_buttons_work_while_the_page_looks_for_updates(folder):
+    with served(folder) as server, opened("") as page:
+        page.add_init_script("""
+          const [ask, gate] = [fetch, new Promise((open) => { globalThis.answer = open; })];
+          globalThis.fetch = (...request) => gate.then(() => ask(...request));
+        """)
+        page.goto(f"{server.address}/")
+        page.get_by_role("button", name="Download").click()
+        page.set_input_files("#upload", {"name": "a.json", "mimeType": "application/json", "buffer": b"{}"})
+        page.evaluate("answer()")
+        page.get_by_text("There is no work in this browser yet.").wait_for()
+        page.get_by_text("a.json could not be taken in: this is not a file of work").wait_for()
+
+
+@needs_browser
 def test_a_notebook_can_be_handed_in_from_its_page(folder):
     address = lite.address(FIRST)
     with served(folder) as server, opened(url=f"{server.address}/{address}", timeout=60_000, strict=False) as page:
