@@ -17,7 +17,7 @@ from ..arguments.public import explained
 from ..core.mode import current_mode, switch
 from ..core.node import Node
 from ..core.override import override_of
-from ..core.programs import in_programs
+from ..core.programs import SMALL, in_programs
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 
@@ -45,8 +45,8 @@ def composed(function: F, least: int | None = None, most: int | None = None) -> 
     return made
 
 
-def program(least: int, most: int | None = None) -> Callable[[F], F]:
-    """Declare a composed function whose large calls run as programs in eager mode: see `composed`, `in_programs`."""
+def program(least: int = SMALL, most: int | None = None) -> Callable[[F], F]:
+    """Declare a composed function that runs as a program in eager mode: see `composed`, `in_programs`."""
     return partial(composed, least=least, most=most)
 
 

@@ -25,7 +25,7 @@ __all__ = ["conv1d", "conv2d", "conv_transpose2d"]
 Pairs = tuple[tuple[int, int], ...]
 
 
-@program(least=4096, most=64)
+@program(most=64)
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int = 1) -> Tensor:
     """Slide kernels along sequences (examples, channels, length): see `conv2d`.
@@ -37,7 +37,7 @@ def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
     return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
 
 
-@program(least=4096, most=64)
+@program(most=64)
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int = 1) -> Tensor:
     """Slide kernels over images: each output is a sum of products of a kernel and the part of the image below it.
@@ -56,7 +56,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
     return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
-@program(least=4096, most=64)
+@program(most=64)
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv2d`: each element of the image, times a kernel, is added to a larger image.

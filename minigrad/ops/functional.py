@@ -72,7 +72,7 @@ def _total(x: Tensor, axis: int) -> Tensor:
 
 
 @method
-@program(least=4096)
+@program()
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """Positive numbers that sum to 1 along `axis`: `exp(x) / sum(exp(x))`.
 
@@ -87,7 +87,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 @method
-@program(least=4096)
+@program()
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`, exact even where the softmax is too small for a float.
 
@@ -101,7 +101,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 @method
-@program(least=4096)
+@program()
 def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
     """A smooth maximum along `axis`: `log(sum(exp(x)))`.
 
@@ -131,7 +131,7 @@ def relu(x: Tensor) -> Tensor:
     return where(x <= 0, 0, x)  # nan is not less than 0, and stays nan
 
 
-@program(least=8192)
+@program()
 def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
     """x where it is positive, `slope` times x elsewhere.
 
@@ -142,7 +142,7 @@ def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
     return where(x <= 0.0, x * slope, x)
 
 
-@program(least=4096)
+@program()
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, alpha (exp(x) - 1) elsewhere.
 
@@ -155,7 +155,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return where(low, bent if alpha == 1.0 else bent * alpha, x)
 
 
-@program(least=4096)
+@program()
 def silu(x: Tensor) -> Tensor:
     """x * sigmoid(x), also called swish.
 
@@ -166,7 +166,7 @@ def silu(x: Tensor) -> Tensor:
     return x * sigmoid(x)
 
 
-@program(least=4096)
+@program()
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """x times the probability that a normal number is below x; `approximate="tanh"` is faster and off by 5e-4 at most.
 
@@ -186,7 +186,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return x * (bent * 0.5 + 0.5)
 
 
-@program(least=4096)
+@program()
 def softplus(x: Tensor) -> Tensor:
     """A smooth relu, log(1 + exp(x)), exact in both tails.
 
@@ -202,7 +202,7 @@ def softplus(x: Tensor) -> Tensor:
 # Layers -------------------------------------------------------------------------------------------------------------
 
 
-@program(least=8192)
+@program()
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x times the transpose of `weight`, which has a row for each output, plus `bias`.
 
@@ -294,7 +294,7 @@ def _dropped(name: str, x: Tensor, p: float, training: bool, shape: tuple[int, .
     return where(keep, x * (1 / (1 - p)), 0.0)
 
 
-@program(least=4096)
+@program()
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
                eps: float = 1e-5) -> Tensor:
     """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
@@ -330,7 +330,7 @@ def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
     return parameter
 
 
-@program(least=4096)
+@program()
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
                                  scale: float | None = None, dropout_p: float = 0.0) -> Tensor:
     """For each query, a mean of the values, weighted by the match of their keys: softmax(q kᵀ / √d) v.

@@ -250,7 +250,7 @@ def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     return _matrix_norm(x, ord, axes, keepdims)
 
 
-@program(least=1 << 17)
+@program()
 def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Tensor:
     """The norm of vectors along `axis` (of all elements as one vector if None): the p-th root of the sum of |x|ᵖ.
 

@@ -28,7 +28,7 @@ __all__ = [
 # Over classes -------------------------------------------------------------------------------------------------------
 
 
-@program(least=512)
+@program()
 def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
                   ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
     """The cross-entropy of softmax(logits) and the targets: minus the log-probability of each target.
@@ -64,7 +64,7 @@ def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight:
     return _reduced(name, losses, reduction, factors)
 
 
-@composed
+@program()
 def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
              ignore_index: int | None = None) -> Tensor:
     """Minus the log-probability of each target: `cross_entropy` is this after `log_softmax`.
@@ -154,7 +154,7 @@ def _picked(scores: Tensor, targets: Tensor) -> Tensor:
 # Yes or no, and distributions ---------------------------------------------------------------------------------------
 
 
-@program(least=4096)
+@program()
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean", weight: Any = None,
                                      pos_weight: Any = None) -> Tensor:
     """The cross-entropy of sigmoid(logits) and targets between 0 and 1, exact for logits of any size.
@@ -173,7 +173,7 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
     return _reduced(name, losses if weight is None else losses * weight, reduction)
 
 
-@composed
+@program()
 def binary_cross_entropy(probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
     """The cross-entropy of probabilities and targets between 0 and 1; a logarithm below -100 counts as -100.
 
@@ -191,7 +191,7 @@ def binary_cross_entropy(probabilities: Tensor, targets: Any, reduction: str = "
     return _reduced(name, losses if weight is None else losses * weight, reduction)
 
 
-@composed
+@program()
 def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The divergence of probabilities from `target`: the sum of target (log target - log_probabilities).
 
@@ -215,7 +215,7 @@ def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_
 # Of numbers ---------------------------------------------------------------------------------------------------------
 
 
-@program(least=4096)
+@program()
 def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
 
@@ -227,7 +227,7 @@ def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor
     return _reduced("mse_loss", off * off, reduction)
 
 
-@composed
+@program()
 def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences.
 
@@ -238,7 +238,7 @@ def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     return _reduced("l1_loss", abs(prediction - target), reduction)
 
 
-@composed
+@program()
 def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Half of the squared difference up to `delta`, and beyond it the tangent: outliers have smaller gradients.
 
@@ -252,7 +252,7 @@ def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: 
     return _reduced("huber_loss", where(far <= delta, far * far * 0.5, (far - delta / 2) * delta), reduction)
 
 
-@composed
+@program()
 def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The absolute difference, squared below `beta`: `huber_loss` divided by beta.
 
@@ -266,7 +266,7 @@ def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", bet
     return huber_loss(prediction, target, reduction, beta) / beta
 
 
-@composed
+@program()
 def cosine_similarity(x: Tensor, y: Tensor, axis: int = -1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `axis`; lengths below `eps` count as `eps`.
 

@@ -26,7 +26,7 @@ __all__ = ["rms_norm", "group_norm", "instance_norm", "batch_norm"]
 Axes = tuple[int, ...]
 
 
-@program(least=4096)
+@program()
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Each row divided by the root of the mean of its squares, then times `weight`; by default `eps` is the dtype's.
 
@@ -45,7 +45,7 @@ def _scaled(x: Tensor, eps: float) -> Tensor:
     return x * power(mean(x * x, -1, keepdims=True) + eps, -0.5)
 
 
-@program(least=4096)
+@program()
 def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """Each group of channels of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
@@ -65,7 +65,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tenso
     return _times_and_plus("group_norm", out, weight, bias, 1)
 
 
-@program(least=4096)
+@program()
 def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """Each channel of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
 
@@ -145,7 +145,7 @@ def by_batch(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
     return out, centre.detach(), variance.detach()  # type: ignore[attr-defined]
 
 
-_by_running, _by_batch = in_programs(by_running, 4096), in_programs(by_batch, 4096)
+_by_running, _by_batch = in_programs(by_running), in_programs(by_batch)
 
 
 def _of_ranks(comm: Any, x: Tensor) -> Tensor:

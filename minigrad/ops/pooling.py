@@ -28,7 +28,7 @@ __all__ = ["max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg
 FEW = 8  # elements of a window along one dimension
 
 
-@program(least=4096)
+@program()
 def max_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
     """The largest element of each window of a sequence: see `max_pool2d`.
 
@@ -38,7 +38,7 @@ def max_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilat
     return _pooled("max_pool1d", 1, reduce.max, -math.inf, x, size, stride, padding, dilation)
 
 
-@program(least=4096)
+@program()
 def max_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
     """The largest element of each window of `size` in the last two dimensions; equal ones share the gradient.
 
@@ -51,7 +51,7 @@ def max_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilat
     return _pooled("max_pool2d", 2, reduce.max, -math.inf, x, size, stride, padding, dilation)
 
 
-@program(least=4096)
+@program()
 def avg_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
     """The mean of each window of a sequence: see `avg_pool2d`.
 
@@ -61,7 +61,7 @@ def avg_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
     return _pooled("avg_pool1d", 1, reduce.mean, 0.0, x, size, stride, padding, 1)
 
 
-@program(least=4096)
+@program()
 def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
     """The mean of each window of `size` in the last two dimensions; zeros from the `padding` count.
 
@@ -71,7 +71,7 @@ def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
     return _pooled("avg_pool2d", 2, reduce.mean, 0.0, x, size, stride, padding, 1)
 
 
-@program(least=4096)
+@program()
 def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
     """The means of `size` parts of a sequence, as equal as possible: see `adaptive_avg_pool2d`.
 
@@ -81,7 +81,7 @@ def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
     return _adaptive("adaptive_avg_pool1d", 1, x, size)
 
 
-@program(least=4096)
+@program()
 def adaptive_avg_pool2d(x: Tensor, size: Any) -> Tensor:
     """The means of `size` parts of each of the last two dimensions; parts overlap if they do not divide evenly.
 

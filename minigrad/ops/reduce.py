@@ -238,7 +238,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 @method
-@program(least=1 << 17)
+@program()
 def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over `axis`: the sum of squares divided by n - `correction`, or by 0 if that is negative.
 
@@ -255,7 +255,7 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
 
 
 @method
-@composed
+@program()
 def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation over `axis`: the root of the variance.  Where it is 0, the gradient is 0 too.
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.clock import tick, written_since
 from ..core.emit import EAGER, Eager
 from ..core.mode import current_mode, no_grad
-from ..core.programs import maker, programs_run
+from ..core.programs import SMALL, maker, programs_run
 from ..core.tensor import Tensor
 from ..nn.state import StateError, load_tensors
 from ..ops.creation import full_like
@@ -17,8 +17,6 @@ from .groups import Group, check_options, check_parameters, parameter_groups
 
 # Options in files of PyTorch that change its speed, not its results.
 SPEED_ONLY = ("foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay", "initial_lr", "params")
-
-LARGE = 4096  # numbers in a group: from here on, a step runs as a program (`mg.eager_programs`)
 
 
 class Optimizer:
@@ -101,12 +99,11 @@ class Optimizer:
             raise
 
     def _uses_program(self, group: Group) -> bool:
-        """Whether one program may change all parameters of a group: if they are large, and the rule is one of ours.
+        """Whether one program may change all parameters of a group: if they are not few, and the rule is one of ours.
 
         The update of a user's class may depend on more than its group.
         """
-        large = group.size >= LARGE and programs_run()
-        return large and type(self).update.__module__.startswith(f"{__package__}.")
+        return group.size >= SMALL and programs_run() and type(self).update.__module__.startswith(f"{__package__}.")
 
     def _note_half_done(self, error: BaseException, began: int) -> None:
         """Add a note on how many parameters were updated before an error or an interrupt stopped a step."""
