@@ -12,7 +12,9 @@ import sys
 
 from _harness import facts, options
 
-SCRIPTS = ("eager", "training", "compiled", "optimizers", "inference", "positions", "dtypes", "deep", "startup")
+SCRIPTS = (
+    "eager", "composed", "training", "compiled", "optimizers", "inference", "positions", "dtypes", "deep", "startup",
+)
 OVER = "**over**"
 
 

@@ -37,10 +37,12 @@ class Task:
 
 def tasks(smoke: bool) -> list[Task]:
     """The steps that `training`, `compiled` and `first_calls` measure."""
-    sizes, batches = ((8, 6, 3), (4, 5)) if smoke else ((784, 256, 128, 10), (64, 512))
+    small, large = ((4, 6, 3), (8, 6, 3)) if smoke else ((8, 32, 32, 4), (784, 256, 128, 10))
+    few, many, most = (3, 4, 5) if smoke else (32, 64, 512)
     found = [
         Task(f"MLP {'-'.join(map(str, sizes))}, batch {batch}, {optimizer}", "mlp", sizes, optimizer, batch, goal)
-        for batch, goal in zip(batches, (0.8, 0.95)) for optimizer in ("SGD", "Adam")
+        for sizes, batch, goal in ((small, few, 1.0), (large, many, 0.8), (large, most, 0.95))
+        for optimizer in ("SGD", "Adam")
     ]
     batch, side, *channels = (2, 8, 2, 3) if smoke else (64, 28, 16, 32)
     layers, width, heads, length, letters, rows = (1, 8, 2, 4, 5, 2) if smoke else (4, 128, 4, 64, 65, 16)

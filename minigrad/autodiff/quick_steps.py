@@ -64,12 +64,15 @@ def quick_steps(
                 saved = node.saved
             if LastWrite.time > node.serial:
                 check_unchanged(node)
-        inputs, rules = node.inputs, node.plan.rules
+        inputs, rules, whole = node.inputs, node.plan.rules, node.plan.whole
+        values = None if whole is None else whole(g, node)
         for index, function, reads, only in rules:
             source = inputs[index]
             if useful is not None and source not in useful:
                 continue
-            if recording or mode.interpreter is not None:  # an interpreter may use the origin
+            if values is not None:
+                value = values[index]
+            elif recording or mode.interpreter is not None:  # an interpreter may use the origin
                 with switch(mode, origin=node):
                     value = function(g, *[read(node, slot, recording, index) for slot in reads])
             elif not reads:

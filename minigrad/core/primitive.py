@@ -39,10 +39,14 @@ class Rule(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """For one set of tracked inputs: the rules to run, and which of (inputs..., out) they read."""
+    """For one set of tracked inputs: the rules to run, and which of (inputs..., out) they read.
+
+    `whole(g, node)` returns the gradients of all inputs at once, by index.  Closed nodes have it in place of functions.
+    """
 
     rules: tuple[Rule, ...]
     keep: tuple[bool, ...] | None
+    whole: Callable[..., dict[int, Any]] | None = None
 
 
 NO_RULES = Plan((), None)

@@ -22,7 +22,6 @@ from .node import FREED, Node, topological_order
 from .primitive import Primitive
 from .tensor import Tensor, wrap
 
-
 # Elements of an argument, and numbers in a group of parameters, from which a program is compiled.  That takes 10 to 30
 # ms, and saves 5 to 60 µs in each later call: it is not for the few numbers of an example.
 SMALL = 128

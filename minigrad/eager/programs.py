@@ -7,7 +7,6 @@ have more, because each layer of a network has another shape.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -31,7 +30,7 @@ from ..core.dtypes import float16
 from ..core.emit import constant
 from ..core.mode import current_mode
 from ..core.node import Node, topological_order
-from ..core.primitive import INDEX, NODE, Plan, Rule
+from ..core.primitive import Plan, Rule
 from ..core.programs import PROGRAMS, Closed
 from ..core.tensor import Tensor, wrap
 from ..devices.registry import REGISTRATIONS
@@ -230,7 +229,7 @@ class Gradient:
                 self.traced, self.keeps = traced.gradient, True
                 self.op = replace(kind.op, saves=tuple([traced.left.index(v) for v in values]))
         self.wanted = [i for i in self.traced.wanted if i not in self.traced.unused]
-        self.plan = Plan(tuple([Rule(i, self.pulled, (NODE, INDEX), None) for i in self.wanted]), None)
+        self.plan = Plan(tuple([Rule(i, self.pulled, (), None) for i in self.wanted]), None, self.pulled)
         self.unread = [np.zeros(())] * len(traced.inputs)  # in place of inputs that are not saved
 
     @cached_property
@@ -261,19 +260,12 @@ class Gradient:
         fixed = tensor.tracked and tensor.node.op is not None and (alias is None or alias.base is None)
         return array if fixed or index in self.reads else array.copy("K")
 
-    def pulled(self, g: Tensor, node: Node, index: int) -> Tensor | None:
-        """The gradient rule of a closed node: one run for all inputs, although a walk takes one at a time."""
-        answers = ANSWERS
-        if answers.node is not node or answers.g is not g:
-            *saved, _ = node.saved
-            given = [*self.unread, g._data, *saved] if self.keeps else [*saved, g._data]
-            gradients = zip(self.traced.wanted, self.backward(given))
-            answers.values = {i: wrap(data, node.device) for i, data in gradients}
-            answers.node, answers.g = node, g
-        value = answers.values.pop(index)
-        if not answers.values:
-            answers.node = answers.g = None
-        return value
+    def pulled(self, g: Tensor, node: Node) -> dict[int, Tensor]:
+        """The gradients of the inputs of a closed node, by index."""
+        *saved, _ = node.saved
+        given = [*self.unread, g._data, *saved] if self.keeps else [*saved, g._data]
+        device = node.device
+        return {i: wrap(data, device) for i, data in zip(self.traced.wanted, self.backward(given))}
 
 
 def _read_directly(function: TracedFunction, gradient: TracedFunction) -> set[int]:
@@ -286,17 +278,6 @@ def _read_directly(function: TracedFunction, gradient: TracedFunction) -> set[in
             seen.add(node)
             stack += [i for i in node.inputs if isinstance(i, Node)]
     return {i for i, node in enumerate(function.own) if node in seen}
-
-
-class Answers(threading.local):
-    """The gradients of one node that a walk has not taken yet."""
-
-    node: Node | None = None
-    g: Tensor | None = None
-    values: dict[int, Tensor] = {}
-
-
-ANSWERS = Answers()
 
 
 def _no_infer(*inputs: Any, **attrs: Any) -> Any:

@@ -12,7 +12,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ClassesWarning, ConversionError, ShapeError, warn_once
 from ..support.words import shown
 from . import reduce
-from .composite import composed, program
+from .composite import program
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import abs, exp, log, log1p, maximum, multiply, sqrt, where

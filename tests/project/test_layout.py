@@ -23,7 +23,7 @@ TOP_LEVEL = {
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course and
 # its museum, which have limits of their own.  A commit that raises a budget must say what the lines buy.
 BUDGETS = {
-    "support": 1300, "core": 3010, "arguments": 580, "devices": 3475, "ops": 8005, "autodiff": 1745, "control": 430,
+    "support": 1300, "core": 3010, "arguments": 580, "devices": 3475, "ops": 8005, "autodiff": 1750, "control": 430,
     "compile": 22505, "eager": 890, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250,
     "distributed": 1985, "train": 850,
     "viz": 14960, "course": 6290, "examples": 600,

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from ctypes import addressof, c_char
 from itertools import chain
 from threading import Thread
 from typing import Any, NamedTuple
@@ -26,9 +27,10 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 def address(array: Any) -> int:
     """Where the memory of an array begins."""
-    if array.flags.writeable and array.size:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # twice as fast
-    return int(array.__array_interface__["data"][0])
+    try:
+        return addressof(c_char.from_buffer(array))  # takes a quarter of the time
+    except (TypeError, ValueError):  # it is read-only, empty, or not contiguous
+        return int(array.__array_interface__["data"][0])
 
 
 class System(NamedTuple):

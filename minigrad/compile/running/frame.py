@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from ctypes import addressof, c_char
 from functools import partial
 from math import prod
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -333,12 +332,12 @@ class Frame:
         for table, index, further in self.slots[number]:
             table[index] = where + further
 
-    def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
+    def run(self, arrays: list[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for results that are stored in an input."""
         if self.shares:
             WORKERS.ready()
         try:
-            arrays = self._bind_inputs(arrays)
+            self._bind_inputs(arrays)
             if self.early and self.kept_at != LastWrite.time:
                 self._run_early([arrays[number] for number in self.layout.lasting], starts)
             results = self._bind_results()
@@ -375,13 +374,13 @@ class Frame:
                 table[index] = where + further
         return results
 
-    def _bind_inputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Bind the inputs that differ from those of the last run.  The caller keeps the returned arrays alive."""
-        if not all(map(is_, arrays, [last() for last in self.last])):
-            arrays = [self._bind_input(number, array) for number, array in enumerate(arrays)]
+    def _bind_inputs(self, arrays: list[Any]) -> None:
+        """Bind the inputs that differ from those of the last run.  A copy that is read in place of one replaces it."""
+        for number, last in enumerate(self.last):
+            if last() is not arrays[number]:
+                arrays[number] = self._bind_input(number, arrays[number])
         for buffer, number in self.layout.looked_at:
             self.arrays[buffer] = arrays[number].reshape(-1)
-        return arrays
 
     def forget_inputs(self) -> None:
         """Bind all inputs in the next run."""
@@ -389,8 +388,6 @@ class Frame:
         self.kept_at = -1
 
     def _bind_input(self, number: int, array: Any) -> Any:
-        if self.last[number]() is array:
-            return array
         if number in self.layout.lasting:
             self.kept_at = -1
         self.last[number] = _nothing  # until all addresses are written, because an interrupt may come at any time

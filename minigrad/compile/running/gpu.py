@@ -181,7 +181,7 @@ class CudaFrame(Frame):
 
     # a run ----------------------------------------------------------------------------------------------------------
 
-    def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
+    def run(self, arrays: list[Any], starts: Starts) -> list[Any]:
         with self.device.queueing, self.device.gpu:
             results = super().run(arrays, starts)
         if self.checks:
