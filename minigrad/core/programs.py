@@ -1,4 +1,4 @@
-"""Programs in eager mode: large calls of composed functions, and updates of optimizers, run as compiled programs.
+"""Programs in eager mode: calls of composed functions, and updates of optimizers, run as compiled programs.
 
 Such a call records one *closed* node in place of a node for each operation.  The closed node opens into these nodes
 where they are needed: for pictures, replays, the steps of a backward pass, and gradients of gradients.
@@ -40,11 +40,11 @@ class PROGRAMS:
 
 
 def eager_programs(on: bool = True) -> switch:
-    """Whether large calls of composed functions run as compiled programs in this block, in eager mode.
+    """Whether calls of composed functions run as compiled programs in this block, in eager mode.
 
     They do by default, except after `import minigrad.course`; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
-    do not.  A program may round differently from the operations that it replaces.  Small calls run operation by
-    operation, and so do calls of a function that has run for 16 other kinds of arguments (64 for a convolution).
+    do not.  A program may round differently from the operations that it replaces.  These run for fewer than 128
+    elements, and in a function that has programs for 16 other kinds of arguments (64 for a convolution).
 
     >>> with mg.eager_programs(False):
     ...     y = mg.softmax(mg.ones((100, 100)))

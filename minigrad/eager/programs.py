@@ -41,7 +41,8 @@ from ..support.source import caller
 MOST = 16  # kinds of calls of one function
 LAYOUTS = 4  # of the inputs of one function
 KEPT = 1 << 22  # bytes of memory that a program may keep between calls; to make a frame takes 0.1 ms
-STATIC = frozenset((int, float, bool, str, type(None)))
+PLAIN = frozenset((int, bool, str, type(None)))
+STATIC = PLAIN | {float}
 COMPILING = new_lock()
 
 
@@ -65,8 +66,11 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
                 if x.tracked:
                     mask += bit
                 bit += bit
+            elif x.__class__ in PLAIN:
+                key.append(x.__class__)  # 1 is not True
+                key.append(x)
             elif _is_static(x):
-                key.append(repr(x))  # 1 is not True, and 0.0 is not -0.0
+                key.append(repr(x))  # 0.0 is not -0.0
             else:
                 return function(*args)
         try:
@@ -76,7 +80,9 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
         if kind is None or REGISTRATIONS or is_profiled():
             return function(*args)
         try:
-            gradient = kind.gradient(mask) if mask and current_mode().grad else None
+            gradient = None
+            if mask and current_mode().grad:
+                gradient = kind.gradients.get(mask) or kind.gradient(mask)
             data, *others = (kind if gradient is None else gradient).forward(arrays)
         except MinigradError:
             return function(*args)  # which raises the same error, with the function's own message

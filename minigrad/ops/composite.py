@@ -8,7 +8,6 @@ carry it.  The nodes are still the whole computation; the composite is a group a
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
 from weakref import ref
@@ -17,7 +16,7 @@ from ..arguments.public import explained
 from ..core.mode import current_mode, switch
 from ..core.node import Node
 from ..core.override import override_of
-from ..core.programs import SMALL, in_programs
+from ..core.programs import in_programs
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 
@@ -27,10 +26,10 @@ PLAIN = frozenset((type(None), bool, int, float, str))  # arguments without tens
 COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
 
 
-def composed(function: F, least: int | None = None, most: int | None = None) -> F:
+def composed(function: F, run: Callable[..., Any] | None = None) -> F:
     """Declare a function that calls several operations: while an interpreter records, each call marks its nodes.
 
-    In eager mode, a call runs as a program if its first argument has at least `least` elements (`eager_programs`).
+    In eager mode, `run(*args)` makes the call, if it is given.
 
     >>> graph = mg.trace(lambda x: mg.softmax(x, axis=0) * 2, mg.ones((2, 3)))
     >>> [node.composite and node.composite.name for node in graph.nodes][-3:]
@@ -39,15 +38,18 @@ def composed(function: F, least: int | None = None, most: int | None = None) -> 
     >>> softmax.attributes, softmax.inputs["x"] is graph.inputs[0], softmax.members() == graph.nodes[:-1]
     ({'axis': 0}, True, True)
     """
-    run = None if least is None else in_programs(function, least, most)
     made: F = explained(function, marked=marked, run=run)
     COMPOSED[function.__name__] = made
     return made
 
 
-def program(least: int = SMALL, most: int | None = None) -> Callable[[F], F]:
+def program(most: int | None = None) -> Callable[[F], F]:
     """Declare a composed function that runs as a program in eager mode: see `composed`, `in_programs`."""
-    return partial(composed, least=least, most=most)
+
+    def declare(function: F) -> F:
+        return composed(function, in_programs(function, most=most))
+
+    return declare
 
 
 class Composite:

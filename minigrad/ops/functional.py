@@ -120,7 +120,7 @@ def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
 
 
 @method
-@program(least=8192)
+@program()
 def relu(x: Tensor) -> Tensor:
     """x where it is positive, 0 elsewhere; at 0 the gradient is 0.
 

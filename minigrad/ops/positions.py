@@ -8,7 +8,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
-from .composite import program
+from .composite import composed
 from .creation import arange
 from .elementwise import astype, cos, exp, sin
 from .joining import concat
@@ -18,7 +18,7 @@ from .view import expand_dims
 __all__ = ["rotary_embedding"]
 
 
-@program()
+@composed
 def rotary_embedding(x: Tensor, positions: Any = None, base: float = 10000.0) -> Tensor:
     """Queries or keys (..., length, size) turned by their positions, so that their products depend on the distance.
 

@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import FREED, topological_order
-from minigrad.core.programs import PROGRAMS, Closed, opened_order
+from minigrad.core.programs import PROGRAMS, SMALL, Closed, opened_order
 from minigrad.eager import programs
 
 pytestmark = pytest.mark.skipif(not programs.is_available(), reason="llvmlite is not installed")
@@ -44,6 +44,14 @@ CALLS = {
     "rms_norm": (mg.rms_norm, (64, 100), (100,)),
     "mse_loss": (mg.mse_loss, (64, 100), (64, 100)),
     "binary cross-entropy": (lambda x: mg.binary_cross_entropy_with_logits(x, mg.ones((64, 100)) * 0.3), (64, 100)),
+    "binary cross-entropy of probabilities": (
+        lambda x: mg.binary_cross_entropy(mg.sigmoid(x), mg.ones((64, 100)) * 0.3), (64, 100)),
+    "nll_loss": (lambda x: mg.nll_loss(x, mg.asarray(LABELS)), (128, 10)),
+    "kl_div": (lambda *xy: mg.kl_div(*xy, log_target=True), (16, 10), (16, 10)),
+    "l1_loss": (mg.l1_loss, (16, 10), (16, 10)),
+    "huber_loss": (lambda *xy: mg.huber_loss(*xy, delta=0.5), (16, 10), (16, 10)),
+    "smooth_l1_loss": (mg.smooth_l1_loss, (16, 10), (16, 10)),
+    "cosine_similarity": (mg.cosine_similarity, (16, 10), (16, 10)),
     "attention": (lambda *qkv: mg.scaled_dot_product_attention(*qkv, causal=True), *[(2, 2, 32, 40)] * 3),
     "cross_entropy": (lambda x: mg.cross_entropy(x, mg.asarray(LABELS)), (128, 10)),
     "conv2d": (lambda *xwb: mg.conv2d(*xwb, padding=1), (4, 8, 12, 12), (16, 8, 3, 3), (16,)),
@@ -57,6 +65,7 @@ CALLS = {
     "avg_pool2d": (lambda x: mg.avg_pool2d(x, (2, 3)), (4, 8, 12, 12)),
     "adaptive_avg_pool2d": (lambda x: mg.adaptive_avg_pool2d(x, 5), (4, 8, 12, 12)),
     "var": (lambda x: mg.var(x, axis=1, correction=1), (256, 520)),
+    "std": (lambda x: mg.std(x, axis=0), (16, 10)),
     "var of everything": (mg.var, (140_000,)),
     "vector_norm": (lambda x: mg.linalg.vector_norm(x, axis=0, keepdims=True), (256, 520)),
     "sum of sizes": (lambda x: mg.linalg.vector_norm(x, ord=1), (256, 520)),
@@ -181,7 +190,8 @@ def test_replay_and_views_open_nodes():
 
 
 def test_a_small_call_runs_operation_by_operation():
-    assert not is_closed(mg.softmax(mg.ones((8, 8), requires_grad=True)))
+    assert not is_closed(mg.softmax(mg.ones(SMALL - 1, requires_grad=True)))
+    assert is_closed(mg.softmax(mg.ones(SMALL, requires_grad=True)))
 
 
 def test_record_keeps_all_operations():

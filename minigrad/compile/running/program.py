@@ -144,7 +144,9 @@ class Executable(Titled):
         `starts` has the key and the first block of each generator of random numbers.
         """
         try:
-            given = [*arrays, *[node.array() for node in self.constants]]
+            given = list(arrays)
+            if self.constants:
+                given += [node.array() for node in self.constants]
             hunter = current_mode().interpreter
             if hunter is not None and hunter.runs_programs:
                 return hunted(self.graph, given, starts or {}, hunter, lambda: self(arrays, starts))
