@@ -13,6 +13,7 @@ import fnmatch
 import importlib
 import importlib.metadata
 import importlib.util
+import math
 import os
 import platform
 import statistics
@@ -22,6 +23,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 ROOT = Path(__file__).resolve().parents[1]
@@ -155,6 +158,27 @@ def options(description: str, arguments: list[str] | None, rounds: int = 15) -> 
     rounds = 1 if given.smoke else given.rounds
     return Options(given.smoke, rounds, given.only, tuple(given.without), given.compile, given.device, given.threads,
                    given.processor, _load())
+
+
+def with_gradients(operation: Work, leaves: Sequence[Any], make: Callable[[Any], Any]) -> Work:
+    """The operation and its backward pass: its result, and the gradients of the leaves that it reads.
+
+    `make` makes a tensor of an array.  The gradient of the result is not ones: that of a softmax would be zero.
+    """
+    weights: Any = None
+
+    def work() -> Any:
+        nonlocal weights
+        for leaf in leaves:
+            leaf.grad = None
+        out = operation()
+        if weights is None:
+            array = np.cos(np.arange(math.prod(out.shape), dtype=np.float32))
+            weights = make(array.reshape(tuple(out.shape)))
+        out.backward(weights)
+        return out, [leaf.grad for leaf in leaves if leaf.grad is not None]
+
+    return work
 
 
 def measure(cases: Callable[[Options], list[Case]], opts: Options) -> list[Row]:

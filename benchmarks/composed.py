@@ -8,13 +8,12 @@ PyTorch has kernels for each, forward and backward; minigrad compiles programs f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from _harness import Case, Options, Work, measure, options, report
+from _harness import Case, Options, Work, measure, options, report, with_gradients
 
 import minigrad as mg
 
@@ -38,22 +37,10 @@ class Given:
         self.targets = self.make(rng.standard_normal((size, size)).astype(np.float32))
         self.shares = self.make(rng.random((size, size), np.float32))
         self.classes = self.make(np.arange(size) % size)
-        self.weights: Any = None
 
     def layer_norm(self) -> Any:
         shape = () if self.lib is mg else ((len(self.scale),),)
         return self.functions.layer_norm(self.x, *shape, self.scale, self.bias)
-
-    def backward(self, operation: Callable[[Given], Any]) -> Any:
-        """The result of an operation, and the gradients of all tensors that it takes."""
-        for leaf in self.leaves:
-            leaf.grad = None
-        out = operation(self)
-        if self.weights is None:  # not ones: the gradients of a softmax would be zero
-            weights = np.cos(np.arange(math.prod(out.shape), dtype=np.float32))
-            self.weights = self.make(weights.reshape(tuple(out.shape)))
-        out.backward(self.weights)
-        return out, [leaf.grad for leaf in self.leaves if leaf.grad is not None]
 
 
 OPERATIONS: dict[str, Callable[[Given], Any]] = {
@@ -76,8 +63,9 @@ OPERATIONS: dict[str, Callable[[Given], Any]] = {
 
 def operation(contender: str, name: str, size: int, tracked: bool, opts: Options) -> Work:
     """One operation, or the operation with its gradients."""
-    given, function = Given(opts.library(contender), size, tracked), OPERATIONS[name]
-    return partial(given.backward, function) if tracked else partial(function, given)
+    given = Given(opts.library(contender), size, tracked)
+    work = partial(OPERATIONS[name], given)
+    return with_gradients(work, given.leaves, given.make) if tracked else work
 
 
 def cases(opts: Options, size: int) -> list[Case]:

@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from _harness import BEST, Case, Options, Work, measure, options, report
+from _harness import BEST, Case, Options, Work, measure, options, report, with_gradients
 
 import minigrad as mg
 
@@ -34,7 +33,6 @@ class Small:
         self.leaves = [self.x, self.y, self.w, self.b]
         self.target, self.value = make(SMALL.reshape(4, 4)), make(np.ones((2, 4), np.float32))
         self.mask = make(SMALL.reshape(4, 4) > 0)
-        self.weights: Any = None
 
     def chain(self) -> Any:
         h = self.x
@@ -101,17 +99,6 @@ class Small:
         h[1:3] = self.value
         return h
 
-    def backward(self, operation: Work) -> Any:
-        """The result of one of the operations above, and its gradients."""
-        for leaf in self.leaves:
-            leaf.grad = None
-        out = operation()
-        if self.weights is None:  # not ones: the gradients of a softmax would be zero
-            weights = np.cos(np.arange(math.prod(out.shape), dtype=np.float32))
-            self.weights = self.make(weights.reshape(tuple(out.shape)))
-        out.backward(self.weights)
-        return out, [leaf.grad for leaf in self.leaves]
-
 
 KINDS = {
     "chain": ("10 × mul, add, tanh (per op)", 30),
@@ -141,7 +128,7 @@ def small(contender: str, kind: str, tracked: bool, opts: Options) -> Work:
     """One operation on 16 floats, or the operation with its gradients."""
     made = Small(opts.library(contender), tracked)
     operation: Work = getattr(made, kind)
-    return partial(made.backward, operation) if tracked else operation
+    return with_gradients(operation, made.leaves, made.make) if tracked else operation
 
 
 def small_cases(opts: Options) -> list[Case]:

@@ -65,12 +65,13 @@ def quick_steps(
             if LastWrite.time > node.serial:
                 check_unchanged(node)
         inputs, rules, whole = node.inputs, node.plan.rules, node.plan.whole
-        values = None if whole is None else whole(g, node)
+        values = None
         for index, function, reads, only in rules:
             source = inputs[index]
             if useful is not None and source not in useful:
                 continue
-            if values is not None:
+            if whole is not None:
+                values = values or whole(g, node)  # not before an input needs it
                 value = values[index]
             elif recording or mode.interpreter is not None:  # an interpreter may use the origin
                 with switch(mode, origin=node):

@@ -161,12 +161,9 @@ class Kind:
         return isinstance(program, Program) and program.target is HOST
 
     def gradient(self, mask: int) -> Gradient:
-        """The gradient by the inputs in `mask`."""
-        found = self.gradients.get(mask)
-        if found is None:
-            with COMPILING, no_collection():
-                found = self.gradients.setdefault(mask, Gradient(self, mask))
-        return found
+        """Make the gradient by the inputs in `mask`."""
+        with COMPILING, no_collection():
+            return self.gradients.setdefault(mask, Gradient(self, mask))
 
 
 class Programs:

@@ -194,6 +194,15 @@ def test_a_small_call_runs_operation_by_operation():
     assert is_closed(mg.softmax(mg.ones(SMALL, requires_grad=True)))
 
 
+def test_a_gradient_that_no_input_needs_is_not_computed():
+    h = mg.softmax(mg.asarray(numbers(23, 29), requires_grad=True))
+    gradient = h.node.plan.whole.__self__
+    mg.gradients(h.sum(), h, retain_graph=True)
+    assert "backward" not in vars(gradient)
+    h.sum().backward()
+    assert "backward" in vars(gradient)
+
+
 def test_record_keeps_all_operations():
     with mg.record():
         y = mg.softmax(mg.ones((100, 100)))

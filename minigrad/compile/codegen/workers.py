@@ -72,7 +72,7 @@ class Pool:
 
     def __init__(self, system: System) -> None:
         self.memory = [ctypes.create_string_buffer(OPAQUE) for _ in range(3)]
-        where = [ctypes.addressof(each) for each in self.memory]
+        where = [addressof(each) for each in self.memory]
         for at, name in zip(where, (system.new_mutex, system.new_condition, system.new_condition)):
             FUNCTION(system.address(name))(at, None)
         names = system.lock, system.unlock, system.wait, system.wake_all
@@ -127,7 +127,7 @@ class Workers:
             atexit.register(self.close)
         self.pools.append(pool)
         self.threads = [thread for thread in self.threads if thread.is_alive()]
-        where = ctypes.addressof(pool.table)
+        where = addressof(pool.table)
         with suppress(RuntimeError):  # no more threads can start
             for number in range(self.count):
                 thread = Thread(target=work, args=(where,), name=f"minigrad_worker_{number}", daemon=True)
@@ -158,7 +158,7 @@ class Workers:
         listed = (ctypes.c_void_p * len(tables))(*tables)
         code = ctypes.cast(function, ctypes.c_void_p).value  # type: ignore[arg-type]
         made = (ctypes.c_void_p * JOB_FIELDS)()
-        made[0], made[1], made[2] = ctypes.addressof(self.place), code, ctypes.addressof(listed)
+        made[0], made[1], made[2] = addressof(self.place), code, addressof(listed)
         made[3] = len(tables)
         made.keeps = listed, function  # type: ignore[attr-defined]
         return made
@@ -167,13 +167,13 @@ class Workers:
         """Call machine code with the address of each of these tables of one length; threads share the calls."""
         size = len(tables[0])
         memory = (ctypes.c_int64 * (size * len(tables)))(*chain.from_iterable(tables))
-        first = ctypes.addressof(memory)
+        first = addressof(memory)
         if len(tables) == 1:
             function(first)
             return
         self.ready()
         job = self.job(function, range(first, first + ctypes.sizeof(memory), 8 * size))
-        share_function()(ctypes.addressof(job))
+        share_function()(addressof(job))
 
 
 WORKERS = Workers()
