@@ -36,9 +36,9 @@ def _unknown() -> int:
     return -1
 
 
-# The number of the core that the caller runs on: Linux tells it.
+# The number of the core that the caller runs on: Linux tells it.  Where threads cannot be moved, it is not asked for.
 current_core: Callable[[], int] = _unknown
-if sys.platform == "linux":
+if sys.platform == "linux" and hasattr(os, "sched_getaffinity"):
     current_core = getattr(ctypes.PyDLL(None), "sched_getcpu", _unknown)
 
 
