@@ -190,7 +190,7 @@ print("all works")
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="this system lacks them anyway")
 def test_minigrad_works_where_functions_of_posix_are_missing(tmp_path):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "2"}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, env=environment
     )
