@@ -1,15 +1,21 @@
 """Settings of all tests: the name `mg` in docstring examples, and the quick run."""
 
+import gc
 import os
+import sys
 
 import pytest
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # test processes share the cores: more threads would only wait
+# Test processes share the cores, and arrays of tests are small: more threads would only wait.
+if "PYTEST_XDIST_WORKER" in os.environ or "--quick" in sys.argv:
     for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")  # before the import of NumPy, which reads it only once
 
 import minigrad
 from minigrad.core.programs import PROGRAMS
+
+# Whichever test comes first makes them: the site, a folder of graded exercises, Python in a browser.
+SLOW_FIXTURES = {"site", "graded", "pyodide_folder"}
 
 # Stubs fail on purpose, and sources run as the notebooks that are made from them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/masters/*", "notebooks/sources/*", "my-course/*"]
@@ -25,14 +31,26 @@ def pytest_collectstart(collector):
 
 
 def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="the tests with the marker `long` too, which CI does not run")
     parser.addoption("--quick", action="store_true", help="one case of each test that is neither slow nor a notebook")
 
 
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--quick"):
-        chosen = quick(items)
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = [item for item in items if item in chosen]
+    chosen = selected(items, config.getoption("--quick"), config.getoption("--long"))
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def pytest_collection_finish():
+    """Collected tests stay until the end: when a test collects garbage, it must not search all of them."""
+    gc.collect()
+    gc.freeze()
+
+
+def selected(items, quick_run, long_run):
+    """The tests of a run: only a run with `--long` has the tests with the marker `long`."""
+    usual = [item for item in items if long_run or not item.get_closest_marker("long")]
+    return quick(usual) if quick_run else set(usual)
 
 
 def quick(items):
@@ -42,14 +60,25 @@ def quick(items):
     """
     cases = {}
     for item in items:
-        left_out = any(map(item.get_closest_marker, ("slow", "skipif"))) or item.path.suffix == ".ipynb"
-        if not left_out:
+        if not is_slow(item):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     return {each[len(each) // 2] for each in cases.values()}
 
 
+def is_slow(item):
+    """Whether a quick run leaves out a test: by its marker, as a notebook, or as the reader of what takes seconds."""
+    if any(map(item.get_closest_marker, ("slow", "skipif"))) or item.path.suffix == ".ipynb":
+        return True
+    return not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(autouse=True)
 def _namespace(doctest_namespace, request, monkeypatch):
+    """The name `mg`, eager programs but in the course, and limits that no step of a view exceeds on a busy machine."""
     doctest_namespace["mg"] = minigrad
     in_course = "course" in request.node.path.parts[:-1]  # whose import turns programs off, in the whole process
     monkeypatch.setattr(PROGRAMS, "on", not in_course)
+    if "viz" in request.node.path.parts:
+        from minigrad.compile.look import roofline
+
+        monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e12, 1e14, 1e-6, 1e13))

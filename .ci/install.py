@@ -1,13 +1,17 @@
 """Builds the sdist and the wheel, installs the wheel into an empty environment, and uses minigrad there.
 
 `.ci/run` starts this with the environment's Python.  The wheel is built from the sdist, so both are tested.  The new
-environment has only minigrad and its dependencies, and the programs run in an empty folder, outside of the checkout.
+environment has only minigrad and its dependencies, and the programs run in an empty folder outside the checkout.
 If the dependencies cannot be downloaded, this part is not tested, and the last line says so.
+
+`.ci/install.py v0.2.0` checks a release: the tag must name the version, the changelog must have a heading for it, and
+what is not tested counts as failed.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,15 +27,33 @@ PROGRAM = Path(__file__).with_name("installed.py")
 DIST = ROOT / "build" / "dist"
 
 
-def main() -> int:
+def main(tag: str = "") -> int:
     uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    problem = unreleased(tag, ROOT) if tag else ""
+    if problem:
+        print(f"Not a release: {problem}")
+        return 1
     try:
         failed = [name for name, ok in checks(uv).items() if not ok]
     except Skipped as why:
         print(f"\nInstalled from a wheel: NOT TESTED: {why}")
-        return 0
+        return int(bool(tag))
     print(f"\nInstalled from a wheel: {'failed: ' + ', '.join(failed) if failed else 'ok'}")
     return int(bool(failed))
+
+
+def unreleased(tag: str, root: Path) -> str:
+    """Why the tag does not release this checkout; empty if it does."""
+    number = version(root)
+    if tag != f"v{number}":
+        return f"the tag is {tag}, and pyproject.toml has version {number}"
+    headings = (root / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    dated = any(re.fullmatch(rf"## {re.escape(number)} \(\d{{4}}-\d\d-\d\d\)", line) for line in headings)
+    return "" if dated else f"CHANGELOG.md has no heading '## {number} (YYYY-MM-DD)'"
+
+
+def version(root: Path) -> str:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
 def checks(uv: str) -> dict[str, bool]:
@@ -54,9 +76,9 @@ def built(uv: str) -> Path:
     """The wheel, built from the sdist."""
     shutil.rmtree(DIST, ignore_errors=True)
     subprocess.run([uv, "build", "--quiet", "--out-dir", str(DIST), str(ROOT)], cwd=ROOT, check=True)
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert (DIST / f"minigrad-{version}.tar.gz").is_file()
-    return DIST / f"minigrad-{version}-py3-none-any.whl"
+    name = f"minigrad-{version(ROOT)}"
+    assert (DIST / f"{name}.tar.gz").is_file()
+    return DIST / f"{name}-py3-none-any.whl"
 
 
 def left_out(wheel: Path) -> list[str]:
@@ -86,4 +108,4 @@ def used(python: Path, command: list[str], folder: Path) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

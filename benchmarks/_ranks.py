@@ -17,7 +17,7 @@ from _harness import ROOT, Options
 
 
 def ran(script: str, ranks: int, *arguments: Any, variables: Mapping[str, str] | None = None) -> Any:
-    """What rank 0 prints when so many ranks run a script with these arguments."""
+    """What rank 0 prints when this number of ranks runs a script with these arguments."""
     command = [sys.executable, "-m", "minigrad.distributed", "-n", str(ranks), script, *map(json.dumps, arguments)]
     done = subprocess.run(command, env=os.environ | (variables or {}), capture_output=True, text=True, cwd=ROOT)
     if done.returncode:

@@ -142,7 +142,7 @@ class House(Sketch):
 
 
 def _rows(rooms: Sequence[str], across: int) -> list[Sequence[str]]:
-    """Rooms in rows of at most so many."""
+    """Rooms in rows of a limited length."""
     return [rooms[start : start + across] for start in range(0, len(rooms), across)]
 
 

@@ -101,7 +101,7 @@ IDEAS: dict[str, tuple[str, ...]] = {
         "arrays are objects that the library owns",
         "all arithmetic on arrays goes through the library",
         "the library calls an optimised function for each operation",
-        "the function runs outside of the Python interpreter",
+        "the function runs outside the Python interpreter",
         "control returns to Python when the function is finished",
         "by default one such function runs at a time",
         "arrays are mutable",

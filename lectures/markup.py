@@ -271,7 +271,7 @@ def quoted(lecture: Lecture, tokens: Iterable[Token], docstrings: bool = True) -
 
 
 def chosen(tokens: Sequence[Token], form: str) -> list[Token]:
-    """The tokens that belong into a form, "page" or "slide"."""
+    """The tokens that belong in a form, "page" or "slide"."""
     left_out = {"page": ("slide", "notes"), "slide": ("page",)}[form]
     found: list[Token] = []
     skipping = ""

@@ -43,7 +43,7 @@ def _missing(part: list[str], lines: list[str], at: int) -> str:
     line = part[max(lengths, default=0)]
     if line not in lines:
         return f"  {line}"
-    why = "left out: put a line `...` there" if line in lines[at:] and starts else "in another order"
+    why = "left out: put a line `...` there" if line in lines[at:] and starts else "in a different order"
     return f"  {line}\nThe file has this line, but {'lines before it are ' if starts else 'it is '}{why}"
 
 

@@ -14,7 +14,10 @@ and loops), `compile`, `scripting`, `nn`, `optim`, `data`, `io`, `distributed` a
 
 from __future__ import annotations
 
+from os.path import abspath as _abspath
 from typing import TYPE_CHECKING
+
+__path__ = [*map(_abspath, __path__)]  # after `sys.path.insert(0, "..")` too, files have one name each
 
 from . import autodiff, devices, fft, linalg, random
 from .autodiff import (
@@ -88,7 +91,7 @@ _Provider.load = _eager_kernels
 
 
 def _load_compiler() -> None:
-    from .eager import programs, updates  # they set the functions of `_PROGRAMS`
+    from .eager import calls, updates  # they set the functions of `_PROGRAMS`
 
 
 _PROGRAMS.load = _load_compiler
@@ -101,7 +104,7 @@ _LATER = {
     **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
     **{room: room for room in ("data", "distributed", "examples", "io", "nn", "optim", "train", "viz")},
 }
-# Rooms and names that have another place, or that only this file needs.
+# Rooms and names that have a different place, or that only this file needs.
 _INTERNAL = {"TYPE_CHECKING", "annotations", "arguments", "control", "core", "ops", "support", "watch_cells"}
 __all__ = sorted([name for name in {*globals(), *_LATER} - _INTERNAL if name[0] != "_"])
 

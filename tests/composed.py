@@ -1,7 +1,7 @@
 """Sample calls of the functions that are composed of primitives, with NumPy's results for the same calls.
 
-`composed("name", call, arrays...)`: `call(mg, *tensors)` has to equal `call(np, *arrays)`, or `like(*arrays)` where
-NumPy's function has another name or does not exist.  Functions with their own tests are named at the end.
+`composed("name", call, arrays...)`: `call(mg, *tensors)` must equal `call(np, *arrays)`, or `like(*arrays)` where
+NumPy's function has a different name or does not exist.  Functions with their own tests are named at the end.
 """
 
 from __future__ import annotations

@@ -10,15 +10,24 @@ import minigrad as mg
 
 # Every run tries the same examples; MINIGRAD_EXAMPLES=2000 tries more, and random ones.
 EXAMPLES = int(os.environ.get("MINIGRAD_EXAMPLES", "0"))
-hypothesis.settings.register_profile(
-    "minigrad",
-    max_examples=EXAMPLES or 40,
-    derandomize=not EXAMPLES,
-    deadline=None,
-    database=None,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
-)
-hypothesis.settings.load_profile("minigrad")
+QUICK_EXAMPLES, USUAL_EXAMPLES, LONG_EXAMPLES = 5, 20, 400
+
+
+def pytest_configure(config):
+    examples = USUAL_EXAMPLES
+    if config.getoption("--long"):
+        examples = LONG_EXAMPLES
+    elif config.getoption("--quick"):
+        examples = QUICK_EXAMPLES
+    hypothesis.settings.register_profile(
+        "minigrad",
+        max_examples=EXAMPLES or examples,
+        derandomize=not EXAMPLES,
+        deadline=None,
+        database=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+    )
+    hypothesis.settings.load_profile("minigrad")
 
 
 def pytest_collection_modifyitems(items):

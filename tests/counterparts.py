@@ -52,7 +52,7 @@ def _reshape(x: Any, shape: Any, *sizes: Any, copy: Any = None) -> Any:
     return np.reshape(x, (shape, *sizes) if sizes else shape)
 
 
-# Functions whose NumPy counterpart has another name or other parameters, or does not exist.
+# Functions whose NumPy counterpart has a different name or other parameters, or does not exist.
 OTHERS: dict[str, Callable[..., Any]] = {
     "mg.arange": _arange,
     "mg.asarray": lambda data, dtype=None: np.asarray(data, dtype),

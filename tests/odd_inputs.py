@@ -24,11 +24,13 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import minigrad as mg
+import minigrad.compile
 import minigrad.data
 import minigrad.io
 import minigrad.viz
@@ -54,6 +56,8 @@ ROOMS: tuple[tuple[str, Any], ...] = (
     ("mg.io", minigrad.io),
     ("mg.devices", mg.devices),
     ("mg.viz", minigrad.viz),
+    ("mg.compile", minigrad.compile),
+    ("mg.examples", mg.examples),
 )
 OPERATORS = {f"Tensor.__{name}__" for name in "getitem setitem add radd matmul iadd eq lt pow".split()}
 LAZY = ("graph", "jit", "kernel", "load_program", "profile", "script", "trace")
@@ -306,7 +310,8 @@ def _late(*_: Any) -> None:
 
 # Python's message if a function of the user is called with wrong arguments.
 _WRONG_CALL = re.compile(
-    r"[\w.<>]*\(\) (takes|missing|got an unexpected)|int\(\) can't|int expected|.* keyword argument for int"
+    r"[\w.<>]*\(\) (takes|missing|got an unexpected|got multiple values)|int\(\) can't|int expected"
+    r"|.* keyword argument for int"
 )
 
 
@@ -387,11 +392,35 @@ def attempts(only: str = "", part: int = 0, parts: int = 1) -> Iterator[tuple[st
                 yield target.name, parameter, odd, *outcome(function, args, kwargs, again)
 
 
+def pairs(seed: int) -> Iterator[tuple[str, ...]]:
+    """Name, parameters, odd inputs and outcome, for two calls of each function.
+
+    One has one or two random odd inputs in place of valid ones, the other has nine arguments too many.
+    """
+    signal.signal(signal.SIGPROF, _late)
+    random = Random(seed)
+    for target in list(targets()):
+        changes: list[tuple[str, str]] = []
+        now = target
+        for _ in range(2):
+            possible = [each for each in variants(now) if each[0] not in dict(changes)] if target.parameters else []
+            if possible:
+                (parameter, put), odd = random.choice(possible), random.choice([*ODD])
+                args, kwargs = put(ODD[odd]())
+                now = now._replace(args=args, kwargs=kwargs)
+                changes.append((parameter, odd))
+        function, odd = getattr(target.place, target.attribute), random.choice([*ODD])
+        if changes:
+            found = outcome(function, now.args, now.kwargs)
+            yield target.name, *[", ".join(each) for each in zip(*changes)], *found
+        yield target.name, "nine more", odd, *outcome(function, (*target.args, *[ODD[odd]()] * 9), target.kwargs)
+
+
 def main(only: str = "", to: str = "-", part: str = "0", parts: str = "1") -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
     out = sys.stdout if to == "-" else open(to, "w", encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), out:
-        for attempt in attempts(only, int(part), int(parts)):
+        for attempt in pairs(int(parts)) if part == "pairs" else attempts(only, int(part), int(parts)):
             print(*[" ".join(word.split()) for word in attempt], sep="\t", file=out)
 
 

@@ -245,6 +245,7 @@ def check_gradient(seed, steps, x, gradient):
     assert abs((gradient * direction).sum() - slope) <= tolerance, f"program {seed}: {steps}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_random_programs_agree_with_numpy(chunk, mode):
@@ -254,6 +255,7 @@ def test_random_programs_agree_with_numpy(chunk, mode):
     assert share.get("compared", 0) > 0.75, f"too few programs were compared to mean anything: {share}"
 
 
+@pytest.mark.slow
 def test_random_programs_have_correct_second_derivatives():
     """The derivative of the gradient along a direction, against differences of the gradient."""
     for seed in range(PROGRAMS // 10):

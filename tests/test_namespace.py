@@ -38,16 +38,19 @@ def test_dir_lists_only_public_names():
     assert values.keys() - exported - MODULES - {"__version__"} == OTHERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["", "import minigrad.viz, minigrad.compile, minigrad.course; "])
 def test_dir_does_not_depend_on_what_is_loaded(first):
     assert printed(f"{first}import minigrad as mg; print(*dir(mg))").split() == dir(mg)
 
 
+@pytest.mark.slow
 def test_dir_loads_nothing():
     code = 'import minigrad, sys; dir(minigrad); print({"minigrad.viz", "minigrad.compile"} - {*sys.modules})'
     assert printed(code) in ("{'minigrad.viz', 'minigrad.compile'}", "{'minigrad.compile', 'minigrad.viz'}")
 
 
+@pytest.mark.slow
 def test_a_star_import_brings_all_names():
     code = "from minigrad import *; __builtins__.print(jit.__name__, viz.__name__, sum(asarray([1])).dtype)"
     assert printed(code) == "jit minigrad.viz int64"

@@ -160,6 +160,7 @@ def test_rules_of_primitives_have_a_smooth_sample():
     assert missing == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in NAMES if P[n].rules])
 def test_gradients_are_central_differences_to_second_order(name):
     for sample in SAMPLES[name]:
@@ -253,6 +254,7 @@ def test_a_node_keeps_exactly_what_the_rules_of_its_tracked_inputs_name():
         assert kept == declared(P[sample.op], len(inputs), tracked), (str(sample), tracked)
 
 
+@pytest.mark.slow
 def test_overwriting_an_input_is_an_error_if_it_was_kept_and_harmless_if_not():
     for sample, tracked in keeping_cases():
         inputs, out = called(sample, tracked)
@@ -284,6 +286,7 @@ def test_integers_carry_no_gradient():
     assert not g.requires_grad, "x occurs in its own gradient only through integers"
 
 
+@pytest.mark.slow
 def test_the_result_may_be_lost_where_no_rule_names_it():
     for sample, tracked in keeping_cases():
         inputs, out = called(sample, tracked)

@@ -35,6 +35,7 @@ def errors_of_pyright(folder):
     return {each["range"]["start"]["line"] + 1: each["message"] for each in found if each["severity"] == "error"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", [errors_of_mypy, errors_of_pyright])
 def test_type_checkers_refuse_exactly_the_marked_lines(checker, tmp_path):
     """The script is checked in a folder of its own, where minigrad is an installed package."""

@@ -53,7 +53,8 @@ class AbstractData:
     def missed(self, error: Exception) -> Exception: ...
 '''
 ATTRIBUTES = {
-    "_data": "Any", "device": "Any", "node": "Any", "tracked": "int", "alias": "Alias | None", "_grad": "Tensor | None",
+    "_data": "Any", "device": "Any", "node": "Any", "tracked": "bool", "alias": "Alias | None",
+    "_grad": "Tensor | None",
 }
 
 # A jitted function keeps its types.  A method loses its first parameter when it is read from an object.

@@ -84,7 +84,7 @@ def download(place: Path, packages: tuple[str, ...]) -> None:
         except OSError as error:
             raise PyodideError(
                 f"{ADDRESS}{name} could not be loaded: {error}\n"
-                f"Hint: get Pyodide {VERSION} in another way, and name its folder: --pyodide FOLDER"
+                f"Hint: get Pyodide {VERSION} in a different way, and name its folder: --pyodide FOLDER"
             ) from None
         write_whole(place / name, content)
 

@@ -106,7 +106,7 @@ def blas() -> Sketch:
 
 
 def _trip(stage: int) -> Sketch:
-    """A call: down, work, and back; so many of its parts are drawn."""
+    """A call: down, work, and back; only the first parts are drawn."""
     sketch = Sketch(800, 210)
     for y, name in ((50, "Python"), (150, "library")):
         sketch.label(100, y, name, anchor="end", bold=True)

@@ -160,7 +160,7 @@ def fix() -> Sketch:
 
 
 def cost() -> list[Sketch]:
-    """How often a network has to run, to scale."""
+    """How often a network must run, to scale."""
     return [_cost(shown) for shown in range(4)]
 
 

@@ -227,7 +227,7 @@ def eps() -> Sketch:
 
 
 def eps_known() -> Sketch:
-    """Inside of the root ε is much larger."""
+    """Inside the root ε is much larger."""
     return _eps(True)
 
 

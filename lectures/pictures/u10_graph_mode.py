@@ -169,7 +169,7 @@ def calls() -> Sketch:
 
 
 def calls_answer() -> Sketch:
-    """The first call, and the call with another shape."""
+    """The first call, and the call with a different shape."""
     return _calls(True)
 
 

@@ -1,5 +1,5 @@
 // Cells that readers edit and run.  The build puts before this: FILES, WORKER, LOAD and BUNDLE.
-{
+(() => { // a function, and not a block: of a block, other scripts of the page would see the functions
 const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 const MB = 1e6;
 const TOTAL = FILES.reduce((sum, file) => sum + file.size, 0);
@@ -373,4 +373,4 @@ function shift(area, begin, to, back) {
 }
 
 document.querySelectorAll(".try").forEach((node, index) => cells.push(new Cell(node, index + 1)));
-}
+})();

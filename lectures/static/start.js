@@ -1,4 +1,4 @@
-// Starts Pyodide, in JupyterLite's worker.  A server that sends WebAssembly with another type than application/wasm
+// Starts Pyodide, in JupyterLite's worker.  A server that sends WebAssembly with a different type than application/wasm
 // would stop it: browsers compile only that type while it comes in.  Anything else is compiled afterwards.
 const streaming = WebAssembly.instantiateStreaming;
 WebAssembly.instantiateStreaming = async (source, imports) => {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -19,12 +20,13 @@ import numpy as np
 
 from ..core.absent import missing
 from ..core.mode import CURRENT
+from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
 from ..support.source import in_library, show
 from ..support.synonyms import hint_for, nearest
-from ..support.words import shown
-from .kinds import DEEPEST, LIMITS, Kind, is_deep, kind_of, within
+from ..support.words import shown, too_deep
+from .fits import LIMITS, Kind, kind_of, within
 
 
 def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> MinigradError | None:
@@ -40,9 +42,9 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         if value is parameter.default:
             continue
         for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
-            if isinstance(each, (list, tuple, dict)) and is_deep(each):
-                return ConversionError(f"{_title(function)}: {name} is nested too deeply, or contains itself",
-                                       expect=f"at most {DEEPEST} levels")
+            deep = isinstance(each, (list, tuple, dict)) and too_deep(f"{_title(function)}: {name}", each)
+            if deep:
+                return deep  # type: ignore[no-any-return]
             if kind is not None and not kind[0](each):
                 return _error(function, name, each, kind[1])
             limit = LIMITS.get(name)
@@ -100,6 +102,8 @@ def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> 
 
 # Public functions ----------------------------------------------------------------------------------------------------
 
+OPERATIONS: set[str] = set()  # the names of the functions of `minigrad.ops`, which call each other
+
 
 def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
     """Raise the error that names the wrong argument; if no argument is wrong, raise the error itself.
@@ -115,7 +119,11 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
             raise found from error
         converted = _with_tensors(function, args, kwargs)
         if converted is not None:
-            return function(*converted[0], **converted[1])
+            try:
+                return function(*converted[0], **converted[1])
+            except MinigradError as again:
+                retitle(function, *converted, again)
+                raise
         if isinstance(error, (ValueError, ArithmeticError)):  # right types, wrong values for Python or NumPy
             raise ConversionError(f"{_title(function)}: {error}") from error
         if isinstance(error, MemoryError):
@@ -127,6 +135,21 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
     if called and ".size(" in _text_of(error):
         error.add_note("  Hint: x.shape, x.shape[i]; x.size is the number of elements, without parentheses")
     raise error
+
+
+def retitle(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: MinigradError) -> None:
+    """Name the operation that was called in an error that names an operation which this one calls.
+
+    If an argument is wrong, that is the error.
+    """
+    named = re.match(r"(\w+)(?=:| is for | does not support )", str(error))
+    if named is None or function.__name__ not in OPERATIONS or named[1] == function.__name__ or _is_of_users(error):
+        return
+    if named[1] in OPERATIONS or hasattr(P, named[1]):
+        found = misfit(function, args, kwargs)
+        if found is not None:
+            raise found from error
+        error.args = (_title(function) + str(error)[named.end() :],)
 
 
 def _text_of(error: Exception) -> str:
@@ -166,10 +189,10 @@ def _is_of_users(error: Exception) -> bool:
     trace = trace and trace.tb_next
     while trace is not None:
         frame = trace.tb_frame
-        if not in_library(frame.f_code.co_filename):
-            package = str(frame.f_globals.get("__name__")).partition(".")[0]
-            if package != "numpy" and package not in sys.stdlib_module_names:
-                return True
+        file, package = frame.f_code.co_filename, str(frame.f_globals.get("__name__")).partition(".")[0]
+        generated = file == "<string>" and package == "minigrad"  # the constructor of a dataclass
+        if not (generated or in_library(file) or package == "numpy" or package in sys.stdlib_module_names):
+            return True
         trace = trace.tb_next
     return False
 
@@ -222,12 +245,13 @@ def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
 
 _ABOVE = sys._getframe().f_lineno  # number of lines above the text, so that tracebacks show its lines
 _CALL = """
-def make(_function, _original, _ours, _refused, _current, _marked, _unexpected):
+def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _unexpected):
     def call({declared}):
         {strict}
         try:
             return {marked}_function({given}{named})
-        except _ours:
+        except _ours as _error:
+            _retitle(_original, ({given}), dict({named}), _error)
             raise
         except Exception as _error:
             return _refused(_original, ({given}), dict({named}), _error)
@@ -267,10 +291,12 @@ def explained(function: Any, marked: Any = None, run: Any = None) -> Any:
     `run(*args)` does, in place of the function.
     """
     code = function.__code__
+    if function.__module__.startswith("minigrad.ops."):
+        OPERATIONS.add(function.__name__)
     names, rest, others = inspect.getargs(code)
     named = tuple(names[code.co_argcount :])
     make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None)
-    call = make(run or function, function, MinigradError, refused, CURRENT, marked, unexpected)
+    call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected)
     count = len(names) + bool(rest) + bool(others)
     variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])
     call.__code__ = call.__code__.replace(co_varnames=variables, co_name=code.co_name, co_qualname=code.co_qualname)

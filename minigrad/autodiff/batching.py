@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..core.clock import tick
+from ..core.delegating import Nested
 from ..core.dtypes import int8
-from ..core.emit import Interpreter, emit
+from ..core.emit import emit
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.state import Control, behind
@@ -26,6 +27,7 @@ from ..ops.elementwise import where
 from ..ops.reduce import all, any, argmax
 from ..ops.view import broadcast_to, moveaxis, reshape
 from ..support.errors import AxisError, ConversionError, MutationError, ShapeError, TraceError
+from ..support.table import counted
 from ..support.words import shown, whole
 
 
@@ -45,13 +47,13 @@ class Batched(AbstractData):
 
     @property
     def no_value(self) -> str:
-        return f"inside vmap, which has {self.owner.size} values, one for each example"
+        return f"inside vmap, which has {counted(self.owner.size, 'value')}, one for each example"
 
     def detached(self) -> Batched:
         return Batched(self.owner, self.value.detach(), self.many)
 
 
-class Vectorised(Interpreter):
+class Vectorised(Nested):
     """Applies each operation to all examples at once, in the mode outside."""
 
     def __init__(self, size: int) -> None:
@@ -156,7 +158,7 @@ class Examples(Control):
         for since, what in self.seals:
             if getattr(base._data, "born", 0) < since:
                 raise MutationError(
-                    f"{what} changes a tensor of shape {base.shape} in place that was made outside of it",
+                    f"{what} changes a tensor of shape {base.shape} in place that was made outside it",
                     hint="return the new value and assign it outside, or change x.copy()",
                 )
         self.below.before_change(tensor)
@@ -314,7 +316,8 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
     def vectorised(*args: Any) -> Any:
         axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(axes) != len(args):
-            raise ConversionError(f"vmap: {len(args)} arguments and {len(axes)} in_axes", expect="one for each")
+            given = counted(len(args), "argument")
+            raise ConversionError(f"vmap: {given} and {len(axes)} in_axes", expect="one for each")
         tensors, rebuild = flatten(args)
         places = [axis for arg, axis in zip(args, axes) for _ in flatten(arg)[0]]
         size = _batch_size(tensors, places)

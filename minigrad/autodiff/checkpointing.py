@@ -86,7 +86,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         mode = current_mode()
         if mode.interpreter is not None or not mode.grad:
             return function(*args, **kwargs)
-        with switch(interpreter=Segment(), keep=True):
+        with switch(interpreter=Segment(), record_all=True):
             return function(*args, **kwargs)
 
     return checkpointed

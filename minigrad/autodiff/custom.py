@@ -8,11 +8,13 @@ from typing import Any
 
 from ..core.emit import emit
 from ..core.explain import common_device
-from ..core.mode import current_mode, switch
+from ..core.mode import CURRENT, current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..ops.declare import declare
+from ..support.context import setting
 from ..support.errors import GradError
+from ..support.table import counted
 from .batching import vmap
 
 
@@ -37,6 +39,8 @@ class custom_vjp:
     [0.5, 1.0]
     """
 
+    caches = ()  # a trace looks at all of its functions
+
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
         self.function = function
@@ -57,38 +61,62 @@ class custom_vjp:
         if self.backward is None:
             name = self.function.__name__
             raise GradError(f"{name} has no gradient yet", hint=f"@{name}.gradient def backward(kept, g): ...")
-        inputs = [as_tensor(a) for a in args]
-        return call_with_gradient(inputs, self.forward, self.backward)
+        return call_with_gradient([as_tensor(a) for a in args], _SameDraws(self.forward), self.backward)
 
 
-NOT_RUN: Any = object()
+class _SameDraws:
+    """A function that may be called again, for values with a history or tangents: each call draws the same numbers."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.state, self.drawn = function, current_mode().state, list[tuple[Any, int]]()
+
+    def __call__(self, *args: Any) -> Any:
+        self.state, self.left = current_mode().state, iter(self.drawn)
+        with setting(CURRENT, current_mode().but(state=self)):
+            return self.function(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.state, name)
+
+    def take_blocks(self, generator: Any, count: int) -> tuple[Any, int]:
+        """The blocks of the same draw in the first call."""
+        taken = next(self.left, None)
+        if taken is None:
+            with switch(state=self.state):
+                taken = generator.take_blocks(count)
+            self.drawn.append(taken)
+        return taken
 
 
 class _Application:
-    """The values that one call keeps for its gradient, and the gradients of its inputs once they are computed."""
+    """The values that one call keeps for its gradient, and the gradients of its inputs once they are computed.
 
-    __slots__ = ("backward", "cotangent", "device", "forward", "found", "keeps", "kept")
+    `ran_in` is the interpreter that computed the kept values.  In another one, such as jvp's, they would be constants.
+    """
+
+    __slots__ = ("backward", "device", "forward", "found", "keeps", "kept", "ran_in")
 
     def __init__(self, forward: Any, backward: Any, device: Any, keeps: bool) -> None:
         self.forward, self.backward, self.device, self.keeps = forward, backward, device, keeps
-        self.kept = NOT_RUN
-        self.cotangent: Any = None
-        self.found: Any = None
+        self.kept: Any = None
+        self.ran_in: Any = None
+        self.found: Any = None, False, ()
 
     def compute(self, *values: Any) -> Any:
         """The kernel of `call`: the raw result of raw arguments."""
-        with switch(grad=False):
+        self.ran_in = current_mode().interpreter
+        with setting(CURRENT, current_mode().untracked):
             result, self.kept = self.forward(*[wrap(v, self.device) for v in values])
         return tuple([r._data for r in result]) if isinstance(result, tuple) else result._data
 
     def gradients(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
-        """Run the backward function once for all inputs; on values with a history if the gradient is recorded too."""
-        if self.cotangent is not g:
-            again = current_mode().grad or self.kept is NOT_RUN  # vmap runs another application
+        """Run the backward function once for all inputs; what it reads is computed again for histories and tangents."""
+        again = current_mode().grad or current_mode().interpreter not in (None, self.ran_in)
+        if self.found[0] is not g or self.found[1] is not again:
             kept = inputs if not self.keeps else self.forward(*inputs)[1] if again else self.kept
             found = self.backward(kept, tuple(g) if isinstance(g, list) else g)
-            self.cotangent, self.found = g, found if isinstance(found, tuple) else (found,)
-        return self.found  # type: ignore[no-any-return]
+            self.found = g, again, found if isinstance(found, tuple) else (found,)
+        return self.found[2]  # type: ignore[no-any-return]
 
 
 def call_with_gradient(inputs: Sequence[Tensor], forward: Any, backward: Any, keeps: bool = True) -> Any:
@@ -103,9 +131,9 @@ def call_with_gradient(inputs: Sequence[Tensor], forward: Any, backward: Any, ke
 def _gradient_of_call(g: Any, inputs: tuple[Tensor, ...], node: Any, index: int) -> Tensor | None:
     found = node.attrs["application"].gradients(g, inputs)
     if len(found) != len(inputs):
-        raise GradError(f"a custom gradient returned {len(found)} gradients for {len(inputs)} arguments")
-    part = found[index]
-    return part.copy() if part is not None else None  # the user may hold this tensor
+        words = f"{counted(len(found), 'gradient')} for {counted(len(inputs), 'argument')}"
+        raise GradError(f"a custom gradient returned {words}")
+    return None if found[index] is None else found[index].copy()  # the user may hold this tensor
 
 
 def _infer_call(*inputs: Any, application: Any) -> Any:

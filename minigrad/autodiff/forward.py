@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.emit import Interpreter, emit
+from ..core.delegating import Nested
+from ..core.emit import Results, emit
 from ..core.mode import current_mode, switch
 from ..core.override import overridable
 from ..core.primitive import INDEX, NODE, OUT, REST, Primitive, Rule
@@ -20,8 +21,9 @@ from ..core.tree import flatten
 from ..ops.creation import zeros, zeros_like
 from ..ops.view import broadcast_to
 from ..support.errors import ConversionError
-from .passing import pulled
+from ..support.words import a_type
 from .reverse import gradients
+from .visits import pulled
 
 
 class Dual(AbstractData):
@@ -53,7 +55,7 @@ class Facts(NamedTuple):
     device: Any
 
 
-class Forward(Interpreter):
+class Forward(Nested):
     """Computes each value and its tangent, in the mode outside."""
 
     def __init__(self) -> None:
@@ -75,8 +77,8 @@ class Forward(Interpreter):
                 return tuple([Dual(self, o, m) for o, m in zip(outs, moved)])
             out = op.apply(*primals, **attrs)
             if isinstance(out, tuple):
-                problem = f"{op.name} has several results and no forward-mode rule"
-                raise ConversionError(f"jvp: {problem}", hint="mg.vjp")
+                moved = _pushed_to_several(op, primals, tangents, Results(out), attrs)
+                return tuple([Dual(self, o, m) for o, m in zip(out, moved)])
             return Dual(self, out, pushed_forward(op, primals, tangents, out, attrs))
 
 
@@ -101,13 +103,21 @@ def pushed_forward(
         inputs = [_along(p, t) if op.is_linear(i) else p for i, (p, t) in pairs]
         return emit(op, *inputs, **attrs)  # type: ignore[no-any-return]
     facts = Facts(primals, attrs, out.shape, out.dtype, out.device)
-    pushed = _diagonal if op.kind == "elementwise" else _transposed
+    if op.kind != "elementwise":
+        return _transposed(plan.rules, tangents, op, facts, out)[0]  # type: ignore[no-any-return]
     total = None
     for i in moving:
         if i in rules:
-            part = pushed(rules[i], tangents[i], op, facts, out)
+            part = _diagonal(rules[i], tangents[i], op, facts, out)
             total = part if total is None else total + part
     return total
+
+
+def _pushed_to_several(op: Primitive, primals: list[Any], tangents: list[Any], outs: Results, attrs: Any) -> list[Any]:
+    """The tangents of several results."""
+    rules = op.plan(sum(1 << i for i, t in enumerate(tangents) if t is not None), len(primals)).rules
+    facts = Facts(primals, attrs, outs.shape, outs.dtype, outs[0].device)
+    return _transposed(rules, tangents, op, facts, outs) if rules else [None] * len(outs)
 
 
 def _along(primal: Any, tangent: Tensor | None) -> Any:
@@ -120,14 +130,21 @@ def _diagonal(rule: Rule, tangent: Any, op: Primitive, facts: Facts, out: Tensor
     return broadcast_to(part, out.shape)
 
 
-def _transposed(rule: Rule, tangent: Any, op: Primitive, facts: Facts, out: Tensor) -> Tensor:
-    """The transpose of a rule, applied to the tangent: the gradient of <rule(g), tangent> with respect to g."""
+def _transposed(rules: Sequence[Rule], tangents: list[Any], op: Primitive, facts: Facts, out: Any) -> list[Any]:
+    """The transpose of rules, applied to tangents: the gradients of <rule(g), tangent> with respect to each g."""
+    outs = out if isinstance(out, Results) else (out,)
     with switch(grad=True):
-        g = zeros(out.shape, out.dtype, out.device)
-        g.requires_grad = True
-        product = (pulled(rule, g, _reading(rule, op, facts, out)) * tangent).sum()
-    pushed = gradients(product, g, create_graph=current_mode().grad, allow_unused=True)
-    return zeros_like(out) if pushed is None else pushed
+        given = [zeros(o.shape, o.dtype, o.device) for o in outs]
+        for g in given:
+            g.requires_grad = g.dtype.kind == "f"
+        parts = [(r.index, pulled(r, given if outs is out else given[0], _reading(r, op, facts, out))) for r in rules]
+        total: Any = sum([(part * tangents[i]).sum() for i, part in parts if part is not None])
+    if not (isinstance(total, Tensor) and total.tracked):  # the rules do not depend on g
+        return [zeros_like(g) if g.tracked else None for g in given]
+    floats = [g for g in given if g.tracked]
+    moved = iter(gradients(total, floats, create_graph=current_mode().grad, allow_unused=True))
+    found = [next(moved) if g.tracked else None for g in given]
+    return [zeros_like(g) if f is None and g.tracked else f for f, g in zip(found, given)]
 
 
 def _reading(rule: Rule, op: Primitive, facts: Facts, out: Tensor) -> Callable[[int], Any]:
@@ -184,7 +201,7 @@ def check_arguments(name: str, **given: Any) -> None:
     for what, arguments in given.items():
         if not isinstance(arguments, (tuple, list)):
             raise ConversionError(
-                f"{name}: {what} is a {type(arguments).__name__}",
+                f"{name}: {what} is {a_type(arguments)}",
                 expect="a tuple, with one entry for each argument of the function",
                 hint=f"mg.{name}(f, (x,), (v,)) for a function of one argument",
             )

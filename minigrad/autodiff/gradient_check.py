@@ -65,7 +65,7 @@ def _weighted(outputs_of: Callable[[list[Tensor]], list[Tensor]], rng: Any) -> T
 
 
 def _gradients(total: Total, values: list[Tensor], moving: list[int], record: bool) -> tuple[list[Tensor], list[Any]]:
-    """Leaves in the place of the moving values, and the gradients of the total with respect to them."""
+    """Leaves that replace the moving values, and the gradients of the total with respect to them."""
     leaves = [value if value.tracked or i not in moving else _leaf(value) for i, value in enumerate(values)]
     wanted = [leaves[i] for i in moving]
     output = total(leaves)

@@ -14,7 +14,7 @@ from ..core.programs import opened_order
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
-from .passing import HOOKS, after_hooks, check_unchanged, freed, gather_results, hooked, leading_to, on_device_of, read
+from .visits import HOOKS, after_hooks, check_unchanged, freed, gather_results, hooked, leading_to, on_device_of, read
 
 
 def quick_steps(
@@ -85,7 +85,7 @@ def quick_steps(
             else:  # `read` without the call: a handle on the saved value, without history
                 tensor = new_tensor(Tensor)
                 tensor._data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
-                tensor.node, tensor.tracked = None, 0
+                tensor.node, tensor.tracked = None, False
                 value = function(g, tensor)
             if value is None:
                 continue

@@ -25,9 +25,9 @@ from ..support.errors import ConversionError, GradError
 from ..support.forking import new_lock
 from ..support.interrupts import all_or_none
 from ..support.words import shown
-from .passing import HOOKS as HOOKS
-from .passing import add_to, after_hooks, contributions, gather_results, hooked, leading_to, on_device_of, targets_of
 from .quick_steps import quick_steps
+from .visits import HOOKS as HOOKS
+from .visits import add_to, after_hooks, contributions, gather_results, hooked, leading_to, on_device_of, targets_of
 
 
 class Contribution(NamedTuple):
@@ -73,7 +73,7 @@ def walk(
     multiply 0 3.0
     multiply 1 3.0
     """
-    way: Any = steps if yields else quick_steps
+    way: Any = steps if yields else quick_steps  # First reader: follow `steps`; the other is the same loop, inlined
     return way(roots, cotangents, wanted, retain, also)  # type: ignore[no-any-return]
 
 

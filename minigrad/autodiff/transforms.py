@@ -19,6 +19,7 @@ from ..core.tree import flatten
 from ..ops.creation import asarray, eye, zeros_like
 from ..ops.view import reshape
 from ..support.errors import GradError
+from ..support.words import a_type, too_deep
 from .batching import vmap
 from .forward import check_arguments, jvp
 from .reverse import pulled_back
@@ -135,9 +136,12 @@ def _with_tensors(argument: Any) -> Any:
     """
     if isinstance(argument, (float, np.ndarray, np.generic)):
         return asarray(argument)
-    if argument.__class__ is dict:
-        return {key: _with_tensors(value) for key, value in argument.items()}
-    return argument.__class__(map(_with_tensors, argument)) if argument.__class__ in (tuple, list) else argument
+    try:
+        if argument.__class__ is dict:
+            return {key: _with_tensors(value) for key, value in argument.items()}
+        return argument.__class__(map(_with_tensors, argument)) if argument.__class__ in (tuple, list) else argument
+    except RecursionError as error:
+        raise too_deep("the argument to differentiate by", argument, error) from None
 
 
 def _nothing_to_differentiate(arguments: list[Any], tensors: list[Tensor]) -> GradError:
@@ -145,7 +149,7 @@ def _nothing_to_differentiate(arguments: list[Any], tensors: list[Tensor]) -> Gr
     return GradError(
         "grad: the argument to differentiate by has no tensor of floats",
         expect="a tensor of floats, or a tuple, NamedTuple, list, dict or module with one",
-        actual=f"{tensors[0].dtype}" if tensors else ", ".join([f"a {type(each).__name__}" for each in arguments]),
+        actual=f"{tensors[0].dtype}" if tensors else ", ".join([a_type(each) for each in arguments]),
         hint="x.astype(mg.float32), or argnums=..." if tensors else "argnums=... numbers the arguments",
     )
 
@@ -168,7 +172,7 @@ def _pulled_back(
 
 def _check_tensor(output: Any, name: str, hint: str | None = None) -> Tensor:
     if not isinstance(output, Tensor):
-        raise GradError(f"{name}: the function has to return a tensor, not {type(output).__name__}", hint=hint)
+        raise GradError(f"{name}: the function must return a tensor, not {type(output).__name__}", hint=hint)
     return output
 
 

@@ -17,6 +17,6 @@ __all__ = [
 ]
 
 public(
-    [name for name in __all__ if name not in ("Jitted", "LoadedProgram", "Target")], globals(),
+    [name for name in __all__ if name not in ("LoadedProgram", "Target")], globals(),
     eager=("jit", "kernel", "trace"),
 )

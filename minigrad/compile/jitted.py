@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
-from operator import attrgetter
 from types import MethodType
 from typing import Any
 
@@ -19,7 +18,8 @@ from ..core.tensor import Tensor
 from ..support.errors import ConversionError
 from ..support.forking import new_lock
 from ..support.source import Where, caller, line_of, show
-from ..support.words import shown
+from ..support.table import printable
+from ..support.words import shown, too_deep
 from .functions.recording import Recording
 from .look import placement  # noqa: F401 - it attaches methods to graphs
 from .look.checking import checked
@@ -97,7 +97,8 @@ class Jitted(Stages):
         return recording.run(tensors)
 
     def __repr__(self) -> str:
-        return f"<jit of {getattr(self.function, '__qualname__', self.function)}, traced {len(self.traces)} times>"
+        name = printable(str(getattr(self.function, "__qualname__", self.function)))
+        return f"<jit of {name}, traced {len(self.traces)} times>"
 
     def ran(self, *args: Any, **kwargs: Any) -> Ran:
         """The programs of the last call with such arguments; without such a call, those that a call would run.
@@ -112,10 +113,12 @@ class Jitted(Stages):
         ['forward pass, keeps values for the gradient', 'gradient']
         """
         tensors: list[Tensor] = []
-        kind = _without_gradients(self._key(args, kwargs, tensors))
-        called = [known for key, known in list(self._order) if known.called and _without_gradients(key) == kind]
+        key = self._key(args, kwargs, tensors)
+        kind = _without_gradients(key)
+        called = [each for each in list(self._order) if each[1].called and _without_gradients(each[0]) == kind]
         if called:
-            return Ran(max(called, key=attrgetter("called")), tensors)
+            known, recording = max(called, key=lambda each: each[1].called)
+            return Ran(recording, tensors, known == key)
         return Ran(*self._recording(args, kwargs))
 
     def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
@@ -187,10 +190,13 @@ class Jitted(Stages):
         parts = [*args, *[kwargs[name] for name in names]]
         labels = [*range(len(args)), *names]
         static = self.static
-        if static:
-            kinds = [hashable(x, "static") if i in static else kind_of(x, tensors) for i, x in zip(labels, parts)]
-        else:
-            kinds = [kind_of(x, tensors) for x in parts]
+        try:
+            if static:
+                kinds = [hashable(x, "static") if i in static else kind_of(x, tensors) for i, x in zip(labels, parts)]
+            else:
+                kinds = [kind_of(x, tensors) for x in parts]
+        except RecursionError as error:
+            raise too_deep("jit: an argument", parts, error) from None
         return tuple(kinds), tuple(labels), tuple(kinds_of_tensors(tensors)), mode.grad, mode.device
 
     def _news(self, key: Any) -> str:
@@ -294,9 +300,10 @@ def jit(
     by default ("serial") never; `MINIGRAD_EXECUTOR` sets it for all programs.
 
     A trace also depends on what the function reads by name: globals, closure cells, and those attributes whose names
-    occur in its code or in code that it calls, with the entries of lists, dicts and arrays found there.  These are
-    compared before each run, and a change causes a new trace.  Where code computes a name (`getattr(x, name)`, `vars`,
-    `eval`), all attributes of your objects count.  A NumPy array is compared value by value unless it is read-only; a
+    occur in its code or in code that it calls, with the entries of lists, dicts and arrays found there.  Gradient rules
+    and hooks are such code, and the objects and classes among the arguments have such attributes.  All this is compared
+    before each run, and a change causes a new trace.  Where code computes a name (`getattr(x, name)`, `vars`, `eval`),
+    all attributes of your objects count.  A NumPy array is compared value by value unless it is read-only; a
     `GuardWarning` appears where that is slow.
 
     These raise a `TraceError` with the line: changing something that is not a tensor, reading an iterator or a clock,
@@ -304,8 +311,10 @@ def jit(
 
     These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
     own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
-    random numbers that any other package draws; a writable view of a read-only array; and, while a profiler set by
-    `sys.setprofile` is active, clocks and new generators.  Pass such values as arguments.
+    random numbers that any other package draws; a clock that Python's own code calls, as in `map(time.time_ns, ...)`; a
+    writable view of a read-only array; an object that gets another class, or a class other bases; attributes of a list,
+    tuple or dict of your own class that is an argument; and, while a profiler set by `sys.setprofile` is active, clocks
+    and new generators.  Pass such values as arguments.
 
     Each stage of the compiler is an object that prints: `f.graph(...)`, `.passes`, `.kernels`, `.program`, `.cost` and
     `.values` take the arguments of a call, and show what ran in the last call with such arguments; before any call,

@@ -25,7 +25,7 @@ from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
 from ..support.errors import ConversionError, DtypeError, ShapeError
-from ..support.words import whole
+from ..support.words import a_type, whole
 
 VALUES = (int, float, bool, np.ndarray, np.generic)  # become tensors when they are carried or returned
 
@@ -171,7 +171,7 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
 
 
 def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:
-    """The stacked results of no rounds.  A batch of no examples gives their shapes."""
+    """The stacked results if there are no iterations.  A batch of no examples gives their shapes."""
     empty = Vectorised(0)
     control = Examples(empty)
     with switch(interpreter=empty, control=control, state=Unchanged()), control.sealed(f"{name}: the body"):
@@ -349,7 +349,7 @@ def predicate(name: str, value: Any) -> Tensor:
     if value.__class__ is bool or isinstance(value, np.bool_):
         return as_tensor(bool(value))
     if not isinstance(value, Tensor):
-        raise ConversionError(f"{name}: the predicate is a bool, not a {type(value).__name__}",
+        raise ConversionError(f"{name}: the predicate is a bool, not {a_type(value)}",
                               expect="a bool tensor of shape ()", hint="x > 0, x.any(), x.all()")
     if value.shape:
         raise ShapeError(f"{name}: the predicate is one bool, and this tensor has shape {value.shape}",
@@ -362,7 +362,7 @@ def predicate(name: str, value: Any) -> Tensor:
 def _check_functions(name: str, **functions: Any) -> None:
     for parameter, function in functions.items():
         if not callable(function):
-            raise ConversionError(f"{name}: {parameter} is a function, not a {type(function).__name__}",
+            raise ConversionError(f"{name}: {parameter} is a function, not {a_type(function)}",
                                   hint=f"a lambda for {parameter}")
 
 

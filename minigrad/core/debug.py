@@ -12,6 +12,7 @@ from typing import Any
 
 from ..support.errors import NanError, TraceError
 from ..support.source import Where, line_of, show
+from ..support.table import counted
 from .emit import Eager, Interpreter
 from .mode import F, current_mode, switch
 from .node import Node, topological_order
@@ -153,13 +154,13 @@ class LiveGraphs:
     def __repr__(self) -> str:
         if not self.graphs:
             return "no graphs are alive"
-        rows = [f"{len(self.graphs)} graphs are alive"]
+        rows = [f"{counted(len(self.graphs), 'graph is', 'graphs are')} alive"]
         by_line = Counter(g.where for g in self.graphs)
         for where, count in by_line.most_common(10):
             same = [g for g in self.graphs if g.where == where]
             rows.append(
-                f"  {count:6d} × made at {where}: {sum(g.nodes for g in same)} nodes, "
-                f"{sum(g.saved_bytes for g in same)} bytes saved"
+                f"  {count:6d} × made at {where}: {counted(sum(g.nodes for g in same), 'node')}, "
+                f"{counted(sum(g.saved_bytes for g in same), 'byte')} saved"
             )
         if by_line.most_common(1)[0][1] > 1:
             rows.append("  A list of losses keeps every graph: append loss.item(), or loss.detach()")

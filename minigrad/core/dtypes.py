@@ -75,11 +75,6 @@ def dtype_of(item: Any) -> DType:
     return as_dtype(found if isinstance(found, np.dtype) else item)  # not so for NumPy's scalar classes
 
 
-def is_float(dtype: DType) -> Any:
-    """Whether gradients can flow through values of this dtype."""
-    return dtype.kind == "f"
-
-
 def isdtype(dtype: Any, kind: Any) -> Any:
     """Whether a dtype is of a kind: another dtype, the name of a kind, or a tuple of these.
 
@@ -95,7 +90,6 @@ def isdtype(dtype: Any, kind: Any) -> Any:
     return dtype == as_dtype(kind)
 
 
-@cache
 def promote_types(a: DType, b: DType) -> DType:
     """The smallest type for the values of both, as in the array API; an integer and a float give the float's type.
 
@@ -140,7 +134,7 @@ def result_type(*items: Any) -> DType:
         raise DtypeError("result_type needs at least one dtype, tensor or number")
     dtype = strong[0]
     for other in strong[1:]:
-        dtype = promote_types(dtype, other)
+        dtype = dtype if other is dtype else promote_types(dtype, other)
     for number in numbers:
         dtype = weak_type(number, dtype)
     return dtype

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..support.errors import MinigradError
 from .explain import common_device, explained, warn_of_widening
-from .mode import Mode, current_mode
+from .mode import current_mode
 from .node import Constant, Node
 from .primitive import Attrs, P, Primitive
 from .tensor import NUMBERS, AbstractData, Tensor, as_tensor, wrap
@@ -38,6 +38,8 @@ class Interpreter:
     Eager mode is the interpreter None, with which quick forms run, or `Eager()`, with
     which every operation runs `manifest`.
     """
+
+    runs_programs = False  # whether jitted functions run as compiled programs inside
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
         """Apply `op`.  The course calls it "to manifest a node": to make it exist."""
@@ -79,9 +81,9 @@ class Interpreter:
         if data.__class__ is tuple:
             return several(op, inputs, values, mask, attrs, data, device)
         out = wrap(data, device)
-        if mask or mode.keep:
+        if mask or mode.record_all:
             out.node = recorded(op, inputs, values, mask, attrs, data, device)
-            out.tracked = 1 if out.node.plan.rules else 0
+            out.tracked = bool(out.node.plan.rules)
         return out
 
     def lift(self, tensor: Tensor) -> Tensor:
@@ -94,13 +96,9 @@ class Interpreter:
         """The data of the result: an array or abstract data."""
         raise NotImplementedError
 
-    runs_programs = False  # whether jitted functions run as compiled programs inside
-
     def on(self, other: Interpreter) -> Interpreter:
-        """`other`, with this one's casts before it, if it is autocast; else `other`."""
-        outer: Mode | None = getattr(self, "outer", None)
-        below = None if outer is None else outer.interpreter
-        return other if below is None else below.on(other)
+        """`other`, below those here that only pass operations on (see `passing.py`)."""
+        return other
 
 
 class Eager(Interpreter):
@@ -154,7 +152,7 @@ def constant(tensor: Tensor) -> Node:
     return node
 
 
-class Results(tuple[Any, ...]):
+class Results(tuple[Any, ...]):  # First reader: stop here
     """The data of several results: its shape is a tuple of shapes."""
 
     @property
@@ -167,20 +165,15 @@ class Results(tuple[Any, ...]):
 
 
 def several(
-    op: Primitive,
-    inputs: Sequence[Any],
-    values: Sequence[Any],
-    mask: int,
-    attrs: Attrs,
-    results: tuple[Any, ...],
-    device: Any,
+    op: Primitive, inputs: Sequence[Any], values: Sequence[Any], mask: int,
+    attrs: Attrs, results: tuple[Any, ...], device: Any,
 ) -> tuple[Tensor, ...]:
     """Wrap and record several results: one common node, and a projection for each."""
     outs = tuple([wrap(data, device) for data in results])
-    if mask or current_mode().keep:
+    if mask or current_mode().record_all:
         whole = recorded(op, inputs, values, mask, attrs, Results(results), device)
         for i, out in enumerate(outs):
-            out.tracked = 1 if whole.plan.rules and out.dtype.kind == "f" else 0
+            out.tracked = bool(whole.plan.rules) and out.dtype.kind == "f"
             out.node = part(whole, i, out)
     return outs
 

@@ -30,26 +30,26 @@ class Mode:
     `state`        reads and writes what outlives an operation: tensors, gradients, generators
     `control`      runs branches and loops
     `grad`         whether the results of operations on tracked tensors have nodes, and are tracked
-    `keep`         whether untracked results have nodes too: so in `mg.record()`, but not in a trace, which writes a
+    `record_all`   whether untracked results have nodes too: so in `mg.record()`, but not in a trace, which writes a
                    graph of values of its own, next to the nodes of tracked tensors
     `device`       the device of new tensors; None is the default device
     `scope`        the modules and functions that are running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
     `grad_inputs`  in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
-    `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside of one
+    `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside one
     `programs`     whether large calls of composed functions run as programs in eager mode; None: as `PROGRAMS.on` says
     """
 
     __slots__ = (
-        "_untracked", "composite", "control", "device", "grad", "grad_inputs", "interpreter", "keep", "origin",
-        "programs", "scope", "state",
+        "_untracked", "composite", "control", "device", "grad", "grad_inputs", "interpreter", "origin", "programs",
+        "record_all", "scope", "state",
     )
 
     def __init__(
         self,
         interpreter: Interpreter | None = None,
         grad: bool = True,
-        keep: bool = False,
+        record_all: bool = False,
         device: Any = None,
         scope: tuple[str, ...] = (),
         origin: Node | None = None,
@@ -59,19 +59,19 @@ class Mode:
         composite: Any = None,
         programs: bool | None = None,
     ) -> None:
-        self.interpreter, self.grad, self.keep = interpreter, grad, keep
+        self.interpreter, self.grad, self.record_all = interpreter, grad, record_all
         self.device, self.scope, self.origin, self.grad_inputs = device, scope, origin, grad_inputs
         self.state, self.control, self.composite, self.programs = state, control, composite, programs
         self._untracked: Mode | None = None
 
-    def but(self, **changes: Any) -> Mode:
+    def but(self, **changes: Any) -> Mode:  # First reader: skip to `switch`
         """A copy of this mode with changes.
 
         An interpreter that is also a `State` or a `Control` is used as `state` or `control` too; the interpreter None
         restores Python's own of both.
         """
         mode = Mode(
-            self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin,
+            self.interpreter, self.grad, self.record_all, self.device, self.scope, self.origin,
             self.grad_inputs, self.state, self.control, self.composite, self.programs,
         )
         if "interpreter" in changes:
@@ -156,7 +156,7 @@ def record() -> switch:
     >>> y.node.op.name
     'add'
     """
-    return switch(keep=True)
+    return switch(record_all=True)
 
 
 def is_grad_enabled() -> bool:

@@ -96,7 +96,7 @@ class Node:
 
     @property
     def composite(self) -> Any:
-        """The call of a composed function, such as `softmax`, that recorded this node; None outside of one."""
+        """The call of a composed function, such as `softmax`, that recorded this node; None outside one."""
         return self.mode.composite
 
     @property
@@ -115,16 +115,8 @@ class Node:
         return f"<{self.name} {self.shape} {self.dtype}, made at {show(self.where)}>"
 
 
+SMALL = 1 << 15  # bytes: values up to this size stay with their nodes, so that pictures can show them later
 FREED = object()  # the value of `saved` after a backward pass
-
-
-def spent_node(node: Node) -> Node:
-    """A node like another one after a backward pass, but without its inputs."""
-    spent = object.__new__(Node)
-    for field in ("op", "attrs", "shape", "dtype", "device", "serial", "code", "offset", "mode"):
-        setattr(spent, field, getattr(node, field))
-    spent.inputs, spent.plan, spent.saved = (), NO_RULES, FREED
-    return spent
 
 
 def _source(node: Any, data: Any, device: Any) -> None:
@@ -132,12 +124,17 @@ def _source(node: Any, data: Any, device: Any) -> None:
     node.op, node.inputs, node.attrs, node.plan, node.saved = None, (), {}, NO_RULES, None
     node.shape, node.dtype, node.device = data.shape, data.dtype, device
     node.serial, node.mode = tick(), current_mode()
+    node.array = (lambda: data) if getattr(data, "nbytes", SMALL + 1) <= SMALL else weakref.ref(data)
 
 
 class Leaf(Node):
-    """The node of a tensor that requires a gradient and is not the result of an operation, such as a parameter."""
+    """The node of a tensor that requires a gradient and is not the result of an operation, such as a parameter.
 
-    __slots__ = ("tensor",)
+    `array()` is the value that the tensor had first, if it is small or there is still a reference to it.
+    """
+
+    __slots__ = ("array", "tensor")
+    array: Any
 
     def __init__(self, tensor: Any) -> None:
         _source(self, tensor._data, tensor.device)
@@ -149,25 +146,14 @@ class Leaf(Node):
         return "leaf"
 
 
-class OuterResult(Leaf):
-    """The leaf of a trace that stands for a result of operations outside of it: like that result, it may be written."""
-
-    __slots__ = ()
-
-
-def is_made(node: Any) -> bool:
-    """Whether an operation made the value of a node, in this trace or outside of it."""
-    return node is not None and (node.op is not None or node.__class__ is OuterResult)
-
-
 class Constant(Node):
-    """The node of an input without a gradient.  It does not keep the array alive."""
+    """The node of an input without a gradient.  It keeps no large array alive."""
 
     __slots__ = ("array",)
+    array: Any
 
     def __init__(self, tensor: Any) -> None:
         _source(self, tensor._data, tensor.device)
-        self.array = weakref.ref(tensor._data)
         self.code, self.offset = None, 0
 
     @property
@@ -189,3 +175,23 @@ def topological_order(roots: Any) -> list[Node]:
                 found.add(node)
                 stack.append(node)
     return sorted(found, key=_serial)
+
+
+class OuterResult(Leaf):  # First reader: stop here.  The rest serves traces
+    """The leaf of a trace that stands for a result of operations outside it: like that result, it may be written."""
+
+    __slots__ = ()
+
+
+def is_made(node: Any) -> bool:
+    """Whether an operation made the value of a node, in this trace or outside it."""
+    return node is not None and (node.op is not None or isinstance(node, OuterResult))
+
+
+def spent_node(node: Node) -> Node:
+    """A node like another one after a backward pass, but without its inputs."""
+    spent = object.__new__(Node)
+    for field in ("op", "attrs", "shape", "dtype", "device", "serial", "code", "offset", "mode"):
+        setattr(spent, field, getattr(node, field))
+    spent.inputs, spent.plan, spent.saved = (), NO_RULES, FREED
+    return spent

@@ -90,7 +90,7 @@ class Primitive:
     plans: dict[int, Plan] = field(default_factory=dict, repr=False)
     known_casts: dict[tuple[Any, ...], Casts] = field(default_factory=dict, repr=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self) -> None:  # First reader: skip to `plan`
         object.__setattr__(self, "casting", self.promotes != ())
         with setting(ON_BEHALF_OF, caller(3)):  # above the dataclass's __init__
             self._check()
@@ -143,7 +143,7 @@ class Primitive:
         return f"{last[1:]}[{index - len(self.inputs) + 1}]"
 
     def plan(self, mask: int, count: int) -> Plan:
-        """The plan for `count` inputs, of which those in `mask` (bit i: input i) are tracked."""
+        """The plan for `count` inputs.  `mask` has a bit for each: bit i is 1 if input i is tracked."""
         key = mask | 1 << count  # the leading 1 encodes the number of inputs
         plan = self.plans.get(key)
         if plan is None:
@@ -171,7 +171,7 @@ class Primitive:
         slots |= SPECIAL | {name[1:]: REST for name in self.inputs if name.startswith("*")}
         return tuple(slots[name] for name in code.co_varnames[1 : code.co_argcount])
 
-    def common_dtype(self, inputs: tuple[Any, ...]) -> DType | None:
+    def common_dtype(self, inputs: tuple[Any, ...]) -> DType | None:  # First reader: stop here
         """The common dtype of the promoted inputs; None if none are promoted."""
         return self.casts(inputs).dtype
 

@@ -7,7 +7,7 @@ where they are needed: for pictures, replays, the steps of a backward pass, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -57,7 +57,7 @@ def eager_programs(on: bool = True) -> switch:
 def programs_run() -> bool:
     """Whether programs may run now: in eager mode, where no views of the operations are wanted."""
     mode = current_mode()
-    if mode.interpreter is not None or mode.keep:
+    if mode.interpreter is not None or mode.record_all:
         return False
     return PROGRAMS.on if mode.programs is None else mode.programs
 
@@ -138,15 +138,15 @@ def open_node(node: Node) -> None:
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
         last: Node = op.call(tensors)[0].node
-    made = sorted(_since(last, began), key=attrgetter("serial"))
+    made = sorted(made_since([last], began), key=attrgetter("serial"))
     if known and op.saves is not None:
         numbers = iter(op.saves)
         for each in made:
             slots = zip((*each.inputs, each), each.saved or ())
             values = [v if v is None or not isinstance(i, Node) else saved[next(numbers)] for i, v in slots]
             each.saved = tuple(values) or None
-    for i, each in enumerate(made):
-        each.serial = node.serial - 1 + (i + 1) / (len(made) + 1)  # type: ignore[assignment]  # before `node`
+    place_before(node, made)
+    for each in made:
         each.code, each.offset = node.code, node.offset
         if not known and each.saved is not None:
             each.saved = FREED
@@ -155,13 +155,20 @@ def open_node(node: Node) -> None:
 
 def _input(source: Node, value: Any, tracked: bool, device: Any) -> Tensor:
     tensor = wrap(value, device)
-    tensor.node, tensor.tracked = source, int(tracked)
+    tensor.node, tensor.tracked = source, tracked
     return tensor
 
 
-def _since(last: Node, began: int) -> set[Node]:
-    """The nodes before and including `last` that were recorded after `began`."""
-    found, stack = {last}, [last]
+def place_before(node: Node, made: Sequence[Node]) -> None:
+    """Date nodes, in this order, between `node` and the node that was recorded before it."""
+    for i, each in enumerate(made):
+        each.serial = node.serial - 1 + (i + 1) / (len(made) + 1)  # type: ignore[assignment]
+
+
+def made_since(last: Iterable[Node | None], began: int) -> set[Node]:
+    """The nodes up to and including the `last` ones that were recorded after `began`."""
+    stack = [node for node in last if node is not None and node.serial > began]
+    found = set(stack)
     while stack:
         for node in stack.pop().inputs:
             if isinstance(node, Node) and node.serial > began and node not in found:

@@ -4,7 +4,7 @@ Each function here makes the quick form of one primitive, which becomes `op.appl
 quick form computes, wraps and records like `Interpreter` in `emit.py`, without loops
 and look-ups.  It calls `emit` (`any_inputs` calls `manifest`) for other modes, casts,
 large arrays, inputs on several devices and errors.  `tests/core/test_quick.py` compares
-the quick form of every primitive with `emit`.
+the quick form of every primitive with `emit`.  First reader: skip this file.
 
 Of two tensors, only the size of the first is read, because that takes 20 ns: with a
 large second one, the kernel computes in new memory and on one thread.
@@ -68,7 +68,7 @@ def one_input_alone(op: Primitive) -> Callable[[Any], Any]:
             data = None
         if data.__class__ is not a.__class__:
             if data is None:
-                return emit(op, x)  # outside of `except`: the error has one cause
+                return emit(op, x)  # outside `except`: the error has one cause
             data = device.asarray(data)
         out = new_tensor(Tensor)
         out._data, out.device, out._grad, out.alias = data, device, None, None
@@ -77,11 +77,11 @@ def one_input_alone(op: Primitive) -> Callable[[Any], Any]:
             keep = plan.keep
             saved = keep and (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), NO_ATTRS, plan, saved, data, mode, device)
-            out.tracked = 1 if plan.rules else 0
-        elif mode.keep:
+            out.tracked = True if plan.rules else False
+        elif mode.record_all:
             return emit(op, x)
         else:
-            out.node, out.tracked = None, 0
+            out.node, out.tracked = None, False
         return out
 
     return apply
@@ -93,7 +93,7 @@ def one_input(op: Primitive) -> Callable[..., Any]:
 
     def apply(x: Any, **attrs: Any) -> Any:
         mode = current_mode()
-        if mode.interpreter is not None or x.__class__ is not Tensor or mode.keep:
+        if mode.interpreter is not None or x.__class__ is not Tensor or mode.record_all:
             return emit(op, x, **attrs)
         a, device = x._data, x.device
         if (casting and a.dtype is not float32) or (elementwise and a.size >= LARGE):
@@ -115,9 +115,9 @@ def one_input(op: Primitive) -> Callable[..., Any]:
             keep = plan.keep
             saved = keep and (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
-            out.tracked = 1 if plan.rules else 0
+            out.tracked = True if plan.rules else False
         else:
-            out.node, out.tracked = None, 0
+            out.node, out.tracked = None, False
         return out
 
     return apply
@@ -129,7 +129,7 @@ def view(op: Primitive) -> Callable[..., Any]:
 
     def apply(x: Any, **attrs: Any) -> Any:
         mode = current_mode()
-        if mode.interpreter is not None or x.__class__ is not Tensor or mode.keep:
+        if mode.interpreter is not None or x.__class__ is not Tensor or mode.record_all:
             return emit(op, x, **attrs)
         seen = x.alias or alias_of(x)
         a, device = x._data, x.device
@@ -146,9 +146,9 @@ def view(op: Primitive) -> Callable[..., Any]:
             keep = plan.keep
             saved = keep and (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
-            out.tracked = 1 if plan.rules else 0
+            out.tracked = True if plan.rules else False
         else:
-            out.node, out.tracked = None, 0
+            out.node, out.tracked = None, False
         if copies and data.base is not a:
             return link(out, x, (op, attrs))
         alias = new_alias(Alias)
@@ -174,7 +174,7 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
         if mode.interpreter is not None:
             return emit(op, x, y)
         if x.__class__ is Tensor:
-            a, device, mask = x._data, x.device, x.tracked
+            a, device, mask = x._data, x.device, 1 if x.tracked else 0
             if a.dtype is not float32 or a.size >= LARGE:
                 return emit(op, x, y)
             kind = a.__class__
@@ -191,7 +191,7 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
             else:
                 return emit(op, x, y)
         elif y.__class__ is Tensor and x.__class__ in NUMBERS:
-            b, device, mask = y._data, y.device, y.tracked * 2
+            b, device, mask = y._data, y.device, 2 if y.tracked else 0
             if b.dtype is not float32 or b.size >= LARGE:
                 return emit(op, x, y)
             kind = b.__class__
@@ -223,11 +223,11 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
                 (y.node or constant(y)) if y.__class__ is Tensor else y,
             )
             out.node = _record(op, nodes, NO_ATTRS, plan, saved, data, mode, device)
-            out.tracked = 1 if plan.rules else 0
-        elif mode.keep:
+            out.tracked = True if plan.rules else False
+        elif mode.record_all:
             return emit(op, x, y)
         else:
-            out.node, out.tracked = None, 0
+            out.node, out.tracked = None, False
         return out
 
     return apply

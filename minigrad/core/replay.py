@@ -8,7 +8,7 @@ from typing import Any
 
 from ..support.errors import ConversionError, Gone
 from ..support.source import show
-from ..support.words import shown
+from ..support.words import shown, with_article
 from .clock import written_since
 from .emit import EAGER
 from .node import Constant, Leaf, Node
@@ -94,11 +94,9 @@ def sources(order: Sequence[Node]) -> dict[Node, Any]:
 
 
 def _source_value(node: Node) -> Any:
-    if isinstance(node, Leaf):
-        tensor = node.tensor()
-        value = None if tensor is None else tensor._data
-    elif isinstance(node, Constant):
-        value = node.array()
+    tensor = node.tensor() if isinstance(node, Leaf) else None
+    if isinstance(node, Leaf | Constant):
+        value = node.array() if tensor is None else tensor._data
     if value is None:
-        raise Gone(f"a {node.name} {node.shape} that it depends on was deleted")
+        raise Gone(f"{with_article(node.name)} {node.shape} that it depends on was deleted")
     return value

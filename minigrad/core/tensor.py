@@ -23,6 +23,7 @@ from ..support.errors import (
 )
 from ..support.interrupts import all_or_none
 from ..support.source import show
+from ..support.words import a_type
 from . import dtypes
 from .absent import TensorNames
 from .mode import current_mode
@@ -66,7 +67,7 @@ class Tensor(TensorNames):
     def __init_subclass__(cls) -> None:
         raise TypeError("Tensor has no subclasses: store tensors in an object of your own, or in an nn.Module")
 
-    # what it is -----------------------------------------------------------------------------------------------------
+    # what it is.  First reader: skip to `requires_grad`, then to `wrap` ---------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,11 +108,11 @@ class Tensor(TensorNames):
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow through it.  True makes the tensor a leaf, whose `.grad` backward fills."""
-        return bool(self.tracked)
+        return self.tracked
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if bool(value) == bool(self.tracked):
+        if bool(value) == self.tracked:
             return
         if self.tracked and not self.is_leaf:
             raise GradError(
@@ -126,7 +127,7 @@ class Tensor(TensorNames):
         node = Leaf(self) if value else None
 
         def writes() -> None:
-            self.node, self.tracked = node, int(value)
+            self.node, self.tracked = node, bool(value)
             if value and self.alias is not None and self.alias.base is not None:
                 self.alias.linked = False  # the memory stays, but a new history begins
 
@@ -256,7 +257,7 @@ def wrap(data: Any, device: Any) -> Tensor:
     tensor = new_tensor(Tensor)
     tensor._data, tensor.device = data, device
     tensor.node = tensor.alias = tensor._grad = None
-    tensor.tracked = 0
+    tensor.tracked = False
     return tensor
 
 
@@ -264,7 +265,7 @@ def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
     """The gradient of `like`, a tensor or a node, in its dtype.  Another type, shape or device is an error."""
     if gradient.__class__ is not Tensor:
         raise ConversionError(
-            f"{what} is a tensor, not a {type(gradient).__name__}", hint="mg.asarray(...) makes a tensor"
+            f"{what} is a tensor, not {a_type(gradient)}", hint="mg.asarray(...) makes a tensor"
         )
     if gradient._data.shape != like.shape or gradient.device is not like.device:
         error, same = (GradError, "shape") if gradient.shape != like.shape else (DeviceError, "device")

@@ -34,7 +34,7 @@ class Tensor:
     _data: Any
     device: Any
     node: Any
-    tracked: int
+    tracked: bool
     alias: Alias | None
     _grad: Tensor | None
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..support.errors import ConversionError
-from ..support.words import shown
+from ..support.words import shown, too_deep
 from .tensor import Tensor
 
 Rebuild = Callable[[list[Any]], Any]
@@ -57,7 +57,10 @@ def flatten(tree: Any, also: tuple[type, ...] = ()) -> tuple[list[Tensor], Rebui
     if opened is None:
         return [], lambda new: tree
     parts, make = opened
-    flat = [flatten(part, also) for part in parts]
+    try:
+        flat = [flatten(part, also) for part in parts]
+    except RecursionError as error:
+        raise too_deep("a container", tree, error) from None
     counts = [len(tensors) for tensors, _ in flat]
 
     def rebuild(new: list[Any]) -> Any:
@@ -70,7 +73,7 @@ def flatten(tree: Any, also: tuple[type, ...] = ()) -> tuple[list[Tensor], Rebui
 def _opened(tree: Any) -> tuple[list[Any], Rebuild] | None:
     """The parts of a container, and a function that makes a container of others; None if it is not a container."""
     if isinstance(tree, (tuple, list)):
-        return list(tree), _sequence_maker(tree)
+        return list(tree), getattr(tree, "_make", type(tree))  # a NamedTuple takes its fields one by one
     if isinstance(tree, dict):
         keys = list(tree)
         return list(tree.values()), lambda new: dict(zip(keys, new))
@@ -92,14 +95,10 @@ def structure(tree: Any, also: tuple[type, ...] = ()) -> Any:
     if opened is None:
         return "as it is", tree
     keys = tuple(tree) if isinstance(tree, dict) else None
-    return type(tree), keys, tuple([structure(part, also) for part in opened[0]])
-
-
-def _sequence_maker(tree: Any) -> Callable[[list[Any]], Any]:
-    cls = type(tree)
-    if hasattr(cls, "_make"):
-        return cls._make  # type: ignore[no-any-return]
-    return cls
+    try:
+        return type(tree), keys, tuple([structure(part, also) for part in opened[0]])
+    except RecursionError as error:
+        raise too_deep("a container", tree, error) from None
 
 
 def leaves(tree: Any) -> list[Tensor]:
@@ -130,7 +129,10 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     rows = zip(parts, *[_parts_like(tree, parts, other) for other in others])
     if _registered(tree) is not None:
         every, function = function, lambda t, *rest: every(t, *rest) if t.__class__ is Tensor else t
-    return make([tree_map(function, *row) for row in rows])
+    try:
+        return make([tree_map(function, *row) for row in rows])
+    except RecursionError as error:
+        raise too_deep("tree_map: the tree", tree, error) from None
 
 
 def _parts_like(tree: Any, parts: list[Any], other: Any) -> list[Any]:

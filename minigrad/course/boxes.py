@@ -7,6 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from ..support.source import notebook_shell
+from ..support.table import printable
 from ..viz.colours import themes
 
 # The kind of a box: its sign, its first word, its colour, and whether a screen reader interrupts to read it.
@@ -49,7 +50,7 @@ class Box(NamedTuple):
 
     def __str__(self) -> str:
         words = f"{KINDS[self.kind][0]} {self.task}: {self.message}"
-        return words if self.hint is None else f"{words}\n  Hint: {self.hint}"
+        return printable(words if self.hint is None else f"{words}\n  Hint: {self.hint}")
 
     def html(self) -> str:
         """The same as HTML: a sign and a first word, what was expected and got, the lines of code, and the hint."""

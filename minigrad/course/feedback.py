@@ -34,6 +34,7 @@ class Feedback(MinigradError):
     """
 
     kind = "wrong"
+    lines: list[str] = []  # of the traceback: IPython asks for them twice, and the box is shown once
 
     def __init__(self, task: str, message: str, hint: str | None = None) -> None:
         self.task, self.message, self.hint = task, message, hint
@@ -48,7 +49,9 @@ class Feedback(MinigradError):
         return str(self.box)
 
     def _render_traceback_(self) -> list[str]:
-        return ["This cell stopped here: see above."] if self.box.show() else str(self).splitlines()
+        if not self.lines:
+            self.lines = ["This cell stopped here: see above."] if self.box.show() else str(self).splitlines()
+        return self.lines
 
 
 class NotWritten(Feedback):

@@ -53,7 +53,7 @@ class Emitting(Eager):
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs, device: Any
     ) -> Any:
         mode = current_mode()
-        if not mode.keep and not (mask and mode.grad):
+        if not mode.record_all and not (mask and mode.grad):
             return super().manifest_values(op, inputs, values, mask, attrs, device)
         self.swapped.calls += 1
         for x in inputs:
@@ -64,7 +64,7 @@ class Emitting(Eager):
             return several(op, edges, values, mask, attrs, data, device)
         out = wrap(device.asarray(data), device)
         out.node = recorded(op, edges, values, mask, attrs, out._data, device)
-        out.tracked = 1 if out.node.plan.rules else 0
+        out.tracked = bool(out.node.plan.rules)
         return out
 
     def _emitted(self, operation: Operation, inputs: list[Any]) -> tuple[Any, list[Any]]:

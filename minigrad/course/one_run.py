@@ -7,17 +7,23 @@ from typing import Any
 
 from ..compile.nodes.graph import Graph
 from ..compile.nodes.interpret import run_nodes
-from ..compile.nodes.source import Source
 from ..core.emit import Eager
-from ..core.mode import current_mode, switch
-from ..core.node import Node
+from ..core.mode import switch
+from ..core.node import Node, OuterResult, is_made
 from ..core.primitive import Attrs, Primitive
+from ..core.state import State
 from ..core.tensor import Tensor, wrap
 from ..support.errors import ConversionError
 from ..support.words import shown
 
 
-class Recorder(Eager):
+class Given(OuterResult):
+    """An example or a constant: a write to it is an operation, whose result it is from then on."""
+
+    name = "tensor"  # type: ignore[assignment]
+
+
+class Recorder(Eager, State):
     """Eager mode that keeps the tensors that were not computed: examples, weights, constants."""
 
     def __init__(self) -> None:
@@ -29,18 +35,29 @@ class Recorder(Eager):
         self.sources |= {n: x for n, x in zip(node.inputs, inputs) if isinstance(x, Tensor) and n.op is None}
         return out
 
+    def admitted(self, tensor: Tensor, source: Any) -> Tensor:
+        tensor.node = Given(tensor)
+        return tensor
+
+    def before_write(self, tensor: Tensor) -> None:
+        base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
+        if not is_made(base.node):
+            raise ConversionError("by_example: the function changes a tensor in place that it was not given",
+                                  hint="give it as an example, or return its new value")
+
 
 class ByExample:
     """A function that repeats the operations of one run.  Its `graph` shows them."""
 
     def __init__(self, function: Callable[..., Any], examples: tuple[Tensor, ...]) -> None:
         self.name = getattr(function, "__name__", "a function")
-        given, recorder = [_input(example) for example in examples], Recorder()
-        with switch(interpreter=recorder, keep=True, grad=False):
+        recorder = Recorder()
+        given = [recorder.admitted(wrap(example._data.copy(), example.device), None) for example in examples]
+        nodes = [each.node for each in given]
+        with switch(interpreter=recorder, record_all=True, grad=False):
             result = function(*given)
         if not isinstance(result, Tensor):
             raise ConversionError(f"by_example: {self.name} returns {shown(result)}", expect="one tensor")
-        nodes = [each.node for each in given]
         self.others = {node: tensor for node, tensor in recorder.sources.items() if node not in nodes}
         self.graph = Graph([*nodes, *self.others], [result.node])
 
@@ -55,17 +72,11 @@ class ByExample:
         return f"<{self.name} by example: {len(self.graph)} operations>"
 
 
-def _input(example: Tensor) -> Tensor:
-    """A copy of an example, whose node is an input of the graph."""
-    copy = wrap(example._data.copy(), example.device)
-    copy.node = Source("tensor", copy, copy.shape, copy.dtype, copy.device, current_mode())
-    return copy
-
-
 def by_example(function: Callable[..., Any], *examples: Tensor) -> ByExample:
     """Run a function once with examples, record its operations, and repeat them in each call.
 
-    Nothing else of the function is kept: no branch, no loop, no name that it reads.
+    Nothing else of the function is kept: no branch, no loop, no name that it reads.  A write to an example is one of
+    its operations, and changes no tensor of yours.
 
     >>> def sign(x):
     ...     return x if x.sum() > 0 else -x

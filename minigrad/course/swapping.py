@@ -17,7 +17,7 @@ from ..autodiff import forward, reverse
 from ..compile.rewriting import passes
 from ..compile.running.order import Schedule, ScheduledStep
 from ..compile.running.plan import Plan as ProgramPlan
-from ..compile.running.program import Executable
+from ..compile.running.program import Program
 from ..core.emit import Eager
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
@@ -255,7 +255,7 @@ def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) ->
     """
     swapped = Swapped(function.__name__)
 
-    def turns(program: Executable, plan: ProgramPlan) -> list[list[int]]:
+    def turns(program: Program, plan: ProgramPlan) -> list[list[int]]:
         swapped.calls += 1
         steps = Schedule(plan).steps
         levels = [list(level) for level in function(steps)]
@@ -264,7 +264,7 @@ def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) ->
             raise Misused(swapped.name, problem)
         return levels
 
-    with overriding(Executable.turns, turns):
+    with overriding(Program.turns, turns):
         yield swapped
 
 

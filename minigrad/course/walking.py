@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff import passing, reverse
+from ..autodiff import reverse, visits
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor, as_tensor
@@ -78,7 +78,7 @@ def contributions(node: Node, g: Tensor) -> list[tuple[int, Node, Tensor]]:
     for limit in LIMITS:
         limit.ask()
     with switch(grad=False):
-        return [(index, node.inputs[index], value) for index, value in passing.contributions(node, g)]
+        return [(index, node.inputs[index], value) for index, value in visits.contributions(node, g)]
 
 
 class Gradients(dict[Node, Any]):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError, IndexingError, ShapeError
+from ..support.table import counted
 from ..support.words import shown, whole
 
 
@@ -44,7 +45,7 @@ class Dataset:
         return Mapped(self, function)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self):,} items)"
+        return f"{type(self).__name__}({counted(len(self), 'item')})"
 
 
 class TensorDataset(Dataset):
@@ -104,7 +105,7 @@ class Subset(Dataset):
         if self.indices.ndim != 1:
             raise ConversionError(f"Subset: indices are a list of integers, not {shown(indices)}")
         for place in np.flatnonzero((self.indices < 0) | (self.indices >= len(dataset)))[:1]:
-            raise IndexingError(f"Subset: there is no item {self.indices[place]}, only {len(dataset)} items")
+            raise IndexingError(f"Subset: there is no item {self.indices[place]}, only {counted(len(dataset), 'item')}")
         gather = getattr(dataset, "batch", None)
         if gather is not None:
             self.batch = lambda indices: gather(self.indices[indices])

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..support.errors import ConversionError
 from ..support.packages import needed
+from ..support.table import counted
 from ..support.words import shown
 from .dataset import Dataset, host
 from .errors import DataError
@@ -69,7 +70,7 @@ class Table(Dataset):
         return (texts[:, None] == np.unique(texts)).astype(np.float32)
 
     def __repr__(self) -> str:
-        return f"Table({len(self):,} rows: {', '.join(self.columns)})"
+        return f"Table({counted(len(self), 'row')}: {', '.join(self.columns)})"
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:

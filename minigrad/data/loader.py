@@ -19,7 +19,8 @@ from ..support.errors import ConversionError, DistributedError
 from ..support.host import IN_BROWSER
 from ..support.interrupts import all_or_none
 from ..support.source import warn_caller
-from ..support.words import shown
+from ..support.table import counted
+from ..support.words import a_type, shown
 from .collate import collate as usual_collate
 from .dataset import key_of, order
 from .errors import DataError
@@ -56,7 +57,7 @@ class Source:
 class DataLoader:
     """Batches of a dataset, as tensors: `for x, y in loader` goes through all of them once, which is an epoch.
 
-    With `shuffle` each epoch has another order.  `augment(item, rng)` changes an item at random, by a NumPy
+    With `shuffle` each epoch has a different order.  `augment(item, rng)` changes an item at random, by a NumPy
     generator that belongs to that item in that epoch.  `collate(items)` turns a list of items into a batch of arrays.
     `workers` threads load `prefetch` batches each ahead of the loop; with `processes`, each of them uses its
     own process.  All random numbers follow from `seed` (by default drawn from `mg.random`), for any number of
@@ -68,7 +69,7 @@ class DataLoader:
     batch is not a multiple of n, up to n - 1 items are left out.
 
     Threads are the better choice where NumPy, Pillow or reading files take the time: they run without Python's lock,
-    and nothing has to be copied from one process to another.  Processes are for items that Python itself computes.
+    and nothing is copied from one process to another.  Processes are for items that Python itself computes.
 
     >>> loader = mg.data.DataLoader(mg.data.TensorDataset([1, 2, 3, 4, 5]), batch_size=2, shuffle=True, seed=0)
     >>> len(loader), [x.tolist() for (x,) in loader], [x.tolist() for (x,) in loader]
@@ -80,7 +81,7 @@ class DataLoader:
                  collate: Callable[[list[Any]], Any] | None = None, workers: int = 0, processes: bool = False,
                  prefetch: int = 2, seed: int | None = None, device: Any = None, shard: Any = None) -> None:
         if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
-            raise ConversionError(f"DataLoader: a {type(dataset).__name__} is not a dataset",
+            raise ConversionError(f"DataLoader: {a_type(dataset)} is not a dataset",
                                   expect="an object with a length and items by number", hint="list(it)")
         for name, number, least in (("batch_size", batch_size, 1), ("workers", workers, 0), ("prefetch", prefetch, 1)):
             if not isinstance(number, int) or number < least:
@@ -140,7 +141,7 @@ class DataLoader:
         if state["batch"] and any(state[name] != own[name] for name in ("batch_size", "items")):
             raise ConversionError(
                 "load_state_dict: the state belongs to another loader, and to the middle of an epoch",
-                expect=f"batches of {self.batch_size} out of {len(self.dataset):,} items",
+                expect=f"batches of {self.batch_size} out of {counted(len(self.dataset), 'item')}",
                 actual=f"batches of {state['batch_size']} out of {state['items']:,}",
             )
         self.seed, self._epoch, self._batch = (int(state[name]) for name in ("seed", "epoch", "batch"))
@@ -152,7 +153,7 @@ class DataLoader:
             self._pool.close()
 
     def __repr__(self) -> str:
-        words = [f"{len(self):,} batches of {self.batch_size}"] + ["shuffled"] * self.shuffle
+        words = [f"{counted(len(self), 'batch', 'batches')} of {self.batch_size}"] + ["shuffled"] * self.shuffle
         words += [f"{self.workers} {self._pool.kind}"] if self._pool else []
         words += [f"part {self.rank} of {self.ranks}"] * (self.ranks > 1)
         return f"DataLoader({self.dataset!r:.60}: {', '.join(words)})"

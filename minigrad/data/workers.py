@@ -15,7 +15,7 @@ from ..support.forking import new_lock
 from .errors import DataError
 
 NAME = "minigrad-data"
-GRACE = 5.0  # seconds that a process has to end, before it is made to
+GRACE = 5.0  # seconds in which a process may end by itself
 
 
 class ItemFault(Exception):

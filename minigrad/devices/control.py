@@ -6,7 +6,8 @@ place where each generator of random numbers begins. It returns a list of raw ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from .library import KernelGroup
@@ -14,6 +15,8 @@ from .library import KernelGroup
 # Generator, key, first block, and how many blocks one iteration takes.
 Draws = Sequence[tuple[Any, Any, int, int]]
 UNBOUNDED = 1 << 62  # rounds of a while_loop without a limit
+# Loops call this in each round, or after some rounds in machine code: an error ends them.  `int()` does nothing.
+EACH_ROUND: ContextVar[Callable[[], object]] = ContextVar("minigrad each round", default=int)
 
 
 class ControlKernels(KernelGroup):
@@ -34,8 +37,9 @@ class ControlKernels(KernelGroup):
         if done is not None:
             carry, rounds = done
             return (*carry, xp.asarray(rounds, dtype=xp.int64), *kept)
-        rounds = 0
+        rounds, look = 0, EACH_ROUND.get()
         while limit is None or rounds < limit:
+            look()
             if not condition([*fixed, *carry], {})[0]:
                 break
             for stack, value in zip(kept, carry):
@@ -48,9 +52,9 @@ class ControlKernels(KernelGroup):
         self, *values: Any, body: Any, consts: int, carries: int, length: int,
         reverse: bool, counted: bool, keep: bool, draws: Draws,
     ) -> Any:
-        rounds = length
+        rounds, look = length, EACH_ROUND.get()
         if counted:
-            rounds, values = int(values[0]), values[1:]
+            rounds, values = min(int(values[0]), length), values[1:]
         fixed, xs = values[:consts], values[consts + carries :]
         carry = [v.copy() for v in values[consts : consts + carries]]
         # With a count there may be fewer iterations than there is room for.
@@ -61,6 +65,7 @@ class ControlKernels(KernelGroup):
         if done is not None:
             return (*done[0], *ys, *kept)
         for turn in range(rounds):
+            look()
             i = rounds - 1 - turn if reverse else turn
             for stack, value in zip(kept, carry):
                 stack[i] = value

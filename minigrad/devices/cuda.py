@@ -64,7 +64,7 @@ class CudaDevice(Device):
 
     @cached_property
     def products(self) -> Products | None:
-        """The matrix products of cuBLAS; None where CuPy's have to do."""
+        """The matrix products of cuBLAS; None where CuPy's are used."""
         try:
             return Products(self.cupy)
         except (ImportError, OSError, RuntimeError, AttributeError):  # CuPy's own products explain what is missing

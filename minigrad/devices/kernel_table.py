@@ -175,7 +175,7 @@ class Kernels(
         return out
 
     def _assign(self, target: Any, indices: tuple[Any, ...], value: Any) -> None:
-        """Of equal indices the last wins.
+        """If indices are equal, the last one wins.
 
         NumPy follows the strides, so everything is put into row-major order first.
         """

@@ -27,7 +27,7 @@ FINEST = 16  # a piece of memory is at most a sixteenth larger than the array fo
 
 
 def size_class(size: int) -> int:
-    """The size of the piece of memory for an array of so many bytes: arrays of about one size share pieces.
+    """The size of the piece of memory for an array of `size` bytes: arrays of similar sizes share pieces.
 
     Batches and sequences whose lengths differ a little would otherwise leave a piece for each length.
 

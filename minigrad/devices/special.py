@@ -102,7 +102,7 @@ def horner(coefficients: Any, t: Any) -> Any:
 
 
 def cast(xp: Any, x: Any, dtype: Any, out: Any = None) -> Any:
-    """An array of `xp` in another dtype.  A float beyond the range of an integer becomes the nearest one, and nan 0.
+    """An array of `xp` in a different dtype.  Floats beyond the range of an integer become the nearest one, and nan 0.
 
     NumPy leaves the result of such floats undefined: processors differ, and so do NumPy's own loops.
 
@@ -166,13 +166,13 @@ def _saturated(xp: Any, x: Any, dtype: Any) -> Any:
 
 @cache
 def _open_range(source: Any, target: Any) -> tuple[Any, Any]:
-    """Floats between these two, which are excluded, fit into the integer dtype when their fraction is cut off.
+    """Floats strictly between these two fit into the integer dtype when their fraction is cut off.
 
     >>> [float(bound) for bound in _open_range(np.dtype("float32"), np.dtype("uint8"))]
     [-1.0, 256.0]
     """
     limits = np.iinfo(target)
-    with np.errstate(over="ignore"):  # float16 has infinity in the place of 2 to the power of 31
+    with np.errstate(over="ignore"):  # in float16, 2 to the power of 31 is infinity
         return source.type(int(limits.min) - 1), source.type(int(limits.max) + 1)
 
 

@@ -1,6 +1,7 @@
 """Starts a script on several ranks: `python -m minigrad.distributed -n 4 train.py`.
 
-It calls the mpirun of the installed MPI, with the options that this one needs, and names a rank that was killed.
+It calls the mpirun of the installed MPI, with the options that this one needs, and names a rank that has ended the
+run.  When it ends itself, by Ctrl-C or in any other way, the ranks end with it: see `guard.py`.
 """
 
 from __future__ import annotations
@@ -8,18 +9,45 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import secrets
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from ..support.packages import how_to_install
+from . import guard
 
-# What mpirun says about a rank that a signal has ended: Open MPI names the rank, MPICH does not.
-KILLED = re.compile(
-    rb"process\s+(rank\s+\d+)\s.{1,300}?\sexited\s+on\s+signal\s+(\d+)|EXIT STRING: .{1,40}?signal (\d+)", re.DOTALL
-)
+# What mpirun says of the rank that has ended a run: four texts of Open MPI, two of MPICH, which does not name all.
+SAID = [
+    rb"process\s+rank\s+(?P<rank>\d+)\s.{1,300}?\sexited\s+on\s+signal\s+(?P<signal>\d+)",
+    rb"process\s+rank\s+(?P<rank>\d+)\s.{1,300}?\sexiting\s+improperly",
+    rb"MPI_ABORT was invoked on rank (?P<rank>\d+)\s.{1,300}?rrorcode:? (?P<status>\d+)",
+    rb"Process name:\s+\[[^]]+,(?P<rank>\d+)\]\s+Exit code:\s+(?P<status>\d+)",
+    rb"called MPI_Abort\(MPI_COMM_WORLD, (?P<status>\d+)\) - process (?P<rank>\d+)",
+    rb"EXIT STRING: .{1,40}?signal (?P<signal>\d+)",
+]
+
+
+def cause(said: bytes, ranks: int) -> str:
+    """What has ended the run, if no rank has said it: from the words of mpirun.
+
+    >>> cause(b"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD with errorcode 3", 4)
+    'rank 1 of 4 has ended with status 3'
+    """
+    found = next(filter(None, [re.search(pattern, said, re.DOTALL) for pattern in SAID]), None)
+    if found is None or b"minigrad: rank" in said:
+        return ""
+    words = {name: text.decode() for name, text in found.groupdict().items() if text}
+    rank = f"rank {words['rank']} of {ranks}" if "rank" in words else f"a rank of {ranks}"
+    if "signal" in words:
+        return f"signal {words['signal']} has ended {rank}"
+    return f"{rank} has ended " + (f"with status {words['status']}" if "status" in words else "without its last steps")
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -62,24 +90,58 @@ def environment(ranks: int, timeout: float | None) -> dict[str, str]:
     return given | ({} if timeout is None else {"MINIGRAD_TIMEOUT": str(timeout)})
 
 
+def guarded(command: Sequence[str], life: int, mark: str, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+    """The command, whose processes get a mark, and end when the other end of the pipe `life` is closed."""
+    if not hasattr(os, "getpgrp"):
+        return subprocess.Popen(command, env=variables, stderr=subprocess.PIPE)
+    start = [sys.executable, "-I", "-S", guard.__file__, str(life), str(os.getpgrp()), mark, *command]
+    return subprocess.Popen(start, env=variables, stderr=subprocess.PIPE, pass_fds=[life], process_group=0)
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run a script on several ranks; the exit status of mpirun."""
-    found, start = parsed(arguments), mpirun()
+    """Run a script on several ranks; the exit status of mpirun, or 128 and the number of the signal that ended us."""
+    found, ends = parsed(arguments), os.pipe()
+    life, signals = os.fdopen(ends[1], "wb"), []
+
+    def end(number: int, frame: Any) -> None:
+        signals.append(number)
+        life.close()
+
+    before = guard.heed(end)
+    try:
+        status = run(found, ends[0])
+    finally:
+        life.close()
+        os.close(ends[0])
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 + signals[0] if signals else status
+
+
+def run(found: argparse.Namespace, life: int) -> int:
+    """The exit status of the ranks, which write their own errors."""
+    start = mpirun()
     if start is None:
         print(f"There is no mpirun.\n  Hint: {how_to_install('mpi4py')}", file=sys.stderr)
         return 1
     command = [*start, "-n", str(found.n), sys.executable, "-m", "mpi4py", *["-m"] * found.module, *found.script]
-    ranks = subprocess.Popen(command, env=environment(found.n, found.timeout), stderr=subprocess.PIPE)
-    said = b""
-    for line in ranks.stderr or ():
-        sys.stderr.buffer.write(line)
-        sys.stderr.buffer.flush()
-        said = said[-4000:] + line
-    status, killed = ranks.wait(), KILLED.search(said)
-    if status and killed:
-        rank, signal = (killed[1] or b"a rank").decode(), (killed[2] or killed[3]).decode()
-        print(f"minigrad: signal {signal} has ended {rank} of {found.n}, and so the run", file=sys.stderr)
-    return status
+    mark, said = secrets.token_hex(16), b""
+    # What a killed mpirun leaves in its folder would keep a later one with the same process number from starting.
+    with TemporaryDirectory(prefix="minigrad-", ignore_cleanup_errors=True) as folder:
+        variables = {"PRTE_MCA_prte_tmpdir_base": folder} | environment(found.n, found.timeout)
+        ranks = guarded(command, life, mark, variables)
+        for line in ranks.stderr or ():
+            with suppress(OSError):  # the terminal is closed
+                sys.stderr.buffer.write(line)
+                sys.stderr.buffer.flush()
+            said = said[-4000:] + line
+        status = ranks.wait()
+        if status:
+            guard.end_all(mark)  # what the guard has left, if it was killed itself
+    if status:
+        if why := cause(said, found.n):
+            print(f"minigrad: {why}, and so the run", file=sys.stderr)
+    return status if status >= 0 else 128 - status
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ EMPTY = as_device("cpu").empty  # new memory, from the pool
 class Communicator:
     """One rank of a run: `rank` is its number, from 0, and `size` the number of ranks.
 
+    `local_rank` and `local_size` count only the ranks on the same host: a GPU of a rank is `f"cuda:{comm.local_rank}"`.
+
     The methods take tensors and NumPy arrays.  All ranks call the same collectives in the same order, with the same
     shapes and dtypes; a rank that does not raises an error.  On tensors, `allreduce`, `broadcast`, `allgather` and
     `reduce_scatter` are operations: they have gradients, and are recorded in a graph.
@@ -43,6 +45,7 @@ class Communicator:
     def __init__(self, engine: Engine, watch: Watch | None = None) -> None:
         self.host, self.rank, self.size = engine, engine.rank, engine.size
         self.watch = watch or Watch(memory_for(1), 0, [engine.rank], engine.size)
+        self.local_rank, self.local_size = self.watch.number, len(self.watch.ranks)
         self.gpus: dict[Any, Engine] = {}  # the engines of GPUs
         self.begun: dict[int, Handle] = {}  # the transfers that a graph has begun, by the address of the result
 
@@ -84,7 +87,7 @@ class Communicator:
         return self._apply("allgather", x if x.ndim else x.reshape(1))
 
     def reduce_scatter(self, x: Any) -> Any:
-        """The sum of the `x` of all ranks, of which each rank gets its part along the first axis."""
+        """The sum of the `x` of all ranks; each rank gets its part of the sum along the first axis."""
         x = _checked("reduce_scatter", x)
         if not x.ndim or x.shape[0] % self.size:
             raise ShapeError(
@@ -95,9 +98,8 @@ class Communicator:
 
     def barrier(self) -> None:
         """Wait until all ranks have called `barrier`."""
-        self.watch.enter("barrier", np.zeros(0, np.int8))
-        self.host.barrier()
-        self.watch.leave()
+        with self.watch.enter("barrier", np.zeros(0, np.int8)):
+            self.host.barrier()
 
     def start_allreduce(self, buffer: Any, op: str = "sum") -> Request:
         """Begin to replace `buffer` by the sum of the buffers of all ranks; `wait()` of the result returns it.
@@ -123,7 +125,10 @@ class Communicator:
 
     def send(self, x: Any, to: int, tag: int = 0) -> None:
         """Send a tensor or an array to a rank, which calls `recv`; it returns when `x` may be changed."""
-        self.start_send(x, to, tag).wait()
+        self._check_rank("send", "to", to, other=True)
+        array = _in_order(_array(x))
+        with self.watch.waiting(f"send to rank {to}"):
+            self._engine(array).start_send(array, to, tag).wait()
 
     def recv(self, source: int, like: Any, tag: int = 0) -> Any:
         """Receive a tensor or an array from a rank.  `like` has its shape and dtype, and is not changed.
@@ -168,15 +173,12 @@ class Communicator:
         if name == "start_allreduce":
             self.begun[engine.address(out)] = self._start(x, out, **how)
             return out
-        self.watch.enter(name, x, **how)
-        try:
+        with self.watch.enter(name, x, **how):
             if algorithm == "ring":
                 out[...] = x
                 ring.allreduce(engine, out, OPS[how["op"]])
             else:
                 getattr(engine, name)(x, out, **how)
-        finally:
-            self.watch.leave()
         return out
 
     def _apply(self, name: str, x: Any, **how: Any) -> Any:
@@ -185,9 +187,8 @@ class Communicator:
         return self.compute(name, x, **how)
 
     def _start(self, x: Any, out: Any, op: str) -> Handle:
-        self.watch.enter("start_allreduce", x, op=op)
-        self.watch.leave()
-        return self._engine(out).start_allreduce(x, out, op)
+        with self.watch.enter("start_allreduce", x, op=op):
+            return self._engine(out).start_allreduce(x, out, op)
 
     def _engine(self, array: Any) -> Engine:
         device: Any = getattr(array, "device", "cpu")  # "cpu" for NumPy's arrays
@@ -275,7 +276,7 @@ def _array(x: Any) -> Any:
 
 
 def _one_piece(name: str, x: Any) -> Any:
-    """The memory, which has to be in order, because the transfer writes to it."""
+    """The memory, which must be in order, because the transfer writes to it."""
     array = _array(x)
     if not array.flags.c_contiguous:
         raise ShapeError(f"{name}: the elements are not one piece of memory", hint="a buffer of its own: x.copy()")

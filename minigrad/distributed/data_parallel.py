@@ -249,7 +249,7 @@ def synchronise(comm: Communicator, model: Module) -> None:
         if ours != theirs:
             what = "the model of this rank is another one"
             if sorted(own) == sorted(first):
-                what = "the parameters have another order in this rank"
+                what = "the parameters have a different order in this rank"
             raise DistributedError(
                 f"DataParallel: {what}", expect=f"{theirs}, as number {i} in rank 0",
                 actual=f"{ours}, in rank {comm.rank}",

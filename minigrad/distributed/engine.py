@@ -7,6 +7,7 @@ are contiguous.  A collective reads `x` and writes `out`, which may be the same 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from ..support.errors import DistributedError
 from . import ring
 
+ENTRY = 120  # bytes
 OPS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
@@ -78,9 +80,30 @@ class Engine:
         return int(x.__array_interface__["data"][0])
 
 
-def wrong_message(sender: int, sent: int, expected: int) -> DistributedError:
-    """The error for a message of another number of bytes."""
+@lru_cache(1000)
+def entry(dtype: Any, shape: tuple[int, ...]) -> bytes:
+    """The dtype and shape of an array, as a text of a fixed number of bytes that ranks compare.
+
+    >>> words(entry(np.dtype("float32"), (2, 3)))
+    'float32 (2, 3)'
+    """
+    return padded(f"{dtype} {shape}")
+
+
+def padded(text: str) -> bytes:
+    """A text in the number of bytes of an entry."""
+    return text.encode()[:ENTRY].ljust(ENTRY, b"\0")
+
+
+def words(text: bytes) -> str:
+    """A text without the bytes that fill it up."""
+    return text.rstrip(b"\0").decode(errors="replace")
+
+
+def wrong_message(sender: int, sent: bytes, out: Any) -> DistributedError:
+    """The error for a message of a different dtype or shape, whose bytes would be other numbers."""
     return DistributedError(
-        f"recv: the message of rank {sender} has another size", expect=f"{expected} bytes", actual=f"{sent} bytes",
-        hint="`like` has the shape and dtype of the array that is sent",
+        f"recv: the message of rank {sender} has a different dtype or shape",
+        expect=words(entry(out.dtype, out.shape)), actual=words(sent),
+        hint="`like` has the dtype and shape of the array that is sent",
     )

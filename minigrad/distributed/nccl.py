@@ -45,7 +45,7 @@ class NcclEngine(Engine):
         if len(same) > 1:
             raise DistributedError(
                 f"ranks {' and '.join(map(str, same))} use the same GPU, which NCCL refuses",
-                expect="a GPU for each rank", hint='device = f"cuda:{comm.rank}", or the CPU: x.to("cpu")',
+                expect="a GPU for each rank", hint='device = f"cuda:{comm.local_rank}", or the CPU: x.to("cpu")',
             )
         number = np.array(nccl.get_unique_id() if host.rank == 0 else [0] * 128, np.int64)
         host.broadcast(number, number, 0)

@@ -80,7 +80,7 @@ class Machine:
         return ways.get(algorithm) or min(ways.values())
 
     def slowest(self, workers: int) -> float:
-        """How many times as long as an undisturbed worker the slowest one computes, in the mean of many steps.
+        """How many times as long as an undisturbed worker the slowest one computes, on average over many steps.
 
         >>> [round(Machine(0, 1, jitter=0.01).slowest(n), 2) for n in (1, 100, 10_000)]
         [1.01, 1.05, 1.1]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..support.host import IN_BROWSER
 from .communicators import CURRENT, Communicator
-from .engine import DONE, Engine, Handle, wrong_message
+from .engine import DONE, Engine, Handle, entry, wrong_message
 from .post import Key, Post
 from .turns import Turns
 from .watch import Watch, memory_for
@@ -25,9 +25,9 @@ class Receiving(Handle):
     def wait(self) -> None:
         if self.out is not None:
             message, out, self.out = self.post.take(self.key), self.out, None
-            if message.nbytes != out.nbytes:
-                raise wrong_message(self.key[0], message.nbytes, out.nbytes)
-            out[...] = message.reshape(out.shape)
+            if (message.dtype, message.shape) != (out.dtype, out.shape):
+                raise wrong_message(self.key[0], entry(message.dtype, message.shape), out)
+            out[...] = message
 
     def test(self) -> bool:
         if self.out is not None and self.post.has(self.key):

@@ -12,12 +12,14 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from ..support.errors import ConversionError, DistributedError
+from ..support.errors import ConversionError, DistributedError, MinigradError
 from ..support.source import in_library, show
+from ..support.table import counted
+from .engine import padded, words
 
 ENTRY = struct.Struct("=q120s")  # the number of a collective, written last and read first, and its text
 NUMBER = struct.Struct("=q")
@@ -53,13 +55,13 @@ class Watch:
         self.doing, self.since = b"", 0.0  # the call that waits now, and since when; 0.0: none
         self.texts: dict[Any, bytes] = {}
 
-    def enter(self, name: str, x: Any, **how: Any) -> None:
-        """Write the next collective, and compare it with that of the neighbours."""
+    def enter(self, name: str, x: Any, **how: Any) -> Watch:
+        """Write the next collective, and compare it with that of the neighbours; then a block waits in it."""
         key = name, x.dtype, x.shape, *how.values()
         text = self.texts.get(key)
         if text is None:
             said = " ".join([name, *map(str, how.values()), f"of {x.dtype} {x.shape}"])
-            text = self.texts[key] = said.encode()[:120].ljust(120, b"\0")
+            text = self.texts[key] = padded(said)
         self.count = count = self.count + 1
         place = count % ENTRIES * ENTRY.size
         own = self.number * ROW + place
@@ -70,19 +72,19 @@ class Watch:
             if number == count and theirs != text:
                 self._compare_again(other, place, text)
         self.doing, self.since = text, time.monotonic()
+        return self
 
-    def leave(self) -> None:
-        """Write that the collective is done."""
-        self.since = 0.0
-
-    @contextmanager
-    def waiting(self, text: str) -> Iterator[None]:
+    def waiting(self, text: str) -> Watch:
         """A block that waits for a rank, without a collective."""
         self.doing, self.since = text.encode(), time.monotonic()
-        try:
-            yield
-        finally:
-            self.since = 0.0
+        return self
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.since = 0.0
+        if isinstance(error, RuntimeError) and not isinstance(error, MinigradError):  # of MPI or NCCL
+            raise DistributedError(f"{words(self.doing)}: {error}") from error
 
     def _compare_again(self, other: int, place: int, ours: bytes) -> None:
         """Raise the error for different collectives, unless a processor that reorders writes had shown them late."""
@@ -91,8 +93,8 @@ class Watch:
         if theirs != ours:
             raise DistributedError(
                 f"ranks differ in their collective number {self.count}",
-                expect=f"{_words(theirs)}, as in rank {self.ranks[other]}",
-                actual=f"{_words(ours)}, in rank {self.ranks[self.number]}",
+                expect=f"{words(theirs)}, as in rank {self.ranks[other]}",
+                actual=f"{words(ours)}, in rank {self.ranks[self.number]}",
                 hint="all ranks call the same collectives in the same order, with the same shapes and dtypes",
             )
 
@@ -100,16 +102,18 @@ class Watch:
 
     def begin(self, timeout: float, end: Callable[[str], None]) -> None:
         """Start a thread that calls `end(message)` if this rank waits too long, or for a rank that has ended."""
-        main = threading.main_thread().ident
-        threading.Thread(target=self._look, args=(timeout, end, main), name="minigrad watch", daemon=True).start()
+        ours = threading.main_thread().ident, os.getppid()
+        threading.Thread(target=self._look, args=(timeout, end, *ours), name="minigrad watch", daemon=True).start()
 
     def set_state(self, state: int, line: str = "") -> None:
         """Write the state of this rank, and its line."""
         STATE.pack_into(self.memory, self.number * ROW + ENTRIES * ENTRY.size, state, line.encode()[:240])
 
-    def _look(self, timeout: float, end: Callable[[str], None], main: Any) -> None:
+    def _look(self, timeout: float, end: Callable[[str], None], main: Any, parent: int) -> None:
         while True:
             time.sleep(min(POLL, timeout / 4))
+            if os.getppid() != parent:  # mpirun was killed, and cannot end the run
+                os._exit(1)
             states = {row: self._state(row)[0] for row in range(len(self.ranks))}
             own = states.pop(self.number)
             if ASKS in states.values():
@@ -130,23 +134,19 @@ class Watch:
         for row in late or others:
             state, line = self._state(row)
             doing = "has ended its script" if state == ENDED else f"is at {line}" if line else "runs no Python code"
-            found.append(f"rank {self.ranks[row]}, after {self._count(row)} collectives, {doing}")
+            found.append(f"rank {self.ranks[row]}, after {counted(self._count(row), 'collective')}, {doing}")
         return (
-            f"rank {self.ranks[self.number]} of {self.size} has waited for {waited:.1f} s in {_words(self.doing)}, "
-            f"after {self.count - bool(late)} collectives\n  Got: {'; '.join(found)}\n"
+            f"rank {self.ranks[self.number]} of {self.size} has waited for {waited:.1f} s in {words(self.doing)}, "
+            f"after {counted(self.count - bool(late), 'collective')}\n  Got: {'; '.join(found)}\n"
             "  Hint: all ranks call the same collectives; MINIGRAD_TIMEOUT=600 waits for 600 s"
         )
 
     def _state(self, row: int) -> tuple[int, str]:
         state, line = STATE.unpack_from(self.memory, row * ROW + ENTRIES * ENTRY.size)
-        return state, _words(line)
+        return state, words(line)
 
     def _count(self, row: int) -> int:
         return max(NUMBER.unpack_from(self.memory, row * ROW + i * ENTRY.size)[0] for i in range(ENTRIES))
-
-
-def _words(text: bytes) -> str:
-    return text.rstrip(b"\0").decode(errors="replace")
 
 
 def _line_of(thread: Any) -> str:

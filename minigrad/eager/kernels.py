@@ -1,7 +1,8 @@
 """The functions of the compiler that devices call in eager mode: see `devices.compiled`.
 
-Elementwise operations that NumPy computes number by number are compiled here.  `stacks` combines rows at positions, and
-computes with stacks of matrices; `reductions` reduces, and `rows` computes on rows that are apart.
+Elementwise operations that NumPy computes number by number are compiled here.  `stack_loops` combines rows at
+positions, and computes with stacks of matrices; `reduction_loops` reduces, and `row_loops` computes on rows
+that are apart.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from ..core.primitive import P, Primitive
 from ..devices import CPU
 from ..devices.compiled import Compiled
 from ..support.errors import CompileError
-from .reductions import SHORT
-from .reductions import reduce_middle as reduce_middle
-from .rows import in_rows
-from .stacks import combine_rows as combine_rows
-from .stacks import on_stacks as on_stacks
-from .stacks import run_on
+from .reduction_loops import SHORT
+from .reduction_loops import reduce_middle as reduce_middle
+from .row_loops import in_rows
+from .stack_loops import combine_rows as combine_rows
+from .stack_loops import on_stacks as on_stacks
+from .stack_loops import run_on
 
 SIZE = 1 << 16  # in the graph of the kernel, which computes any number of elements
 
@@ -97,7 +98,7 @@ def _compiled(kernel: Kernel) -> Any:
 
 
 def kernel_of(op: Primitive, kinds: tuple[Any, ...], dtype: Any) -> Kernel | None:
-    """The loop of an operation on floats; None if an operand has another dtype than its operation."""
+    """The loop of an operation on floats; None if an operand has a different dtype than its operation."""
     floats = {kind for kind in kinds if kind is not None and kind.kind == "f"}
     if op.expr is None or len(floats) != 1:
         return None

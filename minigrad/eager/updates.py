@@ -15,13 +15,14 @@ import numpy as np
 
 from ..compile.functions.recording import Recording
 from ..compile.running.executors import is_profiled
+from ..compile.running.profiler import inside
 from ..compile.running.program import Program
 from ..compile.running.targets import HOST
 from ..core.programs import PROGRAMS
 from ..core.tensor import Tensor
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
-from .programs import new_kind
+from .calls import new_kind
 
 
 class Updates:
@@ -35,7 +36,7 @@ class Updates:
 def update(optimizer: Any, group: Any) -> bool:
     """Run `optimizer.update(group)` as a program; False if that is not possible, and nothing was changed."""
     moves = _moves(group)
-    if moves is None or REGISTRATIONS or is_profiled():
+    if moves is None or REGISTRATIONS:
         return False
     held = [*group.parameters, group.rate]
     for state in group.state.values():
@@ -54,7 +55,11 @@ def update(optimizer: Any, group: Any) -> bool:
         return False
     if recording is None:
         return False
-    recording.run([])
+    if is_profiled():
+        with inside(f"update of {type(optimizer).__name__}"):
+            recording.run([])
+    else:
+        recording.run([])
     return True
 
 

@@ -45,7 +45,7 @@ def run(name: str, jit: bool = False, device: Any = None, quick: bool = False, s
     """
     import minigrad as mg
 
-    if name not in EXAMPLES:
+    if not isinstance(name, str) or name not in EXAMPLES:
         raise mg.ConversionError(f"there is no example {name!r}", expect=", ".join(EXAMPLES))
     mg.random.seed(seed)
     with mg.device(device or "cpu"):

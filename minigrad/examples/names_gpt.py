@@ -49,7 +49,7 @@ def rows_of(names: Sequence[str], alphabet: mg.data.Alphabet) -> np.ndarray:
 
 
 def batches(names: Sequence[str], alphabet: mg.data.Alphabet) -> mg.data.DataLoader:
-    """The names in batches of 64, in another order in each epoch."""
+    """The names in batches of 64, in a different order in each epoch."""
     return mg.data.DataLoader(mg.data.TensorDataset(rows_of(names, alphabet)), 64, shuffle=True, drop_last=True)
 
 

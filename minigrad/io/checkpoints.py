@@ -24,6 +24,7 @@ from ..devices import as_device
 from ..ops.random import DEFAULT_GENERATOR
 from ..optim.optimizer import Optimizer
 from ..support.errors import FileError, MinigradError
+from ..support.words import a_type
 from .tensors import SafetensorsFile, save_file
 
 FORMAT = 1
@@ -66,7 +67,7 @@ def save_checkpoint(path: str | os.PathLike[str], step: int = 0, **parts: Any) -
 def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> int:
     """Restore all parts from a checkpoint and return its step; all of them are restored, or none.
 
-    The parts have to be the ones that were saved.  A dict receives the saved items.
+    The parts must be the ones that were saved.  A dict receives the saved items.
     """
     step, states = read_checkpoint(path)
     return _taken_over(Path(path), step, states, parts)
@@ -232,7 +233,7 @@ def _access(name: str, part: Any) -> tuple[Callable[[], Any], Load]:
 
         return lambda: dict(part), fill
     raise FileError(
-        f"a checkpoint cannot hold {name!r}, a {type(part).__name__}",
+        f"a checkpoint cannot hold {name!r}, {a_type(part)}",
         expect="an object with state_dict() and load_state_dict(), a random generator, or a dict",
     )
 

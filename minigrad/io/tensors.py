@@ -20,6 +20,8 @@ from ..core.tensor import Tensor, from_host
 from ..devices import as_device
 from ..support.errors import FileError, MissingFileError
 from ..support.files import whole_file
+from ..support.table import counted
+from ..support.words import a_type
 from . import header
 
 # For each element type of safetensors: the NumPy dtype that reads its bytes, and our dtype that holds all its values.
@@ -46,7 +48,7 @@ def save_file(
     ['bias', 'weight']
     """
     if not isinstance(tensors, Mapping):
-        raise FileError(f"save_file: tensors by name are a dict, not a {type(tensors).__name__}",
+        raise FileError(f"save_file: tensors by name are a dict, not {a_type(tensors)}",
                         expect="save_file(model.state_dict(), path)")
     arrays = {_name(name): _array(name, value) for name, value in tensors.items()}
     texts = dict(metadata or {})
@@ -137,7 +139,7 @@ class TensorFile(Mapping[str, Any]):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{len(self)} tensors in {self.path}>"
+        return f"<{counted(len(self), 'tensor')} in {self.path}>"
 
     def _missing(self, name: str) -> FileError:
         known = list(self)
@@ -259,7 +261,7 @@ def _is_npz(path: Any) -> bool:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise FileError(f"save_file: names are strings, and {name!r} is a {type(name).__name__}")
+        raise FileError(f"save_file: names are strings, and {name!r} is {a_type(name)}")
     return name
 
 
@@ -268,7 +270,7 @@ def _array(name: str, value: Any) -> Any:
     if isinstance(value, Tensor):
         value = value.detach().numpy_copy()  # type: ignore[attr-defined]
     if not isinstance(value, np.ndarray):
-        raise FileError(f"save_file: {name!r} is a {type(value).__name__}, and files of weights hold tensors only",
+        raise FileError(f"save_file: {name!r} is {a_type(value)}, and files of weights hold tensors only",
                         hint="mg.asarray(...) for numbers; metadata={...} for strings")
     dtypes.as_dtype(value.dtype)
     return np.asarray(value, value.dtype.newbyteorder("<"), order="C")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..support.errors import ConversionError
+from ..support.words import a_type
 from .module import Module
 
 
@@ -63,7 +64,7 @@ class _Numbered(Module):
 
     def _checked(self, item: Any, place: int) -> Any:
         if not isinstance(item, Module):
-            raise ConversionError(f"{type(self).__name__}: item {place} is a {type(item).__name__}, not a module",
+            raise ConversionError(f"{type(self).__name__}: item {place} is {a_type(item)}, not a module",
                                   hint="a plain list holds anything, and its modules are found too")
         return item
 
@@ -97,7 +98,7 @@ class Sequential(_Numbered):
     def _checked(self, item: Any, place: int) -> Any:
         if not callable(item):
             raise ConversionError(
-                f"{type(self).__name__}: layer {place} is a {type(item).__name__}, which cannot be called",
+                f"{type(self).__name__}: layer {place} is {a_type(item)}, which cannot be called",
                 hint="Sequential(*layers) for layers in a list",
             )
         return item
@@ -137,7 +138,7 @@ class ModuleDict(Module):
 
     def __setitem__(self, name: str, module: Module) -> None:
         if not isinstance(module, Module):
-            raise ConversionError(f"ModuleDict: {name!r} is a {type(module).__name__}, not a module")
+            raise ConversionError(f"ModuleDict: {name!r} is {a_type(module)}, not a module")
         if not isinstance(name, str) or not name or "." in name or hasattr(type(self), name):
             raise ConversionError(f"ModuleDict: {name!r} cannot be a name",
                                   expect="text without dots, and not the name of a method")

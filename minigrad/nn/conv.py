@@ -11,6 +11,7 @@ from ..ops import pooling
 from ..ops.convolution import conv1d, conv2d, conv_transpose2d
 from ..ops.windows import Sizes, for_each
 from ..support.errors import ConversionError, ShapeError
+from ..support.table import counted
 from .init import uniform_parameter
 from .layers import check_sizes
 from .module import Module
@@ -24,7 +25,7 @@ class _Convolution(Module):
         name = type(self).__name__
         check_sizes(name, 1, inputs=inputs, outputs=outputs, groups=groups)
         if inputs % groups or outputs % groups:
-            sizes = f"{inputs} inputs and {outputs} outputs"
+            sizes = f"{counted(inputs, 'input')} and {counted(outputs, 'output')}"
             raise ConversionError(f"{name}: {sizes} can't be divided into {groups} groups")
         self.inputs, self.outputs, self.groups = inputs, outputs, groups
         self.size, self.stride = for_each(name, "size", size, self.count), for_each(name, "stride", stride, self.count)

@@ -20,6 +20,7 @@ from ..ops.reduce import mean, sum
 from ..ops.segments import segment_softmax, segment_sum
 from ..ops.view import expand_dims, reshape
 from ..support.errors import ShapeError
+from ..support.table import counted
 from .init import xavier_uniform_
 from .layers import Dropout, Linear, check_sizes
 from .module import Module
@@ -125,7 +126,7 @@ def _checked(layer: Module, x: Tensor, edges: Any, inputs: int) -> tuple[Tensor,
 
 
 def _count(x: Tensor) -> str:
-    return f"there are {x.shape[0]} nodes"
+    return f"with {counted(x.shape[0], 'node')}"
 
 
 def _with_loops(starts: Tensor, ends: Tensor, nodes: int) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """`Module`: an object whose attributes hold tensors, other modules, and lists and dicts of them.
 
-Nothing has to be registered: tensors and modules are found by walking the attributes.  A leaf that requires a gradient
+Nothing is registered: tensors and modules are found by walking the attributes.  A leaf that requires a gradient
 is a parameter, any other tensor is a buffer.  An attribute that `forward` adds holds an activation, which is neither.
 """
 
@@ -16,6 +16,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted, printable
+from ..support.words import a_type, too_deep
 from .hooks import AFTER, BEFORE, Handle, Hooks
 from .state import Loaded, load_tensors, move_tensor
 
@@ -64,23 +65,12 @@ class Module(ModuleNames):
 
     caches: tuple[str, ...] = ("_entry", "_name", "_hooks", "_activations", "_rebuilt")  # not part of the state
     training = True  # train() and eval() set it on the object
-    _entry: tuple[Mode | None, Mode | None] = (None, None)  # the modes outside and inside of the last call
+    # First reader: skip to `forward`.  These serve calls, hooks and activations.
+    _entry: tuple[Mode | None, Mode | None] = (None, None)  # the modes outside and inside the last call
     _name = ""  # its name in the module that holds it
     _hooks: Hooks | None = None
     _activations: frozenset[str] | None = None  # attributes that `forward` added; None before the first call
     _rebuilt = False  # a copy with other tensors, whose parameters may be results of operations
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self._activations is not None and isinstance(value, (Tensor, list, tuple, dict)):
-            self._note(name, value)
-        object.__setattr__(self, name, value)
-
-    def _note(self, name: str, value: Any) -> None:
-        """Note whether an attribute is about to become, or to be no longer, an activation."""
-        known = self._activations or frozenset()
-        replaced = any(_walk((name,), vars(self).get(name))) and name not in known
-        declared = not current_mode().scope or replaced or any(_is_declaration(t) for _, t in _walk((name,), value))
-        vars(self)["_activations"] = known - {name} if declared else known | {name}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result: subclasses override this."""
@@ -113,14 +103,26 @@ class Module(ModuleNames):
                 raise
 
     def _enter(self, mode: Mode) -> Mode:
-        """The mode inside of this module, kept for the next call because the mode outside rarely changes."""
+        """The mode inside this module, kept for the next call because the mode outside rarely changes."""
         _name_children(self)
-        if self._activations is None:
-            vars(self)["_activations"] = frozenset()
+        if self._activations is None:  # the attributes are the same in all modes, for the quick check of `jit`
+            vars(self).update(_activations=frozenset(), _entry=(None, None))
         inside = mode.but(scope=(*mode.scope, self._name or type(self).__name__))
         if mode.interpreter is None and mode.origin is None:  # do not keep a graph alive
             self._entry = mode, inside
         return inside
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._activations is not None and isinstance(value, (Tensor, list, tuple, dict)):
+            self._note(name, value)
+        object.__setattr__(self, name, value)
+
+    def _note(self, name: str, value: Any) -> None:
+        """Note whether an attribute is about to become, or to be no longer, an activation."""
+        known = self._activations or frozenset()
+        replaced = any(_walk((name,), vars(self).get(name))) and name not in known
+        declared = not current_mode().scope or replaced or any(_is_declaration(t) for _, t in _walk((name,), value))
+        vars(self)["_activations"] = known - {name} if declared else known | {name}
 
     def register_forward_pre_hook(self, hook: Any) -> Handle:
         """Call `hook(module, args)` before each `forward`; a result that is not None replaces the arguments.
@@ -144,7 +146,7 @@ class Module(ModuleNames):
 
     def _hook(self, when: str, hook: Any) -> Handle:
         if not callable(hook):
-            raise ConversionError(f"a hook is a function, not a {type(hook).__name__}")
+            raise ConversionError(f"a hook is a function, not {a_type(hook)}")
         if self._hooks is None:
             self._hooks = Hooks()
         return self._hooks.add(when, hook)
@@ -210,7 +212,7 @@ class Module(ModuleNames):
         [[1.0], [1.0]]
         """
         if isinstance(function, type) or not callable(function):
-            raise ConversionError(f"apply: function is called with each module, not a {type(function).__name__}")
+            raise ConversionError(f"apply: function is called with each module, not {a_type(function)}")
         for module in list(_inner_first(self, set())):
             function(module)
         return self
@@ -259,7 +261,7 @@ class Module(ModuleNames):
     def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Loaded:
         """Copy values into the tensors with the same names: all of them, or none if they do not fit.
 
-        If not `strict`, names missing on either side are skipped and reported; shapes still have to fit.
+        If not `strict`, names missing on either side are skipped and reported; shapes must still fit.
 
         >>> one, other = mg.nn.Linear(2, 3), mg.nn.Linear(2, 3)
         >>> other.load_state_dict(one.state_dict())
@@ -330,12 +332,14 @@ def _held(module: Module) -> Iterator[tuple[Path, Any]]:
 def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
     if isinstance(value, (Tensor, Module)):
         yield path, value
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from _walk((*path, i), item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _walk((*path, key), item)
+    elif isinstance(value, (list, tuple, dict)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        try:
+            for key, item in items:
+                yield from _walk((*path, key), item)
+        except RecursionError as error:
+            where = f"the attribute {path[0]} of a module"
+            raise too_deep(where, value, error) from None
 
 
 def _is_declaration(value: Any) -> bool:

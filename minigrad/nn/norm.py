@@ -11,6 +11,7 @@ from ..ops.creation import ones, zeros
 from ..ops.functional import layer_norm
 from ..ops.normalization import batch_norm, group_norm, instance_norm, rms_norm
 from ..support.errors import ShapeError
+from ..support.table import counted
 from .layers import check_sizes
 from .module import Module
 
@@ -72,7 +73,7 @@ class GroupNorm(Module):
                  device: Any = None) -> None:
         check_sizes("GroupNorm", 1, groups=groups, channels=channels)
         if channels % groups:
-            raise ShapeError(f"GroupNorm: {channels} channels can't be divided into {groups} groups")
+            raise ShapeError(f"GroupNorm: {counted(channels, 'channel')} can't be divided into {groups} groups")
         self.groups, self.channels, self.eps = groups, channels, eps
         self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None
         self.bias = zeros(channels, dtype, device, requires_grad=True) if affine else None
@@ -84,7 +85,8 @@ class GroupNorm(Module):
         return group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.groups} groups of {self.channels}" + ("" if self.weight is not None else ", affine=False")
+        affine = "" if self.weight is not None else ", affine=False"
+        return f"{counted(self.groups, 'group')} of {self.channels}{affine}"
 
 
 class _InstanceNorm(Module):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..compile.fusion.count import flops_of
 from ..compile.jitted import trace
+from ..compile.look.cost import node_costs
 from ..core.mode import current_mode
 from ..core.tree import leaves
 from ..support.table import as_table
@@ -59,7 +59,7 @@ def summary(module: Any, *inputs: Any) -> Summary:
     finally:
         for handle in handles:
             handle.remove()
-    work = [(node.scope, flops_of(node)) for node in graph.nodes if node.op is not None]
+    work = [(each.node.scope, each.eager.flops) for each in node_costs(graph)]
     rows = Summary()
     for path, inner in named:
         calls = called.get(id(inner), [])

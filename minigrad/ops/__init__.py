@@ -1,7 +1,7 @@
 """The primitives, one file for each family, and the functions composed from them."""
 
 from ..arguments.public import public
-from ..core import dtypes
+from ..core import debug, dtypes
 from ..core.absent import hint_at_functions
 from . import (
     bits,
@@ -58,3 +58,4 @@ public(["to_device", "to"], vars(transfer))
 public(["from_dlpack"], vars(interop))
 public(["Generator"], vars(random))
 public(["can_cast", "isdtype", "result_type"], vars(dtypes))
+public(["debug_nans"], vars(debug))

@@ -68,7 +68,7 @@ def fmin(x: Any, y: Any) -> Tensor:
 
 
 def _unless_nan(x: Any, other: Any) -> Any:
-    """x, with the other operand in the place of nans."""
+    """x, with nans replaced by the other operand."""
     if x.__class__ in NUMBERS:
         return other if x != x else x
     x = as_tensor(x)

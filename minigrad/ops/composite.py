@@ -115,7 +115,7 @@ def _path(node: Node) -> tuple[Composite, ...]:
 def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composed function under an interpreter; if it records, the nodes carry the call as their composite.
 
-    Inside of an `overriding(gelu, mine)` block, the call is `mine(...)`.
+    Inside an `overriding(gelu, mine)` block, the call is `mine(...)`.
     """
     replaced = override_of(function)
     if replaced is not None:

@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, ShapeError
+from ..support.table import counted
 from ..support.words import shown, whole
 from .composite import composed
 from .creation import eye
@@ -41,7 +42,7 @@ def _infer_matmul(x: Any, y: Any) -> Any:
 def _misfit(left: tuple[int, ...], right: tuple[int, ...]) -> ShapeError:
     """The error for these shapes, as the caller knows them."""
     columns = f"{left[-1]} {'columns' if len(left) > 1 else 'elements'}"
-    rows = f"{right[-2]} rows" if len(right) > 1 else f"{right[0]} elements"
+    rows = counted(right[-2], "row") if len(right) > 1 else counted(right[0], "element")
     return ShapeError(
         f"matmul: shapes {left} and {right} do not go together: {columns} against {rows}",
         expect="as many columns (or elements of a vector) on the left as there are rows (or elements) on the right",
@@ -150,7 +151,7 @@ def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     x, y = as_tensor(x), as_tensor(y)
     left, right = (t if axis == -1 and t.ndim else moveaxis(t, normal_axis("vecdot", axis, t.ndim), -1) for t in (x, y))
     if left.shape[-1] != right.shape[-1]:
-        raise ShapeError(f"vecdot: {left.shape[-1]} elements against {right.shape[-1]} along axis {axis}, "
+        raise ShapeError(f"vecdot: {counted(left.shape[-1], 'element')} against {right.shape[-1]} along axis {axis}, "
                          f"shapes {x.shape} and {y.shape}")
     return _summed(multiply(left, right), (-1,))
 
@@ -165,7 +166,8 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
     x, y = as_tensor(x), as_tensor(y)
     if isinstance(axes, int):
         if not 0 <= axes <= min(x.ndim, y.ndim):
-            raise ShapeError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}", expect="as many as both have")
+            raise ShapeError(f"tensordot: {counted(axes, 'axis', 'axes')} of shapes {x.shape} and {y.shape}",
+                             expect="as many as both have")
         axes = range(x.ndim - axes, x.ndim), range(axes)
     if len(axes) != 2:
         raise AxisError(f"tensordot: axes are a number, or the axes of each of both tensors, not {shown(axes)}")
@@ -231,13 +233,7 @@ def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> mg.linalg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
     5.0
     """
-    x = as_tensor(x)
-    if x.ndim > 1 and whole(offset, -x.shape[-2], x.shape[-1]) is None:
-        raise ConversionError(
-            f"trace: there is no diagonal at offset {shown(offset)} in a matrix of shape {x.shape[-2:]}",
-            expect=f"an integer from {-x.shape[-2]} to {x.shape[-1]}",
-        )
-    return diagonal(x, offset).sum(axis=-1, dtype=dtype)
+    return diagonal(as_tensor(x), offset).sum(axis=-1, dtype=dtype)
 
 
 # Einstein's summation -----------------------------------------------------------------------------------------------
@@ -288,7 +284,7 @@ def _parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     words = left.split(",")
     if len(words) != len(shapes):
-        raise ConversionError(f"einsum {subscripts!r} is for {len(words)} operands, and {len(shapes)} are given")
+        raise ConversionError(f"einsum {subscripts!r} is for {counted(len(words), 'operand')}, not for {len(shapes)}")
     inputs = [_labels(subscripts, word, len(shape)) for word, shape in zip(words, shapes)]
     sizes = _sizes(subscripts, inputs, shapes)
     named = [label for labels in inputs for label in labels]
@@ -312,7 +308,8 @@ def _labels(subscripts: str, word: str, ndim: int) -> Labels:
         raise ConversionError(f"einsum {subscripts!r}: {word!r} is not made of letters and at most one '...'")
     spare = ndim - len(letters)
     if spare < 0 or (spare and not dots):
-        raise ShapeError(f"einsum {subscripts!r}: {word!r} is for {len(letters)} dimensions, its operand has {ndim}")
+        dimensions = counted(len(letters), "dimension")
+        raise ShapeError(f"einsum {subscripts!r}: {word!r} is for {dimensions}, its operand has {ndim}")
     return (*before, *range(-spare, 0), *after)
 
 
@@ -352,7 +349,7 @@ def _simple(term: Term, sizes: dict[Label, int]) -> Term:
 
 
 def _elsewhere(terms: list[Term], places: tuple[int, ...], result: Labels) -> Labels:
-    """The labels used outside of the terms at these places."""
+    """The labels used outside the terms at these places."""
     return result + tuple([label for k, term in enumerate(terms) if k not in places for label in term.labels])
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError, ShapeError
+from ..support.table import counted
 from .composite import program
 from .contract import matmul
 from .index import pad
@@ -154,7 +155,7 @@ def zeros_around(name: str, padding: Any, kernel: Sizes, steps: Sizes, gaps: Siz
 def _finished(name: str, out: Tensor, bias: Tensor | None, single: bool) -> Tensor:
     if bias is not None:
         if bias.shape != out.shape[1:2]:
-            raise ShapeError(f"{name}: a bias of shape {bias.shape} for {out.shape[1]} outputs",
+            raise ShapeError(f"{name}: a bias of shape {bias.shape} for {counted(out.shape[1], 'output')}",
                              expect=f"({out.shape[1]},)")
         out = out + reshape(bias, (-1, *[1] * (out.ndim - 2)))
     return squeeze(out, 0) if single else out
@@ -166,7 +167,7 @@ def _examples(name: str, count: int, x: Tensor) -> tuple[Tensor, bool]:
     if x.ndim not in (count + 1, count + 2):
         sides = ("length",) if count == 1 else ("height", "width")
         raise ShapeError(
-            f"{name}: an input of shape {x.shape} has {x.ndim} dimensions",
+            f"{name}: an input of shape {x.shape} has {counted(x.ndim, 'dimension')}",
             expect=f"(examples, channels, {', '.join(sides)}), or the same without examples",
         )
     single = x.ndim == count + 1

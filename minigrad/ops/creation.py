@@ -17,7 +17,7 @@ from ..core.tensor import Tensor, from_host, method, wrap
 from ..devices import as_device
 from ..devices.special import cast
 from ..support.errors import ConversionError, DtypeError, ShapeError
-from ..support.words import check_memory, shown, whole
+from ..support.words import DEEPEST, a_type, check_memory, shown, whole
 from .composite import composed
 from .declare import broadcast_shapes, declare
 from .elementwise import less_equal, where
@@ -96,7 +96,6 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
     return from_host(array, where_to, data if isinstance(data, np.ndarray) else None)
 
 
-DEEPEST = 64  # dimensions that a NumPy array can have
 
 
 def _numpy_array(data: Any, wanted: Any) -> Any:
@@ -132,7 +131,7 @@ def not_an_array(data: Any, error: Exception) -> Exception:
         return ShapeError(f"asarray: the lists are nested more than {DEEPEST} deep")
     ragged = _first_ragged(data, ())
     if ragged is None:
-        return ConversionError(f"asarray: a {type(data).__name__} cannot become a tensor: {error}")
+        return ConversionError(f"asarray: {a_type(data)} cannot become a tensor: {error}")
     (path, shape), (other, otherwise) = ragged
     return ShapeError(
         f"asarray: nested lists of one shape are needed: {_entry(path)} has shape {shape} and {_entry(other)} "

@@ -11,6 +11,7 @@ from ..core.primitive import P, Primitive
 from ..core.quick import quick
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import AxisError, DtypeError, ShapeError
+from ..support.table import counted
 from ..support.words import shown, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,7 +59,9 @@ def elementwise(
             ),
             attributes=False,
         )
-        return wraps(function)(op.apply)  # type: ignore[return-value]
+        # The quick form of three inputs takes any number of them.
+        call = op.apply if len(inputs) < 3 else lambda condition, x, y: op.apply(condition, x, y)
+        return wraps(function)(call)  # type: ignore[return-value]
 
     return made
 
@@ -107,7 +110,7 @@ def normal_axis(name: str, axis: Any, ndim: int) -> int:
     number = axis if axis.__class__ is int else whole(axis)
     if number is None or not -ndim <= number < ndim:
         raise AxisError(
-            f"{name}: axis {shown(axis)} does not exist in a tensor of {ndim} dimensions",
+            f"{name}: axis {shown(axis)} does not exist in a tensor of {counted(ndim, 'dimension')}",
             expect=f"an integer from {-ndim} to {ndim - 1}" if ndim else "no axis: this tensor has no dimensions",
             hint=f"mg.{name}imum(x, y)" if name in ("max", "min") and isinstance(axis, Tensor) else None,
         )

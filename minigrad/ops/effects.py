@@ -1,4 +1,4 @@
-"""Effects: print values or stop in the debugger inside of a computation, in every mode.
+"""Effects: print values or stop in the debugger inside a computation, in every mode.
 
 While a function is traced, Python's `print` only sees recorded tensors, and `breakpoint()` stops before there are
 values.  These two functions are operations: they are recorded with a computation, and print or stop each time that it
@@ -23,6 +23,7 @@ from ..core.tensor import Tensor, as_tensor, default_device
 from ..devices.effects import Stop
 from ..support.errors import ConversionError
 from ..support.source import in_library
+from ..support.table import counted
 from ..support.words import shown
 from .declare import declare
 
@@ -133,15 +134,15 @@ def _check_fields(message: str, given: dict[Any, Any], count: int) -> int:
     except ValueError as error:
         hint = "{{ and }} are braces"
         raise ConversionError(f"print: {message!r} is not a valid format string: {error}", hint=hint) from None
-    counted = 0
+    place = 0
     for field in fields:
         name: Any = field.partition(".")[0].partition("[")[0]
         if not name:
-            name, counted = counted, counted + 1
+            name, place = place, place + 1
         elif name.isdecimal():
             name = int(name)
         if name not in given:
-            what = f"{count} values" + "".join([f", {n}=" for n in given if isinstance(n, str)])
+            what = counted(count, "value") + "".join([f", {n}=" for n in given if isinstance(n, str)])
             raise ConversionError(f"print: there is no value for the field {{{field}}}", actual=what,
                                   hint="mg.print('{x}', x=x), or mg.print('{}', x)")
     return len(fields)

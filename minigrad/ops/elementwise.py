@@ -323,7 +323,7 @@ def to_integer(x: Any) -> Tensor:
 
 @method
 def round(x: Any, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals, halves to the even one.  No gradient flows through it.
+    """The nearest number with this number of decimals; a half goes to the even one.  No gradient flows through it.
 
     >>> mg.round(mg.asarray([0.5, 1.5])).tolist(), round(mg.asarray([0.125, 1.0]), 2).tolist()
     ([0.0, 2.0], [0.11999999731779099, 1.0])
@@ -396,7 +396,7 @@ declare(
 
 @method
 def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tensor:
-    """The values in another dtype: a copy, unless the dtype is the same and `copy` is False.
+    """The values in a different dtype: a copy, unless the dtype is the same and `copy` is False.
 
     Floats that become integers lose their fraction.  A float out of range becomes the nearest integer, and nan becomes
     0, on every device.

@@ -14,6 +14,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, GradError, ShapeError
+from ..support.table import counted
 from .composite import composed
 from .contract import matmul
 from .creation import eye, tril
@@ -320,7 +321,7 @@ def lstsq(x: Tensor, y: Tensor, rtol: Any = None) -> LeastSquares:
     x, y = _as_float("lstsq", x), as_tensor(y)
     columns = expand_dims(y, -1) if y.ndim == 1 else y
     if y.ndim < 1 or columns.shape[-2] != x.shape[-2]:
-        raise ShapeError(f"lstsq: the matrix has {x.shape[-2]} rows, and y has shape {y.shape}")
+        raise ShapeError(f"lstsq: the matrix has {counted(x.shape[-2], 'row')}, and y has shape {y.shape}")
     solution = matmul(pinv(x, rtol), columns)
     off = matmul(x, solution) - columns
     solution = solution[..., 0] if y.ndim == 1 else solution

@@ -15,6 +15,7 @@ from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method, wrap
 from ..support.errors import ConversionError, IndexingError, ShapeError
+from ..support.table import counted
 from . import reduce
 from .composite import composed, program
 from .contract import matmul
@@ -245,7 +246,7 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     indices = as_integers("one_hot", "indices", indices)
-    indices = _check_range("one_hot: index", indices, count, f"there are {count} classes")
+    indices = _check_range("one_hot: index", indices, count, f"with {counted(count, 'class', 'classes')}")
     classes = arange(count, dtype=indices.dtype, device=indices.device)
     if current_mode().interpreter is not None:
         indices = P.gather.apply(classes, indices)  # an error at run time if there is no such class
@@ -337,7 +338,7 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
 
     `mask` is True where a query may attend to a key, or holds floats that are added to the scores.  With `causal`, a
     query attends only to keys up to its own position.  A query without any key gets zeros.  `dropout_p` is the
-    probability that a weight is dropped; outside of training, leave it at 0.
+    probability that a weight is dropped; outside training, leave it at 0.
 
     >>> q = k = v = mg.asarray([[1.0, 0.0], [0.0, 1.0]])
     >>> mg.scaled_dot_product_attention(q, k, v, causal=True).tolist()[0]

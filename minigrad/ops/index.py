@@ -19,12 +19,13 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..devices.special import check_range
 from ..support.errors import ConversionError, IndexingError, ShapeError
+from ..support.table import counted
 from ..support.words import check_memory, shown, whole
 from .composite import composed
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, declare, normal_axis
 from .elementwise import equal, where
-from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape
+from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape, too_many
 from .write import assign
 
 __all__ = ["nonzero", "take", "take_along_axis", "scatter_add", "scatter_max", "pad", "repeat"]
@@ -37,7 +38,7 @@ Index = Any
 
 def _gathered_shape(name: str, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[int, ...]:
     if len(indices) > len(shape):
-        raise IndexingError(f"{name}: {len(indices)} indices for a tensor of {len(shape)} dimensions, shape {shape}")
+        raise IndexingError(f"{name}: {too_many(len(indices), shape)}")
     for i in indices:
         if i.dtype.kind not in "iu":
             raise IndexingError(f"{name}: an index is of integers or bools, not {i.dtype}")
@@ -223,7 +224,7 @@ def _normalised(x: Tensor, index: Any) -> _Plan:
     items = [part for item in items for part in (_places_of(item) if _is_mask(item) else (item,))]
     used = sum(1 for i in items if i is not None and i is not Ellipsis and i.__class__ is not _OnNewAxis)
     if used > x.ndim:
-        raise IndexingError(f"{used} indices for a tensor of {x.ndim} dimensions, shape {x.shape}")
+        raise IndexingError(too_many(used, x.shape))
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
     if len(dots) > 1:
         raise IndexingError("an index can hold only one Ellipsis")
@@ -289,12 +290,12 @@ def _as_array(item: Any, device: Any) -> Tensor:
 
 
 def _check_masks(x: Tensor, items: Sequence[Any]) -> None:
-    """Check that a mask has the shape of the dimensions that it indexes."""
+    """Check that a mask has the shape of the dimensions that it indexes, or sizes of 0: then it selects nothing."""
     widths = [item.ndim if _is_mask(item) else 0 if item is None or item is Ellipsis else 1 for item in items]
     place = 0
     for item, width in zip(items, widths):
         part = x.shape[place : place + width]
-        if _is_mask(item) and item.shape != part:
+        if _is_mask(item) and [size for size, there in zip(item.shape, part) if size in (0, there)] != [*item.shape]:
             raise IndexingError(f"a mask of shape {item.shape} for dimensions of shape {part}", expect=f"shape {part}")
         place += x.ndim - sum(widths) if item is Ellipsis else width
 
@@ -330,7 +331,7 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
     indices = as_integers("take", "indices", np.asarray(indices) if isinstance(indices, list) else indices, x)
     if axis is None:
         if x.ndim != 1:
-            raise ConversionError(f"take: shape {x.shape} has {x.ndim} dimensions, so axis is needed")
+            raise ConversionError(f"take: shape {x.shape} has {counted(x.ndim, 'dimension')}, so axis is needed")
         axis = 0
     place = normal_axis("take", axis, x.ndim)
     if place == 0:
@@ -454,7 +455,7 @@ def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
     if len(widths) == 2 and all(whole(w) is not None for w in widths):
         return [tuple(widths)] * ndim
     if len(widths) != ndim:
-        raise ShapeError(f"pad: widths needs a pair for each of {ndim} dimensions, not {widths}")
+        raise ShapeError(f"pad: widths has a pair for each dimension of the tensor, {ndim}, and not {widths}")
     pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]
     if any(whole(w) is None for pair in pairs for w in pair):
         raise ConversionError(f"pad: widths are integers, not {shown(widths)}")
@@ -476,7 +477,7 @@ def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     if not isinstance(repeats, int):
         counts = repeats.numpy_copy() if isinstance(repeats, Tensor) else np.asarray(repeats)
         if counts.ndim and counts.shape[0] not in (1, size):
-            raise ShapeError(f"repeat: {counts.shape[0]} counts for {size} elements along dimension {place}")
+            raise ShapeError(f"repeat: {counted(counts.shape[0], 'count')} for size {size} of dimension {place}")
         if counts.dtype.kind == "u":
             counts = counts.astype(np.int64)  # NumPy takes only int64
         chosen = np.repeat(np.arange(size), counts)

@@ -17,6 +17,7 @@ from ..core.clock import mark_shared
 from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, wrap
 from ..devices import as_device
 from ..support.errors import ConversionError, DtypeError
+from ..support.table import counted
 
 __all__ = ["from_dlpack"]
 
@@ -150,7 +151,7 @@ class Counterpart:
             given = dict(zip(self.order, args)) | kwargs
             leading = [given.pop(name) for name in self.leading if name in given]
             if len(leading) < len(self.leading) or len(args) > len(self.order):
-                raise no_counterpart(f"np.{self.theirs} with {len(args)} arguments")
+                raise no_counterpart(f"np.{self.theirs} with {counted(len(args), 'argument')}")
         passed_on = {}
         for name, value in given.items():
             if value is np._NoValue:
@@ -260,8 +261,8 @@ def __dlpack__(
 ) -> Any:
     """The memory for another library: exported read-only, because its writes would not be noticed here.
 
-    A library that cannot take read-only memory gets a copy; with `copy=False` that is an error.  (PyTorch takes the
-    memory and ignores the read-only flag: its writes change the tensor without any effect on gradients.)
+    A library that cannot take read-only memory gets a copy; with `copy=False` it gets the memory, and can write to it.
+    (PyTorch takes the memory and ignores the read-only flag.)  Such writes have no effect on gradients.
     """
     if x.tracked:
         raise ConversionError(
@@ -275,9 +276,9 @@ def __dlpack__(
     if isinstance(data, np.ndarray) and not copy:
         readable = data.view()
         readable.flags.writeable = False
-        if not _takes_read_only(readable, max_version) and copy is None:
-            readable = data.copy()
-        else:
+        if not _takes_read_only(readable, max_version):
+            readable = data.copy() if copy is None else data
+        if np.may_share_memory(readable, data):
             mark_shared(data)
     if isinstance(data, np.ndarray) and not NUMPY_TAKES_WISHES:
         if dl_device is not None and dl_device[0] != CPU_MEMORY:

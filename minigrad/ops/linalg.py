@@ -13,6 +13,7 @@ from ..core.primitive import P, Primitive
 from ..core.programs import in_programs
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import AxisError, ConversionError, ShapeError
+from ..support.table import counted
 from ..support.words import shown, whole
 from .composite import composed, program
 from .contract import matmul
@@ -33,8 +34,8 @@ def _infer_solve(x: Any, y: Any) -> Any:
     check_square("solve", x)
     if len(y.shape) < 2 or y.shape[-2] != x.shape[-1]:
         raise ShapeError(
-            f"solve: shapes {x.shape} and {y.shape} do not go together: the matrix has {x.shape[-1]} rows",
-            expect=f"{x.shape[-1]} rows on the right too",
+            f"solve: shapes {x.shape} and {y.shape} do not go together: the matrix has {counted(x.shape[-1], 'row')}",
+            expect=f"{counted(x.shape[-1], 'row')} on the right too",
         )
     stack = broadcast_shapes("solve", [x.shape[:-2], y.shape[:-2]])
     return (*stack, *y.shape[-2:]), P.solve.common_dtype((x, y))
@@ -244,7 +245,7 @@ def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -
         return vector_norm(x, axes, ord, keepdims)
     if len(axes) != 2:
         raise AxisError(
-            f"norm: ord={ord!r} is for vectors or matrices, and not for {len(axes)} axes of shape {x.shape}",
+            f"norm: ord={ord!r} is for vectors or matrices, not for shape {x.shape} along axes {axes}",
             hint="give axis=, or use mg.linalg.vector_norm for all elements as one vector",
         )
     return _matrix_norm(x, ord, axes, keepdims)

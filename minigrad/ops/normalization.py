@@ -99,7 +99,7 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has no channels", expect="(examples, channels, ...)")
     if not training and (running_mean is None or running_var is None):
-        raise ConversionError("batch_norm: outside of training it takes a running mean and variance",
+        raise ConversionError("batch_norm: outside training it takes a running mean and variance",
                               hint="training=True for those of the batch")
     for statistic in (running_mean, running_var):
         _check_channels("batch_norm", x, statistic, 1)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..support.errors import ShapeError
+from ..support.table import counted
 from ..support.words import check_memory
 from . import reduce
 from .composite import program
@@ -151,5 +152,5 @@ def _image(name: str, count: int, x: Tensor) -> Tensor:
     x = _as_float(name, x)
     if x.ndim <= count:
         sides = "(..., channels, length)" if count == 1 else "(..., channels, height, width)"
-        raise ShapeError(f"{name}: an input of shape {x.shape} has {x.ndim} dimensions", expect=sides)
+        raise ShapeError(f"{name}: an input of shape {x.shape} has {counted(x.ndim, 'dimension')}", expect=sides)
     return x

@@ -12,6 +12,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..support.errors import ConversionError, DtypeError
+from ..support.table import counted
 from .composite import composed, program
 from .declare import declare, normal_axes, normal_axis
 from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
@@ -249,9 +250,14 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     if x._data.dtype is dtypes.float16:
         return in_float32(var, x, axis, correction, keepdims)
     axes = normal_axes("var", axis, x.ndim)
+    count = math.prod([x.shape[a] for a in axes])
     off = x - mean(x, axes, keepdims=True)
-    total = raw_sum(multiply(off, off), axis=axes, keepdims=keepdims, dtype=None)
-    return total / builtins.max(math.prod([x.shape[a] for a in axes]) - correction, 0)
+    squares = raw_sum(multiply(off, off), axis=axes, keepdims=keepdims, dtype=None)
+    # The mean is rounded, which raises the squares: far from 0 by more than their own rounding.  It changes no slope.
+    slip = raw_sum(off.detach(), axis=axes, keepdims=keepdims, dtype=None)
+    excess = slip * (slip / builtins.max(count, 1))
+    total = squares - where(excess < squares, excess, squares.detach())
+    return total / builtins.max(count - correction, 0)
 
 
 @method
@@ -388,7 +394,7 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
     x = as_tensor(x)
     if axis is None:
         if x.ndim != 1:
-            raise ConversionError(f"{op.name}: shape {x.shape} has {x.ndim} dimensions, so axis is needed")
+            raise ConversionError(f"{op.name}: shape {x.shape} has {counted(x.ndim, 'dimension')}, so axis is needed")
         axis = 0
     place = normal_axis(op.name, axis, x.ndim)
     x, dtype = _to_total(x, dtype)

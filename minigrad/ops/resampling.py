@@ -1,4 +1,4 @@
-"""Resampling: images and sequences of another size, by repeating or mixing neighbours, or from channels.
+"""Resampling: images and sequences of a different size, by repeating or mixing neighbours, or from channels.
 
 Images are (examples, channels, height, width), sequences (examples, channels, length).
 """

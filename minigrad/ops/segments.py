@@ -10,6 +10,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ShapeError
+from ..support.table import counted
 from .composite import composed
 from .creation import full, zeros
 from .declare import as_integers
@@ -77,4 +78,4 @@ def _rows_and_segments(name: str, x: Any, segments: Any, count: int) -> tuple[Te
             f"{name}: rows of shape {x.shape} and segments of shape {segments.shape} do not go together",
             expect="(rows, ...) and (rows,)",
         )
-    return x, _check_range(f"{name}: segment", segments, count, f"there are {count} segments")
+    return x, _check_range(f"{name}: segment", segments, count, f"with {counted(count, 'segment')}")

@@ -14,10 +14,10 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from ..core import dtypes
+from ..core.delegating import Delegating
 from ..core.emit import emit
 from ..core.explain import common_device
 from ..core.mode import Mode, current_mode, switch
-from ..core.passing import Passing
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
 from ..devices import Device, as_device
@@ -48,7 +48,7 @@ def to_device(x: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     Tensor([1., 1.], shape=(2,), dtype=float32, device=cpu)
     """
     if stream is not None:
-        raise DeviceError("to_device: stream has to be None: minigrad uses one stream for each device")
+        raise DeviceError("to_device: stream must be None: minigrad uses one stream for each device")
     target = as_device(device)
     if target is x.device:
         return x
@@ -57,7 +57,7 @@ def to_device(x: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
 
 @method
 def to(x: Tensor, target: Any = None) -> Tensor:
-    """The tensor on another device or in another dtype; the tensor itself if both are right already.
+    """The tensor on another device or in a different dtype; the tensor itself if both are right already.
 
     >>> mg.ones(2).to("cpu:1").device, mg.ones(2).to(mg.float64).dtype
     (cpu:1, dtype('float64'))
@@ -67,7 +67,7 @@ def to(x: Tensor, target: Any = None) -> Tensor:
     return astype(x, target, copy=False)
 
 
-class Offloading(Passing):
+class Offloading(Delegating):
     """Computes on another device, and leaves all else to the interpreter outside.  The innermost block decides.
 
     A view stays where the memory is that it shares, as a write does.  Effects stay as well, and functions and loops,

@@ -17,6 +17,7 @@ from ..arguments.public import unexpected
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, IndexingError, ShapeError
+from ..support.table import counted
 from ..support.words import shown
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 
@@ -31,6 +32,11 @@ def dummy(shape: tuple[int, ...], dtype: Any) -> Any:
     return np.broadcast_to(np.empty((), dtype), shape)
 
 
+def too_many(indices: int, shape: tuple[int, ...]) -> str:
+    """What is wrong with an index that has more parts than the shape."""
+    return f"{counted(indices, 'index', 'indices')} for a tensor of {counted(len(shape), 'dimension')}, shape {shape}"
+
+
 def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
     try:
         return dummy(x.shape, x.dtype)[index].shape, x.dtype
@@ -41,9 +47,7 @@ def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
             raise IndexingError("an index can hold only one Ellipsis") from error
         given = [i for i in index if i is not None and i is not Ellipsis]
         if len(given) > len(x.shape):
-            raise IndexingError(
-                f"{len(given)} indices for a tensor of {len(x.shape)} dimensions, shape {x.shape}"
-            ) from error
+            raise IndexingError(too_many(len(given), x.shape)) from error
         index = tuple(i for i in index if i is not None)
         front = next(k for k, i in enumerate(index) if i is Ellipsis)
         places = [*range(front), *range(len(x.shape) - (len(index) - front - 1), len(x.shape))]
@@ -113,7 +117,7 @@ def inverse(axes: Sequence[int]) -> tuple[int, ...]:
 
 @method
 def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Tensor:
-    """The same elements, row by row, in another shape; one size may be -1, and is inferred.
+    """The same elements, row by row, in a different shape; one size may be -1, and is inferred.
 
     The result is a view if the elements are evenly spaced in memory, otherwise or with `copy=True` a copy.
 
@@ -152,15 +156,17 @@ def _infer_reshape(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
+    size = math.prod(shape)
+    elements = counted(size, f"element of shape {shape} does", f"elements of shape {shape} do")
     return ShapeError(
-        f"reshape: {math.prod(shape)} elements of shape {shape} do not fit into shape {target}",
-        expect=f"sizes whose product is {math.prod(shape)}; one of them may be -1",
+        f"reshape: {elements} not fit into shape {target}",
+        expect=f"sizes whose product is {size}; one of them may be -1",
     )
 
 
 @method
 def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """The dimensions in another order; without `axes`, in reverse order.  A view.
+    """The dimensions in a different order; without `axes`, in reverse order.  A view.
 
     >>> mg.permute_dims(mg.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -172,7 +178,7 @@ def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
         raise AxisError(f"permute_dims: axes are a tuple of integers, not {shown(axes)}")
     order = tuple(range(ndim))[::-1] if axes is None else normal_axes("permute_dims", axes, ndim)
     if len(order) != ndim:
-        raise AxisError(f"permute_dims: {ndim} dimensions need {ndim} axes", actual=str(axes))
+        raise AxisError(f"permute_dims: a tensor of {counted(ndim, 'dimension')} needs as many axes", actual=str(axes))
     return raw_permute_dims(x, axes=order)
 
 
@@ -206,10 +212,10 @@ def expand_dims(x: Tensor, axis: Any = 0, **unknown: Never) -> Tensor:
         raise unexpected(expand_dims, unknown)
     if x.__class__ is not Tensor:
         x = as_tensor(x)
-    count = len(axis) if isinstance(axis, (tuple, list)) else 1
-    axes = normal_axes("expand_dims", axis, x.ndim + count)
+    places = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = normal_axes("expand_dims", places, x.ndim + len(places))
     rest = iter(x.shape)
-    return raw_reshape(x, shape=tuple([1 if i in axes else next(rest) for i in range(x.ndim + count)]))
+    return raw_reshape(x, shape=tuple([1 if i in axes else next(rest) for i in range(x.ndim + len(places))]))
 
 
 @method

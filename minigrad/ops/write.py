@@ -155,7 +155,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
         mode.state.before_write(tensor)
         _refuse_undecided(tensor)
     alias = tensor.alias
-    tracked_value = value.tracked if value.__class__ is Tensor else 0
+    tracked_value = value.tracked if value.__class__ is Tensor else False
     if alias is None and tensor.node is None and not tracked_value and tensor._data.__class__ is tensor.device.ndarray:
         return None  # the commonest case: no other tensor is involved
     base = tensor if alias is None or alias.base is None else alias.base

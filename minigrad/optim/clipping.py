@@ -14,7 +14,7 @@ from ..ops import reduce
 from ..ops.creation import full
 from ..ops.elementwise import abs, maximum, minimum, power, sqrt
 from ..support.errors import ConversionError
-from ..support.words import shown
+from ..support.words import a_type, shown
 
 
 def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
@@ -77,7 +77,7 @@ def _norm(gradients: list[Tensor], order: float) -> Tensor:
 def _parameters(name: str, parameters: Any) -> list[Tensor]:
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         hint = "model.parameters()" if hasattr(parameters, "parameters") else "[w] for a single tensor"
-        raise ConversionError(f"{name}: parameters are a list of tensors, not a {type(parameters).__name__}", hint=hint)
+        raise ConversionError(f"{name}: parameters are a list of tensors, not {a_type(parameters)}", hint=hint)
     found = list(parameters)
     for parameter in found:
         if not isinstance(parameter, Tensor):

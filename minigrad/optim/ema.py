@@ -11,6 +11,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..nn.state import load_tensors
 from ..support.errors import ConversionError
+from ..support.table import counted
 from ..support.words import shown
 
 
@@ -78,4 +79,4 @@ class EMA:
         load_tensors(dict(zip(self.names, self.averages)), state, "EMA")
 
     def __repr__(self) -> str:
-        return f"EMA({len(self.averages)} parameters, decay={self.decay:g})"
+        return f"EMA({counted(len(self.averages), 'parameter')}, decay={self.decay:g})"

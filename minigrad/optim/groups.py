@@ -15,6 +15,8 @@ from ..nn.state import like
 from ..ops.creation import asarray, full, full_like
 from ..ops.elementwise import maximum
 from ..support.errors import ConversionError, DeviceError, DtypeError, GradError
+from ..support.table import counted
+from ..support.words import a_type
 
 Check = Callable[[dict[str, Any], list[Tensor]], None]
 States = Callable[[dict[str, Any]], dict[str, float]]
@@ -89,7 +91,7 @@ class Group(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={self[name]!r}" for name in self if name != "params")
-        return f"Group({len(self.parameters)} parameters, {options})"
+        return f"Group({counted(len(self.parameters), 'parameter')}, {options})"
 
     # what is kept ---------------------------------------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ def parameter_groups(name: str, given: Any, defaults: dict[str, Any]) -> list[tu
         hint = "model.parameters()" if hasattr(given, "parameters") else "[w] for a single tensor"
         hint = "[{\"params\": [...]}]: a list of groups" if isinstance(given, dict) else hint
         hint = "a list: the order of a set differs from run to run" if isinstance(given, (set, frozenset)) else hint
-        raise ConversionError(f"{name}: parameters are a list of tensors, not a {type(given).__name__}", hint=hint)
+        raise ConversionError(f"{name}: parameters are a list of tensors, not {a_type(given)}", hint=hint)
     listed = list(given)
     if not any(isinstance(g, dict) for g in listed):
         listed = [{"params": listed}]
@@ -185,7 +187,7 @@ def check_parameters(name: str, groups: list[list[Tensor]]) -> None:
 
 def _check_parameter(name: str, which: str, p: Any) -> None:
     if not isinstance(p, Tensor):
-        raise ConversionError(f"{name}: {which} is a {type(p).__name__}, not a tensor",
+        raise ConversionError(f"{name}: {which} is {a_type(p)}, not a tensor",
                               hint="model.parameters() returns them without names")
     if not p.requires_grad:
         raise GradError(f"{name}: {which}, of shape {p.shape}, does not require a gradient",
@@ -245,4 +247,4 @@ def _is_pair(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    return repr(value) if _is_number(value) or isinstance(value, (str, tuple)) else f"a {type(value).__name__}"
+    return repr(value) if _is_number(value) or isinstance(value, (str, tuple)) else a_type(value)

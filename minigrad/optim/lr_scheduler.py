@@ -1,7 +1,7 @@
 """Schedules: how the rate of an optimizer changes from step to step.
 
 A schedule is a formula for the rate after t steps, from the rate that the optimizer was made with.  Count and rate are
-tensors, so `schedule.step()` works in a jitted training step, which is traced once, and outside of one.  Call it after
+tensors, so `schedule.step()` works in a jitted training step, which is traced once, and outside one.  Call it after
 `optimizer.step()`.
 """
 
@@ -18,6 +18,8 @@ from ..nn.state import StateError, like
 from ..ops.creation import full
 from ..ops.elementwise import abs, cos, floor, maximum, minimum, power, where
 from ..support.errors import ConversionError
+from ..support.table import counted
+from ..support.words import a_type
 from .groups import checked_rate
 from .optimizer import Optimizer
 
@@ -45,7 +47,7 @@ class Schedule:
     def __init__(self, optimizer: Optimizer) -> None:
         name = type(self).__name__
         if not isinstance(optimizer, Optimizer):
-            raise ConversionError(f"{name}: the first argument is an optimizer, not a {type(optimizer).__name__}")
+            raise ConversionError(f"{name}: the first argument is an optimizer, not {a_type(optimizer)}")
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if group.initial_rate is None:  # the first schedule of an optimizer
@@ -96,7 +98,7 @@ class Schedule:
 
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate:g}" for rate in self.get_last_lr())
-        return f"{type(self).__name__}(after {int(self.count.item())} steps, lr={rates})"
+        return f"{type(self).__name__}(after {counted(int(self.count.item()), 'step')}, lr={rates})"
 
 
 class LambdaLR(Schedule):
@@ -119,7 +121,7 @@ class LambdaLR(Schedule):
     def rate(self, base: Any, t: Tensor) -> Any:
         factor = self.lr_lambda(t)
         if not isinstance(factor, (Tensor, int, float)):
-            raise ConversionError(f"LambdaLR: lr_lambda returns a number, not a {type(factor).__name__}")
+            raise ConversionError(f"LambdaLR: lr_lambda returns a number, not {a_type(factor)}")
         return factor * base if isinstance(factor, Tensor) else t * 0.0 + factor * base
 
 
@@ -267,7 +269,7 @@ class SequentialLR(Schedule):
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[Schedule], milestones: Sequence[int]) -> None:
         if len(schedulers) != len(milestones) + 1:
             raise ConversionError("SequentialLR: there is one milestone between two schedules",
-                                  expect=f"{len(schedulers) - 1} milestones", actual=f"{len(milestones)}")
+                                  expect=f"{counted(len(schedulers) - 1, 'milestone')}", actual=f"{len(milestones)}")
         if list(milestones) != sorted(set(milestones)):
             raise ConversionError(f"SequentialLR: milestones increase, but {list(milestones)} do not")
         self.schedulers, self.milestones = _formulas("SequentialLR", optimizer, schedulers), tuple(milestones)
@@ -383,7 +385,7 @@ def _beside(value: Tensor, other: Tensor) -> Tensor:
 def _formulas(name: str, optimizer: Any, schedulers: Sequence[Schedule]) -> tuple[Schedule, ...]:
     for schedule in schedulers:
         if not isinstance(schedule, Schedule):
-            raise ConversionError(f"{name}: a {type(schedule).__name__} is not a formula of the number of steps",
+            raise ConversionError(f"{name}: {a_type(schedule)} is not a formula of the number of steps",
                                   hint="call its step() beside this one's")
         if schedule.optimizer is not optimizer:
             raise ConversionError(f"{name}: its schedules are all of the same optimizer")

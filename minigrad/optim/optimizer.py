@@ -13,6 +13,7 @@ from ..core.tensor import Tensor
 from ..nn.state import StateError, load_tensors
 from ..ops.creation import full_like
 from ..support.errors import ConversionError
+from ..support.table import counted
 from .groups import Group, check_options, check_parameters, parameter_groups
 
 # Options in files of PyTorch that change its speed, not its results.
@@ -92,7 +93,7 @@ class Optimizer:
         try:
             with no_grad():
                 for group in self.param_groups:
-                    if not (self._uses_program(group) and maker("update")(self, group)):
+                    if not (self._uses_program(group) and maker("update")(self, group)):  # else a program did it
                         self.update(group)
         except BaseException as error:
             self._note_half_done(error, began)
@@ -111,7 +112,8 @@ class Optimizer:
             return  # where operations are only recorded nothing has been written
         moving = [p for p in self.parameters if p.grad is not None]
         done = sum(written_since(p._data, began) is not None for p in moving)
-        error.add_note(f"{type(self).__name__}.step() was stopped: {done} of {len(moving)} parameters were updated")
+        updated = f"{done} of {counted(len(moving), 'parameter')} updated"
+        error.add_note(f"{type(self).__name__}.step() was stopped: {updated}")
 
     def zero_grad(self) -> None:
         """Set all gradients to None before the next backward pass.
@@ -230,8 +232,7 @@ def saved_groups(name: str, state: Any, groups: Sequence[Any]) -> list[dict[str,
     sizes, own = [len(g["params"]) for g in saved], [len(g.parameters) for g in groups]
     if sizes != own:
         raise StateError(f"load_state_dict: the state does not fit {name}, and nothing was loaded",
-                         expect=f"groups of {_listed(own)} parameters",
-                         actual=f"groups of {_listed(sizes)}")
+                         expect=f"parameters in each group: {_listed(own)}", actual=_listed(sizes))
     return saved
 
 

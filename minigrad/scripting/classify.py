@@ -1,4 +1,4 @@
-"""Finds the statements that a tensor may decide, those that have to stay plain Python, and the reasons.
+"""Finds the statements that a tensor may decide, those that must stay plain Python, and the reasons.
 
 An `if` or a loop is one of three kinds:
 

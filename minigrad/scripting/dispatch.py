@@ -33,7 +33,7 @@ class TensorRange:
     def __iter__(self) -> Any:
         raise TraceError(
             "range() of a tensor without a value, in a loop that stays plain Python",
-            hint="for i in range(n), without `try` or other statements that have to stay plain Python in the loop",
+            hint="for i in range(n), without `try` or other statements that must stay plain Python in the loop",
         )
 
 
@@ -197,8 +197,8 @@ class Script:
         known = decided(test)
         if known is None:
             raise TraceError(
-                f"a tensor without a value decides here, but this has to stay plain Python: {reason}",
-                hint="mg.where, mg.cond or mg.while_loop; or compute the value outside of the recorded code",
+                f"a tensor without a value decides here, but this must stay plain Python: {reason}",
+                hint="mg.where, mg.cond or mg.while_loop; or compute the value outside the recorded code",
             )
         return known
 

@@ -15,6 +15,7 @@ from ..core.tree import flatten, structure
 from ..ops.creation import zeros
 from ..ops.write import Links
 from ..support.errors import ConversionError, DtypeError, MinigradError, ShapeError, TraceError
+from ..support.words import a_type, with_article
 from .blocks import Block
 
 WEAK = (bool, int, float)  # numbers, which become tensors where a tensor decides between them
@@ -69,13 +70,13 @@ class Kind(NamedTuple):
     parts: tuple[Any, ...]
 
     def __str__(self) -> str:
-        words = [str(part) if isinstance(part, Like) else f"{part!r}, a {type(part).__name__}" for part in self.parts]
+        words = [str(part) if isinstance(part, Like) else f"{part!r}, {a_type(part)}" for part in self.parts]
         if self.structure is Tensor:
             return words[0]
         if self.structure[0] == "as it is":
             value = self.structure[1]
-            return "None" if value is None else f"{value!r}, a {type(value).__name__}"
-        return f"a {self.structure[0].__name__} of " + ("nothing" if not words else "; ".join(words))
+            return "None" if value is None else f"{value!r}, {a_type(value)}"
+        return f"{with_article(self.structure[0].__name__)} of " + ("nothing" if not words else "; ".join(words))
 
     @property
     def tensors(self) -> list[Like]:

@@ -19,12 +19,13 @@ from ..compile.tracing.guards import changed
 from ..compile.tracing.reachable import guards_of
 from ..control.flow import cond
 from ..core.clock import tick
+from ..core.delegating import recorder
 from ..core.mode import current_mode
-from ..core.passing import recorder
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..ops.write import UNDECIDED, Links, assign
 from ..support.errors import MinigradError, TraceError
+from ..support.words import a_type
 from .blocks import Block
 from .kinds import (
     WEAK,
@@ -49,7 +50,7 @@ UNCHANGEABLE = (int, float, complex, str, bytes, tuple, frozenset, type(None), T
 
 
 class Again(Exception):
-    """The block has to be recorded once more, with the kinds that are known now."""
+    """The block must be recorded once more, with the kinds that are known now."""
 
 
 class Recorder:
@@ -74,7 +75,7 @@ class Recorder:
         for name, value in zip(block.parameters, given):
             if name in block.changed and not isinstance(value, UNCHANGEABLE):
                 raise TraceError(
-                    f"`{name}`, a {type(value).__name__}, is changed in {block}",
+                    f"`{name}`, {a_type(value)}, is changed in {block}",
                     hint="put the values into a tensor, x[i] = y; or loop over list(x), which unrolls the loop",
                 )
         self.given = self.copies(given)  # the originals will be overwritten
@@ -330,7 +331,7 @@ class Carry(Recorder):
         if kind.structure == new.structure:
             hint = "start with the later kind, or convert the value back: .astype(...), .reshape(...)"
         return error_class(kind, new)(
-            f"{self.block.called(name)} has another kind after a turn of {self.block}",
+            f"{self.block.called(name)} has a different kind after a turn of {self.block}",
             expect=f"the kind before the loop: {kind}", actual=f"after a turn: {new}", hint=hint,
         )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ..support.errors import ScriptError
+from ..support.words import a_type
 from .dispatch import Script
 from .making import Fresh
 from .making import function as make_function
@@ -65,17 +66,16 @@ def script(function: F) -> F:
 def _check(function: Any) -> None:
     """Raise an error for anything but a plain Python function."""
     if isinstance(function, (staticmethod, classmethod)):
-        word = type(function).__name__
-        raise ScriptError(f"script: this is a {word}", hint=f"@{word} above, @mg.script below it")
+        hint = f"@{type(function).__name__} above, @mg.script below it"
+        raise ScriptError(f"script: this is {a_type(function)}", hint=hint)
     if getattr(function, "__wrapped__", None) is not None:
         raise ScriptError(
             f"script: {getattr(function, '__qualname__', repr(function))} wraps another function, which has the source",
             hint="@mg.script below the other decorators: @mg.jit above, @mg.script next to the function",
         )
     if not isinstance(function, types.FunctionType):
-        kind = type(function).__name__
         raise ScriptError(
-            f"script needs a function with source, not a {kind}",
+            f"script needs a function with source, not {a_type(function)}",
             hint="@mg.script on the method, `forward` or `__call__`",
         )
     if function.__name__ == "<lambda>":

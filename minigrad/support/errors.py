@@ -25,7 +25,7 @@ class MinigradError(Exception):
     """The base of all errors of minigrad: catch this class to catch any of them."""
 
     def __init__(self, message: str, *, expect: Any = None, actual: Any = None, hint: str | None = None) -> None:
-        lines = [message]
+        lines = [str(message)]
         line = show(ON_BEHALF_OF.get() or caller(2))
         for label, text in (("Expected", expect), ("Got", actual), ("Hint", hint), ("Line", line)):
             if text is not None:
@@ -194,7 +194,7 @@ class MatrixError(MinigradError, ValueError):
     >>> import minigrad as mg
     >>> mg.linalg.inv(mg.ones((2, 2)))
     Traceback (most recent call last):
-    minigrad.support.errors.MatrixError: solve: the matrix is singular: its rows are not independent, so there is...
+    minigrad.support.errors.MatrixError: inv: the matrix is singular: its rows are not independent, so there is...
     ...
 
     Hint: add a small multiple of the unit matrix, `x + 1e-6 * mg.eye(n)`, or find out why the rows depend on each
@@ -248,7 +248,7 @@ class ScriptError(MinigradError, TypeError):
 
 
 class FileError(MinigradError, ValueError):
-    """A file cannot be read, because it is damaged, of another kind or unsafe; or it cannot store a value.
+    """A file cannot be read, because it is damaged, of a different kind or unsafe; or it cannot store a value.
 
     Nothing is done in part: a file is written as a whole or not at all, and nothing is loaded from a file with a fault.
 

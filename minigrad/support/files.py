@@ -42,28 +42,40 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = _place(path)
     if path.exists() and not path.is_file():  # a pipe or a device, such as /dev/stdout, cannot be replaced
-        yield path
+        with _in_words(path):
+            yield path
         return
     _remove_left_over(path.parent)
     name = f".minigrad-{HOST:08x}-{os.getpid()}-{_number()}{UNFINISHED}"
     temporary = path.with_name(name)  # in the same folder: on the same disk
     _writing.add(name)
     try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        if path.exists():
-            with contextlib.suppress(OSError):
-                shutil.copymode(path, temporary)
-        os.replace(temporary, path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, (FileError, FileNotFoundError)) and error.strerror:
-            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+        with _in_words(path):
+            yield temporary
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            if path.exists():
+                with contextlib.suppress(OSError):
+                    shutil.copymode(path, temporary)
+            os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # on a read-only disk, even where there is no such file
+            temporary.unlink()
         raise
     finally:
         _writing.discard(name)
     _sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Name the file in errors of the system, which name the temporary file or none."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, (FileError, FileNotFoundError)) or not error.strerror:
+            raise
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -164,7 +176,8 @@ def locked(path: str | os.PathLike[str], seconds: float = 30.0) -> Iterator[None
     ['.count.lock', 'count']
     """
     path = _place(path)
-    descriptor = os.open(path.with_name(f".{path.name.lstrip('.')}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
+    with _in_words(path):
+        descriptor = os.open(path.with_name(f".{path.name.lstrip('.')}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
     try:
         end = time.monotonic() + seconds
         while not _take(descriptor):

@@ -14,6 +14,7 @@ import sys
 import warnings
 from contextvars import ContextVar
 from itertools import islice
+from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -31,7 +32,8 @@ class Files(dict[str, bool]):
     """
 
     def __missing__(self, filename: str) -> bool:
-        inside = self[filename] = filename.startswith(HOME) and not filename.startswith(EXAMPLES)
+        path = filename if filename.startswith("<") else os.path.abspath(filename)  # of an import by "../minigrad"
+        inside = self[filename] = path.startswith(HOME) and not path.startswith(EXAMPLES)
         return inside
 
 
@@ -40,8 +42,17 @@ LIBRARY = Files(dict.fromkeys((functools.__file__, contextlib.__file__, "<frozen
 in_library = LIBRARY.__getitem__  # hot paths use `LIBRARY[filename]`, which is faster
 
 
+@functools.lru_cache(maxsize=256)
+def installed_in(folder: str) -> tuple[str, ...]:
+    """The packages and modules that pip has put into a folder, by their paths."""
+    place = os.path.abspath(folder)
+    records = [path.read_text(encoding="utf-8") for path in Path(place).glob("*.dist-info/RECORD")]
+    names = {line.split(",")[0].split("/")[0] for record in records for line in record.splitlines()}
+    return tuple([f"{place}/{name}/".replace("\\", "/") for name in names])
+
+
 def caller(depth: int = 1) -> Where:
-    """The nearest caller outside of minigrad, at least `depth` frames up.
+    """The nearest caller outside minigrad, at least `depth` frames up.
 
     >>> code, offset = caller()
     >>> code.co_name

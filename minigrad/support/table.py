@@ -14,11 +14,12 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join([c if _is_shown(c) else c.encode("unicode_escape").decode() for c in text])
+    return "\n".join([line if line.isprintable() else _escaped(line) for line in text.split("\n")])
 
 
-def _is_shown(character: str) -> bool:
-    return character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
+def _escaped(line: str) -> str:
+    shown = [character.isprintable() or unicodedata.category(character) == "Zs" for character in line]
+    return "".join([c if seen else c.encode("unicode_escape").decode() for c, seen in zip(line, shown)])
 
 
 def escape(text: str) -> str:
@@ -79,6 +80,16 @@ def bytes_text(size: float) -> str:
     """
     one, unit = bytes_unit(size)
     return f"{size:.0f} B" if unit == "B" else f"{size / one:.3g} {unit}"
+
+
+def time_text(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> time_text(2.5e-6), time_text(0.0125), time_text(1.5)
+    ('2.5 µs', '12.5 ms', '1.5 s')
+    """
+    unit, one = ("µs", 1e-6) if seconds < 1e-3 else ("ms", 1e-3) if seconds < 0.9995 else ("s", 1.0)
+    return f"{seconds / one:.3g} {unit}"
 
 
 def counted(count: int, thing: str, plural: str = "") -> str:

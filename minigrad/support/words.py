@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import MinigradError, ShapeError
+from .errors import ConversionError, MinigradError, ShapeError
 
+DEEPEST = 64  # levels of nested lists: the most dimensions of a NumPy array
 LEAST, MOST = -(2**63), 2**63 - 1  # the range of NumPy's integers
 try:
     MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes of this machine
@@ -29,7 +31,29 @@ def shown(value: Any) -> str:
     try:
         return _REPR.repr(value)
     except Exception:
-        return f"a {type(value).__name__}"
+        return a_type(value)
+
+
+def a_type(value: Any) -> str:
+    """The type of a value, for a message: None and the name of any other type with its article.
+
+    >>> a_type(3), a_type([]), a_type(None)
+    ('an int', 'a list', 'None')
+    """
+    return "None" if value is None else with_article(type(value).__name__)
+
+
+def with_article(words: str) -> str:
+    """Words with "a" or "an", by the sound that they begin with.
+
+    >>> [with_article(word) for word in ("int", "dict", "uint8", "ndarray", "RNN", "ReLU", "8-bit integer")]
+    ['an int', 'a dict', 'a uint8', 'an ndarray', 'an RNN', 'a ReLU', 'an 8-bit integer']
+    """
+    if re.match(r"[A-Z]{2}|nd", words):  # letters that are spelled out
+        vowel = words[0].upper() in "AEFHILMNORSX"
+    else:
+        vowel = words[0] in "aeioAEIO8" or bool(re.match(r"[uU](?!int|ni[^mn]|s[eu])", words))
+    return f"an {words}" if vowel else f"a {words}"
 
 
 def whole(value: Any, least: int = LEAST, most: int = MOST) -> int | None:
@@ -43,6 +67,18 @@ def whole(value: Any, least: int = LEAST, most: int = MOST) -> int | None:
     except (TypeError, MinigradError):
         return None
     return number if least <= number <= most else None
+
+
+def too_deep(name: str, value: Any, error: Any = None) -> Any:
+    """The error for a container that is nested too deeply; if it is not, the error that a walk over it raised."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        inner = {id(v): v for each in level for v in (each.values() if isinstance(each, dict) else each)
+                 if isinstance(v, (list, tuple, dict))}
+        if not inner:
+            return error
+        level = list(inner.values())
+    return ConversionError(f"{name} is nested too deeply, or contains itself", expect=f"at most {DEEPEST} levels")
 
 
 def check_memory(name: str, shape: Sequence[int]) -> None:

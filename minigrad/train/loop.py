@@ -11,7 +11,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import as_table
-from ..support.words import shown, whole
+from ..support.words import a_type, shown, whole
 from .metrics import Mean
 from .nans import NanGuard
 from .progress_bar import progress
@@ -215,4 +215,4 @@ def _mean(means: dict[str, Mean], name: str, value: Any) -> Mean:
 
 
 def _short(value: Any) -> str:
-    return f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+    return f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else a_type(value)

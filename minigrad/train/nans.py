@@ -20,6 +20,8 @@ from ..core.tree import flatten, leaves
 from ..nn.module import Module
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, NanError
+from ..support.table import counted
+from ..support.words import a_type
 
 
 class NanGuard:
@@ -95,7 +97,7 @@ class NanGuard:
             except NanError as error:
                 error.add_note(f"{bad} was the loss; found by making step {number + 1} of the last {steps} again")
                 raise
-        raise NanError(f"the loss is {value}, and was finite when the last {steps} steps were made again",
+        raise NanError(f"the loss is {value}, and was finite when the last {counted(steps, 'step')} ran again",
                        hint="watch=[...] must contain everything that a step changes")
 
 
@@ -115,7 +117,7 @@ def _tensors_of(thing: Any) -> list[Tensor]:
         return list(thing.tensors())
     found = leaves(thing)
     if not found:
-        raise ConversionError(f"watch: a {type(thing).__name__} holds no tensors", expect="models, optimizers, tensors")
+        raise ConversionError(f"watch: {a_type(thing)} holds no tensors", expect="models, optimizers, tensors")
     return found
 
 

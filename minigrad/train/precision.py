@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from ..core import dtypes
+from ..core.delegating import Delegating
 from ..core.emit import emit
 from ..core.mode import Mode, current_mode, no_grad, switch
-from ..core.passing import Passing
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor
 from ..nn.state import like
@@ -30,7 +30,7 @@ NARROW = ("matmul",)  # convolutions and attention too: they are composed of it
 WIDE = ("exp", "expm1", "log", "log1p", "pow", "sum", "prod", "cumulative_sum", "cumulative_prod")
 
 
-class Autocast(Passing):
+class Autocast(Delegating):
     """Casts the inputs of some operations, and leaves all else to the interpreter outside."""
 
     def __init__(self, dtype: Any, outer: Mode) -> None:
@@ -106,7 +106,7 @@ class GradScaler:
         self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
         self.factor, self.good = full((), init_scale, dtypes.float32, device), full((), 0.0, dtypes.float32, device)
         self.fine = full((), 1.0, dtypes.float32, device)  # whether all gradients since the last update were finite
-        # By id: optimizers that have not stepped since (kept, so that no other gets the id), and whether theirs were.
+        # By id: the optimizers that have not stepped since (so each keeps its id), and whether their gradients were.
         self._unscaled: dict[int, tuple[Optimizer, Tensor]] = {}
 
     def scale(self, loss: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..core.tensor import Tensor
 from ..support.packages import needed
 from ..support.waiting import is_drawn
+from ..support.words import a_type
 from .metrics import Metric
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class Progress(Iterable[T]):
 
     def __len__(self) -> int:
         if self.total is None:
-            raise TypeError(f"a {type(self.batches).__name__} does not say how many batches it has: give total=")
+            raise TypeError(f"{a_type(self.batches)} does not say how many batches it has: give total=")
         return self.total
 
     def __iter__(self) -> Iterator[T]:

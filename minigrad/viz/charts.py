@@ -67,11 +67,12 @@ class Chart(Drawing):
         self._labels: list[tuple[float, float, float]] = []  # of points: from, to, and at which height
 
     def bar(
-        self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = ""
+        self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
+        model: bool = False,
     ) -> None:
-        """A rectangle, with its label if most of it fits."""
+        """A rectangle, with its label if most of it fits.  What a `model` predicts has a dashed border."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
-        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
+        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
         shown = fitting(label, width - 6.0)
         if shown:
             self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)

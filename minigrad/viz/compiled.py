@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
+from ..autodiff.reverse import exhaust, walk
+from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Part, Ran
+from ..compile.look.record import RUNS, Record, eager_record, record_of_call
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import Blocked, Launch, Step
-from ..compile.running.program import Executable, PlainProgram, Program
+from ..compile.running.program import PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
+from ..core.mode import switch
 from ..core.node import Node
 from ..core.tensor import Tensor
+from ..core.tree import flatten, leaves
+from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .phases import Section, sections_of
@@ -26,7 +33,7 @@ class Shown(NamedTuple):
     """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs."""
 
     title: str
-    program: Executable
+    program: Program
     names: dict[Node, str]
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
@@ -46,17 +53,6 @@ class Shown(NamedTuple):
         used = {step.name: [*plan.uses(step)[1], *plan.uses(step)[0]] for step in plan.steps}
         return {name: str(plan.buffers[numbers[0]].device) for name, numbers in used.items() if numbers}
 
-    @property
-    def compiled(self) -> Program:
-        """The program, with its graph and its partition into kernels."""
-        if not isinstance(self.program, Program):
-            raise MinigradError(
-                "a loaded program does not contain how it was compiled",
-                expect="the function that was saved",
-                hint="mg.viz.schedule, memory, profile and roofline show a loaded program",
-            )
-        return self.program
-
     def run(self) -> None:
         """Run the program on the arguments.  A program that keeps values, and a gradient's, have no side effects."""
         self.program(self.arrays(), starts_of(self.program.graph))
@@ -66,20 +62,19 @@ def _computed(step: Step) -> Sequence[str]:
     return step.computes if isinstance(step, (Launch, Blocked)) else (step.name,)
 
 
-def programs_of(
-    what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: str, runs: bool = False
-) -> list[Shown]:
+def programs_of(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: str) -> list[Shown]:
     """The program of a function for these arguments, and the gradient's program if it ran in the last call.
 
-    Without `runs`, a program that has not run yet is planned, but its kernels are not compiled, which is much faster.
     `what` can also be a jitted function, a Graph, a Program or a loaded program.
     """
     if isinstance(what, LoadedProgram):
         return [Shown("", what.program, {})]
-    if isinstance(what, Executable):
+    if isinstance(what, Program):
         return [Shown(what.title, what, {}), *(programs_of(what.gradient, (), {}, view) if what.gradient else ())]
     if isinstance(what, Graph):
-        return [Shown("", _of_graph(what, {}, view), {})]
+        if target_of((*what.inputs, *what.nodes)) is not HOST:
+            raise no_kernels(view)
+        return [Shown("", Program(what), {})]
     if isinstance(what, Tensor) or not callable(what):
         why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
         raise MinigradError(
@@ -88,7 +83,64 @@ def programs_of(
         )
     ran = ran_of(what, args, kwargs)
     names, _ = names_of_tensors(what, args, dict(kwargs), ran.tensors_of_inputs, ran.graph.nodes)
-    return [_of_part(part, ran, names, view, runs) for part in ran.parts]
+    return [_of_part(part, ran, names, view) for part in ran.parts]
+
+
+def jitted_once(what: Any) -> Any:
+    """A function that is not jitted, as a jitted one, so that all that is shown of it is of the same program."""
+    known = (Jitted, JittedMethod, LoadedProgram, Program, Graph, Tensor)
+    return what if isinstance(what, known) or not callable(what) else jit(what)
+
+
+def records_of(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int = RUNS) -> list[Record]:
+    """The record of a function's program, and of its gradient's if that ran in the last call."""
+    if isinstance(what, LoadedProgram):
+        return [record_of_call(lambda: what(*args, **kwargs), lambda: what.program, runs)]
+    found = [jitted_once(what).record(*args, runs=runs, **kwargs)]
+    while found[-1].gradient is not None:
+        found.append(found[-1].gradient)
+    return found
+
+
+def eager_record_of(
+    what: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], gradient: bool, runs: int = RUNS
+) -> Record:
+    """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
+    plain = not_jitted(what)
+    if not gradient:
+        return eager_record(lambda: plain(*args, **kwargs), runs)
+    if not _tracked(plain(*args, **kwargs)):
+        args = _differentiable(args)
+
+    def call() -> list[Tensor]:
+        results = _tracked(plain(*args, **kwargs))
+        with switch(grad=False):
+            exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
+        return results
+
+    return eager_record(call, runs)
+
+
+def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function inside a jitted function."""
+    while isinstance(function, Jitted):
+        function = function.function
+    if isinstance(function, JittedMethod):
+        return MethodType(not_jitted(function.jitted), function.__self__)
+    return function
+
+
+def _tracked(result: Any) -> list[Tensor]:
+    return [tensor for tensor in leaves(result) if tensor.tracked]
+
+
+def _differentiable(args: Any) -> Any:
+    """The arguments, with tensors of floats that require gradients."""
+    tensors, rebuild = flatten(args)
+    copies = [t.detach() for t in tensors]
+    for copy in copies:
+        copy.requires_grad = copy.dtype.kind == "f"
+    return rebuild(copies)
 
 
 def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
@@ -100,23 +152,15 @@ def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
     return found
 
 
-def _of_part(part: Part, ran: Ran, names: dict[Node, str], view: str, runs: bool) -> Shown:
-    program = part.compiled
-    if program is None and not runs and target_of((*part.graph.inputs, *part.graph.nodes)) is HOST:
-        program = _of_graph(part.graph, {} if part.keeps else part.function.donate, view)
-    program = program or part.program
+def _of_part(part: Part, ran: Ran, names: dict[Node, str], view: str) -> Shown:
+    program = part.program
     if isinstance(program, PlainProgram):
-        raise _no_kernels(view)
+        raise no_kernels(view)
     return Shown(part.title, program, names, part.keeps, lambda: ran.arrays(part))
 
 
-def _of_graph(graph: Graph, donate: Mapping[int, int], view: str) -> Program:
-    if target_of((*graph.inputs, *graph.nodes)) is not HOST:
-        raise _no_kernels(view)
-    return Program(graph, donate, backend="numpy")
-
-
-def _no_kernels(view: str) -> MinigradError:
+def no_kernels(view: str) -> MinigradError:
+    """The error of a view for a program of a device without the compiler's backend."""
     return MinigradError(
         f"mg.viz.{view}: there are no kernels for these devices: the graph runs node by node, and nothing is fused",
         expect="all tensors on one CPU, or on a GPU with the compiler's backend",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path as File
 from typing import Any, ClassVar, TypeVar
 
@@ -31,6 +32,11 @@ class Exhibit:
     script: ClassVar[str]  # the name of its script in `static/`
     heading = ""  # which program it shows, where there are several
     gradient: Any = None  # the same view of the gradient's program, shown below this one
+
+    def __init_subclass__(cls) -> None:
+        """Let `text` and `said` write out the control characters in names: a terminal would obey them."""
+        for name, words in [each for each in vars(cls).items() if each[0] in ("text", "said")]:
+            setattr(cls, name, wraps(words)(lambda view, words=words: printable(words(view))))
 
     def titled(self: E, title: str, gradient: E | None = None) -> E:
         """Set the heading, and the view of the gradient's program."""
@@ -99,7 +105,8 @@ class Exhibit:
         return self.widget()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        forms = {"text/html": self._static(), "image/svg+xml": self.to_svg(), "text/plain": self._plain()}
+        svg = self.to_svg()
+        forms = {"text/html": self._static(svg), "image/svg+xml": svg, "text/plain": self._plain()}
         return widget(self.script, self._all_data(), forms)
 
     def _plain(self) -> str:
@@ -107,13 +114,12 @@ class Exhibit:
         return f"{self!r}\n{self._words()}"
 
     def _words(self) -> str:
-        """The view in words, with control characters in names written out."""
         texts = [f"{view.heading}:\n{view.text()}" if view.heading else view.text() for view in self._parts()]
-        return printable("\n\n".join(texts))
+        return "\n\n".join(texts)
 
-    def _static(self) -> str:
-        """The output where no script runs."""
-        encoded = base64.b64encode(self.to_svg().encode()).decode()
+    def _static(self, svg: str | None = None) -> str:
+        """The output where no script runs; `svg` is the picture, if it is drawn already."""
+        encoded = base64.b64encode((svg or self.to_svg()).encode()).decode()
         listing = f"<details><summary>the same in words</summary><pre>{escape(self.text())}</pre></details>"
         heading = f"<p>{escape(self.heading)}</p>" if self.heading else ""
         picture = f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">'

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path as File
 from typing import Any
 
+from ..support.errors import ConversionError
 from .charts import Marks
 from .drawing import Drawing, themed
 from .exhibit import Exhibit
@@ -66,7 +67,8 @@ class Flipbook(Exhibit):
 
     def __post_init__(self) -> None:
         settings = settings_of(self.knobs)
-        assert len(settings) == len(self.pages)
+        if len(settings) != len(self.pages):
+            raise ConversionError("Flipbook: pages are a list for each setting of the knobs", actual=len(self.pages))
         self.opening = settings.index(tuple(knob.start for knob in self.knobs))
 
     def said(self) -> str:

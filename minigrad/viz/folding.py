@@ -12,9 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import groupby
+from typing import Any
 
 from ..support.table import counted
-from .naming import symbol_of
+from .naming import operation_name, symbol_of
 from .scene import Box, Edge, Scene
 
 BUDGET = 60
@@ -37,16 +38,27 @@ class Outline:
         for i, box in enumerate(scene.boxes):
             for depth in range(1, len(box.scope) + 1):
                 self.members.setdefault(box.scope[:depth], []).append(i)
+        self.direct = Counter([box.scope for box in scene.boxes])  # the boxes of each scope that are in no inner one
         self.inner: dict[Path, list[Path]] = {}
         for path in sorted(self.members, key=lambda path: self.members[path][0]):
             self.inner.setdefault(path[:-1], []).append(path)
         self.sources: dict[int, list[int]] = {}
-        for source, target, _ in scene.edges:
+        self.users: dict[int, list[int]] = {}
+        self.arrows: dict[int, list[int]] = {}  # of each box: the numbers of the edges that begin or end there
+        for number, (source, target, _) in enumerate(scene.edges):
             self.sources.setdefault(target, []).append(source)
+            self.users.setdefault(source, []).append(target)
+            self.arrows.setdefault(source, []).append(number)
+            self.arrows.setdefault(target, []).append(number)
+        self.made = [tuple([(node.name, node.shape, node.dtype) for node in box.nodes]) for box in scene.boxes]
         self.runs = {path: self._runs(inner) for path, inner in self.inner.items()}
+        self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
+        self.piles: dict[tuple[Path, ...], Box] = {}
 
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
+        if len(siblings) < self.pile:
+            return [[path] for path in siblings]
         runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
         return [part for run in runs for part in ([run] if len(run) >= self.pile else [[path] for path in run])]
 
@@ -57,15 +69,14 @@ class Outline:
         depth = len(path)
         found = []
         for i in members:
-            box = self.scene.boxes[i]
-            made = tuple([(node.name, node.shape, node.dtype) for node in box.nodes])
-            found.append((made, len(box.scope) - depth, tuple([place.get(s) for s in self.sources.get(i, ())])))
+            inside = len(self.scene.boxes[i].scope) - depth
+            found.append((self.made[i], inside, tuple([place.get(s) for s in self.sources.get(i, ())])))
         return tuple(found)
 
     def worth_opening(self, budget: int) -> set[Path]:
         """The scopes to open, the outermost first, of alike ones all or none; those that contain scopes come first."""
         opened: set[Path] = set()
-        seen = len([box for box in self.scene.boxes if not box.scope]) + len(self.runs.get((), ()))
+        seen = self.seen(())
         for outer in (True, False):
             level = list(self.runs.get((), ()))
             while level:
@@ -73,7 +84,7 @@ class Outline:
                 further = []
                 for run in level:
                     within = [inner for path in run for inner in self.runs.get(path, ())]
-                    inside = sum(self._direct(path) for path in run) + len(within)
+                    inside = sum(self.direct[path] for path in run) + len(within)
                     if run[0] not in opened and bool(within) >= outer and seen - 1 + inside <= budget:
                         seen += inside - 1
                         opened.update(run)
@@ -82,43 +93,69 @@ class Outline:
                 level = further
         return opened
 
-    def _direct(self, path: Path) -> int:
-        return sum(self.scene.boxes[i].scope == path for i in self.members[path])
+    def seen(self, opened: Collection[Path], path: Path = ()) -> int:
+        """How many boxes of a scope are seen when these scopes are open, counted without making them."""
+        count = self.direct[path]
+        for run in self.runs.get(path, ()):
+            within = [inner for inner in run if inner in opened]
+            count += (len(within) < len(run)) + sum(self.seen(opened, inner) for inner in within)
+        return count
 
-    def closed(self, opened: set[Path], runs: dict[Path, list[list[Path]]] | None = None) -> Scene:
-        """The scene in which all other scopes are boxes, and other `runs` than those of the outline may be piles."""
-        runs = self.runs if runs is None else runs
-        group: dict[int, Path] = {}  # box -> the path that stands for what it is folded into
-        piles: dict[Path, list[Path]] = {}
-        pending = list(runs.get((), ()))
-        while pending:
-            run = pending.pop()
-            shut = [path for path in run if path not in opened]
-            if shut:
-                piles[shut[0]] = shut
-            for path in shut:
-                for i in self.members[path]:
-                    group[i] = shut[0]
-            pending += [inner for path in run if path in opened for inner in runs.get(path, ())]
-        number: dict[object, int] = {}
-        boxes: list[Box] = []
-        for i, box in enumerate(self.scene.boxes):
-            key: object = group.get(i, i)
-            if key not in number:
-                number[key] = len(boxes)
-                boxes.append(self._pile(piles[group[i]]) if i in group else box)
-        places = [number[group.get(i, i)] for i in range(len(self.scene.boxes))]
-        edges = dict.fromkeys(
-            Edge(places[source], places[target], slot if target not in group else 0)
-            for source, target, slot in self.scene.edges
-            if places[source] != places[target]
-        )
-        return _in_order(boxes, list(edges))
+    def closed(
+        self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] | None = None
+    ) -> Scene:
+        """The scene in which all other scopes are boxes.
 
-    def _pile(self, paths: list[Path]) -> Box:
+        Scopes that lie in one of `apart` form no piles.  With `around`, only these boxes of the scene are left, the
+        boxes at the other ends of their arrows, and these arrows.
+        """
+        edges = self.scene.edges
+        if around is not None:
+            edges = tuple([edges[k] for k in sorted({k for i in around for k in self.arrows.get(i, ())})])
+        seen = range(len(self.scene.boxes)) if around is None else {*around, *[i for edge in edges for i in edge[:2]]}
+        known: dict[Path, tuple[Path, ...]] = {}
+        scopes = {self.scene.boxes[i].scope for i in seen}
+        around_of = {scope: self._shut(scope, opened, apart, known) for scope in scopes}
+        shut = {i: around_of[self.scene.boxes[i].scope] for i in seen}
+        first = {i: self.members[paths[0]][0] if paths else i for i, paths in shut.items()}  # of what it is folded into
+        number = {i: n for n, i in enumerate(sorted(set(first.values())))}
+        boxes: list[Any] = [None] * len(number)
+        for i, paths in shut.items():
+            at = number[first[i]]
+            boxes[at] = boxes[at] or (self._pile(paths) if paths else self.scene.boxes[i])
+        folded: dict[Edge, bool] = {}  # whether an arrow only leads back, to the next round of a loop
+        for source, target, slot in edges:
+            if first[source] != first[target]:
+                edge = Edge(number[first[source]], number[first[target]], 0 if shut[target] else slot)
+                folded[edge] = folded.get(edge, True) and source > target
+        return _in_order(boxes, list(folded), [edge for edge, back in folded.items() if not back])
+
+    def _shut(
+        self, scope: Path, opened: Collection[Path], apart: Collection[Path], known: dict[Path, tuple[Path, ...]]
+    ) -> tuple[Path, ...]:
+        """The scopes that are one box in which a box of this scope lies; none, if all around it are open.
+
+        `known` are those found before, by the first scope of their run.
+        """
+        for depth in range(1, len(scope) + 1):
+            path = scope[:depth]
+            if path not in opened:
+                run = (path,) if path[:-1] in apart else self.run_of[path]
+                if run[0] not in known:
+                    known[run[0]] = tuple([each for each in run if each not in opened])
+                return known[run[0]]
+        return ()
+
+    def _pile(self, paths: tuple[Path, ...]) -> Box:
+        """The box of closed scopes that are alike."""
+        if paths not in self.piles:
+            self.piles[paths] = self._piled(paths)
+        return self.piles[paths]
+
+    def _piled(self, paths: tuple[Path, ...]) -> Box:
         first = self.members[paths[0]]
         operations = [self.scene.boxes[i] for i in first if self.scene.boxes[i].nodes[0].op is not None]
-        names = Counter(node.name for box in operations for node in box.nodes)
+        names = Counter(operation_name(node) for box in operations for node in box.nodes)
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in names.most_common())
         members = [i for path in paths for i in self.members[path]]
         group = Box(
@@ -136,19 +173,18 @@ class Outline:
     def _result(self, members: Sequence[int]) -> Box:
         """The box whose value leaves a group."""
         inside = set(members)
-        leaving = {source for target, sources in self.sources.items() if target not in inside for source in sources}
-        ends = [i for i in members if i in leaving or self.scene.boxes[i].result]
+        ends = [i for i in members if self.scene.boxes[i].result or not inside.issuperset(self.users.get(i, ()))]
         return self.scene.boxes[(ends or members)[-1]]
 
 
-def _in_order(boxes: Sequence[Box], edges: Sequence[Edge]) -> Scene:
-    """The boxes so that each comes after what it is computed from, as far as there is such an order.
+def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:
+    """The boxes so that each comes after what it is computed from, by the edges `ahead`, as far as there is an order.
 
     A scope that was left and entered again has no place before and after what came between: there, the first is first.
     """
-    waiting = Counter(target for _, target, _ in edges)
+    waiting = Counter(target for _, target, _ in ahead)
     users: dict[int, list[int]] = {}
-    for source, target, _ in edges:
+    for source, target, _ in ahead:
         users.setdefault(source, []).append(target)
     ready = [i for i in range(len(boxes)) if not waiting[i]]
     left = dict.fromkeys(range(len(boxes)))

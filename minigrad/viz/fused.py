@@ -15,8 +15,9 @@ from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
-from .compiled import Shown, programs_of, view_of
+from .compiled import Shown, jitted_once, programs_of, records_of, view_of
 from .exhibit import Exhibit
+from .flipbook import Flipbook
 from .folding import BUDGET, Outline, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
@@ -24,7 +25,7 @@ from .memories import memory_of
 from .moving import tables
 from .naming import names_in_code
 from .opening import View, frames_of, views_of
-from .passing import Stage, stages_of
+from .passing import Change, changes_of
 from .phases import phased
 from .profiles import roofline_of
 from .scene import Scene, excerpt, scene_of, type_of
@@ -44,9 +45,12 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
     """
-    first, *gradients = programs_of(what, args, kwargs, "fusion", runs=measure)
+    what = jitted_once(what)
+    records = records_of(what, args, kwargs) if measure else []
+    first, *gradients = programs_of(what, args, kwargs, "fusion")
     gradients = [each for each in gradients if each.program.plan.steps]  # without steps, there is nothing to fuse
-    return view_of([first, *gradients], lambda each: Fusion(each.compiled, each.names, measure, budget))
+    charts = {record.program: roofline_of(record) for record in records}
+    return view_of([first, *gradients], lambda each: Fusion(each.program, each.names, charts.get(each.program), budget))
 
 
 class Fusion(Exhibit):
@@ -55,7 +59,7 @@ class Fusion(Exhibit):
     script = "fusion"
 
     def __init__(
-        self, program: Program, names: Mapping[Node, str], measure: bool = False, budget: int = BUDGET
+        self, program: Program, names: Mapping[Node, str], roofline: Flipbook | None = None, budget: int = BUDGET
     ) -> None:
         self.program, self.partition, self.budget = program, program.partition, budget
         if not self.partition.groups:
@@ -64,8 +68,7 @@ class Fusion(Exhibit):
                 hint="mg.viz.graph(f, *arguments) draws what was traced",
             )
         self.cost = Cost(program)
-        shown = Shown("", program, {})
-        self.roofline = roofline_of(self.cost.roofline(), shown.sections) if measure else None
+        self.roofline = roofline
         self.inputs = names
         self.names = {**self.partition.graph.names(), **names}
         self.picked: Picked = scene_of_kernels(self.partition, names)
@@ -133,20 +136,25 @@ class Fusion(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
-        board = tables(self.partition, self.names)
+        taken = {kernel.name: kernel.program for kernel in self.cost.kernels if kernel.rounds}
+        board = tables(self.partition, self.names, taken)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
+        known = {node: number[name] for node, name in self.names.items() if name in number}
         charts = [memory_of(Shown("", self.program, {})).chart() | {"name": "memory"}]
         charts += [self.roofline.chart()] if self.roofline else []
-        stages = stages_of(self.program)
+        stages = changes_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # the same for all pictures
         computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
         following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
+        passes = [self._stage(stage, going, direction) for stage, going in zip(stages, following)]
+        opened = [self._view(view, direction) for view in views]
+        pictures = [each["svg"] for each in passes + opened]  # in a row: compressed, what they repeat takes no space
+        for at, each in enumerate(passes + opened):
+            each["svg"] = at
         return {
-            "about": self.said(), "sums": self._sums(),
-            "stages": [self._stage(stage, going, direction) for stage, going in zip(stages, following)],
-            "views": [self._view(view, direction) for view in views],
-            "kernels": [self._kernel(group, kernel, number) for group, kernel in zip(self.partition.groups, computing)],
+            "about": self.said(), "sums": self._sums(), "pictures": pictures, "stages": passes, "views": opened,
+            "kernels": [self._kernel(group, kernel, known) for group, kernel in zip(self.partition.groups, computing)],
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
@@ -169,7 +177,7 @@ class Fusion(Exhibit):
             return [View(self.picked.scene, {}, {})]
         return views_of(self.picked.scene, self.room, MOST, DRAWN, rounds=False)
 
-    def _stage(self, stage: Stage, going: Collection[Node], direction: str) -> dict[str, Any]:
+    def _stage(self, stage: Change, going: Collection[Node], direction: str) -> dict[str, Any]:
         graph = stage.graph
         used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
         nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
@@ -225,9 +233,8 @@ class Fusion(Exhibit):
                 traffic.setdefault(edge, []).append(number)
         return traffic
 
-    def _kernel(self, group: Group, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
+    def _kernel(self, group: Group, kernel: KernelCost, known: Mapping[Node, int]) -> dict[str, Any]:
         taken, eager = kernel.program, kernel.eager
-        known = {node: number[name] for node, name in self.names.items() if name in number}
         lowered = self.program.lowered.get(group)
         lines = plain_lines(source_of(lowered, self.names), known) if lowered is not None else []
         return {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.node import Node
-from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
@@ -17,10 +16,11 @@ from .naming import names_in_code
 from .numbers import Summary
 from .opening import views_of
 from .picture import Picture
-from .scene import Scene, scene_of
-from .steps import record_steps, values_of
+from .scene import Edge, Scene, Subject, scene_of
+from .steps import history_of, record_steps, values_of
 
 MOST = 500  # boxes: a larger picture is unreadable
+LONGEST = 50_000  # operations: of more, no picture is made
 
 
 def graph(
@@ -39,48 +39,77 @@ def graph(
     >>> mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3))
     <picture of a graph of 1 input, 2 operations>
     """
-    heading, is_traced, models = getattr(what, "title", ""), False, list[Module]()
+    numbers: tuple[dict[Node, Summary] | None, dict[Node, Summary]] = None, {}  # of values, and of gradients
     if isinstance(what, Tensor):
-        nodes, results = _history(what), [what.node]
-        known, models = known_of(nodes, names)
+        subject, numbers = _recorded(what, names, values, backward)
+    elif values:
+        raise MinigradError(
+            "a graph that was only recorded has no values", expect="values=True for a tensor",
+            hint="mg.viz.graph(function(*arguments), values=True)",
+        )
     elif hasattr(what, "nodes") and hasattr(what, "outputs"):
-        nodes, results = [*what.inputs, *what.nodes], what.outputs
-        known = names_in_code(nodes)
-    elif callable(what):
-        from .traced import traced  # brings the compiler, which the picture of a tensor does not need
+        from .traced import written_out  # brings the compiler, which the picture of a tensor does not need
 
-        nodes, results, known, heading, models = traced(what, args, kwargs, backward)
-        is_traced = not backward
+        subject = written_out(what, what.inputs)
+    elif callable(what):
+        from .traced import traced
+
+        subject = traced(what, args, kwargs, backward)
     else:
         raise MinigradError(
             f"there is no graph in a {type(what).__name__}",
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
-    found = _numbers(what, values, backward)
-    scene = with_types(scene_of(nodes, results, known, found[0]), models)
-    if is_traced:
+    check_length(len(subject.nodes), LONGEST, "draw")
+    scene = scene_of(subject.nodes, subject.results, subject.names, numbers[0])
+    scene = with_types(_joined(scene, subject.again), subject.models)
+    if callable(what) and not isinstance(what, Tensor) and not backward:
         from .phases import phased
 
         scene = phased(scene)
     views = views_of(scene, budget, MOST)
     if backward:
-        views = [view._replace(scene=with_gradients(view.scene, found[1])) for view in views]
-    return Picture(_drawable(views[0].scene), direction, engine, views).titled(heading)
+        views = [view._replace(scene=with_gradients(view.scene, numbers[1])) for view in views]
+    return Picture(_drawable(views[0].scene), direction, engine, views).titled(subject.title)
 
 
-def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summary] | None, dict[Node, Summary]]:
-    """Summaries of the values and of the gradients."""
-    if not values:
-        return None, {}
-    if not isinstance(what, Tensor):
+def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:
+    """The scene with arrows from what a round of a loop makes to the carry of the next round."""
+    number = {node: i for i, box in enumerate(scene.boxes) for node in box.nodes}
+    back = [Edge(number[made], number[carry], 1) for made, carry in again if made in number and made is not carry]
+    return Scene(scene.boxes, (*scene.edges, *back))
+
+
+def check_length(count: int, most: int, to: str) -> None:
+    """Refuse what has too many operations for a picture, before it takes long."""
+    if count > most:
         raise MinigradError(
-            "a graph that was only recorded has no values", expect="values=True for a tensor",
-            hint="mg.viz.graph(function(*arguments), values=True)",
+            f"{count:,} operations are too many to {to}", expect=f"at most {most:,}",
+            hint="fewer layers or fewer rounds of a loop show the same",
         )
-    if not backward:
-        return values_of(_history(what))[0], {}
-    recording = record_steps(what)
-    return recording.values, {step.target: step.total for step in recording.steps}
+
+
+def _recorded(
+    tensor: Tensor, names: Mapping[str, Tensor] | Module | None, values: bool, backward: bool
+) -> tuple[Subject, tuple[dict[Node, Summary] | None, dict[Node, Summary]]]:
+    """What a tensor was computed from; and summaries of the values and of the gradients, if they are wanted."""
+    if tensor.node is None:
+        raise MinigradError(
+            "nothing was recorded for this tensor, so there is nothing to draw",
+            expect="a tensor made from one that requires a gradient",
+            hint="with mg.record(): around the computation, or mg.viz.graph(function, *arguments)",
+        )
+    summaries: dict[Node, Summary] | None = None
+    gradients: dict[Node, Summary] = {}
+    if values and backward:
+        recording = record_steps(tensor)
+        nodes, summaries = recording.nodes, recording.values
+        gradients = {step.target: step.total for step in recording.steps}
+    else:
+        nodes = history_of([tensor.node])[1]
+        summaries = values_of(nodes)[0] if values else None
+    known, models = known_of(nodes, names)
+    return Subject(nodes, nodes[-1:], known, models), (summaries, gradients)
 
 
 def shown(what: Any) -> dict[str, str]:
@@ -89,16 +118,6 @@ def shown(what: Any) -> dict[str, str]:
         return graph(what)._repr_mimebundle_()
     except MinigradError as error:
         return {"text/plain": f"{what!r}: {error}"}
-
-
-def _history(tensor: Tensor) -> list[Node]:
-    if tensor.node is None:
-        raise MinigradError(
-            "nothing was recorded for this tensor, so there is nothing to draw",
-            expect="a tensor made from one that requires a gradient",
-            hint="with mg.record(): around the computation, or mg.viz.graph(function, *arguments)",
-        )
-    return opened_order([tensor.node])
 
 
 def known_of(

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import Cost, eager_memory
-from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Plan
+from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Plan
+from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.table import as_table, bytes_text, counted
@@ -30,7 +31,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 step: at most 4 kB in use, 12 kB node by node>
+    <memory of 1 launch: at most 4 kB in use, 12 kB node by node>
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
     <memory of 3 tensors in 2 buffers>
@@ -59,11 +60,12 @@ def memory_of(shown: Shown) -> Flipbook:
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     held, eager = _in_use(lives, len(steps)), max(eager_memory(program.graph), default=0)
     most = max(held, default=0)
-    about = f"memory of {counted(len(steps), 'step')}: at most {bytes_text(most)} in use, "
+    cost = Cost(program)
+    about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: at most {bytes_text(most)} in use, "
     about += f"{bytes_text(eager)} node by node"
     homes = [sections[steps[life.begin]] for life in lives]
     marks: Marks = {}
-    allocated = Cost(program).memory.total
+    allocated = cost.memory.total
     pages = [
         Page(_over_time(lives, homes, steps, held, (eager, allocated), marks), about, name="in use, over time"),
         Page(_places(lives, homes, steps, marks), "the buffers: a value can take the place of one that is not needed "
@@ -79,12 +81,16 @@ def lives_of(plan: Plan) -> list[Life]:
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
     order = [number for turn in plan.turns for number in turn]
+    home = {i: i for i in range(len(plan.buffers))}
     for at, number in enumerate(order):
-        reads, writes = plan.uses(plan.steps[number])
+        step = plan.steps[number]
+        reads, writes = plan.uses(step)
+        if isinstance(step, Call) and step.op is P.project:  # one of several results lies in the memory of all
+            home[step.out] = home[reads[0]]
         for buffer in writes:
-            begin.setdefault(buffer, at)
-        end |= dict.fromkeys((*reads, *writes), at)
-    end |= {read.buffer: len(order) - 1 for read in plan.outputs}
+            begin.setdefault(home[buffer], at)
+        end |= {home[buffer]: at for buffer in (*reads, *writes)}
+    end |= {home[read.buffer]: len(order) - 1 for read in plan.outputs}
     lives = [Life(plan.buffers[i], _lane(plan.buffers[i]), first, end[i]) for i, first in begin.items()]
     return sorted(lives, key=lambda life: (PLACES.index(life.buffer.kind), _number(life.buffer), life.begin))
 

@@ -56,7 +56,7 @@ def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
     gradient = Box(title, "gradient", scope=box.scope, path=box.path, mirrors=number)
     if box.called:
         known = numbers[-1] if numbers else None
-        line, cells = (known.line(), known.cells) if known is not None else ("", "")
+        line, cells = (known.line(), known.cells if box.grid[0] else "") if known is not None else ("", "")
         return replace(gradient, lines=(line,), called=gradient.title, grid=box.grid, cells=cells)
     shown = [each.short() for each in numbers] if box.kind != "group" else []
     return replace(gradient, lines=(*box.lines[:1], *shown), count=box.count)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, members_of
 from ..compile.fusion.compute import BY_ROW, Compute
+from ..compile.fusion.count import Count
 from ..compile.fusion.fuse import MOST_OUTPUTS
 from ..compile.fusion.group import MOST_NODES, Partition
 from ..compile.fusion.kinds import Library
@@ -22,8 +23,8 @@ from .kernels import nbytes_read
 from .scene import type_of
 
 
-def tables(partition: Partition, names: Mapping[Node, str]) -> dict[str, Any]:
-    """The inputs and the computed values, what each value reads, and the values of each kernel.
+def tables(partition: Partition, names: Mapping[Node, str], taken: Mapping[str, Count] = {}) -> dict[str, Any]:
+    """The inputs and the computed values, what each reads, and those of each kernel; `taken`: the costs of loops.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> graph = mg.trace(lambda x: mg.tanh(x) * 2, mg.ones(4))
@@ -33,12 +34,12 @@ def tables(partition: Partition, names: Mapping[Node, str]) -> dict[str, Any]:
     >>> made["kernels"]
     [{'name': 'kernel_0', 'items': [1, 2]}]
     """
-    return Tables(partition, names).plain()
+    return Tables(partition, names, taken).plain()
 
 
 class Tables:
-    def __init__(self, partition: Partition, names: Mapping[Node, str]) -> None:
-        self.partition, self.names, self.computes = partition, names, partition.computes
+    def __init__(self, partition: Partition, names: Mapping[Node, str], taken: Mapping[str, Count] = {}) -> None:
+        self.partition, self.names, self.computes, self.taken = partition, names, partition.computes, taken
         self.kernels = members_of(partition)
         members = dict.fromkeys(member for kernel in self.kernels for member in kernel)
         nodes = sorted([m for m in members if not isinstance(m, Finish)], key=lambda n: self.computes[n].position)
@@ -75,7 +76,8 @@ class Tables:
         kind = "reduce" if compute.reduces else "kernel"
         if isinstance(compute, Library):
             kind = "library"
-            name |= {"why": compute.why, "takes": compute.count.bytes, "launches": compute.count.launches}
+            taken = self.taken.get(self.names[member], compute.count)
+            name |= {"why": compute.why, "takes": taken.bytes, "launches": taken.launches}
         return name | {
             "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": compute.size,
             "rows": compute.row or 0,

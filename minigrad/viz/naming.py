@@ -16,6 +16,7 @@ from itertools import groupby, zip_longest
 from typing import Any
 
 from ..core.node import Constant, Node
+from ..core.primitive import P
 from ..support.source import line_of, span_of
 from .numbers import short
 
@@ -119,6 +120,28 @@ def layer_name(path: Sequence[str]) -> str:
     """
     name = path[-1] if path else ""
     return f"layer {name}" if name.isdigit() else name
+
+
+def operation_name(node: Node) -> str:
+    """The name of an operation in a picture: a call has that of its function, and one of several results a number.
+
+    >>> y = mg.jit(mg.tanh)(mg.ones(2, requires_grad=True))
+    >>> operation_name(y.node), operation_name(y.node.inputs[0])
+    ('tanh[0]', 'tanh')
+    """
+    if node.op is P.project:
+        return f"{operation_name(node.inputs[0])}[{node.attrs['index']}]"
+    if node.op is not P.call:
+        return node.name
+    application = node.attrs["application"]
+    function = getattr(application, "function", None)
+    return function.tracer.name if function is not None else _name_of(application.forward) or call_of(node) or "f"
+
+
+def _name_of(function: Any) -> str:
+    """The name of a function with a gradient of its own; empty if that says nothing."""
+    name = getattr(function, "__name__", "")
+    return "" if name in ("<lambda>", "forward") else name
 
 
 def place_of(node: Node) -> tuple[str, int] | None:
@@ -298,7 +321,7 @@ def _operand(value: Any, node: Node, names: Mapping[Node, str], expressions: Map
         return layer_name((layer,))
     text = names.get(value) or expressions.get(value, "…")
     if len(text) > LONG // 2 or "…" in text:
-        return text.rpartition(".")[2] if value.op is None else value.name
+        return text.rpartition(".")[2] if value.op is None else operation_name(value)
     return f"({text})" if " " in text and not text.endswith(")") else text
 
 
@@ -312,5 +335,7 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return f"−{operands[0]}"
     if node.name == "permute_dims" and node.ndim == 2:
         return f"{operands[0]}ᵀ"
+    if node.op is P.project:
+        return f"{operands[0]}[{node.attrs['index']}]"
     bare = [each[1:-1] if each.startswith("(") else each for each in operands]
-    return re.sub(r"…(, …)+", "…", f"{node.name}({', '.join(bare)})")
+    return re.sub(r"…(, …)+", "…", f"{operation_name(node)}({', '.join(bare)})")

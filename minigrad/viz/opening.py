@@ -46,18 +46,17 @@ def views_of(
     begin = frozenset(outline.worth_opening(budget))
     everything = frozenset(outline.members)
     wanted = [begin]
-    scenes = {begin: outline.closed(set(begin))}
+    scenes = {begin: outline.closed(begin)}
     enough = VIEWS if len(scene.boxes) < MANY else FEW
     for state in wanted:  # which grows meanwhile
         for _, other in _moves(scenes[state], state):
             if other not in scenes and len(scenes) < enough:
-                closed = outline.closed(set(other))
                 room = boxes - sum(len(each.boxes) for each in scenes.values())
-                if len(closed.boxes) <= min(most, room):
-                    scenes[other] = closed
+                if outline.seen(other) <= min(most, room):
+                    scenes[other] = outline.closed(other)
                     wanted.append(other)
     if everything not in scenes and len(scene.boxes) <= most:
-        scenes[everything] = outline.closed(set(everything))
+        scenes[everything] = outline.closed(everything)
     order = [state for state in scenes if state != everything or state == begin]
     order += [everything] if everything in scenes and everything != begin else []
     number = {state: i for i, state in enumerate(order)}
@@ -106,7 +105,7 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path] = ()) -> list[Par
     A picture has at most so many boxes, as far as there are scopes to close; those in `shut` are closed at first.  The
     last picture has everything open, if that is not too much to see.
     """
-    outline, apart = Outline(scene, PILE), Outline(scene, len(scene.boxes) + 2)  # the second one without piles
+    outline = Outline(scene, PILE)
     begin = outline.closed(_opened(outline, (), budget, shut))
     found = [Part(begin, "", 0, frozenset(range(len(begin.boxes))), {})]
     numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
@@ -116,8 +115,9 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path] = ()) -> list[Par
                 numbers[box.path, box.count] = len(found)
                 above = [box.path[:depth] for depth in range(len(box.path))]
                 inside = {box.path, *_opened(outline, box.path, budget, shut)} if box.count == 1 else set()
-                runs = outline.runs | {path: apart.runs[path] for path in above}
-                found.append(_part(outline.closed({*above, *inside}, runs), box, here))
+                looked_at = outline.run_of[box.path] if box.count > 1 else [box.path]
+                around = [i for path in looked_at for i in outline.members[path]]
+                found.append(_part(outline.closed({*above, *inside}, above, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= WHOLE:
         found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
     return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]
@@ -127,8 +127,9 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     """The scopes that are open in the picture of a scope: all, where there is room; else those that hold most of it."""
     depth = len(path)
     inside = [each for each in outline.members if len(each) > depth and each[:depth] == path and each not in shut]
-    count = len(outline.members[path]) if path else len(outline.scene.boxes)
-    if len(outline.closed({path[:d] for d in range(depth + 1)}.union(inside)).boxes) <= budget:
+    around = outline.members[path] if path else None
+    count = len(outline.scene.boxes) if around is None else len(around)
+    if len(outline.closed({path[:d] for d in range(depth + 1)}.union(inside), around=around).boxes) <= budget:
         return set(inside)
     opened: set[Path] = set()
     for each in sorted(inside, key=len):

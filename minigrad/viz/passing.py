@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..compile.fusion.count import Count
-from ..compile.look.cost import node_costs
+from ..compile.fusion.count import Count, eager_count
+from ..compile.look.stage import Stage, graph_stages
 from ..compile.nodes.graph import Graph
+from ..compile.nodes.view import views_of
 from ..compile.rewriting.log import PassRun
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
@@ -16,7 +17,7 @@ from ..core.node import Node
 from ..support.source import show
 
 
-class Stage(NamedTuple):
+class Change(NamedTuple):
     """A graph after a pass, and its cost node by node.
 
     `fired` has a line for each rule that fired, with the nodes before and after it; `fresh` are the new nodes.
@@ -30,25 +31,31 @@ class Stage(NamedTuple):
     takes: Count
 
 
-def stages_of(program: Program) -> list[Stage]:
+def changes_of(program: Program) -> list[Change]:
     """The graph as it was traced, and after each pass that changed it.
 
     >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
-    >>> [(stage.name, len(stage.graph)) for stage in stages_of(program)]
+    >>> [(change.name, len(change.graph)) for change in changes_of(program)]
     [('as traced', 5), ('simplify', 3), ('common', 2)]
     """
     says = {each.name: each.says for each in PASSES}
-    stages = [_stage("as traced", "what your code computes, operation by operation", program.graph, None, [])]
-    for run in program.log.runs:
-        if run.changed:
-            name = run.name if run.round == 1 else f"{run.name}, again"
-            stages.append(_stage(name, says.get(run.name, ""), run.after, stages[-1].graph, list(_fired(run))))
-    return stages
+    traced, *stages = graph_stages(program.log)
+    known: dict[Node, Count] = {}
+    changes = [_change(traced, "what your code computes, operation by operation", None, [], known)]
+    for stage, run in zip(stages, [run for run in program.log.runs if run.changed]):
+        changes.append(_change(stage, says.get(run.name, ""), run.before, list(_fired(run)), known))
+    return changes
 
 
-def _stage(name: str, says: str, graph: Graph, before: Graph | None, fired: list[tuple[str, Node, Node]]) -> Stage:
+def _change(
+    stage: Stage, says: str, before: Graph | None, fired: list[tuple[str, Node, Node]], known: dict[Node, Count]
+) -> Change:
+    """A change; `known` are the costs of nodes in earlier stages: most nodes are in several."""
+    graph: Graph = stage.object
     fresh = _fresh(before, graph) if before is not None else set()
-    return Stage(name, says, graph, fired, fresh, sum([each.eager for each in node_costs(graph)], Count()))
+    views = views_of(graph)
+    known |= {node: eager_count(node, views) for node in graph.nodes if node not in known}
+    return Change(stage.name, says, graph, fired, fresh, sum([known[node] for node in graph.nodes], Count()))
 
 
 def _fired(run: PassRun) -> Iterator[tuple[str, Node, Node]]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..compile.nodes.graph import Graph
 from ..core.node import Node
+from .bodies import JOINTS
 from .naming import layer_name
 from .scene import Scene
 
@@ -143,10 +144,10 @@ def settled(paths: Sequence[Path]) -> list[Path]:
 
 def phased(scene: Scene) -> Scene:
     """The scene with a scope around each phase, and around the modules in it.  An input lies where it is read."""
-    paths = paths_of([node for box in scene.boxes for node in box.nodes if node.op is not None])
-    if not any(path[:1] == (BACKWARD,) for path in paths.values()):
+    known = paths_of([node for box in scene.boxes for node in box.nodes if node.op is not None])
+    if not any(path[:1] == (BACKWARD,) for path in known.values()):
         return scene
-    homes = [paths.get(box.nodes[0]) for box in scene.boxes]
+    homes = [known.get(box.nodes[0]) for box in scene.boxes]
     read: dict[int, list[Path]] = {}
     for source, target, _ in scene.edges:
         if homes[target] is not None:
@@ -156,7 +157,9 @@ def phased(scene: Scene) -> Scene:
             users = read.get(i, [box.scope])
             first = min([path[0] for path in users if path], key=PHASES.index, default="")
             homes[i] = _common([path for path in users if path[:1] == (first,)])
-    scopes = settled([home or () for home in homes])
+    paths = [home or () for home in homes]
+    whole = {path for path, box in zip(paths, scene.boxes) if box.nodes[0].op in JOINTS}  # loops, and choices
+    scopes = [path if path in whole else scope for path, scope in zip(paths, settled(paths))]
     return Scene(tuple([replace(box, scope=scope) for box, scope in zip(scene.boxes, scopes)]), scene.edges)
 
 

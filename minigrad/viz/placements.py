@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
+from ..compile.look.ran import Ran
+from ..compile.look.record import record_node_by_node
 from ..compile.nodes.graph import Graph
 from ..support.errors import ConversionError
-from ..support.table import counted
+from ..support.table import counted, time_text
 from ..support.words import shown
 from .charts import KINDS, Chart, Marks, legend, mark
-from .drawing import time_text
 from .flipbook import Flipbook, Page
 from .traced import ran_of, without_detours
 
@@ -42,7 +43,8 @@ def placement(
     others = {} if others is None else others
     if not (isinstance(others, Mapping) and all(isinstance(each, Mapping) for each in others.values())):
         raise ConversionError(f"placement: others are dictionaries from nodes to devices, by name, not {shown(others)}")
-    graph = what if isinstance(what, Graph) else without_detours(ran_of(what, args, kwargs).graph)
+    ran = None if isinstance(what, Graph) else ran_of(what, args, kwargs)
+    graph = what if ran is None else without_detours(ran.graph)
     name = str(device)
     devices = dict.fromkeys([*[node.device.name for node in graph.nodes], name])
     system = system or measured_system(*devices)
@@ -53,11 +55,13 @@ def placement(
     found = {title: predicted(graph, each, system) for title, each in placements.items()}
     lanes = sorted({(span.task.lane, span.stream) for each in found.values() for span in each.spans})
     marks: Marks = {}
-    pages = [_gantt(title, each, lanes, marks) for title, each in found.items()]
+    measured = _measured(graph, ran)
+    pages = [_gantt(title, each, lanes, measured, marks) for title, each in found.items()]
     words = "\n".join([f"{title}: {_said(each)}" for title, each in found.items()])
     best = min(found, key=lambda title: found[title].seconds)
     gain = found["as it is"].seconds / (found[best].seconds or 1.0)
-    about = f"{counted(len(found), 'placement')}: {best} is {gain:.2f} times as fast"
+    says = "none is faster than as it is" if gain < 1.005 else f"{best!r} is {gain:.2f} times as fast"
+    about = f"{counted(len(found), 'placement')}: by the model, {says}"
     return Flipbook(about, [pages], marks=marks, words=words)
 
 
@@ -65,7 +69,15 @@ def _said(found: Prediction) -> str:
     return f"{time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"
 
 
-def _gantt(title: str, found: Prediction, lanes: list[tuple[str, int]], marks: Marks) -> Page:
+def _measured(graph: Graph, ran: Ran | None) -> str:
+    """How long the graph really takes node by node, as it is, in words."""
+    if ran is None:
+        return "Nothing was measured, because a graph has no arguments."
+    found = record_node_by_node(graph, [ran.inputs[node] for node in graph.inputs])
+    return f"Measured, node by node as it is: {time_text(found.seconds)}."
+
+
+def _gantt(title: str, found: Prediction, lanes: list[tuple[str, int]], measured: str, marks: Marks) -> Page:
     bottom = TOP + LANE * len(lanes)
     chart = Chart(WIDTH, bottom + 30.0)
     scale = chart.ruler((LEFT, WIDTH - RIGHT), (TOP - 8.0, bottom + 6.0), found.seconds or 1.0, time_text)
@@ -78,6 +90,7 @@ def _gantt(title: str, found: Prediction, lanes: list[tuple[str, int]], marks: M
         rows = [("on", task.lane), ("begins", time_text(span.begin)), ("takes", takes)]
         marks[key] = mark(task.name, rows)
         kind = "other" if task.moves else "kernel"
-        chart.bar(x, y, task.seconds * scale, LANE - 12.0, kind, key, task.name, f"{task.name}, {takes}")
-    legend(chart, LEFT, 14.0, [(*KINDS["kernel"], "operation"), (*KINDS["other"], "transfer")])
-    return Page(chart, f"{title}: {_said(found)}.", name=title)
+        about = f"{task.name}, {takes}"
+        chart.bar(x, y, task.seconds * scale, LANE - 12.0, kind, key, task.name, about, model=True)
+    legend(chart, LEFT, 14.0, [(*KINDS["kernel"], "operation, by the model"), (*KINDS["other"], "transfer")])
+    return Page(chart, f"By the model, {title}: {_said(found)}. {measured}", name=title)

@@ -6,25 +6,25 @@ Times differ from run to run, so outputs that are compared should not contain th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import ceil, log10
 from typing import Any
 
-from ..compile.jitted import Jitted, JittedMethod, jit
-from ..compile.look.cost import Cost, KernelCost
+from ..compile.look.cost import KernelCost
+from ..compile.look.record import Record
 from ..compile.look.roofline import Roofline
 from ..compile.nodes.graph import Graph
-from ..compile.running.profiler import Event
+from ..compile.running.profiler import Event, trace_of
 from ..compile.running.profiler import profile as recorder
-from ..compile.running.program import Executable
-from ..compile.save.read import LoadedProgram
+from ..compile.running.program import Program
+from ..core.tensor import Tensor
 from ..support.errors import MinigradError
-from ..support.table import as_table, bytes_text, counted
+from ..support.table import as_table, bytes_text, counted, time_text
 from .charts import KINDS, Chart, Marks, legend, mark
-from .compiled import Shown, programs_of, view_of
-from .drawing import time_text
+from .compiled import Shown, no_kernels, programs_of, records_of
 from .flipbook import Flipbook, Page
+from .naming import operation_name
 from .phases import PHASES, Section
 
 WIDTH, LEFT, RIGHT, LANE, LANES = 860.0, 150.0, 16.0, 26.0, 44.0
@@ -43,75 +43,77 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Flipbook:
 
     >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     >>> mg.viz.profile(f, mg.ones((4, 4))).data()["about"].partition(":")[0]
-    'profile of 2 steps in 1 thread'
+    'profile of 2 launches in 1 thread'
     """
     if isinstance(what, recorder):
-        return _drawn(what, {}, {})
+        return _drawn(Record("", _span(what.events), what.events), json.dumps(what.trace()))
+    return _of_records("profile", _drawn, what, args, kwargs, runs)
+
+
+def _of_records(
+    view: str, draw: Callable[[Record], Flipbook], what: Any, args: Any, kwargs: Mapping[str, Any], runs: int
+) -> Flipbook:
+    """A picture of a function's program, and below it of its gradient's if that ran."""
     if runs < 1:
-        raise MinigradError(f"a profile of {runs} runs shows nothing", expect="runs=1 or more")
-    if isinstance(what, (Executable, Graph)):
-        raise MinigradError("a program has no arguments to run on", hint="mg.viz.profile(f, *arguments)")
-    call = what if isinstance(what, (Jitted, JittedMethod, LoadedProgram)) or not callable(what) else jit(what)
-    shown = programs_of(call, args, kwargs, "profile", runs=True)
-    if shown[0].keeps:
-        return view_of(shown, lambda each: _profiled(each, _fastest(each.run, runs)))
-    run = _fastest(lambda: call(*args, **kwargs), runs)
-    return _profiled(programs_of(call, args, kwargs, "profile", runs=True)[0], run)  # it may have been traced again
+        raise MinigradError(f"a {view} of {runs} runs shows nothing", expect="runs=1 or more")
+    if isinstance(what, (Program, Graph)):
+        raise MinigradError("a program has no arguments to run on", hint=f"mg.viz.{view}(f, *arguments)")
+    if isinstance(what, Tensor) or not callable(what):
+        programs_of(what, args, kwargs, view)  # raises the error
+    found: Flipbook | None = None
+    for record in reversed(records_of(what, args, kwargs, runs)):
+        if record.program is None:
+            raise no_kernels(view)
+        found = draw(record).titled(record.title, found)
+    assert found is not None
+    return found
 
 
-def _profiled(shown: Shown, run: recorder) -> Flipbook:
-    return _drawn(run, {each.name: each for each in Cost(shown.program).kernels}, shown.sections)
+def sections_in(record: Record) -> dict[str, Section]:
+    """The phase and the layer of each step of the program that ran."""
+    return Shown("", record.program, {}).sections if record.program is not None else {}
 
 
-def _fastest(call: Callable[[], object], runs: int) -> recorder:
-    best: recorder | None = None
-    call()
-    for _ in range(runs):
-        with recorder() as run:
-            call()
-        if best is None or _span(run.events) < _span(best.events):
-            best = run
-    assert best is not None
-    return best
-
-
-def _span(events: list[Event]) -> float:
+def _span(events: Sequence[Event]) -> float:
     return max([e.end for e in events], default=0.0) - min([e.begin for e in events], default=0.0)
 
 
-def _drawn(run: recorder, costs: Mapping[str, KernelCost], sections: Mapping[str, Section]) -> Flipbook:
-    events = run.events
+def _drawn(record: Record, trace: str = "") -> Flipbook:
+    events, sections = record.events, sections_in(record)
+    costs = {each.name: each for each in record.cost.kernels} if record.cost else {}
     threads = list(dict.fromkeys(event.thread for event in events))
-    steps = f"{counted(len(events), 'step')} in {counted(len(threads), 'thread')}"
+    launches = sum([event.launches for event in events])
+    steps = f"{counted(launches, 'launch', 'launches')} in {counted(len(threads), 'thread')}"
     taken: dict[str, list[float]] = {}
-    for event in events:
+    for event in record.launched:
         taken.setdefault(event.name, []).append(event.end - event.begin)
     marks: Marks = {}
     rows = []
-    total = sum(map(sum, taken.values())) or 1.0
+    whole = record.seconds or 1.0
     for name, times in sorted(taken.items(), key=lambda item: -sum(item[1])):
         seconds = sum(times)
-        about = [("time", time_text(seconds)), ("of all", f"{seconds / total:.0%}"), ("calls", str(len(times)))]
+        about = [("time", time_text(seconds)), ("of all", f"{seconds / whole:.0%}"), ("calls", str(len(times)))]
         about += _rates(costs.get(name), seconds / len(times))
         marks[f"p{name}"] = mark(name, about)
         rows.append((name, *[dict(about).get(column, "") for column in COLUMNS]))
     pages = [
-        Page(_over_time(events, threads, sections), "when each step ran, thread by thread", name="over time"),
+        Page(_over_time(record, threads, sections), "when each step ran, thread by thread", name="over time"),
         Page(_by_step(taken, sections), "the steps that took longest", name="by step"),
     ]
     parts: dict[str, list[float]] = {}
-    for event in events:
+    for event in record.launched:
         if event.name in sections:
             parts.setdefault(sections[event.name].title, []).append(event.end - event.begin)
     if len(parts) > 2:
         for name, times in parts.items():
-            about = [("time", time_text(sum(times))), ("of all", f"{sum(times) / total:.0%}")]
+            about = [("time", time_text(sum(times))), ("of all", f"{sum(times) / whole:.0%}")]
             marks[f"p{name}"] = mark(name or "outside of all modules", [*about, ("steps", str(len(times)))])
         known = {section.title: section for section in sections.values()}
         pages.append(Page(_by_step(parts, known), "each phase and layer, the longest first", name="by layer"))
+    says = f"profile of {steps}: {time_text(record.seconds)}, of which {time_text(record.in_launches)} in launches"
     return Flipbook(
-        f"profile of {steps}: {time_text(_span(events))}", [pages], marks=marks, cover=0, unit="picture",
-        words=as_table(("step", *COLUMNS), rows, left=1), files={"run.json": json.dumps(run.trace())},
+        says, [pages], marks=marks, cover=0, unit="picture", words=as_table(("step", *COLUMNS), rows, left=1),
+        files={"run.json": trace or json.dumps(trace_of(events))},
     )
 
 
@@ -120,7 +122,7 @@ def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
     if cost is None:
         return []
     taken = cost.program
-    rows = [("computes", ", ".join(node.name for node in cost.nodes)), ("bytes", bytes_text(taken.bytes))]
+    rows = [("computes", _computed(cost)), ("bytes", bytes_text(taken.bytes))]
     rows.append(("operations", f"{taken.flops:,}"))
     if seconds:
         rows += [("bytes a second", f"{bytes_text(taken.bytes / seconds)}/s")]
@@ -128,12 +130,13 @@ def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
     return rows
 
 
-def _over_time(events: list[Event], threads: list[str], sections: Mapping[str, Section]) -> Chart:
-    begin = min([e.begin for e in events], default=0.0)
+def _over_time(record: Record, threads: list[str], sections: Mapping[str, Section]) -> Chart:
+    events = record.events
+    begin = min([e.begin for e in events], default=0.0) if record.program is None else 0.0
     top, bottom = 30.0, 30.0 + LANES * len(threads)
     chart = Chart(WIDTH, bottom + 36.0)
     legend(chart, LEFT, 12.0, _phases(sections))
-    most = (_span(events) or 1e-9) * 1e6
+    most = (record.seconds or 1e-9) * 1e6
     ends = (LEFT, WIDTH - RIGHT), (top - 4.0, bottom + 4.0)
     scale = 1e6 * chart.ruler(*ends, most, lambda tick: time_text(tick / 1e6))
     for number, thread in enumerate(threads):
@@ -179,32 +182,31 @@ def _kind(name: str, sections: Mapping[str, Section] | None = None) -> str:
 # The roofline ---------------------------------------------------------------------------------------------------------
 
 
-def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Flipbook:
+def roofline(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Flipbook:
     """Compare the speed of each step of a program with the limits of this machine: memory traffic and arithmetic.
 
-    The program runs on made-up numbers.
+    The quickest of `runs` is shown; side effects of the function happen in every run.
 
     >>> mg.viz.roofline(lambda x: mg.tanh(x @ x), mg.ones((8, 8)), runs=2).data()["about"].partition(":")[0]
-    'roofline of 2 steps'
+    'roofline of 2 launches'
     """
-    if runs < 1:
-        raise MinigradError(f"a roofline of {runs} runs shows nothing", expect="runs=1 or more")
-    shown = programs_of(what, args, kwargs, "roofline", runs=True)
-    return view_of(shown, lambda each: roofline_of(Cost(each.program).roofline(runs), each.sections))
+    return _of_records("roofline", roofline_of, what, args, kwargs, runs)
 
 
-def roofline_of(found: Roofline, sections: Mapping[str, Section]) -> Flipbook:
-    """A measured roofline as a chart."""
+def roofline_of(record: Record) -> Flipbook:
+    """The roofline of a record as a chart."""
+    found, sections = record.roofline(), sections_in(record)
     marks: Marks = {}
     for step in found.steps:
         taken = step.kernel.program
         marks[f"r{step.kernel.name}"] = mark(step.kernel.name, [
-            ("computes", ", ".join(node.name for node in step.kernel.nodes)), ("time", time_text(step.seconds)),
+            ("computes", _computed(step.kernel)), ("time", time_text(step.seconds)),
             ("bound by", step.bound), ("at best", time_text(step.best)), ("attained", f"{step.attained:.0%}"),
             ("operations for a byte", f"{taken.intensity:.2f}"), ("bytes", bytes_text(taken.bytes)),
             ("operations", f"{taken.flops:,}"),
         ])
-    about = f"roofline of {counted(len(found.steps), 'step')}: {found.limits()}"
+    launches = sum([step.kernel.program.launches for step in found.steps])
+    about = f"roofline of {counted(launches, 'launch', 'launches')}: {found.limits()}"
     return Flipbook(about, [[Page(_roof(found, sections), about, name="roofline")]], marks=marks, words=repr(found))
 
 
@@ -220,7 +222,7 @@ def _roof(found: Roofline, sections: Mapping[str, Section]) -> Chart:
     high_x = 10.0 ** int(log10(max([x for _, x, _ in points] + [ridge])) + 1.5)
     high_y = max([machine.flops, *[y for _, _, y in points]]) * 2.5
     low_y = min([y for _, _, y in points] + [machine.bandwidth * low_x]) / 2.0
-    width, height, left, bottom = 900.0, 420.0, 70.0, 376.0
+    width, height, left, bottom = 900.0, 420.0, 96.0, 376.0
     chart = Chart(width, height)
 
     def across(x: float) -> float:
@@ -234,12 +236,16 @@ def _roof(found: Roofline, sections: Mapping[str, Section]) -> Chart:
         chart.text(across(power), bottom + 15.0, f"{power:g}", fill="quiet", anchor="middle")
     for power in _powers(low_y, high_y):
         chart.path([(left, up(power)), (width - 20.0, up(power))], "line", thick=1.0)
-        chart.text(left - 8.0, up(power) + 3.5, f"{power / 1e9:g} G/s", fill="quiet", anchor="end")
+        chart.text(left - 8.0, up(power) + 3.5, f"{power / 1e9:g} GFLOP/s", fill="quiet", anchor="end")
     below = "operations for each byte of memory traffic"
     chart.text((left + width) / 2, bottom + 34.0, below, fill="quiet", anchor="middle")
-    start = max(low_y, machine.bandwidth * low_x)
-    edge = across(start / machine.bandwidth), up(start)
-    chart.path([edge, (across(ridge), up(machine.flops)), (width - 20.0, up(machine.flops))], "back", thick=1.6)
+    cached = [machine.cache] if any(step.bound == "cache" for step in found.steps) else []
+    for bandwidth in (machine.bandwidth, *cached):
+        start = max(low_y, bandwidth * low_x)
+        edge = across(start / bandwidth), up(start)
+        ends = [(across(machine.flops / bandwidth), up(machine.flops)), (width - 20.0, up(machine.flops))]
+        chart.path([edge, *ends], "back", thick=1.6)
+        chart.text(edge[0] + 6.0, edge[1] - 8.0, "memory" if bandwidth == machine.bandwidth else "cache", fill="back")
     chart.text(width - 20.0, 10.0, f"the limits: {found.limits()}", fill="back", anchor="end")
     dots = [(across(x), up(y)) for _, x, y in points]
     slowest = sorted(range(len(points)), key=lambda i: -points[i][0].seconds)
@@ -266,10 +272,14 @@ def _phases(sections: Mapping[str, Section]) -> list[tuple[str, str, str]]:
     return [(*KINDS[phase], phase) for phase in PHASES if phase in phases]
 
 
+def _computed(kernel: KernelCost) -> str:
+    return ", ".join([operation_name(each.node) for each in kernel.nodes])
+
+
 def _step_name(kernel: KernelCost, sections: Mapping[str, Section]) -> str:
     """A step in words: its layer, and what it computes last."""
     layer = sections[kernel.name].layer if kernel.name in sections else ""
-    return f"{layer}: {kernel.nodes[-1].node.name}" if layer and kernel.nodes else kernel.name
+    return f"{layer}: {operation_name(kernel.nodes[-1].node)}" if layer and kernel.nodes else kernel.name
 
 
 def _powers(low: float, high: float) -> list[float]:

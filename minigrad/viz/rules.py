@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any
 
 from ..core.node import Node
+from ..core.primitive import P
 from ..support.table import escape
+from .naming import operation_name
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
@@ -42,7 +44,7 @@ def formula_of(
     right = written.filled(node.op.formula, False)
     if not right:  # an operation that moves numbers about has no formula
         given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
-        right = rf"\mathrm{{{_words(node.name)}}}\left({', '.join(given)}\right)"
+        right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
     counted = _Counted(node, numbers).filled(node.op.formula) if numbers is not None else None
     ends = [counted, _number(numbers[node])] if counted and numbers and node in numbers else [counted]
     return " = ".join([each for each in (name, right, *ends) if each])
@@ -59,6 +61,8 @@ def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()
     written = _Written(node, called, around)
     source = node.inputs[index]
     own = _sized(_gradient(written.symbol(source, written.letter(index))), source)
+    if node.op is P.project:
+        own = f"{own}[{node.attrs['index']}]"
     result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
     right = _right(node, index, _local(node, index), result, lambda part, sized: written.filled(part, sized))
     return rf"{own} \mathrel{{+}}= {right}"
@@ -99,7 +103,9 @@ def _right(node: Node, index: int, local: str, result: str, filled: Callable[[st
     if by is not None:
         return rf"\text{{{_words(by)}}}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
-        back = rf"\mathrm{{{_words(node.op.name)}}}" + (r"^{\mathsf T}" if node.op.linear else "'")
+        if node.op is P.project:  # one of several results: its gradient is that of a part
+            return result
+        back = rf"\mathrm{{{_words(operation_name(node))}}}" + (r"^{\mathsf T}" if node.op.linear else "'")
         return rf"{back}\left({result}\right)"
     sized = OUT in local
     inside = filled(local.replace(OUT, "\0"), sized)
@@ -143,7 +149,9 @@ class _Written:
 
     def _free(self, letter: str, value: object) -> str:
         """The letter, or the operation's name where the user calls something else by that letter."""
-        return rf"\mathrm{{{_words(value.name)}}}" if letter in self.taken and isinstance(value, Node) else letter
+        if letter not in self.taken or not isinstance(value, Node):
+            return letter
+        return rf"\mathrm{{{_words(operation_name(value))}}}"
 
     def symbol(self, value: object, otherwise: str) -> str:
         """A number, the name or expression of a value, or else a letter."""
@@ -179,6 +187,8 @@ def _number(value: Any) -> str:
     """A number in a formula, in parentheses if it is negative."""
     if isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return rf"\mathrm{{{value}}}"
     text = short(value).replace("−", "-")
     mantissa, e, exponent = text.partition("e")
     if e:

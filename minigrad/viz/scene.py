@@ -12,10 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.node import Constant, Leaf, Node
+from ..core.node import Constant, Leaf, Node, OuterResult
+from ..core.primitive import P
 from ..support.source import line_of, span_of
+from ..support.table import counted
 from .cells import grid_of
-from .naming import SIGNS, symbol_of
+from .naming import SIGNS, operation_name, symbol_of
 from .numbers import Summary, short
 
 AROUND = 2  # lines of code that are shown before and after the one that made a node
@@ -61,6 +63,20 @@ class Scene:
     edges: tuple[Edge, ...]
 
 
+class Subject(NamedTuple):
+    """What a picture is drawn of: nodes, the results among them, names of values, models, and a heading.
+
+    `again` has pairs of nodes: what a round of a loop makes, and the carry of the next round that it becomes.
+    """
+
+    nodes: Sequence[Node]
+    results: Sequence[Node]
+    names: Mapping[Node, str]
+    models: Sequence[Any] = ()
+    title: str = ""
+    again: Sequence[tuple[Node, Node]] = ()
+
+
 def scene_of(
     nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] | None = None,
     values: Mapping[Node, Any] | None = None, written: Mapping[Node, str] | None = None,
@@ -97,14 +113,15 @@ def scene_of(
 def _written(box: Box, node: Node, name: str | None, expression: str | None, value: Summary | None) -> Box:
     """The box of a value that is named as in the program, with its numbers in a line and its heat map."""
     title = " = ".join([each for each in (name, expression) if each]) or box.title
-    line, cells = (value.line(), value.cells) if value is not None else ("", "")
+    without = type_of(node) if isinstance(node.dtype, tuple) else ""  # several results have no number of their own
+    line, cells = (value.line(), value.cells) if value is not None else (without, "")
     called = symbol_of(name or expression or box.title)
     return replace(box, title=title, lines=(line,), shown=node, called=called, grid=grid_of(node), cells=cells)
 
 
 def _box(node: Node, name: str | None, result: bool, scope: tuple[str, ...]) -> Box:
-    about = [f"{node.name}  {type_of(node)}"]
-    about += [f"{key} = {value!r}" for key, value in node.attrs.items()]
+    about = [f"{operation_name(node)}  {type_of(node)}"]
+    about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
     if node.code is not None:
         about.append(_line(node.code, node.offset))
     title = name or ("parameter" if isinstance(node, Leaf) else node.name)
@@ -125,7 +142,7 @@ def _operation(node: Node) -> str:
     sign = SIGNS.get(node.name, "").replace("·", "×")
     numbers = [(i, short(x)) for i, x in enumerate(node.inputs) if isinstance(x, (bool, int, float))]
     if len(numbers) != 1 or len(node.inputs) != 2:
-        return node.name
+        return operation_name(node)
     ((place, number),) = numbers
     return " ".join([node.name, *((sign, number) if place else (number, sign))]).rstrip()
 
@@ -144,7 +161,8 @@ def _kind(node: Node) -> str:
 
 def _is_parameter(node: Node) -> bool:
     """Whether a gradient is wanted for it: it is a leaf of a history, or what stands for one in a graph."""
-    return isinstance(node, Leaf) or bool(getattr(getattr(node, "held", None), "tracked", 0))
+    is_leaf = isinstance(node, Leaf) and not isinstance(node, OuterResult)
+    return is_leaf or bool(getattr(getattr(node, "held", None), "tracked", 0))
 
 
 def type_of(node: Node) -> str:
@@ -155,7 +173,7 @@ def type_of(node: Node) -> str:
 @lru_cache(10_000)
 def _type(sizes: tuple[Any, ...], kind: Any) -> str:
     if sizes and isinstance(sizes[0], tuple):
-        return f"{len(sizes)} results"
+        return counted(len(sizes), "result")
     shape = " × ".join(map(str, sizes)) if sizes else "scalar"
     dtype = str(kind)
     return shape if dtype == "float32" else f"{shape}  {dtype}"

@@ -1,7 +1,7 @@
 """`mg.viz.schedule`: which steps of a program run at the same time, and how long several workers take.
 
-The time of a step is the compiler's estimate, in bytes of memory traffic.  Nothing is measured, so the picture is the
-same on every machine.
+This is a model: the time of a step is the compiler's estimate, in bytes of memory traffic, so it is the same on every
+machine.  Below it is what was measured on this machine.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+from ..compile.look.cost import Cost
+from ..compile.look.record import Record
+from ..compile.nodes.graph import Graph
 from ..compile.running.order import Schedule, ScheduledStep
-from ..support.table import bytes_text, counted
+from ..compile.running.program import Program
+from ..support.table import bytes_text, counted, time_text
 from .charts import KINDS, Chart, Marks, legend, mark
-from .compiled import Shown, programs_of, view_of
+from .compiled import Shown, jitted_once, programs_of, records_of, view_of
 from .flipbook import Flipbook, Page
 from .phases import PHASES, Section
 
 WIDTH, LEFT, RIGHT, LANE, BUSY = 1000.0, 84.0, 16.0, 40.0, 64.0
 WORKERS = 8  # the end of the slider
 NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer"}  # of the kinds of bars
+BESIDE = 86.0  # the height of what was measured
 MANY = 60  # steps: of more, those of one section that follow each other on a worker are one bar
 
 
@@ -32,15 +37,21 @@ class Turn(NamedTuple):
     end: float
 
 
-def schedule(what: Any, *args: Any, workers: int | None = None, **kwargs: Any) -> Flipbook:
+def schedule(what: Any, *args: Any, workers: int | None = None, runs: int = 5, **kwargs: Any) -> Flipbook:
     """Show which steps of a program run at the same time, the critical path, and how long several workers take.
 
-    The view opens with as many workers as are worth having.
+    The times are those of a model, and a lane below shows a measured call.  Side effects of the function happen in
+    every call that is measured.  A program, a graph, and a function with `runs=0` are not measured, so the picture is
+    the same on all machines.  The view opens with as many workers as are worth having.
 
     >>> mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
-    <schedule of 5 steps in 3 levels: 2 workers are 1.99 times as fast as one>
+    <schedule of 5 launches in 3 levels: by the model, 2 workers are 1.99 times as fast as one>
     """
-    return view_of(programs_of(what, args, kwargs, "schedule"), lambda each: _drawn(each, workers))
+    what = jitted_once(what)
+    shown = programs_of(what, args, kwargs, "schedule")
+    records = records_of(what, args, kwargs, runs) if runs and not isinstance(what, (Program, Graph)) else []
+    known = {each.program: each for each in records}
+    return view_of(shown, lambda each: _drawn(each, known.get(each.program), workers))
 
 
 def turns(plan: Schedule, workers: int) -> list[Turn]:
@@ -100,19 +111,22 @@ def bars_of(done: list[Turn], sections: Mapping[str, Section]) -> list[list[Turn
     return bars
 
 
-def _drawn(shown: Shown, workers: int | None) -> Flipbook:
+def _drawn(shown: Shown, measured: Record | None, workers: int | None) -> Flipbook:
     plan, sections = shown.program.schedule, shown.sections
     widest = max([len(level) for level in plan.levels], default=1)
     most = max(1, min(WORKERS, widest))
     critical = {step.number for step in plan.critical_path}
     runs = [turns(plan, count) for count in range(1, most + 1)]
     marks = _marks(plan, critical, sections, shown.devices)
-    pages = [_gantt(plan, run, critical, shown, marks) for run in runs]
-    about = f"schedule of {counted(len(plan.steps), 'step')} in {counted(len(plan.levels), 'level')}"
+    pages = [_gantt(plan, run, critical, shown, measured, marks) for run in runs]
+    launches = Cost(shown.program).program.launches
+    about = f"schedule of {counted(launches, 'launch', 'launches')} in {counted(len(plan.levels), 'level')}"
     times = [_length(run) for run in runs]
     worth = next(i for i, time in enumerate(times) if time <= 1.01 * times[-1])
     if most > 1:
-        about += f": {worth + 1} workers are {times[0] / (times[worth] or 1.0):.2f} times as fast as one"
+        gain = times[0] / (times[worth] or 1.0)
+        more = f"{worth + 1} workers are {gain:.2f} times as fast as one"
+        about += f": by the model, {more if worth else 'more workers gain nothing'}"
     start = worth if workers is None else max(0, min(workers, most) - 1)
     return Flipbook(about, [pages], unit="workers", start=start, cover=start, marks=marks, words=str(plan))
 
@@ -149,7 +163,7 @@ def _length(done: list[Turn]) -> float:
 
 
 def _gantt(
-    plan: Schedule, done: list[Turn], critical: set[int], shown: Shown, marks: Marks
+    plan: Schedule, done: list[Turn], critical: set[int], shown: Shown, measured: Record | None, marks: Marks
 ) -> Page:
     sections, devices = shown.sections, shown.devices
     several = len({*devices.values()}) > 1
@@ -157,10 +171,10 @@ def _gantt(
     alone, whole = plan.work, _length(done)
     top = 30.0 + BUSY + 22.0
     bottom = top + LANE * workers
-    chart = Chart(WIDTH, bottom + 40.0)
+    chart = Chart(WIDTH, bottom + 40.0 + (BESIDE if measured else 0.0))
     # The scale is the same for all numbers of workers: with more workers, the picture gets shorter.
     scale = chart.ruler((LEFT, WIDTH - RIGHT), (top, bottom + 6.0), alone or 1.0, bytes_text)
-    chart.text(WIDTH - RIGHT, bottom + 34.0, "time, in bytes of memory traffic", fill="quiet", anchor="end")
+    chart.text(WIDTH - RIGHT, bottom + 34.0, "model: time in bytes of memory traffic", fill="quiet", anchor="end")
     parallel = _busy(chart, done, workers, scale)
     for worker in range(workers):
         chart.lane(LEFT, top + LANE * worker, LANE, f"worker {worker + 1}")
@@ -179,7 +193,7 @@ def _gantt(
             rows += [(step.name, bytes_text(step.cost)) for step in steps[:12]]
             marks[key] = mark(section.title, rows)
             label = section.layer or section.phase
-        chart.bar(x + 0.5, y, wide - 1.0, LANE - 12.0, kind, key, label, about)
+        chart.bar(x + 0.5, y, wide - 1.0, LANE - 12.0, kind, key, label, about, model=True)
         for turn in bar:
             if turn.step.number in critical:
                 begin, end = LEFT + turn.begin * scale, LEFT + turn.end * scale
@@ -192,11 +206,29 @@ def _gantt(
     entries = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in kinds]
     legend(chart, LEFT, 12.0, [*entries, ("now", "now", "on the critical path: no number of workers is faster")])
     gain, limit = (alone / time if time else 1.0 for time in (whole, plan.span))
-    says = (
-        f"{counted(workers, 'worker')}: {gain:.2f} times as fast as one. "
-        f"Any number of workers is at most {limit:.2f} times as fast. {parallel}"
-    )
+    much = "the measure for the others" if workers == 1 else f"{gain:.2f} times as fast as one"
+    says = f"By the model, {counted(workers, 'worker is', 'workers are')} {much}. "
+    says += f"Any number of workers is at most {limit:.2f} times as fast. {parallel}"
+    if measured is not None:
+        says += f" Measured: {time_text(measured.seconds)} for a call."
+        _beside(chart, bottom + 58.0, measured, sections)
     return Page(chart, says)
+
+
+def _beside(chart: Chart, top: float, measured: Record, sections: Mapping[str, Section]) -> None:
+    """The measured call: its steps, one after the other, in microseconds."""
+    chart.heading(LEFT, top, f"measured on this machine: {time_text(measured.seconds)} for a call")
+    seconds = measured.seconds or 1e-9
+    scale = chart.ruler((LEFT, WIDTH - RIGHT), (top + 8.0, top + LANE), seconds, time_text)
+    chart.lane(LEFT, top + 8.0, LANE - 8.0, "measured")
+    begin = len(chart.pieces)
+    for event in measured.launched:
+        section = sections.get(event.name, Section("", ""))
+        stroke, fill = KINDS[section.phase or ("kernel" if event.name.startswith("kernel_") else "library")]
+        about = f"{event.name}: {time_text(event.end - event.begin)}"
+        place = LEFT + event.begin * scale, top + 12.0, max((event.end - event.begin) * scale, 0.8), LANE - 16.0
+        chart.rect(*place, fill, stroke, thick=0.7, round=1.0, about=about)
+    chart.merge(begin)
 
 
 def _kind(step: ScheduledStep) -> str:

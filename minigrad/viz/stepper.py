@@ -16,7 +16,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .graphs import MOST, known_of
+from .graphs import MOST, check_length, known_of
 from .mirror import flowing, with_gradients
 from .models import with_types
 from .naming import expressions, symbol_of
@@ -46,13 +46,8 @@ def step(
     >>> mg.viz.step((w * w).sum())
     <backprop of 3 nodes, 5 steps>
     """
-    count = len(opened_order([result.node])) if result.node is not None else 0
-    if count > LONGEST:
-        raise MinigradError(
-            f"a backward pass of {count:,} operations has too many steps to look at",
-            expect=f"at most {LONGEST:,}", hint="fewer layers or fewer rounds of a loop show the same",
-        )
-    return Stepper(record_steps(result, cotangent), result.node, names, direction, budget)
+    check_length(len(opened_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
+    return Stepper(record_steps(result, cotangent), names, direction, budget)
 
 
 class Stepper(Exhibit):
@@ -61,15 +56,15 @@ class Stepper(Exhibit):
     script = "step"
 
     def __init__(
-        self, recording: Recording, result: Node, names: Any = None, direction: str = "auto", budget: int = BUDGET
+        self, recording: Recording, names: Any = None, direction: str = "auto", budget: int = BUDGET
     ) -> None:
-        self.recording, self.result, self.direction = recording, result, direction
+        self.recording, self.result, self.direction = recording, recording.nodes[-1], direction
         self.steps, nodes = recording.steps, recording.nodes
         self.names, models = known_of(nodes, names)
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
-        scene = scene_of(nodes, [result], self.names, recording.values, self.written)
+        scene = scene_of(nodes, [self.result], self.names, recording.values, self.written)
         scene, calls = with_calls(with_types(scene, models))
         self.parts = parts_of(with_rounds(scene) if len(scene.boxes) > LOOPS else scene, budget, calls)
         if len(self.parts[0].scene.boxes) > MOST:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.passing import pulled, read
 from ..autodiff.reverse import seeds, walk
+from ..autodiff.visits import pulled, read
 from ..core.emit import EAGER
 from ..core.mode import switch
 from ..core.node import Node
-from ..core.primitive import OUT
+from ..core.primitive import OUT, P
 from ..core.programs import opened_order
 from ..core.replay import recompute, sources
 from ..core.tensor import Tensor, wrap
@@ -100,21 +100,21 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
     >>> [(step.kind, step.value.short()) for step in record_steps(x * x).steps]
     [('seed', '1'), ('pass', '3'), ('pass', '3'), ('sum', '3')]
     """
-    with switch(grad=False):
+    with switch(grad=False), np.errstate(all="ignore"):  # of infinities and nan the program's own run has warned
         start = seeds([result], [cotangent], "step")
-        nodes = opened_order([result.node])
+        (root,), nodes = history_of([result.node])
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
-        steps = [Step("seed", result.node, None, None, Summary.of(seed), None, Summary.of(seed))]
-        reached = {result.node}
-        for node, index, g, value, so_far in walk([result.node], start, retain=True):
+        steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed))]
+        reached = {root}
+        for node, index, g, value, so_far in walk([root], start, retain=True):
             if node not in reached:
                 reached.add(node)
                 steps += _parts(node, steps)
             target = node.inputs[index]
             reached.add(target)
             passed = Summary.of(value.numpy())
-            check = _checked(node, index, g.numpy(), value.numpy(), small)
+            check = None if isinstance(g, list) else _checked(node, index, g.numpy(), value.numpy(), small)
             before = None if so_far is None else Summary.of(so_far.numpy())
             needs = _needed(node, index)
             matrix = _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None
@@ -124,6 +124,17 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
                 total = Summary.of(so_far.numpy() + value.numpy())
                 steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
     return Recording(nodes, values, missing, steps, seed)
+
+
+def history_of(results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The nodes of results, with the jitted functions in their history written out, and that history in order."""
+    order = opened_order(results)
+    if all(node.op is not P.call for node in order):
+        return [*results], order
+    from .unfolded import unfolded  # brings the compiler, which other histories do not need
+
+    found = unfolded(results)
+    return found, opened_order(found)
 
 
 def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:

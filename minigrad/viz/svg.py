@@ -279,7 +279,13 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
 
 
 def squares(cells: str, x: float, y: float, side: float) -> str:
-    """A heat map: the squares of one colour are one path, and neighbours in a row are one line of it."""
+    """A heat map whose upper left corner is here."""
+    return f'<g transform="translate({number(x)} {number(y + side / 2)}) scale({side:.2f})">{_painted(cells)}</g>'
+
+
+@lru_cache(4_096)  # one heat map is in many pictures
+def _painted(cells: str) -> str:
+    """The squares of one colour are one path, and neighbours in a row are one line of it."""
     rows = cells.split("/")
     paths: dict[str, list[str]] = {}
     for row, line in enumerate(rows):
@@ -295,7 +301,7 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
         colour = WRONG if letter == "!" else FORWARD if letter.isupper() else BACKWARD
         strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
         drawn.append(f'<path d="{"".join(places)}" stroke="{colour}" stroke-opacity="{strong:.2f}"/>')
-    return f'<g transform="translate({number(x)} {number(y + side / 2)}) scale({side:.2f})">{"".join(drawn)}</g>'
+    return "".join(drawn)
 
 
 def _note_size(text: str, cells: str) -> tuple[float, float]:

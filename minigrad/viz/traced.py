@@ -13,19 +13,19 @@ from ..compile.rewriting.fold_views import transfer_there_and_back
 from ..compile.rewriting.rules import Rules, apply_rules
 from ..core.node import Node
 from ..core.primitive import P
-from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
 from ..support.errors import MinigradError
+from .bodies import Written
 from .models import models_of, paths_in, tensors_of
 from .naming import names_in_code
+from .scene import Subject
+from .steps import history_of
 
 
-def traced(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool
-) -> tuple[list[Node], list[Node], dict[Node, str], str, list[Module]]:
-    """The nodes that a function records, its results, the names of its inputs, a heading, and the models in it."""
+def traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool) -> Subject:
+    """What a function records for these arguments."""
     if backward:
         result = function(*args, **kwargs)
         tensors = [t for t in flatten(result)[0] if t.tracked]
@@ -33,15 +33,22 @@ def traced(
             raise MinigradError(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
-        nodes = opened_order([t.node for t in tensors])
+        results, nodes = history_of([t.node for t in tensors])
         known, models = names_of_tensors(function, args, kwargs, tensors_of(nodes), nodes)
-        return nodes, [t.node for t in tensors], names_in_code(nodes) | known, "", models
+        return Subject(nodes, results, names_in_code(nodes) | known, models)
     ran = ran_of(function, args, kwargs)
     graph = without_detours(ran.graph)
     known, models = names_of_tensors(function, args, kwargs, ran.tensors_of_inputs, graph.nodes)
     used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
-    nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
-    return nodes, list(graph.outputs), names_in_code(graph.nodes) | known, graph.title, models
+    inputs = [node for node in graph.inputs if node in used or node in graph.outputs]
+    found = written_out(graph, inputs)
+    return found._replace(names={**found.names, **known}, models=models)
+
+
+def written_out(graph: Graph, inputs: Sequence[Node]) -> Subject:
+    """The nodes of a graph with the branches and bodies in it, after some of its inputs."""
+    found = Written(graph)
+    return Subject([*inputs, *found.nodes], found.outputs, found.names(), (), graph.title, found.again)
 
 
 def without_detours(graph: Graph) -> Graph:

@@ -8,9 +8,10 @@ of one call of a library function have the same place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,14 @@ from .scene import Scene
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
+
+
+class Turn(NamedTuple):
+    """Where a box is in a loop: the first box of the loop, the place in the round, and the name of the round."""
+
+    start: int
+    place: int
+    name: str
 
 
 def with_rounds(scene: Scene) -> Scene:
@@ -31,32 +40,51 @@ def with_rounds(scene: Scene) -> Scene:
         (node,) = box.nodes
         kinds.append(seen.setdefault((node.name, node.shape, place_of(node), box.scope), len(seen)))
     boxes = list(scene.boxes)
-    users: dict[int, list[tuple[int, int]]] = {}
-    for source, target, slot in scene.edges:
-        users.setdefault(source, []).append((target, slot))
-    inside: dict[int, tuple[int, int, str]] = {}  # box -> the start of its loop, its place in its round, the round
+    inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
+    taken: set[tuple[Any, str]] = set()
     for start, period, count in repeats(kinds):
-        place = place_of(boxes[made[start]].nodes[0])
+        first = boxes[made[start]]
+        place = place_of(first.nodes[0])
         name = f"line {place[1]}" if place is not None else "round"
+        while (first.scope, name) in taken:  # two loops in one line
+            name += "′"
+        taken.add((first.scope, name))
         rounds[start] = count
         for k in range(period * count):
-            inside[made[start + k]] = (start, k % period, f"{name} [{k // period}]")
-    # Parameters that only one round uses, by the place of their use.
-    weights: dict[tuple[int, int, int], list[tuple[int, str]]] = {}
-    for i, box in enumerate(boxes):
-        used_by = {inside[user][2] if user in inside else "" for user, _ in users.get(i, ())}
-        if box.kind == "parameter" and len(used_by) == 1 and "" not in used_by:
-            user, slot = users[i][0]
-            start, offset, name = inside[user]
-            weights.setdefault((start, offset, slot), []).append((i, name))
-    for i, (_, _, name) in inside.items():
-        boxes[i] = replace(boxes[i], scope=(*boxes[i].scope, name))
-    for (start, _, _), found in weights.items():
-        if len(found) == rounds[start]:  # each round has its own parameter
-            for i, name in found:
-                boxes[i] = replace(boxes[i], scope=(*scene.boxes[users[i][0][0]].scope, name))
+            inside[made[start + k]] = Turn(start, k % period, f"{name} [{k // period}]")
+    for i, turn in inside.items():
+        boxes[i] = replace(boxes[i], scope=(*boxes[i].scope, turn.name))
+    for i, beside in _alongside(scene, inside, rounds).items():
+        boxes[i] = replace(boxes[i], scope=boxes[beside].scope)
     return Scene(tuple(boxes), scene.edges)
+
+
+def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:
+    """Boxes that belong to one round of a loop each, though they were made before or after the loop, and a box in it.
+
+    They are parameters and operations that only one round reads, and operations that read only one round, where each
+    round of the loop has one.
+    """
+    users: dict[int, list[tuple[int, int]]] = {}
+    sources: dict[int, list[tuple[int, int]]] = {}
+    for source, target, slot in scene.edges:
+        if source not in inside:
+            users.setdefault(source, []).append((target, slot))
+        if target not in inside and source in inside:
+            sources.setdefault(target, []).append((source, slot))
+    found: dict[tuple[object, ...], list[tuple[int, int]]] = {}
+    for after, neighbours in ((False, users), (True, sources)):
+        for i, others in neighbours.items():
+            box, (other, slot) = scene.boxes[i], others[0]
+            turns = {inside[each][::2] if each in inside else None for each, _ in others}
+            made_there = box.nodes[0].op is not None and box.scope == scene.boxes[other].scope
+            if len(turns) == 1 and None not in turns and (made_there or box.kind == "parameter"):
+                start, place, _ = inside[other]
+                key = after, start, place, slot, box.nodes[0].name, box.nodes[0].shape
+                found.setdefault(key, []).append((i, other))
+    alike = [each for (_, start, *_), each in found.items() if len(each) == rounds[start]]  # type: ignore[index]
+    return {i: other for each in alike for i, other in each}
 
 
 def with_calls(scene: Scene) -> tuple[Scene, set[tuple[str, ...]]]:

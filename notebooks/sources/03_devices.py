@@ -46,7 +46,7 @@ course.check("new_chip")
 # %% name="needed" jupyter={"outputs_hidden": true}
 from collections import Counter
 
-from minigrad.viz.lessons.watching import watching
+from minigrad.compile.look.watching import watching
 
 model = mg.nn.Sequential(mg.nn.Linear(64, 32), mg.nn.Tanh(), mg.nn.Linear(32, 10))
 optimizer = mg.optim.SGD(model.parameters(), lr=0.1)

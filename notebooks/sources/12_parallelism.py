@@ -127,10 +127,10 @@ course.check("two_workers")
 
 # %% [markdown]
 # In this picture, move the slider for workers, and click a bar: it says what the step waits for. The line below a bar says that it is on the critical path. A step's length
-# is given in bytes, as the memory traffic that takes as long: so the picture is the same on all machines. (It has 21 steps: the 20 of above, and the check of the labels.)
+# is given in bytes, as the memory traffic that takes as long. That is a model, the same on all machines. Without `runs=0`, a lane below it shows what your machine measures. (It has 21 steps: the 20 of above, and the check of the labels.)
 
 # %% name="schedule" jupyter={"outputs_hidden": true}
-mg.viz.schedule(step, images, labels)
+mg.viz.schedule(step, images, labels, runs=0)
 
 # %% [markdown]
 # The forward pass is a chain. In the backward pass each layer but the first has two products that do not wait for each other, ∂W and ∂x, and as soon as ∂W is there, the update of W

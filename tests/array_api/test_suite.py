@@ -40,7 +40,7 @@ def test_standard_test_suite_passes(tmp_path):
         "ARRAY_API_TESTS_SKIP_DTYPES": "complex64,complex128",
         "PYTHONPATH": str(ROOT),
     }
-    options = ["--max-examples", "5", "--derandomize", "--disable-deadline", "--disable-extension", "fft"]
+    options = ["--max-examples", "20", "--derandomize", "--disable-deadline", "--disable-extension", "fft"]
     options += ["-k", NOT_COMPLEX, "--xfails-file", str(XFAILS), "-o", "xfail_strict=true"]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "--rootdir", ".", "array_api_tests/", *options, "-q", "-W", "ignore",

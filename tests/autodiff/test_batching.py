@@ -96,6 +96,7 @@ def test_batches_of_a_thousand_run_as_many_kernels_as_one_example():
         assert counts[1] == counts[1000] > 5
 
 
+@pytest.mark.slow
 def test_the_number_of_kernels_does_not_depend_on_where_tensors_lie():
     """A new tensor may get the address, and so the id, of a tensor that the walk has freed."""
     w = mg.asarray(np.random.default_rng(0).standard_normal((4, 3)))

@@ -83,7 +83,7 @@ def test_warning_is_not_shown_where_no_gradient_is_lost():
         return loss
 
     assert warned(lambda: mg.grad(f)(X)) == []
-    assert warned(lambda: float(w * w)) == [], "outside of functions that are being differentiated"
+    assert warned(lambda: float(w * w)) == [], "outside functions that are being differentiated"
 
 
 def test_forward_mode_and_programs_raise_errors():

@@ -161,7 +161,7 @@ def test_transform_errors():
     with pytest.raises(mg.GradError, match="does not depend on input 1"):
         mg.grad(lambda a, b: a.sum(), argnums=(0, 1))(x, x)
     assert mg.grad(lambda a, b: a.sum(), argnums=(0, 1), allow_unused=True)(x, x)[1] is None
-    with pytest.raises(mg.GradError, match="has to return a tensor, not tuple"):
+    with pytest.raises(mg.GradError, match="must return a tensor, not tuple"):
         mg.grad(lambda a: (a.sum(), a))(x)
     with pytest.raises(mg.GradError, match="argument 3, and 1 were given"):
         mg.grad(lambda a: a, argnums=3)(x)
@@ -180,7 +180,7 @@ def test_vjp_takes_a_gradient_for_each_output(given):
 
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
 def test_jacobian_takes_functions_that_return_a_tensor(mode):
-    with pytest.raises(GradError, match="jacobian: the function has to return a tensor, not float"):
+    with pytest.raises(GradError, match="jacobian: the function must return a tensor, not float"):
         mg.jacobian(lambda x: 1.0, mode=mode)(mg.ones(2))
 
 

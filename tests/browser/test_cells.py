@@ -56,6 +56,7 @@ def made(editable=True):
 # ---- what is built ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_live_cells_a_cell_is_code_with_its_output():
     lecture, body = made(editable=False)
     assert 'class="try"' not in body and body.count('<pre class="code">') == 5
@@ -86,6 +87,7 @@ def test_cells_share_names_with_cells_only():
         as_page(Lecture("cells", text))
 
 
+@pytest.mark.slow
 def test_the_archive_of_minigrad_is_the_package():
     names = zipfile.ZipFile(io.BytesIO(live.minigrad())).namelist()
     assert {"minigrad/__init__.py", "minigrad/course/page.py", "minigrad/viz/static/step.js"} <= {*names}
@@ -94,6 +96,7 @@ def test_the_archive_of_minigrad_is_the_package():
     assert "minigrad/LICENSE" in names  # what is passed on has its licence with it
 
 
+@pytest.mark.slow
 def test_the_package_that_writes_formulas_can_be_imported(tmp_path):
     """Its first line reads its version, and without it a view shows formulas as code."""
     path = tmp_path / "minigrad.zip"
@@ -109,6 +112,7 @@ def test_the_files_of_another_server_are_checked_by_the_browser():
     assert all(re.fullmatch(r"sha256-[\w+/]{43}=", file.integrity) for file in files)
 
 
+@pytest.mark.slow
 def test_a_page_loads_less_than_its_budget(site_folder):
     sizes = {path.name: path.stat().st_size for path in (site_folder / live.PYTHON).iterdir()}
     assert sum(size for name, size in sizes.items() if name != "bundle.js") < 11e6
@@ -121,6 +125,7 @@ def test_a_wrong_folder_is_refused_before_anything_is_built(tmp_path):
     assert not (tmp_path / "site").exists()
 
 
+@pytest.mark.slow
 def test_numpy_keeps_what_it_imports(pyodide_folder):
     names = zipfile.ZipFile(io.BytesIO(live.numpy(pyodide_folder / live.wheel()))).namelist()
     assert any("_multiarray_tests" in name for name in names) and "numpy/testing/__init__.py" in names
@@ -145,6 +150,22 @@ def address(site_folder):
     with served(site_folder) as server:
         yield f"{server.address}/cells.html"
 
+
+
+@needs_browser
+def test_the_search_of_a_page_with_cells(tmp_path):
+    _, body = made()
+    for name in ("page.js", "search.js", "site.css", "colours.css", "fonts.css"):
+        (tmp_path / name).write_bytes((build_site.STATIC / name).read_bytes())
+    entry = ["Fuse by hand", "lecture 9", "cells.html", "One kernel for five operations.", "Some more text.", ""]
+    (tmp_path / "search-index.js").write_text(f"const INDEX = [{json.dumps(entry)}], SYNONYMS = [];")
+    (tmp_path / "cells.html").write_text(page("cells", "Cells", body, kind="lecture"), encoding="utf-8")
+    live.write(tmp_path, [])
+    with served(tmp_path) as server, opened(url=f"{server.address}/cells.html", size=(1280, 900)) as shown:
+        shown.locator(".try textarea").first.wait_for()
+        shown.locator(".search input").fill("fuse")
+        assert shown.locator("#found small").all_inner_texts() == ["One kernel for five operations."]
+        assert shown.evaluate("['start', 'end', 'count', 'keys', 'Cell'].filter((name) => name in window)") == []
 
 
 @needs_browser

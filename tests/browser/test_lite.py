@@ -199,6 +199,7 @@ def upload(page, work):
     return lines
 
 
+@pytest.mark.slow
 def test_the_same_checkout_makes_the_same_wheel_with_all_files_of_the_package(tmp_path):
     (tmp_path / "again").mkdir()
     first, second = lite.package(tmp_path), lite.package(tmp_path / "again")
@@ -215,6 +216,7 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path, capsys):
     assert "has other files\nHint: name a new folder" in capsys.readouterr().err and (tmp_path / "mine.txt").exists()
 
 
+@pytest.mark.slow
 def test_without_the_package_index_the_message_says_what_failed(tmp_path, monkeypatch, capsys, pyodide_folder):
     monkeypatch.setattr(lite, "STORED", tmp_path)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -225,6 +227,7 @@ def test_without_the_package_index_the_message_says_what_failed(tmp_path, monkey
     assert lite.main(["--pyodide"]) == 1 and capsys.readouterr().err.startswith("--pyodide needs a folder")
 
 
+@pytest.mark.slow
 def test_the_page_of_licences_lists_what_the_folder_contains(folder):
     packages = {path.name.split("-")[0]: path for path in lite.gathered().glob("*.whl")}
     found = licences.parts(folder, [packages[name] for name in lite.SHOWN])

@@ -19,7 +19,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {}
 
 @dataclass
 class Differentiated:
-    """A jitted function and its arguments, whose gradient was computed outside of the function."""
+    """A jitted function and its arguments, whose gradient was computed outside the function."""
 
     call: tuple[Any, ...]
 

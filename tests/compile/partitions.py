@@ -11,7 +11,6 @@ from minigrad.compile.codegen.native import compile_kernels
 from minigrad.compile.codegen.numpy_blocks import compile_blocks
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.loops.ir import Kernel
-from minigrad.compile.loops.verify import verify
 from minigrad.compile.lowering.lower import lower
 from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.nodes.view import View
@@ -19,6 +18,7 @@ from minigrad.compile.rewriting import optimise
 from minigrad.core import emit
 from minigrad.core.node import Leaf, Node
 from tests.compile.interpreter import run_kernel
+from tests.compile.loops.verify import verify
 
 MARGIN = 8  # elements beyond each buffer that must not be written
 

@@ -305,6 +305,7 @@ def control_flow(rounds, mode=mg.graph, counted=()):
     return found, counts
 
 
+@pytest.mark.slow
 def test_a_thousand_reads_of_branches_and_loops_compile_once(compiled):
     x = mg.asarray([0.5, 1.0, -1.0])
     with mg.graph() as g:
@@ -314,6 +315,7 @@ def test_a_thousand_reads_of_branches_and_loops_compile_once(compiled):
     assert len(compiled) == 4, "the graph, the branch that is taken, and the two bodies"
 
 
+@pytest.mark.slow
 def test_gradients_of_branches_and_loops_compile_once(compiled):
     found, _ = control_flow(20)
     first = len(compiled)
@@ -405,6 +407,7 @@ def test_programs_that_are_kept_keep_no_tensor_of_the_user():
     assert [reference() for reference in references] == [None] * 3
 
 
+@pytest.mark.slow
 def test_chain_of_many_operations_is_computed_and_freed():
     with mg.graph():
         x = mg.zeros(2)

@@ -83,6 +83,7 @@ def jitted_and_differentiated_outside(call, arrays, order):
     return computed(mg.jit(call), arrays, order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [in_graph_mode, jitted, jitted_and_differentiated_outside])
 @pytest.mark.parametrize("name", sorted(BY_NAME))
 def test_values_and_gradients_are_those_of_eager_mode(name, mode, monkeypatch):

@@ -29,6 +29,7 @@ def dump(tmp_path_factory):
     return folder, dumped(folder, 0)
 
 
+@pytest.mark.slow
 def test_net_contains_all_stages_of_all_functions(dump):
     _, files = dump
     assert sorted(files) == sorted(f"{name}/{stage}.txt" for name in CHOSEN for stage in STAGES)
@@ -43,6 +44,7 @@ def test_net_contains_all_stages_of_all_functions(dump):
     assert not [name for name, text in files.items() if str(ROOT) in text]
 
 
+@pytest.mark.slow
 def test_net_is_the_same_in_another_process(dump, tmp_path):
     assert dumped(tmp_path, 1) == dump[1]
 
@@ -53,6 +55,7 @@ def changed(folder, path, old, new):
     (folder / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_net_reports_a_changed_listing(dump, tmp_path, capsys):
     old, new = dump[0], tmp_path / "new"
     shutil.copytree(old, new)

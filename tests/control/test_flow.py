@@ -48,6 +48,7 @@ def test_fori_loop_counts_as_range_does():
     assert collect(mg.asarray(1), 4) == collect(np.int64(1), mg.asarray(4)) == 123
 
 
+@pytest.mark.slow
 def test_a_long_loop_needs_no_memory_for_its_numbers():
     tracemalloc.start()
     try:
@@ -234,10 +235,10 @@ MISTAKES = {
     "cond: the predicate is one bool, and this tensor has shape (3,)": lambda: mg.cond(x() > 0, abs, abs, x()),
     "cond: the predicate is a bool, and this tensor is float64": lambda: mg.cond(x()[0], abs, abs, x()),
     "cond: the predicate is a bool, not a float": lambda: mg.cond(1.0, abs, abs, x()),
-    "cond: true_fun is a function, not a int": lambda: mg.cond(x()[0] > 0, 1, abs),
+    "cond: true_fun is a function, not an int": lambda: mg.cond(x()[0] > 0, 1, abs),
     "while_loop: cond_fun: the predicate is one bool": lambda: mg.while_loop(lambda v: v < 3, lambda v: v, x()),
     "while_loop: cond_fun: the predicate is a bool, and": lambda: mg.while_loop(lambda v: v.sum(), lambda v: v, x()),
-    "while_loop: cond_fun: the predicate is a bool, not a NoneType":
+    "while_loop: cond_fun: the predicate is a bool, not None":
         lambda: mg.while_loop(lambda v: None, lambda v: v, x()),
     "while_loop: body_fun is a function": lambda: mg.while_loop(lambda v: v, None, x()),
     "while_loop: max_steps is an integer, 0 or more, not -1":

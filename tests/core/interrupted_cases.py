@@ -159,7 +159,7 @@ class Stepping(Case):
         if error is not None and 0 < updated < 3:
             name = type(self.optimizer).__name__
             notes = getattr(error, "__notes__", [])
-            said = [f"{name}.step() was stopped: {n} of 3 parameters were updated" for n in (updated, updated + 1)]
+            said = [f"{name}.step() was stopped: {n} of 3 parameters updated" for n in (updated, updated + 1)]
             assert any(note in said for note in notes), (updated, notes)
 
     def after(self):

@@ -262,7 +262,7 @@ class Wrong(mg.nn.Module):
 
 
 def test_a_call_of_size_in_a_module_gets_a_hint():
-    """The error is Python's own, and outside of modules no code of minigrad sees it."""
+    """The error is Python's own, and outside modules no code of minigrad sees it."""
     with pytest.raises(TypeError, match="not callable") as error:
         mg.nn.Sequential(Flat())(x)
     (note,) = error.value.__notes__

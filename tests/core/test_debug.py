@@ -198,6 +198,7 @@ def test_eager_mode_seals_nothing():
 # Graphs that are kept alive -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_list_of_losses_is_reported_with_a_hint():
     w = mg.asarray(np.ones(1000), requires_grad=True)
     gc.collect()
@@ -211,7 +212,7 @@ def test_list_of_losses_is_reported_with_a_hint():
     assert len(graphs) == before + 5 and len(ours) == 5
     assert {(g.nodes, g.saved_bytes) for g in ours} == {(3, 16_000)}
     text = repr(type(graphs)(ours))  # other tests may have left graphs
-    assert f"5 × made at {made}: 15 nodes, 80000 bytes saved" in text and "append loss.item()" in text
+    assert f"5 × made at {made}: 15 nodes, 80,000 bytes saved" in text and "append loss.item()" in text
     for loss in losses:
         loss.backward()
     assert {g.saved_bytes for g in mg.live_graphs() if g.where == made} == {0}, "backward lets the arrays go"
@@ -220,6 +221,7 @@ def test_list_of_losses_is_reported_with_a_hint():
     assert len(mg.live_graphs()) == before
 
 
+@pytest.mark.slow
 def test_numbers_keep_nothing():
     w = mg.asarray([1.0], requires_grad=True)
     gc.collect()

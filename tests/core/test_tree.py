@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.tree import flatten, structure
 
 
 class State(NamedTuple):
@@ -67,3 +68,66 @@ def test_tuples_of_other_lengths_and_other_classes_are_an_error():
 def test_the_function_is_a_function():
     with pytest.raises(mg.ConversionError, match="tree_map: function is a function, not 3"):
         mg.tree_map(3, [1.0])
+
+
+def nested(make):
+    """A tensor in 10,000 containers; deeper ones would end Python when they are freed."""
+    found = mg.ones(3)
+    for _ in range(10_000):
+        found = make(found)
+    return found
+
+
+def holding(tree):
+    module = mg.nn.Linear(3, 3)
+    module.table = tree
+    return module
+
+
+CALLS = {
+    "tree_map": lambda tree: mg.tree_map(lambda x: x, tree),
+    "flatten": flatten,
+    "structure": structure,
+    "argument of jit": lambda tree: mg.jit(lambda tree: 1)(tree),
+    "argument of a stage of jit": lambda tree: mg.jit(lambda tree: 1).kernels(tree),
+    "result of jit": lambda tree: mg.jit(lambda x: tree)(mg.ones(3)),
+    "grad": lambda tree: mg.grad(lambda tree: mg.ones(()))(tree),
+    "value_and_grad": lambda tree: mg.value_and_grad(lambda tree: mg.ones(()))(tree),
+    "further results of grad": lambda tree: mg.grad(lambda x: (x.sum(), tree), has_aux=True)(mg.ones(3)),
+    "jacobian": lambda tree: mg.jacobian(lambda tree: mg.ones(3))(tree),
+    "hessian": lambda tree: mg.hessian(lambda tree: mg.ones(()))(tree),
+    "vmap": lambda tree: mg.vmap(lambda tree: mg.ones(3))(tree),
+    "result of vmap": lambda tree: mg.vmap(lambda x: tree)(mg.ones(3)),
+    "jvp": lambda tree: mg.jvp(lambda tree: mg.ones(3), (tree,), (tree,)),
+    "vjp": lambda tree: mg.vjp(lambda tree: mg.ones(3), tree),
+    "result of vjp": lambda tree: mg.vjp(lambda x: tree, mg.ones(3)),
+    "carry of scan": lambda tree: mg.scan(lambda c, x: (c, x), tree, mg.ones((2, 3))),
+    "result of cond": lambda tree: mg.cond(mg.asarray(True), lambda x: tree, lambda x: tree, mg.ones(2)),
+    "parameters of a module": lambda tree: list(holding(tree).parameters()),
+    "text of a module": lambda tree: repr(holding(tree)),
+}
+
+
+@pytest.mark.parametrize("make", [lambda x: [x], lambda x: (x,), lambda x: {"a": x}], ids=["list", "tuple", "dict"])
+@pytest.mark.parametrize("name", CALLS)
+def test_containers_that_are_nested_too_deeply_are_an_error_in_words(name, make):
+    tree = nested(make)
+    with pytest.raises(mg.ConversionError, match="is nested too deeply, or contains itself\n  Expected: at most 64"):
+        CALLS[name](tree)
+
+
+def test_a_container_that_contains_itself_is_an_error_in_words():
+    tree = [mg.ones(3)]
+    tree.append(tree)
+    for call in (flatten, mg.jit(lambda tree: 1), mg.grad(lambda tree: mg.ones(()))):
+        with pytest.raises(mg.ConversionError, match="or contains itself"):
+            call(tree)
+
+
+def test_a_function_of_the_user_that_calls_itself_without_end_keeps_its_own_error():
+    def endless(x):
+        return endless(x)
+
+    for call in (mg.jit(endless), mg.grad(endless), lambda x: mg.tree_map(endless, [x])):
+        with pytest.raises(RecursionError):
+            call(mg.ones(3))

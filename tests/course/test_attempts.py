@@ -51,6 +51,7 @@ def student(monkeypatch):
 # ---- a repaired answer is not refused --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cells",
     [

@@ -175,6 +175,7 @@ def test_a_task_s_own_hint_stands_in_the_place_of_the_library_s():
     assert re.findall("Hint: (.*)", said) == ["sum first"]
 
 
+@pytest.mark.slow
 def test_check_stops_a_loop_without_end(notebook, monkeypatch):
     monkeypatch.setattr(session._task("mul_grad").__class__, "seconds", 0.2)
     loop = "def mul_grad(g, out, a, b):\n    while True:\n        a = a + 1"
@@ -190,6 +191,7 @@ def test_a_signal_ends_what_takes_too_long_so_that_sleep_ends_too():
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_limit_inside_of_a_limit_leaves_the_outer_one():
     with pytest.raises(TimeIsUp), at_most(0.05):
         with at_most(60):
@@ -201,6 +203,7 @@ def test_a_limit_inside_of_a_limit_leaves_the_outer_one():
             pass
 
 
+@pytest.mark.slow
 def test_time_is_up_in_a_loop_that_catches_everything():
     caught = 0
     with pytest.raises(TimeIsUp), at_most(0.1):

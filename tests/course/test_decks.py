@@ -52,6 +52,7 @@ def slides_of(site, key):
     return re.findall(r"(?s)<section.*?</section>", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 def test_a_slide_has_few_words_and_something_to_see(site, key):
     for number, slide in enumerate(slides_of(site, key), start=1):
@@ -62,6 +63,7 @@ def test_a_slide_has_few_words_and_something_to_see(site, key):
         assert not long, f"{key}, slide {number}: {long}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 def test_a_deck_begins_with_its_title_and_ends_with_a_recap(site, key):
     slides = slides_of(site, key)
@@ -75,6 +77,7 @@ def test_a_deck_begins_with_its_title_and_ends_with_a_recap(site, key):
     assert '<div class="row">' in recap and recap.count("<figcaption>") >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("form", ["page", "slide"])
 def test_nothing_stands_below_a_question_that_depends_on_its_answer(key, form):

@@ -5,7 +5,6 @@ import pytest
 import minigrad as mg
 from minigrad.course.boards import Arrow, act_out, draw, evaluated, expression, mover, with_arrow
 from minigrad.course.feedback import Wrong, written
-from minigrad.course.graph_tasks import EACH_USE, ONE_NODE, SWAPPED, UNUSED, GraphTask, OrderTask
 from minigrad.course.graphs import (
     ITSELF,
     Unreadable,
@@ -17,6 +16,7 @@ from minigrad.course.graphs import (
     unfolded,
     unlike,
 )
+from minigrad.course.units.u04_graphs.graph_tasks import EACH_USE, ONE_NODE, SWAPPED, UNUSED, GraphTask, OrderTask
 
 GRAPH = {"a": ("multiply", "x", 2), "b": ("subtract", "a", "x"), "y": ("multiply", "b", "b")}
 

@@ -66,6 +66,7 @@ def test_each_unit_has_three_questions_and_each_question_an_answer():
         number: len(given) for number, given in answers.items()}
 
 
+@pytest.mark.slow
 def test_the_answers_that_are_code_are_right():
     text = (LECTURES / "exam_answers.md").read_text(encoding="utf-8")
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
@@ -94,6 +95,7 @@ def test_commands_of_the_page_exist():
         assert (ROOT / path).exists()
 
 
+@pytest.mark.slow
 def test_the_dry_run_names_the_chapters_and_slides_of_its_deck():
     lecture = Lecture("04_graphs", (LECTURES / "04_graphs.md").read_text(encoding="utf-8"), prose=True)
     slides = as_slides(lecture).count("<section")

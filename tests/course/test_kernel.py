@@ -55,8 +55,10 @@ def test_cells_in_a_kernel_show_words_without_tracebacks(tmp_path):
     assert "not done after 0.3 seconds" in seen["check endless"] and "of the cell: " in seen["check endless"]
     assert seen["check right"].startswith("✓ mul_grad: right")
     assert seen["engine"].startswith("Ada: with mul_grad, called ")
-    boxes = {name: output.data["text/html"] for name, cell in zip(CELLS, notebook.cells) for output in cell.outputs
-             if "mg-feedback" in output.get("data", {}).get("text/html", "")}
+    found = [(name, output.data["text/html"]) for name, cell in zip(CELLS, notebook.cells) for output in cell.outputs
+             if "mg-feedback" in output.get("data", {}).get("text/html", "")]
+    boxes = dict(found)
+    assert len(boxes) == len(found), "IPython asks for a traceback twice, and each box is shown once"
     kinds = {name: re.search('data-kind="([a-z]+)"', html)[1] for name, html in boxes.items()}
     assert kinds == {
         "stub of a value": "open", "check unreadable": "stopped", "check raises": "stopped", "check right": "right",

@@ -11,6 +11,7 @@ from minigrad.course.unit import units
 from tests.viz.browser import needs_browser, opened
 
 
+@pytest.mark.slow
 def test_rooms_import_only_from_floors_below_them():
     floor = {room: number for number, rooms in enumerate(floors()) for room in rooms}
     assert floor.keys() == {*ROOMS, *ONLOOKERS} and floor["support"] == 0
@@ -26,12 +27,14 @@ def test_a_unit_stands_on_the_rooms_whose_code_its_lecture_quotes():
     assert [unit.number for unit in units_of("autodiff", units())] == [6, 7]
 
 
+@pytest.mark.slow
 def test_every_unit_is_on_the_map():
     drawn = picture(units())
     for unit in units().values():
         assert f'href="{unit.key}.html"' in drawn, unit.key
 
 
+@pytest.mark.slow
 def test_every_room_is_on_the_map_and_has_a_section():
     body, sections = rooms_page(units())
     anchors = {section.anchor for section in sections}

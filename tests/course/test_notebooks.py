@@ -116,6 +116,7 @@ def output(notebook, source):
     return notebook.said[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DEMOS, ids=lambda path: path.stem)
 def test_cells_can_be_run_twice_and_in_any_order(path):
     """The text after a cell stays true, whatever the reader ran before it."""

@@ -88,6 +88,72 @@ def test_a_trace_by_example_repeats_the_operations_of_the_example():
     assert frozen(mg.ones(2)).tolist() == [5.0, 6.0]
 
 
+def doubled(x):
+    x *= 2
+    return x
+
+
+def doubled_and_summed(x):
+    y = x
+    x += y
+    return x.sum() + y.sum()
+
+
+def row_by_row(x):
+    x[0] = x[1] * 3
+    x[1:] -= 1
+    return x * 2
+
+
+def through_a_view(x):
+    first = x[0]
+    first *= 5
+    x @= mg.asarray([[0.0, 1.0], [1.0, 0.0]])
+    return first + x
+
+
+def into_a_new_one(x):
+    table = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    zeros = mg.zeros(2)
+    table[0] += x[1]
+    zeros[...] = table[0]
+    return zeros * x
+
+
+WRITES = [doubled, doubled_and_summed, row_by_row, through_a_view, into_a_new_one, lambda x: doubled(x.T)]
+
+
+@pytest.mark.parametrize("function", WRITES)
+def test_writes_are_operations_of_a_trace_by_example(function):
+    example, x = mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([[5.0, -6.0], [0.5, 8.0]])
+    frozen = by_example(function, example)
+    for each in (example, x, x * 2):
+        before = each.copy()
+        assert frozen(each).tolist() == function(each.copy()).tolist() and each.tolist() == before.tolist()
+
+
+def test_a_loop_that_writes_in_place_is_unrolled():
+    def grow(x):
+        while x < 10.0:
+            x *= 2
+        return x
+
+    assert by_example(grow, mg.asarray(4.0))(mg.asarray(0.75)).item() == 3.0
+    assert [node.name for node in by_example(grow, mg.asarray(4.0)).graph.nodes] == ["multiply", "multiply"]
+
+
+def test_a_write_to_a_tensor_from_outside_is_refused():
+    total = mg.zeros(2)
+
+    def add(x):
+        total[0] += x.sum()
+        return total
+
+    with pytest.raises(mg.ConversionError, match="changes a tensor in place that it was not given"):
+        by_example(add, mg.ones(2))
+    assert total.tolist() == [0, 0]
+
+
 def test_a_function_that_returns_no_tensor_has_no_trace_by_example():
     def three(x):
         return 3

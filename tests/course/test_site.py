@@ -100,6 +100,7 @@ def test_without_live_cells_the_site_has_nothing_of_them(site):
     assert not any("cells.js" in path.read_text(encoding="utf-8") for path in pages(site))
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere(site):
     broken = []
     known = {path: Links(path.read_text(encoding="utf-8")) for path in pages(site)}
@@ -118,12 +119,14 @@ def test_every_link_leads_somewhere(site):
     assert broken == []
 
 
+@pytest.mark.slow
 def test_an_id_is_given_once(site):
     for path in pages(site):
         ids = Links(path.read_text(encoding="utf-8")).anchors
         assert [name for name in set(ids) if ids.count(name) > 1] == [], path.name
 
 
+@pytest.mark.slow
 def test_search_results_lead_to_existing_places(site):
     script = (site / "search-index.js").read_text(encoding="utf-8")
     lines = json.loads(script.partition("=")[2].partition("\nconst")[0].strip().removesuffix(";"))
@@ -149,6 +152,7 @@ def test_the_search_has_every_section_and_word(site):
         assert sum(address.startswith(f"{page_of(key, kind)}#") for address in known) >= 3, key
 
 
+@pytest.mark.slow
 def test_pages_fetch_nothing_from_elsewhere(site):
     for path in pages(site):
         parts = Links(path.read_text(encoding="utf-8")).parts
@@ -164,6 +168,7 @@ def test_links_in_the_repositorys_texts_lead_somewhere():
             assert link.startswith("https://") or (path.parent / link).exists(), f"{path.name}: {link}"
 
 
+@pytest.mark.slow
 def test_every_picture_and_view_has_words(site):
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
@@ -204,6 +209,7 @@ def test_units_link_to_their_notebooks_in_the_browser_when_these_have_an_address
     assert "browser" not in overview.opening(unit, unit.key) + overview.about(unit)
 
 
+@pytest.mark.slow
 def test_site_is_built_the_same_twice(site, tmp_path):
     build_site.build(tmp_path)
     for path in pages(site):
@@ -247,7 +253,7 @@ def test_a_quote_is_in_the_file_in_one_piece_but_for_its_dots():
         quote(begin, "...", "    yield Contribution")
     with pytest.raises(LectureError, match=r"  continue\nThe file has this line, but lines before it are left out"):
         quote(begin, "        continue")
-    with pytest.raises(LectureError, match="The file has this line, but it is in another order"):
+    with pytest.raises(LectureError, match="The file has this line, but it is in a different order"):
         quote("return found", "...", "pending: dict[Node, Any] = {}")
     with pytest.raises(LectureError, match="which is not a file"):
         quote("x", name="minigrad/nowhere.py")

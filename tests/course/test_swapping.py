@@ -147,6 +147,7 @@ def test_backward_of_the_student_frees_saved_values():
             y.backward()
 
 
+@pytest.mark.slow
 def test_backward_of_the_student_runs_on_a_deep_graph():
     with course.backward(my_backward):
         x = mg.asarray(1.0, requires_grad=True)
@@ -184,6 +185,7 @@ def test_an_order_that_cannot_be_is_refused(order, says, numpy_kernels):
         mg.jit(lambda x: (x @ x).sum())(mg.ones((2, 2)))
 
 
+@pytest.mark.slow
 def test_the_digits_are_learnt_with_the_students_rule(monkeypatch):
     monkeypatch.setattr(SESSION, "progress", Progress())
     SESSION.progress.student = "Ada"

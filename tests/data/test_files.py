@@ -15,6 +15,7 @@ FOLDER = mg.data.bundled.FOLDER
 # tables -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
 def test_tables_are_read(tmp_path, kind):
     pandas = pytest.importorskip("pandas")
@@ -84,6 +85,7 @@ def pictures(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_folders_of_pictures(pictures):
     folder = mg.data.ImageFolder(pictures, size=8)
     assert folder.classes == ["cat", "dog"] and len(folder) == 6
@@ -96,6 +98,7 @@ def test_folders_of_pictures(pictures):
     assert mg.data.ImageFolder(pictures, size=(2, 3))[0][0].shape == (3, 2, 3)
 
 
+@pytest.mark.slow
 def test_a_broken_picture_is_named(pictures):
     (pictures / "cat" / "1.png").write_bytes(b"not a picture")
     with pytest.raises(mg.data.DataError, match="item 1 of ImageFolder could not be loaded") as error:

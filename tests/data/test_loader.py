@@ -11,6 +11,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.data import DataLoader, TensorDataset
+from minigrad.data.dataset import key_of
+from minigrad.data.loader import own_numbers
 
 
 class Squares(mg.data.Dataset):
@@ -45,6 +47,10 @@ def jitter(item, rng):
 def slowest_first(item, rng):
     time.sleep(0.002 * (10 - item[0] ** 0.5))
     return item + rng.uniform()
+
+
+def many_numbers(item, rng):
+    return rng.bit_generator.random_raw(40).view(np.int64)
 
 
 def values(loader):
@@ -109,6 +115,20 @@ def test_the_seed_alone_decides(options):
     assert values(DataLoader(Squares(), 3, shuffle=True, augment=jitter, seed=8)) != two_epochs[:4]
     flat = [x % 1 for batch in two_epochs for item in batch for x in item[:1]]
     assert len(set(flat)) == 20, "each item has numbers of its own, in each epoch"
+
+
+@pytest.mark.parametrize("options", WORKERS)
+def test_items_order_and_epochs_have_random_numbers_of_their_own(options):
+    loader = DataLoader(range(6), 3, augment=many_numbers, seed=7, **options)
+    drawn = [int(x) for _ in range(2) for batch in loader for item in batch.numpy() for x in item]
+    drawn += [int(x) for epoch in range(2) for x in np.random.Philox(key=key_of(7, epoch)).random_raw(40).view("i8")]
+    assert len(drawn) == len({*drawn}) == 2 * 6 * 40 + 2 * 40
+
+
+def test_an_item_may_draw_any_number_of_random_numbers():
+    """A generator counts up: the next item begins after 2¹²⁸ blocks, in the upper half of the counter."""
+    counters = [own_numbers(7, index).bit_generator.state["state"]["counter"].tolist() for index in (0, 1, 2**40)]
+    assert counters == [[0, 0, 1, 0], [0, 0, 2, 0], [0, 0, 2**40 + 1, 0]]
 
 
 def test_order_without_a_seed_follows_the_default_generator():
@@ -228,6 +248,7 @@ def test_a_browser_has_no_workers(monkeypatch):
     assert [batch.shape for batch in loader] == [(4, 2), (4, 2), (2, 2)]
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_loader():
     import multiprocessing
 

@@ -28,7 +28,7 @@ from tests.devices.standin import CUDARuntimeError, ndarray
 
 CXX = shutil.which("g++") if sys.platform == "linux" else None
 EMULATION = Path(__file__).parent.parent / "compile" / "codegen" / "emulation"
-FLAGS = ["-O1", "-fwrapv", "-fPIC", "-std=c++17", "-w"]
+FLAGS = ["-O1", "-fwrapv", "-ffp-contract=off", "-fPIC", "-std=c++17", "-w"]
 FUNCTION = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(([^)]*)\)')
 SIZES = {"int": 4, "float": 4, "long long": 8, "word": 8}
 PROCESSORS = 2

@@ -118,5 +118,5 @@ def test_results_that_are_large_come_from_cupys_pool(gpu):
 
 
 def test_memory_shortage_is_an_error_that_names_the_operation(gpu):
-    with pytest.raises(DeviceError, match="full: no memory is left on cuda"):
+    with pytest.raises(DeviceError, match="zeros: no memory is left on cuda"):
         mg.zeros(gpu.gpu.mem_info[1] // 8 + 1, dtype="float64", device="cuda")

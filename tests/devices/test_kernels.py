@@ -77,7 +77,7 @@ def test_the_table_draws_itself_in_a_notebook(devices):
 def test_primitives_have_exactly_one_kernel_each():
     groups = [each for each in Kernels.__mro__ if issubclass(each, KernelGroup)]
     defined = [name for each in groups for name, kernel in vars(each).items() if is_kernel(name, kernel)]
-    assert Counter(defined) == Counter([*[op.name for op in P], "nonzero"]), "mg.nonzero runs outside of programs only"
+    assert Counter(defined) == Counter([*[op.name for op in P], "nonzero"]), "mg.nonzero runs outside programs only"
     assert dispatch_table(Kernels(CPU)).keys() == set(defined)
 
 

@@ -30,7 +30,7 @@ def test_memory_is_used_again_when_its_array_is_gone():
     assert address(second) != place, "the first is still there"
     del first
     again = pool.take((10_000,), np.dtype("int32"))
-    assert address(again) == place, "the same bytes in another shape and dtype"
+    assert address(again) == place, "the same bytes in a different shape and dtype"
     assert pool.idle == 40
 
 
@@ -71,6 +71,7 @@ ALIASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ALIASES)
 def test_memory_is_kept_while_any_view_refers_to_it(what):
     pool = Pool()
@@ -204,6 +205,7 @@ def test_threads_never_share_memory():
     assert not wrong
 
 
+@pytest.mark.slow
 def test_arrays_that_die_in_the_collector_while_the_pool_is_at_work():
     pool = Pool()
 

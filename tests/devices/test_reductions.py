@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.codegen.workers import WORKERS
 from minigrad.devices import num_threads, reductions, set_num_threads
-from minigrad.eager import reductions as machine
+from minigrad.eager import reduction_loops as machine
 
 AXES = [(1,), (1, 3), (3,), (0,), (0, 1, 3)]
 

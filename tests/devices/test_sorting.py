@@ -54,6 +54,7 @@ def test_positions_are_stable(dtype, different, descending):
             np.testing.assert_array_equal(first, np.take(expected, range(count), axis))
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf]), min_size=1, max_size=8),
        st.booleans(), st.integers(1, 20))
 @settings(max_examples=60, deadline=None)

@@ -7,7 +7,7 @@ import minigrad as mg
 from minigrad.compile.codegen.numpy_blocks import compile_blocks
 from minigrad.devices import rows, stacks
 from minigrad.devices.stacks import FEWEST, LARGEST, MANY, QUICK
-from minigrad.eager.stacks import MATRICES
+from minigrad.eager.stack_loops import MATRICES
 
 rng = np.random.default_rng(0)
 DTYPES = ["float32", "float64"]
@@ -75,6 +75,7 @@ def test_equations_determinants_and_factors_equal_those_of_numpy(n, dtype):
     close(mg.linalg.cholesky(mg.asarray(square)).numpy(), np.linalg.cholesky(square), dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n, dtype", [(QUICK + 1, "float64"), (LARGEST, "float32")])
 def test_larger_matrices_are_worth_it_if_there_are_many(n, dtype):
     a, b = regular(MANY, n, n, dtype=dtype), matrices(MANY, n, 1, dtype=dtype)

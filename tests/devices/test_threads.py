@@ -163,6 +163,7 @@ def test_helpers_keep_off_the_core_of_the_caller(monkeypatch):
     assert [os.sched_getaffinity(thread) for thread in THREADS.apart.threads] == [others] * 2
 
 
+@pytest.mark.slow
 def test_callers_in_many_threads_at_once():
     x = mg.asarray(np.linspace(0.1, 2, 300_000))
     expected = np.log(x.numpy())
@@ -218,6 +219,7 @@ def test_the_number_of_threads(monkeypatch):
         assert threads.Threads().count == count
 
 
+@pytest.mark.slow
 def test_caller_works_alone_at_the_end_of_the_program():
     code = (
         "import atexit, threading, numpy as np, minigrad as mg\n"

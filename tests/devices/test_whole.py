@@ -41,6 +41,7 @@ def test_the_extremes_of_a_dtype_are_exact(dtype):
         np.testing.assert_array_equal(whole_product(np.matmul, x, x.T), np.matmul(x, x.T))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=4, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_any_integers_are_exact(numbers):

@@ -52,15 +52,38 @@ def messages():
     sending = comm.start_send(mg.full(3, float(rank), dtype=mg.float64), right, tag=5)
     assert receiving.wait() is out and sending.wait() is not None
     equal(out, [left] * 3)
+    for count in (3, 100_000):  # few bytes travel with the call, many when it is answered
+        x, whole = np.ones(count, np.float32), np.zeros((2, count))
+        for like in (x.astype(np.int32), x.reshape(-1, 1), whole, whole[0, :1], mg.zeros(count - 1)):
+            for receive in (comm.recv, start_and_wait, start_and_test):
+                talk(x, like, receive)
+        assert not whole.any()  # Open MPI alone writes behind an array that is too small
+
+
+def talk(x, like, receive):
+    """A message that does not fit is refused, and the next one arrives."""
     if rank == 0:
-        comm.send(np.zeros(4), to=1)
+        comm.send(x, to=1)
+        comm.send(x, to=1)
     if rank == 1:
         try:
-            comm.recv(0, like=np.zeros(3))
+            receive(0, like)
         except mg.DistributedError as error:
-            assert "24 bytes" in str(error) and "32 bytes" in str(error)
+            assert f"Expected: {like.dtype} ({like.shape[0]}," in str(error)
+            assert f"Got: float32 ({x.size},)" in str(error)
         else:
-            raise AssertionError("a message of another size was received")
+            raise AssertionError("a message of a different dtype or shape was received")
+        equal(comm.recv(0, x), x)
+
+
+def start_and_wait(source, out):
+    return comm.start_recv(out, source).wait()
+
+
+def start_and_test(source, out):
+    request = comm.start_recv(out, source)
+    while not request.test():
+        pass
 
 
 def jitted_step():
@@ -106,6 +129,10 @@ def fail():
             sys.exit()
         elif fault == "exit":
             sys.exit(3)
+        elif fault == "_exit":
+            os._exit(4)
+        elif fault == "vanish":
+            os._exit(0)
     comm.allreduce(mg.ones(4))
 
 
@@ -113,6 +140,7 @@ if __name__ == "__main__":
     if fault:
         fail()
     else:
+        assert (comm.local_rank, comm.local_size) == (rank, size)  # on one host
         all_collectives()
         messages()
         jitted_step()

@@ -9,6 +9,7 @@ import minigrad as mg
 from minigrad.core.primitive import P
 from minigrad.distributed import Communicator, ThreadCommunicators
 from minigrad.distributed.engine import Engine
+from minigrad.distributed.watch import Watch, memory_for
 from minigrad.support.errors import DistributedError, DtypeError, ShapeError
 
 N = 3
@@ -340,12 +341,78 @@ def test_a_rank_that_waits_for_too_long_says_for_whom():
         ThreadCommunicators(2, timeout=0.1).run(lambda comm: comm.recv(0, mg.ones(1)) if comm.rank else None)
 
 
-def test_a_message_of_another_size_is_refused():
-    def talk(comm):
-        return comm.send(np.zeros(4), to=1) if comm.rank == 0 else comm.recv(0, np.zeros(3))
+class Failing(Engine):
+    """An engine whose calls fail, as those of mpi4py and NCCL do."""
 
-    with pytest.raises(DistributedError, match=r"message of rank 0 has another size[^$]*24 bytes[^$]*32 bytes"):
+    size = 2
+
+    def start_send(self, *args, **how):
+        raise RuntimeError("MPI_ERR_TRUNCATE: message truncated")
+
+    allreduce = start_allreduce = start_send
+
+
+FAILED = {
+    "allreduce sum of float32": lambda comm, x: comm.allreduce(x),
+    "allgather of float32": lambda comm, x: comm.allgather(x),
+    "start_allreduce sum of float32": lambda comm, x: comm.start_allreduce(x).wait(),
+    "send to rank 1": lambda comm, x: comm.send(x, to=1),
+    "recv from rank 1": lambda comm, x: comm.recv(1, like=x),
+    "barrier": lambda comm, x: comm.barrier(),
+}
+
+
+@pytest.mark.parametrize("make", [np.asarray, mg.asarray])
+@pytest.mark.parametrize("name", FAILED)
+def test_what_fails_in_mpi_is_an_error_of_ours(name, make):
+    comm, x = Communicator(Failing()), make(np.ones(4, np.float32))
+    with pytest.raises(DistributedError, match=rf"{name}.*MPI_ERR_TRUNCATE"):
+        FAILED[name](comm, x)
+    if name.startswith("all") and make is mg.asarray:
+        with pytest.raises(DistributedError, match=rf"{name}.*MPI_ERR_TRUNCATE"):
+            mg.jit(lambda x: FAILED[name](comm, x))(x)
+
+
+def test_ranks_are_also_counted_on_their_host():
+    """Eight ranks on two hosts: the watch has rows for those of one host."""
+    engine = Engine()
+    engine.rank, engine.size = 6, 8
+    comm = Communicator(engine, Watch(memory_for(4), 2, [4, 5, 6, 7], 8))
+    assert (comm.rank, comm.size, comm.local_rank, comm.local_size) == (6, 8, 2, 4)
+    assert on_ranks(lambda comm: (comm.local_rank, comm.local_size)) == [(0, 3), (1, 3), (2, 3)]
+    alone = mg.distributed.communicator()
+    assert (alone.local_rank, alone.local_size) == (0, 1)
+
+
+OTHER = {  # what is sent, what is expected
+    "size": (np.zeros(4), np.zeros(3)),
+    "dtype": (np.ones(3, np.int32), np.ones(3, np.float32)),
+    "width": (np.ones(2, np.float32), np.ones(1)),
+    "shape": (np.ones((2, 3)), np.ones((3, 2))),
+    "order": (np.ones(3, ">f4"), np.ones(3, "<f4")),
+}
+
+
+@pytest.mark.parametrize("how", ["recv", "wait", "test"])
+@pytest.mark.parametrize("name", OTHER)
+def test_a_message_of_another_dtype_or_shape_is_refused(name, how):
+    sent, like = OTHER[name]
+
+    def talk(comm):
+        if comm.rank == 0:
+            comm.send(sent, to=1)
+        elif how == "recv":
+            comm.recv(0, like)
+        elif how == "wait":
+            comm.start_recv(like.copy(), 0).wait()
+        else:
+            request = comm.start_recv(like.copy(), 0)
+            while not request.test():
+                pass
+
+    with pytest.raises(DistributedError, match="message of rank 0 has a different dtype or shape") as error:
         on_ranks(talk, 2)
+    error.match(rf"(?s)Expected: {like.dtype} \({like.shape[0]},.*Got: {sent.dtype} \({sent.shape[0]},")
 
 
 REFUSED = {

@@ -76,6 +76,7 @@ def same(found, expected):
         np.testing.assert_allclose(found[1][name], value, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize(("size", "bucket_mb"), [(1, SMALL), (2, SMALL), (3, SMALL), (3, TINY), (2, 1)])
 def test_ranks_train_as_one_rank_on_the_whole_batch(size, bucket_mb, jitted):
@@ -160,6 +161,7 @@ def test_in_a_program_buckets_start_before_the_gradients_of_the_first_layer():
         assert names.index("start_allreduce_4") < names.index("wait_1")
 
 
+@pytest.mark.slow
 def test_graph_mode():
     def gradient(comm):
         model = DataParallel(net(), comm, SMALL)
@@ -260,6 +262,7 @@ def test_a_model_that_is_moved_before_a_program(jitted):
 # As the model itself --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_model_that_is_gone_does_not_keep_its_parameters():
     weights = ThreadCommunicators(2).run(lambda comm: ref(DataParallel(nn.Linear(3, 2), comm).weight))
     gc.collect()
@@ -346,7 +349,7 @@ class Ordered(nn.Module):
 
 
 def test_another_order_of_parameters_is_named():
-    with pytest.raises(DistributedError, match="the parameters have another order in this rank") as caught:
+    with pytest.raises(DistributedError, match="the parameters have a different order in this rank") as caught:
         on_ranks(lambda comm: DataParallel(Ordered("ab" if comm.rank == 0 else "ba"), comm))
     assert "parameter a: float32 (3,), as number 0 in rank 0" in str(caught.value)
     assert "parameter b: float32 (3,), in rank 1" in str(caught.value)

@@ -155,5 +155,5 @@ def test_errors():
     other = mg.optim.Adam([mg.zeros(3, requires_grad=True)], lr=0.1).state_dict()
     with pytest.raises(StateError, match=r"exp_avg of a parameter of shape \(2, 2\) has shape \(3,\)"):
         made.load_state_dict(other)
-    with pytest.raises(StateError, match="groups of 1 parameters"):
+    with pytest.raises(StateError, match="parameters in each group: 1"):
         made.load_state_dict(mg.optim.Adam([w, mg.zeros(3, requires_grad=True)], lr=0.1).state_dict())

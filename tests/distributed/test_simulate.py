@@ -82,6 +82,7 @@ def test_trees_are_faster_for_short_messages_and_rings_for_long_ones():
 # Steps ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @few
 @given(steps, machines, workers)
 def test_a_step_is_never_shorter_than_its_computing(step, machine, n):
@@ -94,6 +95,7 @@ def test_a_step_is_never_shorter_than_its_computing(step, machine, n):
     assert busy == pytest.approx(found.compute, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.slow
 @few
 @given(steps, machines, workers)
 def test_overlap_is_never_slower(step, machine, n):
@@ -101,6 +103,7 @@ def test_overlap_is_never_slower(step, machine, n):
     assert times[0] <= times[1] * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @few
 @given(steps, machines, workers, st.floats(1, 10))
 def test_more_bytes_take_no_less_time(step, machine, n, factor):
@@ -112,6 +115,7 @@ def test_more_bytes_take_no_less_time(step, machine, n, factor):
         assert found.seconds <= larger.seconds * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @few
 @given(steps, machines, workers)
 def test_one_transfer_is_sent_at_a_time_and_none_before_its_bucket_is_full(step, machine, n):
@@ -163,6 +167,7 @@ def test_the_longest_of_exponential_delays_is_a_harmonic_number(n):
     assert Machine(0, 1, jitter=0.1).slowest(n) == pytest.approx(1 + 0.1 * harmonic, rel=0.02)
 
 
+@pytest.mark.slow
 @few
 @given(machines, workers, workers)
 def test_more_workers_wait_no_less_for_the_slowest(machine, one, other):
@@ -202,6 +207,7 @@ def test_arguments_of_other_types_are_named():
 # Calibration ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 4, 5])
 def test_a_machine_is_found_again_from_the_times_of_its_all_reduces(n, monkeypatch):
     def seconds(work, runs, before):

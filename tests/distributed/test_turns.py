@@ -36,6 +36,7 @@ def test_turns_give_what_threads_give():
     assert in_turns(3, collectives) == ThreadCommunicators(3).run(collectives)
 
 
+@pytest.mark.slow
 def test_a_training_of_all_ranks_is_the_same():
     ranks = in_turns(4, lambda comm: training.by_hand(comm, steps=2))
     assert ranks == ThreadCommunicators(4).run(lambda comm: training.by_hand(comm, steps=2))
@@ -98,6 +99,7 @@ def test_the_rings_of_the_course_are_checked_in_turns(monkeypatch, task):
         task.check(lambda comm, chunks: comm.send(chunks[0], (comm.rank + 1) % comm.size))
 
 
+@pytest.mark.slow
 def test_a_training_with_a_ring_in_turns_is_that_of_one_process(monkeypatch):
     monkeypatch.setattr(training, "batches", lambda: list(on_ranks.batches())[:5])
     ring = ReduceScatter().right, AllGather().right

@@ -10,19 +10,27 @@ import minigrad as mg
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import FREED, topological_order
 from minigrad.core.programs import PROGRAMS, SMALL, Closed, opened_order
-from minigrad.eager import programs
+from minigrad.eager import calls
 
-pytestmark = pytest.mark.skipif(not programs.is_available(), reason="llvmlite is not installed")
+pytestmark = pytest.mark.skipif(not calls.is_available(), reason="llvmlite is not installed")
 
 
 @pytest.fixture(autouse=True)
-def programs_are_on():
+def programs_are_on(monkeypatch):
+    """Programs run, also where other tests have called a function with as many kinds of arguments as it may have."""
+    monkeypatch.setattr("minigrad.eager.calls.MOST", 1000)
     with mg.eager_programs(True):
         yield
 
 
 def numbers(*shape):
     return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def kinds_of(function):
+    """The kinds of calls for which a compiled function has a program, or None."""
+    (kinds,) = [cell.cell_contents for cell in function.__closure__ if isinstance(cell.cell_contents, dict)]
+    return list(kinds.values())
 
 
 LABELS = np.arange(128) % 10
@@ -203,6 +211,19 @@ def test_a_gradient_that_no_input_needs_is_not_computed():
     assert "backward" in vars(gradient)
 
 
+@pytest.mark.parametrize("name", [*CALLS, "count", "count of rows"])
+def test_a_result_requires_a_gradient_where_the_operations_result_does(name):
+    counts = {"count": None, "count of rows": 1}
+    call, *shapes = CALLS.get(name) or (lambda x: mg.linalg.vector_norm(x, ord=0, axis=counts[name]), (10, 20))
+    for which in range(len(shapes)):
+        tensors = [mg.asarray(numbers(*shape), requires_grad=i == which) for i, shape in enumerate(shapes)]
+        ours = call(*tensors)
+        with mg.eager_programs(False):
+            theirs = call(*tensors)
+        assert ours.requires_grad == theirs.requires_grad, which
+        np.testing.assert_allclose(ours.numpy_copy(), theirs.numpy_copy(), rtol=2e-5, atol=2e-5)
+
+
 def test_record_keeps_all_operations():
     with mg.record():
         y = mg.softmax(mg.ones((100, 100)))
@@ -236,14 +257,16 @@ def test_a_kernel_of_the_user_runs():
         assert mg.softmax(x).numpy()[0, 0] == np.float32(7 * (np.float32(1) / np.float32(700)))
 
 
-def test_a_profile_shows_programs_of_the_user_only():
+def test_a_profile_shows_the_programs_of_eager_mode():
+    x = mg.asarray(numbers(100, 100), requires_grad=True)
     with mg.profile() as run:
-        mg.softmax(mg.asarray(numbers(100, 100)))
-    assert run.events == []
+        mg.log_softmax(x)[:, 0].sum().backward()
+    assert [event.name.partition("/")[0] for event in run.events] == ["log_softmax", "gradient of log_softmax"]
+    assert all(event.name.partition("/")[2].startswith("kernel_") and event.cost.bytes for event in run.events)
 
 
 def test_without_llvmlite_the_operations_run(monkeypatch):
-    monkeypatch.setattr(programs, "is_available", lambda: False)
+    monkeypatch.setattr(calls, "is_available", lambda: False)
     x = mg.asarray(numbers(101, 99), requires_grad=True)
     assert not is_closed(mg.softmax(x))
 
@@ -255,14 +278,14 @@ def test_half_precision_runs_operation_by_operation():
 
 
 def test_a_function_has_a_bounded_number_of_kinds(monkeypatch):
-    monkeypatch.setattr(programs, "MOST", 2)
-    function = programs.compiled(lambda x: mg.tanh(x) * 2)
+    monkeypatch.setattr(calls, "MOST", 2)
+    function = calls.compiled(lambda x: mg.tanh(x) * 2)
     made = [function(mg.ones((n, 100), requires_grad=True)) for n in (50, 51, 52, 50)]
     assert [is_closed(y) for y in made] == [True, True, False, True]
 
 
 def test_numbers_that_compare_equal_are_different_kinds():
-    function = programs.compiled(lambda x, number: x * number)
+    function = calls.compiled(lambda x, number: x * number)
     x = mg.ones((100, 100))
     assert np.signbit([function(x, number).numpy()[0, 0] for number in (0.0, -0.0)]).tolist() == [False, True]
 
@@ -274,8 +297,8 @@ def test_a_pair_of_numbers_is_a_kind():
 
 
 def test_a_function_may_have_more_kinds(monkeypatch):
-    monkeypatch.setattr(programs, "MOST", 1)
-    function = programs.compiled(lambda x: mg.tanh(x) * 2, most=2)
+    monkeypatch.setattr(calls, "MOST", 1)
+    function = calls.compiled(lambda x: mg.tanh(x) * 2, most=2)
     made = [function(mg.ones((n, 100), requires_grad=True)) for n in (50, 51, 52)]
     assert [is_closed(y) for y in made] == [True, True, False]
 
@@ -310,22 +333,43 @@ def test_a_view_of_a_result_shares_its_memory_as_usual():
 
 
 def test_inputs_in_many_layouts_share_a_program():
-    function, made = programs.compiled(lambda x: mg.tanh(x) + 1.0), []
+    function, made = calls.compiled(lambda x: mg.tanh(x) + 1.0), []
     array = numbers(6, 8, 10, 12)
     for axes in [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0), (1, 0, 2, 3), (2, 3, 0, 1), (1, 2, 3, 0)]:
         laid = mg.permute_dims(mg.asarray(array.transpose(axes)), tuple(map(int, np.argsort(axes))))
         made.append(function(laid).numpy())
     close(made, [np.tanh(array) + 1] * len(made))
-    (kinds,) = [cell.cell_contents for cell in function.__closure__ if isinstance(cell.cell_contents, dict)]
-    (kind,) = kinds.values()
-    assert len(kind.forward.made) == programs.LAYOUTS
+    (kind,) = kinds_of(function)
+    assert len(kind.forward.made) == calls.LAYOUTS
+
+
+def test_inputs_with_gaps_run_the_program_for_row_major_order():
+    function = calls.compiled(lambda x: mg.tanh(x) + 1.0)
     with mg.no_grad():
-        every_second = mg.asarray(numbers(60, 90))[:, ::2]
-        close([function(every_second).numpy()], [np.tanh(every_second.numpy()) + 1])
+        for every_second in (mg.asarray(numbers(60, 90))[:, ::2], mg.asarray(numbers(45, 120)).T[::2]):
+            close([function(every_second).numpy()], [np.tanh(every_second.numpy()) + 1])
+    assert [[*kind.forward.made] for kind in kinds_of(function)] == [[(None,)]]
+
+
+IMPURE = {
+    "draws": lambda x: x * 2 + mg.random.normal(x.shape),
+    "prints": lambda x: mg.print("x is {}", x[0]) or x * 2,
+    "returns its argument": lambda x: x,
+    "returns a view": lambda x: x[::2],
+    "returns integers": lambda x: mg.argsort(x),
+}
+
+
+@pytest.mark.parametrize("what", IMPURE)
+def test_what_is_no_pure_function_runs_operation_by_operation(what):
+    function = calls.compiled(IMPURE[what])
+    found = [function(mg.ones(200)).tolist() for _ in range(2)]
+    assert kinds_of(function) == [None]
+    assert (found[0] == found[1]) == (what != "draws")
 
 
 def test_large_memory_is_free_between_calls(monkeypatch):
-    monkeypatch.setattr(programs, "KEPT", 0)
+    monkeypatch.setattr(calls, "KEPT", 0)
     x, w = mg.asarray(numbers(5, 8, 13, 12)), mg.asarray(numbers(8, 8, 3, 3))
     first, second = [mg.conv2d(x, w, padding=1) for _ in range(2)]
     np.testing.assert_array_equal(first.numpy(), second.numpy())

@@ -8,9 +8,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.programs import PROGRAMS
-from minigrad.eager import programs, updates
+from minigrad.eager import calls, updates
 
-pytestmark = pytest.mark.skipif(not programs.is_available(), reason="llvmlite is not installed")
+pytestmark = pytest.mark.skipif(not calls.is_available(), reason="llvmlite is not installed")
 
 SHAPES = [(64, 80), (64,), (3, 5, 7)]
 OPTIMIZERS = {

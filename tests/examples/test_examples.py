@@ -35,6 +35,7 @@ def ran(name, jit):
     return score, [len(function.traces) for function in made]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_reaches_its_score(name):
     score, _ = ran(name, jit=False)
@@ -51,6 +52,7 @@ def test_compiled_examples_reach_the_same_scores_with_few_programs(name):
         assert compiled == pytest.approx(eager, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_run_on_cuda(name, monkeypatch):
     """A few steps on the stand-in for CuPy, which checks devices more strictly than CuPy itself."""
@@ -90,6 +92,7 @@ def test_examples_run_on_a_gpu(name, jit):
 # the command --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_score_is_printed_last():
     command = [sys.executable, "-m", "minigrad.examples", "karate_gcn", "--quick", "--jit", "--device", "cpu:1"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

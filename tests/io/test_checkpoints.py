@@ -88,14 +88,17 @@ def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path):
     check_resumed(tmp_path, jit=False)
 
 
+@pytest.mark.slow
 def test_resumed_run_under_jit(tmp_path, numpy_kernels):
     check_resumed(tmp_path, jit=True)
 
 
+@pytest.mark.slow
 def test_resumed_run_with_compiled_kernels(tmp_path):
     check_resumed(tmp_path, jit=True)
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed(tmp_path):
     """The process is killed while it writes.  The unfinished file is not taken for a checkpoint."""
     code = textwrap.dedent("""

@@ -45,12 +45,14 @@ ONE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "function"), ONE, ids=[f"{name}-{i}" for i, (name, _) in enumerate(ONE)])
 def test_a_call_is_one_operator(name, function, tmp_path):
     others = {"Mul", "Identity", "Slice", "Squeeze"} if name in ("BatchNormalization", "Resize") else set()
     assert set(written(tmp_path, function, normal(3, 4, 4, 5 if name in ("Conv", "MaxPool") else 4))) - others == {name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "function", "x"),
     [
@@ -142,6 +144,7 @@ def test_a_recurrent_layer_is_one_operator_for_each_direction(name, tmp_path):
     assert found.count(name) == layer.num_layers * layer.directions and "Scan" not in found
 
 
+@pytest.mark.slow
 def test_a_recurrent_layer_with_a_state_keeps_its_gradients(tmp_path):
     layer, x, h, c = nn.LSTM(3, 4), normal(5, 2, 3), normal(1, 2, 4), normal(1, 2, 4)
 

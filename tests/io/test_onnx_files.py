@@ -119,6 +119,7 @@ def test_a_cut_file_is_refused_wherever_it_is_cut(path):
         assert "is not an ONNX file, or it is damaged: " in refused(path)
 
 
+@pytest.mark.slow
 def test_flipped_bytes_cause_an_error_at_worst(path):
     """A damaged file is refused or is a different model.  Nothing worse may happen."""
     mg.io.export_onnx(mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.ReLU()), path, mg.ones((2, 3)))
@@ -206,6 +207,23 @@ def test_unsupported_recurrent_layers_are_refused(path, op_type, gates, attribut
         mg.io.load_onnx(recurrent(path, op_type, gates, **attributes))(mg.ones((5, 2, 3)))
 
 
+@pytest.mark.parametrize(
+    ("more", "attributes", "words"),
+    [
+        ("lengths", {}, "LSTM: not supported with sequence_lens"),
+        ("peepholes", {}, "LSTM: not supported with peepholes"), ("", {"layout": 1}, "Got: LSTM with layout=1"),
+    ],
+)
+def test_unsupported_inputs_and_layouts_of_recurrent_layers_are_refused(path, more, attributes, words):
+    model = onnx.load(recurrent(path, "LSTM", 4, "forward", **attributes))
+    values = {"lengths": np.full(2, 5, np.int32), "peepholes": np.zeros((1, 12), np.float32)}
+    model.graph.initializer.extend([numpy_helper.from_array(value, name) for name, value in values.items()])
+    model.graph.node[0].input.extend([more] if more == "lengths" else ["", "", "", more])
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(mg.FileError, match=words):
+        mg.io.load_onnx(path)(mg.ones((5, 2, 3)))
+
+
 def resized(path, numbers, attributes):
     kind = "scales" if isinstance(numbers[0], float) else "sizes"
     given = numpy_helper.from_array(np.array(numbers, np.float32 if kind == "scales" else np.int64), kind)
@@ -259,6 +277,82 @@ def test_an_attribute_that_is_not_known_is_named(path):
              node("AveragePool", "z", kernel_shape=[2, 2], dilations=[2, 2])]
     words = refused(saved(path, nodes, opset=20, shape=(1, 1, 4, 4)))
     assert "Got: AveragePool with dilations" in words and "Gelu" not in words
+
+
+IMAGES = (1, 2, 4, 4)
+NUMBERS = {
+    "weight": np.random.default_rng(0).normal(size=(2, 2, 2, 2)).astype(np.float32), "each": np.float32([0.5, 2.0]),
+    "row": np.float32([0.5, 1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        node("Elu", "x"), node("LeakyRelu", "x"), node("Softmax", "x"), node("LogSoftmax", "x"), node("Softplus", "x"),
+        node("Gelu", "x"), node("Conv", "x", "weight"), node("ConvTranspose", "x", "weight"),
+        node("MaxPool", "x", kernel_shape=[2, 2]), node("AveragePool", "x", kernel_shape=[2, 3]),
+        node("LayerNormalization", "x", "row"), node("BatchNormalization", "x", "each", "each", "each", "each"),
+        node("InstanceNormalization", "x", "each", "each"), node("Gemm", "row2", "row2"),
+        helper.make_node("TopK", ["x", "k"], ["y", "places"]),
+        node("ArgMax", "x"), node("ReduceSum", "x"), node("ReduceMean", "x", "", noop_with_empty_axes=1),
+        node("Squeeze", "x"), node("Transpose", "x"), node("Flatten", "x"), node("Clip", "x", "", "one"),
+        node("IsInf", "x"), node("Mod", "k", "k"), node("Gather", "x", "zero"), node("ConstantOfShape", "k"),
+    ],
+    ids=lambda made: made.op_type,
+)
+def test_what_a_file_leaves_out_has_the_defaults_of_onnx(path, made):
+    values = NUMBERS | {"row2": np.ones((2, 2)), "k": np.array([1]), "one": np.float32(1), "zero": np.array(0)}
+    kept = [numpy_helper.from_array(np.asarray(values[name]), name) for name in {*made.input} if name in values]
+    model = onnx.load(saved(path, [made], initializers=kept, opset=20, shape=IMAGES))
+    x = np.random.default_rng(1).normal(size=IMAGES).astype(np.float32)
+    expected = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})[0]
+    kind = helper.np_dtype_to_tensor_dtype(expected.dtype)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", kind, expected.shape))
+    path.write_bytes(model.SerializeToString())
+    found = arrays(mg.io.load_onnx(path)(mg.asarray(x)))[0]
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (node("MaxPool", "x", kernel_shape=[2, 2], ceil_mode=1), "MaxPool with ceil_mode=1"),
+        (node("Conv", "x", "weight", auto_pad="SAME_UPPER"), "Conv with auto_pad='SAME_UPPER'"),
+        (node("ArgMax", "x", select_last_index=1), "ArgMax with select_last_index=1"),
+        (node("CumSum", "x", "one", exclusive=1, reverse=1), "CumSum with exclusive=1, CumSum with reverse=1"),
+        (node("GatherND", "x", "one", batch_dims=1), "GatherND with batch_dims=1"),
+        (node("BatchNormalization", "x", "each", "each", "each", "each", training_mode=1),
+         "BatchNormalization with training_mode=1"),
+        (node("Resize", "x", "", "scales", antialias=1), "Resize with antialias=1"),
+    ],
+    ids=lambda value: getattr(value, "op_type", ""),
+)
+def test_an_attribute_with_another_value_than_the_supported_one_is_named_when_the_file_is_read(path, made, words):
+    values = NUMBERS | {"one": np.array([1]), "scales": np.ones(4, np.float32)}
+    kept = [numpy_helper.from_array(np.asarray(values[name]), name) for name in {*made.input} if name in values]
+    assert f"\n  Got: {words}\n" in refused(saved(path, [made], initializers=kept, shape=IMAGES))
+
+
+def test_an_attribute_with_its_default_or_without_effect_is_read(path):
+    saved(path, [node("MaxPool", "x", kernel_shape=[1, 1], ceil_mode=0, storage_order=0, output="a"),
+                 node("Conv", "a", "weight", auto_pad="NOTSET", kernel_shape=[2, 2])],
+          initializers=[numpy_helper.from_array(NUMBERS["weight"], "weight")], shape=IMAGES)
+    assert mg.io.load_onnx(path)(mg.ones(IMAGES)).shape == (1, 2, 3, 3)
+
+
+def test_a_reduction_of_an_older_opset_has_its_axes_as_an_attribute(path):
+    saved(path, [node("ReduceMean", "x", axes=[1], keepdims=0)], opset=13, shape=(2, 3))
+    assert mg.io.load_onnx(path)(mg.asarray([[1.0, 2.0, 6.0], [0.0, 0.0, 3.0]])).tolist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize(("op_type", "shape"), [("MaxPool", (1, 2, 3, 3, 3)), ("Conv", (1, 2, 4, 4, 4))])
+def test_other_dimensions_are_refused(path, op_type, shape):
+    weight = numpy_helper.from_array(np.ones((1, 2, 2, 2, 2), np.float32), "w")
+    made = node("MaxPool", "x", kernel_shape=[2] * (len(shape) - 2)) if op_type == "MaxPool" else node("Conv", "x", "w")
+    with pytest.raises(mg.FileError, match=rf"{op_type}: not supported for these dimensions\n  Got: 5 dimensions"):
+        mg.io.load_onnx(saved(path, [made], initializers=[weight], shape=shape))(mg.ones(shape))
 
 
 def test_unsupported_cases_of_an_operator_are_an_error_when_it_runs(path):

@@ -18,7 +18,7 @@ TRACED_AWAY = {"call"}  # a trace records its operations instead
 WITHOUT_ENGINE = {
     "erf": ("reference",),  # computes float64 in float32
     "max": ("onnxruntime",), "min": ("onnxruntime",),  # nan is not kept
-    "argsort": ("onnxruntime",), "sort": ("onnxruntime",),  # nans in another order
+    "argsort": ("onnxruntime",), "sort": ("onnxruntime",),  # nans in a different order
     "overlap_add": ("onnxruntime",),  # no float16
 }
 # onnxruntime passes over nans in maxima at positions, and in argmax since version 1.32 (before, it finds them).

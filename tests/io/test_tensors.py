@@ -1,5 +1,7 @@
 """Files of tensors: minigrad and other programs read the files; damaged or hostile files are errors."""
 
+import builtins
+import io
 import json
 import os
 import struct
@@ -186,7 +188,7 @@ def test_unsupported_values_are_refused(tmp_path):
         mg.io.save_file({"name": "first"}, path)
     with pytest.raises(mg.FileError, match=r"tensors by name are a dict, not a PosixPath\n  Expected: save_file\(mode"):
         mg.io.save_file(path, {})
-    with pytest.raises(mg.FileError, match=r"names are strings, and 1 is a int"):
+    with pytest.raises(mg.FileError, match=r"names are strings, and 1 is an int"):
         mg.io.save_file({1: mg.ones(1)}, path)
     with pytest.raises(mg.FileError, match=r"metadata are strings by name, and 'epoch' is not"):
         mg.io.save_file({}, path, metadata={"epoch": 1})
@@ -262,12 +264,18 @@ def test_dimensions_beyond_numpys_limit_are_refused(tmp_path):
         mg.io.load_file(path)
 
 
-@pytest.mark.parametrize("save", [
+WRITERS = [
     lambda path: mg.io.save_file({"x": mg.ones(1000)}, f"{path}.safetensors"),
     lambda path: mg.io.save_file({"x": mg.ones(1000)}, f"{path}.npz"),
     lambda path: mg.jit(lambda x: x * 2).save(f"{path}.program", mg.ones(3)),
     lambda path: mg.viz.graph((mg.ones(3, requires_grad=True) * 2).sum()).save(f"{path}.svg"),
-], ids=["safetensors", "npz", "program", "view"])
+    lambda path: mg.profile().save(f"{path}.json"),
+    lambda path: mg.io.save_checkpoint(f"{path}.checkpoint", weights={"w": mg.ones(3)}),
+]
+WRITER_NAMES = ["safetensors", "npz", "program", "view", "profile", "checkpoint"]
+
+
+@pytest.mark.parametrize("save", WRITERS, ids=WRITER_NAMES)
 def test_full_disk_is_a_minigrad_error_and_leaves_no_file(tmp_path, monkeypatch, save):
     def full(descriptor):
         raise OSError(28, "No space left on device")
@@ -276,3 +284,20 @@ def test_full_disk_is_a_minigrad_error_and_leaves_no_file(tmp_path, monkeypatch,
     with pytest.raises(mg.StorageError, match="No space left on device"):
         save(tmp_path / "a")
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("save", WRITERS, ids=WRITER_NAMES)
+def test_folder_that_cannot_be_written_is_a_minigrad_error_that_names_the_file(tmp_path, monkeypatch, save):
+    def refused(*given, **named):
+        raise OSError(30, "Read-only file system", str(given[0]))
+
+    def opened(path, mode="r", *given, **named):
+        return refused(path) if ".minigrad-" in str(path) and mode[0] in "wrxa" else real(path, mode, *given, **named)
+
+    real = io.open
+    for place in (builtins, io):
+        monkeypatch.setattr(place, "open", opened)
+    monkeypatch.setattr(os, "unlink", refused)  # such a disk refuses it even where there is no such file
+    with pytest.raises(mg.StorageError, match=r"a\.\w+ cannot be written: Read-only file system") as caught:
+        save(tmp_path / "a")
+    assert ".part" not in str(caught.value)

@@ -37,8 +37,8 @@ def test_named_modules_behave_like_a_dict():
     ("call", "message"),
     [
         (lambda: nn.ModuleList([mg.tanh]), "ModuleList: item 0 is a function, not a module"),
-        (lambda: nn.Sequential(nn.Tanh(), 3), "Sequential: layer 1 is a int, which cannot be called"),
-        (lambda: nn.ModuleDict({"a": 3}), "ModuleDict: 'a' is a int, not a module"),
+        (lambda: nn.Sequential(nn.Tanh(), 3), "Sequential: layer 1 is an int, which cannot be called"),
+        (lambda: nn.ModuleDict({"a": 3}), "ModuleDict: 'a' is an int, not a module"),
         (lambda: nn.ModuleDict({"a.b": nn.Tanh()}), "ModuleDict: 'a.b' cannot be a name"),
         (lambda: nn.ModuleDict({"forward": nn.Tanh()}), "ModuleDict: 'forward' cannot be a name"),
         (lambda: nn.ModuleDict({"a": nn.Tanh()})["b"], "ModuleDict: there is no module 'b'\n  Expected: a"),

@@ -45,6 +45,7 @@ def test_linear_is_a_matrix_product(shape):
     np.testing.assert_allclose(layer.weight.grad.numpy_copy(), np.tile(x.reshape(-1, 4).sum(0), (2, 1)), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_gradients_reach_the_parameters_to_second_order():
     model = nn.Sequential(nn.Linear(3, 4, dtype=mg.float64), nn.LayerNorm(4, dtype=mg.float64), nn.GELU(),
                           nn.Linear(4, 2, bias=False, dtype=mg.float64))

@@ -164,7 +164,7 @@ def test_activations_are_the_functions():
         (lambda: nn.GraphConv(2, 3)(mg.ones((4, 2)), [[0, 1, 2]]), r"edges of shape \(1, 3\) are not pairs of nodes"),
         (
             lambda: nn.GraphConv(2, 3)(mg.ones((4, 2)), [[0], [4]]),
-            "an edge to node 4 is out of range, there are 4 nodes",
+            "an edge to node 4 is out of range, with 4 nodes",
         ),
         (lambda: nn.GraphConv(2, 3)(mg.ones((4, 2)), [[0], [1]], mg.ones(2)), r"weights of shape \(2,\) for 1 edges"),
         (lambda: nn.GAT(2, 3)(mg.ones((4, 2)), [[-1], [1]]), "an edge from node -1 is out of range"),

@@ -152,6 +152,7 @@ def test_a_pass_that_replaces_a_node_ends_the_call_there():
     assert in_place_of(graph.nodes[0]).composite is call
 
 
+@pytest.mark.slow
 def test_a_call_whose_nodes_are_gone_has_no_members():
     graph = mg.trace(mg.softmax, mg.ones(3))
     call, node = call_of("softmax", graph), weakref.ref(graph.nodes[-1])
@@ -184,6 +185,7 @@ def test_a_function_without_marks_is_one_or_two_operations(name):
         assert counting.count <= 3, f"{name} is made of {counting.count} operations: declare it with @composed"
 
 
+@pytest.mark.slow
 def test_the_declared_functions_are_the_public_ones():
     for name, function in COMPOSED.items():
         drawing = getattr(getattr(mg.random, name, None), "__func__", None)

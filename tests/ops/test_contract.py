@@ -202,11 +202,7 @@ def test_outer():
 def test_diagonal_and_trace(shape, offset):
     a = normal(*shape)
     assert_same(mg.diagonal(mg.asarray(a), offset), np.diagonal(a, offset, -2, -1))
-    if -shape[-2] <= offset <= shape[-1]:
-        assert_same(mg.linalg.trace(mg.asarray(a), offset), np.trace(a, offset, -2, -1))
-    else:
-        with pytest.raises(mg.ConversionError, match=f"trace: there is no diagonal at offset {offset} in a matrix"):
-            mg.linalg.trace(mg.asarray(a), offset)
+    assert_same(mg.linalg.trace(mg.asarray(a), offset), np.trace(a, offset, -2, -1))
     check_gradients(lambda x: mg.diagonal(x, offset) ** 2, a)
 
 
@@ -309,6 +305,7 @@ def einsum_calls(draw):
     return subscripts, shapes
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(einsum_calls(), st.booleans())
 def test_einsum_at_random(call, whole):
@@ -354,9 +351,9 @@ def test_einsum_of_mixed_dtypes_and_small_integers():
 @pytest.mark.parametrize(
     "subscripts, shapes, error, message",
     [
-        ("ij,jk", [(2, 3)], ConversionError, "'ij,jk' is for 2 operands, and 1 are given"),
+        ("ij,jk", [(2, 3)], ConversionError, "'ij,jk' is for 2 operands, not for 1"),
         ("ij", [(2,)], ShapeError, "'ij' is for 2 dimensions, its operand has 1"),
-        ("i", [(2, 3)], ShapeError, "'i' is for 1 dimensions, its operand has 2"),
+        ("i", [(2, 3)], ShapeError, "'i' is for 1 dimension, its operand has 2"),
         ("ijk...", [(2, 3)], ShapeError, "is for 3 dimensions, its operand has 2"),
         ("i1", [(2, 3)], ConversionError, "'i1' is not made of letters"),
         ("i.j", [(2, 3)], ConversionError, "is not made of letters"),

@@ -58,6 +58,7 @@ def test_svd(shape, full):
     assert_same(mg.linalg.svdvals(mg.asarray(a)), theirs.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SMOOTH)
 def test_gradients_of_factors(shape):
     a = normal(*shape)

@@ -236,6 +236,23 @@ def test_booleans_are_masks_and_not_integers():
             x[..., mg.asarray(mask)] = 1.0
 
 
+@pytest.mark.parametrize("shape", [(0, 1), (2, 3), (2, 0, 3), (0, 0), (3, 0)], ids=str)
+@pytest.mark.parametrize("mask", [(0, 0), (2, 0), (0,), (0, 1), (0, 3)], ids=str)
+def test_a_mask_without_elements_selects_nothing(shape, mask):
+    a, nothing = np.ones(shape), np.zeros(mask, bool)
+    x = mg.asarray(a)
+    try:
+        expected = a[nothing].shape
+    except IndexError:
+        for index in (x.__getitem__, lambda i: x.__setitem__(i, 5.0)):
+            with pytest.raises(IndexingError, match="a mask of shape"):
+                index(mg.asarray(nothing))
+    else:
+        assert x[mg.asarray(nothing)].shape == expected
+        x[mg.asarray(nothing)] = 5.0
+        assert np.array_equal(x.numpy_copy(), a)
+
+
 def test_iterating_gives_views_of_the_rows():
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     for row in x:

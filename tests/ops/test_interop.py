@@ -116,7 +116,7 @@ def test_the_result_is_on_the_tensors_device():
         (lambda t: np.pad(t, 1, "edge", reflect_type="odd"), "np.pad with reflect_type= has no counterpart"),
         (lambda t: np.quantile(t, 0.5, method="lower"), "np.quantile with method= has no counterpart"),
         (lambda t: np.reshape(t, (3, 2), order="F"), "np.reshape with order= has no counterpart"),
-        (lambda t: np.where(t), "np.where with 1 arguments has no counterpart"),
+        (lambda t: np.where(t), "np.where with 1 argument has no counterpart"),
         (lambda t: np.take(t, [0], 0, None, "clip"), "np.take with mode= has no counterpart"),
     ],
 )
@@ -230,6 +230,7 @@ def test_gradients_flow_through_functions_composed_for_numpy(w):
     assert mg.gradients(out.sum() + np.trace(w) + np.broadcast_arrays(w[0], A)[0].sum(), w).shape == (2, 3)
 
 
+@pytest.mark.slow
 def test_matplotlib_takes_tensors(t):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     x, height = t[0], t[1]
@@ -322,8 +323,9 @@ def test_dlpack_gives_a_copy_to_readers_that_cannot_take_read_only_memory(t):
     a = np.from_dlpack(Older(t))
     t[0, 0] = 9
     assert a[0, 0] == 1
-    with pytest.raises(BufferError, match=r"DLPack: .*readonly"):
-        np.from_dlpack(Older(t, copy=False))
+    shared = np.from_dlpack(Older(t, copy=False))
+    t[0, 0] = 8
+    assert shared[0, 0] == 8
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])

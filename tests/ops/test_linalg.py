@@ -153,7 +153,7 @@ def stacked(bad):
         (lambda: mg.linalg.cholesky(mg.asarray(INDEFINITE)), MatrixError, "the matrix is not positive definite"),
         (lambda: mg.linalg.cholesky(stacked(INDEFINITE)), MatrixError, r"cholesky: matrix \[0, 1\] of the"),
         (lambda: mg.linalg.inv(mg.ones((2, 3))), ShapeError, r"inv: a square matrix is needed .*\(2, 3\)"),
-        (lambda: mg.linalg.det(mg.ones(3)), ShapeError, r"slogdet: a square matrix is needed .*\(3,\)"),
+        (lambda: mg.linalg.det(mg.ones(3)), ShapeError, r"^det: a square matrix is needed .*\(3,\)"),
         (lambda: mg.linalg.cholesky(mg.ones((2, 3))), ShapeError, "cholesky: a square matrix"),
         (lambda: mg.linalg.solve(mg.ones((2, 3)), mg.ones(2)), ShapeError, "solve: a square matrix"),
         (lambda: mg.linalg.solve(mg.eye(2), mg.ones(3)), ShapeError, r"\(2, 2\) and \(3, 1\) .* the matrix has 2 rows"),

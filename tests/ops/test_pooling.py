@@ -24,6 +24,7 @@ def by_loops(a, size, stride, padding, dilation):
     return out, gradient[:, py : wide.shape[1] - py, px : wide.shape[2] - px]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("extent", [13, 41])  # the larger image is worth a program in eager mode
 def test_overlapping_windows(case, extent):

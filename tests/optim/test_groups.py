@@ -26,7 +26,7 @@ def test_groups_have_their_own_rates_and_options():
     assert [g["weight_decay"] for g in optimizer.param_groups] == [0.0, 1.0, 0.0]
     assert repr(optimizer) == "SGD(3 parameters of 3 numbers, lr=0.25, 0.5, 0)"
     assert repr(optimizer.param_groups[1]) == (
-        "Group(1 parameters, lr=0.5, momentum=0.0, dampening=0.0, weight_decay=1.0, nesterov=False)")
+        "Group(1 parameter, lr=0.5, momentum=0.0, dampening=0.0, weight_decay=1.0, nesterov=False)")
     optimizer.lr = 0.125
     assert optimizer.lr == 0.125 and optimizer.param_groups[1]["params"] == [b]
 
@@ -143,7 +143,7 @@ SAVED = ADAM.state_dict()
         (changed(SAVED, param_groups=7), "the state of an optimizer"),
         (changed(SAVED, state={0: 7}), 'the state of an optimizer.*\n  Expected: "state" holds a dict for each'),
         (changed(SAVED, param_groups=[{"lr": 1.0, "params": [0]}] * 2),
-         "does not fit Adam.*\n  Expected: groups of 2 parameters\n  Got: groups of 1, 1"),
+         "does not fit Adam.*\n  Expected: parameters in each group: 2\n  Got: 1, 1"),
         (changed(SAVED, {"amsgrad": True}, {"exp_avg": mg.ones(3), "max_exp_avg_sq": mg.ones(2)}),
          r"unexpected: param_groups.0.amsgrad, state.0.max_exp_avg_sq\n  mismatched: state.0.exp_avg is \(3,\) in the"),
         (changed(SAVED, state={0: {"step": 1.0}, 7: {"exp_avg": mg.ones(1)}},

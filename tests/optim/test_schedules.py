@@ -178,7 +178,7 @@ def test_schedules_count_from_the_rate_of_the_first_one():
         (lambda: LinearLR([1], 0.1), "LinearLR: the first argument is an optimizer, not a list"),
         (lambda: OneCycleLR(made(), 1.0, 10, anneal_strategy="x"), "no anneal_strategy 'x'\n  Expected: cos or linear"),
         (lambda: OneCycleLR(made(), 1.0, 10, pct_start=2), "pct_start is a share, from 0 to 1, not 2"),
-        (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 2, [1, 2]), "Expected: 1 milestones\n  Got: 2"),
+        (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 2, [1, 2]), "Expected: 1 milestone\n  Got: 2"),
         (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 3, [2, 1]), r"milestones increase, but \[2, 1\] do not"),
         (lambda: SequentialLR(o := made(), [StepLR(o, 1), ReduceLROnPlateau(o)], [1]), "a ReduceLROnPlateau is no"),
         (lambda: ChainedScheduler([]), "no schedules to chain"),

@@ -26,10 +26,14 @@ SAYS = {
     "optimizers": ["| SGD with momentum |", "| Muon |"],
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],
+    "loading": ["| load and call, processor seconds | this checkout, nothing cached |", "| resnet, batch 8 |"],
+    "numerics": ["| reductions | minigrad |", "| var of columns of 1M, mean 10000 |", "| tanh |"],
     "operators": ["primitives, ", " composites"],
     "positions": ["| gather, 20 of 9 × 4 |", "| messages along 20 edges, gradient |", "| 10 × solve 3 × 3 |"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
     "browser": ["### JupyterLite", "Not measured: a smoke run makes no folder and starts no browser."],
+    "views": ["| graph: three lines |", "The goals: 2 s, 500 kB, 50 ms a click."],
+    "records": ["| program | clock, jitted | record |", "| three lines |"],
     "startup": ["| import |", "≤ 2 × numpy, minima"],
 }
 
@@ -49,6 +53,7 @@ def test_benchmarks_are_all_listed():
     assert set(NAMES) == set(SAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs(name, load, capsys):
     text = load(name).main(["--smoke", "--without", "torch", "jax"])
@@ -99,6 +104,7 @@ def three_cases(opts):
     ]
 
 
+@pytest.mark.slow
 def test_contenders_are_compared_before_they_are_timed(load):
     harness = load("_harness")
     rows = harness.measure(three_cases, harness.Options(smoke=True))
@@ -110,6 +116,7 @@ def test_contenders_are_compared_before_they_are_timed(load):
     assert harness.table([]) == "nothing was measured\n"
 
 
+@pytest.mark.slow
 def test_an_error_in_our_own_work_is_raised(load):
     harness, contender = load("_harness"), load("_contender")
     with contender.Contender("eager", three_cases, harness.Options(smoke=True)) as process:

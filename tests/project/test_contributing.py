@@ -8,8 +8,8 @@ import pytest
 import minigrad as mg
 from tests.course.running import ROOT
 
-TEXTS = ("CONTRIBUTING.md", "README.md")
-FOLDERS = "minigrad|tests|lectures|notebooks|benchmarks|.ci"
+TEXTS = ("CONTRIBUTING.md", "README.md", "CHANGELOG.md", ".github/SECURITY.md")
+FOLDERS = "minigrad|tests|lectures|notebooks|benchmarks|.ci|.github"
 MADE = ("03_devices", "u03_devices", "NN", "ROOM")  # parts of names in examples, and of generated names
 
 
@@ -35,6 +35,33 @@ def test_the_table_of_tests_names_tests_for_modules():
     assert len(rows) > 10
     for module, tests in rows:
         assert all(path.startswith("tests/") for path in named_paths(tests)), module
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_names_of_the_library_in_the_text_exist(name):
+    found = re.findall(r"`mg((?:\.[a-zA-Z]\w*)+)", (ROOT / name).read_text(encoding="utf-8"))
+    assert [path for path in found if not exists(path)] == []
+
+
+def exists(path):
+    """Whether `mg.a.b` exists.
+
+    >>> exists(".viz.step"), exists(".viz.walk")
+    (True, False)
+    """
+    found = mg
+    for part in path.strip(".").split("."):
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
+
+
+def test_the_contents_list_has_every_section():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.*)$", text, re.M)
+    anchors = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in sections]
+    assert re.findall(r"^- \[(.*)\]\(#(.*)\)$", text, re.M) == [*zip(sections, anchors, strict=True)]
 
 
 def examples(title):

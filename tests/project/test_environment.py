@@ -29,7 +29,7 @@ def environment():
     lines = [re.sub(r"(^|\s)#.*", "", line).rstrip() for line in text.splitlines()]
     conda = [line[4:] for line in lines if line.startswith("  - ") and line != "  - pip:"]
     pip = [line[8:] for line in lines if line.startswith("      - ")]
-    assert len(conda) + len(pip) + 1 == sum(map(bool, lines)), "a line of another kind"
+    assert len(conda) + len(pip) + 1 == sum(map(bool, lines)), "a line of a different kind"
     return conda, pip
 
 

@@ -63,6 +63,39 @@ def test_install_without_packages_is_reported_as_not_tested(install, tmp_path, m
     assert "Installed from a wheel: NOT TESTED: its packages could not be installed: error: no network\n" in said
 
 
+@pytest.mark.parametrize(
+    ("tag", "heading", "problem"),
+    [
+        ("v1.2.0", "## 1.2.0 (2026-12-01)", ""),
+        ("v1.3.0", "## 1.2.0 (2026-12-01)", "the tag is v1.3.0, and pyproject.toml has version 1.2.0"),
+        ("v1.2.0", "## 1.2.0 (not released yet)", "CHANGELOG.md has no heading '## 1.2.0 (YYYY-MM-DD)'"),
+        ("v1.2.0", "## 1x2.0 (2026-12-01)", "CHANGELOG.md has no heading '## 1.2.0 (YYYY-MM-DD)'"),
+    ],
+)
+def test_a_release_needs_its_tag_and_its_heading(install, tmp_path, tag, heading, problem):
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{heading}\n")
+    assert install.unreleased(tag, tmp_path) == problem
+
+
+def test_the_release_workflow_uploads_the_files_that_install_builds(install):
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert f"path: {install.DIST.relative_to(ROOT).as_posix()}/minigrad-*" in workflow
+
+
+def test_a_release_that_is_not_tested_fails(install, monkeypatch, capsys):
+    def checks(uv):
+        raise install.Skipped("no network")
+
+    monkeypatch.setattr(install, "checks", checks)
+    monkeypatch.setattr(install, "unreleased", lambda tag, root: "")
+    assert install.main("v1.2.0") == 1 and install.main() == 0
+    monkeypatch.setattr(install, "unreleased", lambda tag, root: "another version")
+    capsys.readouterr()
+    assert install.main("v1.2.0") == 1
+    assert capsys.readouterr().out == "Not a release: another version\n"
+
+
 def test_installed_programs_run_outside_of_the_checkout(install, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(install.subprocess, "call", lambda command, cwd: calls.append((command, cwd)) or 0)

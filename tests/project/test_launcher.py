@@ -322,6 +322,7 @@ with course.locked({str(lock)!r}):
         ("PermissionError: [WinError 5] Access is denied: 'python.exe'", "close JupyterLab"),
         ("NewConnectionError: [Errno -3] Temporary failure in name resolution", "pypi.org"),
         ("  Caused by: dns error", "pypi.org"),
+        ("ERROR: Could not find a version that satisfies the requirement uv (from versions: none)", "pypi.org"),
         ("SSLError(SSLCertVerificationError(1, 'CERTIFICATE_VERIFY_FAILED'))", "pypi.org"),
         ("The virtual environment was not created: ensurepip is not available", "python3-venv"),
     ],
@@ -446,15 +447,15 @@ def asked(checkout):
 
 def test_programs_for_tests_are_installed_where_allowed(apt, course, checkout):
     course.install_programs(checkout)
-    assert asked(checkout) == [("env", "chromium"), ("env", "graphviz")]
+    assert asked(checkout) == [("env", "chromium"), ("env", "graphviz"), ("env", "bubblewrap")]
 
 
 def test_programs_for_tests_are_not_installed_twice(apt, course, checkout):
     apt.there = {"apt-get", "google-chrome"}
     course.install_programs(checkout)
-    assert asked(checkout) == [("env", "graphviz")]
+    assert asked(checkout) == [("env", "graphviz"), ("env", "bubblewrap")]
     checkout.installer.commands.clear()
-    apt.there = {"apt-get", "chromium", "dot"}
+    apt.there = {"apt-get", "chromium", "dot", "bwrap"}
     course.install_programs(checkout)
     assert checkout.installer.commands == []
 
@@ -462,7 +463,7 @@ def test_programs_for_tests_are_not_installed_twice(apt, course, checkout):
 @pytest.mark.parametrize(
     ("there", "sudo", "expected"),
     [
-        ({"apt-get", "sudo"}, 0, [("sudo", "chromium"), ("sudo", "graphviz")]),
+        ({"apt-get", "sudo"}, 0, [("sudo", "chromium"), ("sudo", "graphviz"), ("sudo", "bubblewrap")]),
         ({"apt-get", "sudo"}, 1, []),  # sudo would ask for a password
         ({"apt-get"}, 0, []),
         (set(), 0, []),
@@ -485,8 +486,13 @@ def test_failed_apt_does_not_stop_the_tests(apt, course, checkout, monkeypatch, 
 
 def test_quick_leaves_out_mypy_and_notebooks(course, commands):
     assert course.main(["test", "--quick", "tests/ops", "-k", "tanh"]) == 0
-    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile"]
-    assert commands.ran == [["ruff", "check", "."], [*in_parallel, "--quick", "tests/ops", "-k", "tanh"]]
+    assert commands.ran == [["ruff", "check", "."], ["pytest", "--quick", "tests/ops", "-k", "tanh"]]
+
+
+def test_processes_of_tests_store_their_bytecode(course, commands, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    course.main(["test", "--quick"])
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
 
 
 def test_smoke_runs_one_file_and_says_why(course, commands, capsys):
@@ -510,6 +516,13 @@ def test_a_quick_run_has_the_middle_case_of_each_test():
     others = [Case("tests/test_a.py::test_y"), Case("tests/test_a.py::test_z", "slow"), Case("tests/a.ipynb::Cell 0"),
               Case("tests/test_a.py::test_page", "skipif")]
     assert conftest.quick([*cases, *others]) == {cases[2], others[0]}
+
+
+def test_long_tests_run_only_if_they_are_asked_for():
+    usual, long = Case("tests/test_a.py::test_x"), Case("tests/test_a.py::test_x_with_more_programs", "long")
+    assert conftest.selected([usual, long], quick_run=False, long_run=False) == {usual}
+    assert conftest.selected([usual, long], quick_run=False, long_run=True) == {usual, long}
+    assert conftest.selected([usual, long], quick_run=True, long_run=False) == {usual}
 
 
 @pytest.mark.parametrize(

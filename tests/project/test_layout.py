@@ -1,4 +1,4 @@
-"""The layout of the repository: top-level files, the direction of imports, sizes of rooms, the cost of an import."""
+"""The layout of the repository: top-level files, the direction of imports, the cost of an import."""
 
 import ast
 import shutil
@@ -9,24 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from lectures.rooms import COMPILER, ONLOOKERS, ROOF, ROOMS, Arrow, all_arrows, room_of, size_of
+from lectures.rooms import COMPILER, ONLOOKERS, ROOF, ROOMS, Arrow, all_arrows, room_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
 TOP_LEVEL = {
-    "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci", ".binder",
+    "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci", ".binder", ".github",
     "course", "conftest.py", "pyproject.toml", "environment.yml",
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
-    ".gitignore", ".pre-commit-config.yaml", "CITATION.cff",
-}
-
-# Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course and
-# its museum, which have limits of their own.  A commit that raises a budget must say what the lines buy.
-BUDGETS = {
-    "support": 1300, "core": 3010, "arguments": 580, "devices": 3475, "ops": 8005, "autodiff": 1750, "control": 430,
-    "compile": 22505, "eager": 890, "scripting": 2380, "nn": 2665, "optim": 1560, "data": 1150, "io": 3250,
-    "distributed": 1985, "train": 850,
-    "viz": 14960, "course": 6290, "examples": 600,
+    ".gitignore", ".gitattributes", ".pre-commit-config.yaml", "CITATION.cff",
 }
 
 NEVER_AT_IMPORT = [
@@ -81,6 +72,7 @@ def test_cycles_finds_a_circle():
     assert cycles(arrows) == [("a", "b", "c")] and cycles(arrows[1:]) == []
 
 
+@pytest.mark.slow
 def test_modules_are_not_hidden_by_functions_of_the_same_name():
     """`from minigrad.train import progress` gives the module, or there is no such module."""
     code = """
@@ -95,12 +87,6 @@ for name, module in list(sys.modules.items()):
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
-
-
-@pytest.mark.parametrize("room", BUDGETS)
-def test_rooms_are_within_their_budgets(room):
-    lines = size_of(room)
-    assert lines <= BUDGETS[room], f"{room} has {lines:,} lines"
 
 
 def test_parts_of_the_package_have_their_place():
@@ -155,6 +141,7 @@ def test_the_top_level_holds_only_what_is_expected():
     assert {line.split("/")[0] for line in files.splitlines()} <= TOP_LEVEL
 
 
+@pytest.mark.slow
 def test_importing_minigrad_loads_no_heavy_package():
     code = "import sys, minigrad; print(*sys.modules)"
     command = [sys.executable, "-c", code]
@@ -167,6 +154,7 @@ def test_importing_minigrad_loads_no_heavy_package():
     assert not slow & {*modules}, "they take long to import"
 
 
+@pytest.mark.slow
 def test_the_course_loads_views_and_the_compiler_when_they_are_first_used():
     code = """
 import sys, minigrad.course as course

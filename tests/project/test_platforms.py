@@ -27,16 +27,22 @@ TESTED = {
     "minigrad/devices/blas.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/compile/codegen/native.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/devices/threads.py:_default_count": f"{SYSTEMS}::test_threads_are_counted_by_cores_without_affinity",
-    "minigrad/course/grading.py:_end":
-        "tests/course/test_grading.py::test_a_process_is_ended_where_the_system_has_no_groups",
-    "minigrad/course/grading.py:_limit_memory":
-        "tests/course/test_grading.py::test_memory_has_no_limit_where_the_system_has_none",
+    "minigrad/course/apart.py:_end":
+        "tests/course/test_apart.py::test_a_process_is_ended_where_the_system_has_no_groups",
+    "minigrad/course/apart.py:run_apart":
+        "tests/course/test_apart.py::test_a_process_is_run_where_the_system_cannot_fork",
+    "minigrad/course/apart.py:_limit":
+        "tests/course/test_apart.py::test_nothing_is_limited_where_the_system_has_no_limits",
     "minigrad/course/limits.py:at_most": f"{SYSTEMS}::test_a_time_limit_works_without_timers",
     "minigrad/compile/codegen/native.py:_find": f"{SYSTEMS}::test_the_mathematical_library_is_that_of_the_system",
     "minigrad/compile/codegen/disk_cache.py:folder":
         "tests/compile/codegen/test_native.py::test_cache_folder_follows_the_conventions_of_the_system",
     "minigrad/devices/cuda.py:_imported_cupy":
         "tests/devices/test_cuda.py::test_error_on_a_mac_says_that_there_is_no_cuda",
+    "minigrad/distributed/__main__.py:guarded":
+        "tests/distributed/test_ranks.py::test_the_launcher_calls_the_mpirun_that_it_finds",
+    "minigrad/distributed/guard.py:":
+        "tests/distributed/test_ranks.py::test_the_launcher_calls_the_mpirun_that_it_finds",
     "minigrad/distributed/__main__.py:mpirun":
         "tests/distributed/test_ranks.py::test_open_mpi_runs_as_root_only_with_an_option",
     "course:": f"{SYSTEMS}::test_the_launcher_is_called_py_on_windows",
@@ -81,6 +87,7 @@ def switches(path):
     return found
 
 
+@pytest.mark.slow
 def test_every_switch_has_a_test_with_a_stand_in():
     paths = [*sorted((ROOT / "minigrad").rglob("*.py")), ROOT / "course"]
     found = {f"{path.relative_to(ROOT).as_posix()}:{name}" for path in paths for name in switches(path)}

@@ -62,7 +62,7 @@ def defined_in_a_loop(x):
     return y  # after while
 
 
-@refused(1.0, says="`y` has another kind after a turn of the `while` at line", line="while x < 3:  # carry")
+@refused(1.0, says="`y` has a different kind after a turn of the `while` at line", line="while x < 3:  # carry")
 def carry_changes(x):
     y = mg.zeros(2)
     while x < 3:  # carry
@@ -70,7 +70,7 @@ def carry_changes(x):
     return y
 
 
-@refused(1.0, says="has to stay plain Python: it is inside `try`", line="if x > 0:  # try")
+@refused(1.0, says="must stay plain Python: it is inside `try`", line="if x > 0:  # try")
 def inside_try(x):
     try:
         if x > 0:  # try

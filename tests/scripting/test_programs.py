@@ -121,6 +121,7 @@ def outcome(function, a, b):
 REFUSED = "may be the same as another: a value decides", "is changed in place", "also sees it under another name"
 
 
+@pytest.mark.slow
 @given(source=sources(), inputs=st.lists(st.tuples(st.integers(-2, 3), st.integers(-2, 3)), min_size=3, max_size=3))
 def test_random_programs(source, inputs):
     plain = defined(source)

@@ -140,6 +140,19 @@ def test_error_while_writing_is_raised_and_leaves_the_old_file(tmp_path, before)
     assert [p.read_text() for p in tmp_path.iterdir()] == ([before] if before else [])
 
 
+def test_a_full_device_and_a_lock_that_cannot_be_made_are_errors_in_words(tmp_path, monkeypatch):
+    if Path("/dev/full").exists():
+        with pytest.raises(mg.StorageError, match="/dev/full cannot be written: No space left on device"):
+            write_whole("/dev/full", "words")
+
+    def refused(*given):
+        raise OSError(30, "Read-only file system", str(given[0]))
+
+    monkeypatch.setattr(files.os, "open", refused)
+    with pytest.raises(mg.StorageError, match=r"a\.txt cannot be written: Read-only file system"):
+        locked(tmp_path / "a.txt").__enter__()
+
+
 def test_block_that_writes_no_file_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "numbers"):
         pass
@@ -158,6 +171,7 @@ HOLDING = """
 """
 
 
+@pytest.mark.slow
 def test_a_lock_ends_with_its_process_however_it_ends(tmp_path):
     path = tmp_path / "count"
     holder = start(HOLDING, path)

@@ -74,6 +74,7 @@ def outdated(path, version):
     return found
 
 
+@pytest.mark.slow
 def test_names_that_are_two_releases_old_are_removed():
     paths = [path for path in PACKAGE.rglob("*.py") if path.name != "renaming.py"]
     assert [name for path in paths for name in outdated(path, mg.__version__)] == []

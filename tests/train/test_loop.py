@@ -38,6 +38,7 @@ def learner(mode="eager", metric=None):
     return model, optimizer, {"eager": step, "graph": in_graph_mode, "jit": mg.jit(step)}[mode]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
 def test_fit_equals_a_loop_written_by_hand(mode, numpy_kernels):
     metric, other = Accuracy(), Accuracy()
@@ -53,6 +54,7 @@ def test_fit_equals_a_loop_written_by_hand(mode, numpy_kernels):
     assert history["loss"][-1] < 0.8 * history["loss"][0] and len(history) == 4
 
 
+@pytest.mark.slow
 def test_a_jitted_step_is_traced_once_for_each_size_of_batch_with_validation_in_between(numpy_kernels):
     model, _, step = learner("jit")
 
@@ -283,7 +285,7 @@ def test_nan_guard_restores_accumulated_gradients():
     ("step", "watch", "message"),
     [
         (lambda x: x.sum() * float("nan"), [], r"the loss is nan\n  Hint: watch=\[model, optimizer\]"),
-        (lambda x: x.sum() * STATE.pop(), [mg.ones(1)], "was finite when the last 1 steps were made again"),
+        (lambda x: x.sum() * STATE.pop(), [mg.ones(1)], "was finite when the last 1 step ran again"),
         (lambda x: x.sum(), [mg.ones(1)], r"the loss is nan: array 0 of the batch, of shape \(2,\), holds a nan"),
     ],
 )
@@ -307,7 +309,7 @@ STATE = []
     ("call", "message"),
     [
         (lambda: fit(lambda x: mg.ones(3), [1], quiet=True), r"returns its loss.*: loss is a tensor of shape \(3,\)"),
-        (lambda: fit(lambda x: None, [1], quiet=True), "returns its loss, or a dict .*: loss is a NoneType"),
+        (lambda: fit(lambda x: None, [1], quiet=True), "returns its loss, or a dict .*: loss is None"),
         (lambda: fit(lambda x: {"a": "b"}, [1], quiet=True), "a is a str"),
         (lambda: fit(lambda x: x, [], quiet=True), "there are no batches\n  Hint: a generator is empty after one"),
         (lambda: fit(lambda x: x, iter([1]), epochs=2, quiet=True), "there are no batches"),
@@ -319,7 +321,7 @@ STATE = []
         (lambda: Mean().add(mg.ones(2)), r"a number is added at a time, not a tensor of shape \(2,\)"),
         (lambda: Accuracy().add(mg.ones((2, 3)), mg.asarray([1])),
          r"a target for each row of logits\n  Expected: targets \(2,\), for logits \(2, 3\)\n  Got: targets \(1,\)"),
-        (lambda: Accuracy().add(mg.ones((1, 3)), mg.asarray([3])), "index 3 is out of range, there are 3 classes"),
+        (lambda: Accuracy().add(mg.ones((1, 3)), mg.asarray([3])), "index 3 is out of range, with 3 classes"),
         (lambda: Metric().add(1), "Metric has no add method"),
         (lambda: len(progress(iter("abc"))), "does not say how many batches it has"),
     ],

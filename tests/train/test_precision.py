@@ -114,6 +114,7 @@ def test_autocast_with_branches_and_loops(mode, numpy_kernels):
     assert w.grad.dtype == "float32"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
 def test_a_mixed_training_comes_close_to_a_full_one(mode, numpy_kernels):
     def trained(mixed, mode):
@@ -217,6 +218,7 @@ def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_an_optimizer_is_not_taken_for_one_that_is_gone():
     """Notes by id refer to living objects: a new object can get the id of a deleted one."""
     w, scaler = mg.asarray([1.0], requires_grad=True), GradScaler(init_scale=8.0)
@@ -230,3 +232,35 @@ def test_an_optimizer_is_not_taken_for_one_that_is_gone():
     scaler.step(alive())
     gc.collect()
     assert alive() is None
+
+
+def after_gradients(scaler, *gradients):
+    """The factor after an update; each list of gradients is that of one optimizer, and says whether it stepped."""
+    stepped = []
+    for listed in gradients:
+        parameters = [mg.asarray([1.0], requires_grad=True) for _ in listed]
+        optimizer = mg.optim.SGD(parameters, lr=0.5)
+        for parameter, gradient in zip(parameters, listed):
+            parameter.grad = mg.asarray([gradient])
+        scaler.step(optimizer)
+        stepped.append([p.item() != 1.0 for p in parameters])
+    scaler.update()
+    return scaler.get_scale(), stepped
+
+
+def test_good_steps_are_counted_from_the_last_bad_one():
+    scaler = mg.train.GradScaler(init_scale=8.0, growth_interval=3)
+    factors = [after_gradients(scaler, [g])[0] for g in (1.0, np.inf, 1.0, 1.0, 1.0, 1.0, 1.0)]
+    assert factors == [8.0, 4.0, 4.0, 4.0, 8.0, 8.0, 8.0]
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_one_gradient_that_is_not_finite_stops_the_whole_step(place):
+    gradients = [np.nan if i == place else 1.0 for i in range(3)]
+    assert after_gradients(mg.train.GradScaler(init_scale=8.0), gradients) == (4.0, [[False] * 3])
+
+
+@pytest.mark.parametrize("gradients", [([np.inf], [1.0]), ([1.0], [np.inf])])
+def test_one_of_two_optimizers_with_a_bad_step_halves_the_factor(gradients):
+    factor, stepped = after_gradients(mg.train.GradScaler(init_scale=8.0), *gradients)
+    assert factor == 4.0 and stepped == [[bool(np.isfinite(g[0]))] for g in gradients]

@@ -34,6 +34,7 @@ def test_a_second_call_runs_every_line_in_eager_mode_and_only_kernels_in_graph_m
     assert [("kernel" in step["graph"]) for step in again] == [True, True, False, False, False]
 
 
+@pytest.mark.slow
 def test_eager_and_compiled_values_agree():
     data = made().data()
     (written,) = data["kernels"][-1]["writes"]
@@ -45,6 +46,7 @@ def test_operations_each_belong_to_a_kernel():
     assert sorted({n for kernel in data["kernels"] for n in kernel["nodes"]}) == list(range(len(data["left"])))
 
 
+@pytest.mark.slow
 def test_view_as_text_and_in_a_file(tmp_path):
     beside = made()
     assert repr(beside) == "<5 operations one by one, beside 2 kernels>"
@@ -56,6 +58,7 @@ def test_view_as_text_and_in_a_file(tmp_path):
         beside.save("both.gif")
 
 
+@pytest.mark.slow
 def test_functions_of_too_many_operations_are_refused():
     def long(x):
         for _ in range(700):

@@ -58,6 +58,7 @@ def training_step():
 # fusion ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_stages_match_the_log_of_the_passes():
     data = mg.viz.fusion(f, X, W, B).data()
     assert [stage["name"] for stage in data["stages"]] == ["as traced", "simplify"]
@@ -66,12 +67,14 @@ def test_stages_match_the_log_of_the_passes():
     assert simplified["fired"][0][0].startswith("x * 1 -> x: multiply_1 → ")
 
 
+@pytest.mark.slow
 def test_figures_match_the_cost_model():
     data, cost = mg.viz.fusion(f, X, W, B).data(), mg.jit(f).cost(X, W, B)
     assert [row[1] for row in data["sums"]] == [str(c.launches) for c in (cost.eager, cost.after_passes, cost.program)]
     assert [kernel["name"] for kernel in data["kernels"]] == [kernel.name for kernel in cost.kernels]
 
 
+@pytest.mark.slow
 def test_data_is_plain_and_deterministic():
     first, second = [mg.viz.fusion(f, X, W, B) for _ in range(2)]
     assert json.dumps(first.data()) == json.dumps(second.data())
@@ -91,6 +94,7 @@ def test_source_lines_are_linked_to_nodes():
         assert computed == {node for line in lines for node in line.nodes} & computed
 
 
+@pytest.mark.slow
 def test_boundaries_have_reasons():
     known = re.compile(
         "is a library call|it is an input|complete only when|at other positions|at positions from memory|"
@@ -107,6 +111,7 @@ def test_boundaries_have_reasons():
             assert known.search(crossings.get(number, "is a library call")), crossings[number]
 
 
+@pytest.mark.slow
 def test_operations_can_be_moved_from_python():
     view = mg.viz.fusion(f, X, W, B)
     apart = view.move("add_1")
@@ -121,6 +126,7 @@ def _computes(view, name):
     return [node.name for kernel in view.cost.kernels if kernel.name == name for node in kernel.nodes]
 
 
+@pytest.mark.slow
 def test_moved_programs_compute_the_same():
     view = mg.viz.fusion(lambda x: mg.softmax(mg.tanh(x) * 2), mg.ones((8, 4))).move("tanh_1")
     x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
@@ -129,18 +135,20 @@ def test_moved_programs_compute_the_same():
     np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), rtol=2e-6)
 
 
+@pytest.mark.slow
 def test_partial_sums_can_be_moved():
-    view = mg.viz.fusion(lambda x, w: mg.tanh((mg.tanh(x) * w).sum(0)), mg.ones((4096, 64)), mg.ones(64))
+    view = mg.viz.fusion(lambda x, w: mg.tanh((mg.tanh(x) * w).sum(0)), mg.ones((2048, 64)), mg.ones(64))
     assert view.cost.program.launches == 2
     apart = view.move("tanh_2")
     assert apart.cost.program.launches == 3 and apart.cost.program.bytes == view.cost.program.bytes + 2 * 64 * 4
-    x = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float32)
+    x = np.random.default_rng(0).standard_normal((2048, 64)).astype(np.float32)
     (found,) = apart.program([x, np.ones(64, np.float32)])
     np.testing.assert_allclose(found, np.tanh(np.tanh(x.astype(np.float64)).sum(0)), rtol=1e-4, atol=1e-4)
     with pytest.raises(mg.CompileError, match="complete only when the kernel has gone through all"):
         view.move("sum_1, combined", "kernel_0")
 
 
+@pytest.mark.slow
 def test_illegal_moves_are_refused():
     view = mg.viz.fusion(f, X, W, B)
     with pytest.raises(mg.CompileError, match="would wait for each other"):
@@ -153,6 +161,7 @@ def test_illegal_moves_are_refused():
         view.move("addd")
 
 
+@pytest.mark.slow
 def test_training_steps_and_models_are_shown():
     step, x = training_step()
     view = mg.viz.fusion(mg.jit(step), x)
@@ -161,6 +170,7 @@ def test_training_steps_and_models_are_shown():
     assert repr(view).startswith(f"<{FORWARD}: fusion of 6 operations: 4 launches"), "its parameters require gradients"
 
 
+@pytest.mark.slow
 def test_a_training_step_is_folded_by_phase_and_module():
     model = mg.nn.Sequential(*[layer for _ in range(3) for layer in (mg.nn.Linear(8, 8), mg.nn.GELU())])
     optimizer = mg.optim.AdamW(model.parameters(), lr=0.1)
@@ -172,15 +182,16 @@ def test_a_training_step_is_folded_by_phase_and_module():
         optimizer.step()
 
     data = mg.viz.fusion(mg.jit(step), mg.ones((2, 8))).data()
-    for picture in (data["stages"][0]["svg"], data["views"][0]["svg"]):
+    for picture in [data["pictures"][seen["svg"]] for seen in (data["stages"][0], data["views"][0])]:
         for phase in ("forward", "backward", "update"):
             assert f'data-frame="{phase}"' in picture or f">{phase}<" in picture
         assert picture.count('class="mg-box') <= 30
-    assert all(stage["svg"] for stage in data["stages"]), "no empty panel"
+    assert all(data["pictures"][stage["svg"]] for stage in data["stages"]), "no empty panel"
     first = data["views"][0]
     assert sorted(p for places in first["boxes"] for p in places) == list(range(len(data["places"])))
 
 
+@pytest.mark.slow
 def test_many_kernels_are_drawn_closed():
     def long(x):
         for _ in range(40):
@@ -194,6 +205,7 @@ def test_many_kernels_are_drawn_closed():
     assert len(view.to_html()) < 2_000_000
 
 
+@pytest.mark.slow
 def test_output_has_html_svg_and_text():
     view = mg.viz.fusion(f, X, W, B)
     bundle = view._repr_mimebundle_()
@@ -203,6 +215,7 @@ def test_output_has_html_svg_and_text():
     xml.dom.minidom.parseString(bundle["image/svg+xml"])
 
 
+@pytest.mark.slow
 def test_a_program_of_too_many_kernels_is_not_drawn(monkeypatch):
     monkeypatch.setattr("minigrad.viz.fused.MOST", 2)
     step, x = training_step()
@@ -210,6 +223,7 @@ def test_a_program_of_too_many_kernels_is_not_drawn(monkeypatch):
         mg.viz.fusion(step, x)
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text():
     def g(**kwargs):
         return sum(kwargs.values(), start=mg.zeros(2))
@@ -240,6 +254,7 @@ def test_memory_over_time_matches_the_program():
                 assert a.end < b.begin or b.end < a.begin, (a, b)
 
 
+@pytest.mark.slow
 def test_heading_of_the_memory_view_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
@@ -249,6 +264,7 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
     assert f"allocated for the fused program: {allocated}<" in view.to_svg()
 
 
+@pytest.mark.slow
 def test_heights_in_the_memory_view_are_bytes():
     view = mg.viz.memory(*training_step())
     places = view.pages[0][1].drawing
@@ -263,9 +279,10 @@ def test_heights_in_the_memory_view_are_bytes():
     assert max(scales) < 1.05 * min(scales)
 
 
+@pytest.mark.slow
 def test_a_schedule_opens_on_what_is_parallel_and_is_folded_by_layer():
     view = mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
-    assert view.start == 1 and view.pages[0][1].say.endswith("at least two workers are busy.")
+    assert view.start == 1 and "at least two workers are busy. Measured: " in view.pages[0][1].say
     assert "No two steps run at the same time" in view.pages[0][0].say
     step, x = training_step()
     svg = mg.viz.schedule(step, x).to_svg()
@@ -273,6 +290,7 @@ def test_a_schedule_opens_on_what_is_parallel_and_is_folded_by_layer():
         assert f"<title>{title}, " in svg, title
 
 
+@pytest.mark.slow
 def test_which_tensors_share_memory():
     x = mg.zeros((4, 4), requires_grad=True)
     with mg.no_grad():
@@ -283,7 +301,7 @@ def test_which_tensors_share_memory():
     assert lines["row"].endswith("16–32") and lines["column"].endswith("4–56") and lines["flipped"].endswith("0–64")
     assert "buffer 1" in lines["other"] and "steps of -4, 1" in lines["flipped"]
     with mg.no_grad():
-        assert repr(mg.viz.memory(Net(), mg.ones((32, 8)))).startswith("<memory of 4 steps: ")
+        assert repr(mg.viz.memory(Net(), mg.ones((32, 8)))).startswith("<memory of 4 launches: ")
     assert repr(mg.viz.memory(Net())) == "<memory of 4 tensors in 4 buffers>"
 
 
@@ -308,22 +326,24 @@ def test_workers_run_each_step_once_after_its_inputs():
 
 def test_profile_shows_the_run_and_saves_a_trace(tmp_path):
     view = mg.viz.profile(mg.jit(f), X, W, B, runs=1)
-    assert repr(view).startswith("<profile of 2 steps in 1 thread: ")
+    assert repr(view).startswith("<profile of 2 launches in 1 thread: ")
     assert "matmul_1" in view.text() and "131,072" in view.text()
     view.save(tmp_path / "run.json")
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
     assert {event["name"] for event in events} == {"thread_name", "matmul_1", "kernel_1"}
     with mg.profile() as run:
         mg.jit(f)(X, W, B)
-    assert repr(mg.viz.profile(run)).startswith("<profile of 2 steps")
+    assert repr(mg.viz.profile(run)).startswith("<profile of 2 launches")
 
 
+@pytest.mark.slow
 def test_a_roofline_has_all_steps():
     view = mg.viz.roofline(f, X, W, B, runs=1)
     assert set(view.marks) == {"rmatmul_1", "rkernel_1"} and view.to_svg().count("<circle") == 2
     assert mg.viz.fusion(f, X, W, B, measure=True).data()["charts"][1]["name"] == "roofline"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "html", "txt"])
 def test_views_are_saved_to_files(tmp_path, ending):
     for view in (mg.viz.fusion(f, X, W, B), mg.viz.schedule(f, X, W, B), mg.viz.memory(x=X)):
@@ -331,14 +351,14 @@ def test_views_are_saved_to_files(tmp_path, ending):
         assert (tmp_path / f"v.{ending}").stat().st_size > 100
 
 
+@pytest.mark.slow
 def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
     mg.jit(f).save(tmp_path / "f.program", X, W, B)
     program = mg.load_program(tmp_path / "f.program").program
     assert repr(mg.viz.schedule(program)) == repr(mg.viz.schedule(f, X, W, B))
     assert mg.viz.memory(program).text() == mg.viz.memory(f, X, W, B).text()
     assert "tanh_1" in repr(Cost(program))
-    with pytest.raises(mg.MinigradError, match=r"does not contain how it was compiled"):
-        mg.viz.fusion(program)
+    assert mg.viz.fusion(program).text().splitlines()[1:] == mg.viz.fusion(f, X, W, B).text().splitlines()[1:]
 
 
 # errors ---------------------------------------------------------------------------------------------------------------
@@ -364,6 +384,7 @@ def test_programs_without_steps_are_refused():
         mg.viz.fusion(lambda x: x, mg.ones(3))
 
 
+@pytest.mark.slow
 def test_wrong_arguments_are_refused(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"needs something to show[\s\S]*mg.viz.memory\(f, x\)"):
         mg.viz.memory()

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 import minigrad as mg
+from minigrad.compile.look import record
 from minigrad.viz.drawing import Drawing
-from minigrad.viz.lessons import watching
 from minigrad.viz.lessons.costs import Pass, changed, costs, lanes, pairs, passes, quickest, sizes
 
 
@@ -50,11 +50,12 @@ def test_costs_of_a_function_that_computes_nothing():
 def test_a_clock_with_large_steps_times_several_calls(monkeypatch):
     """A browser's clock has steps of 0.1 or 1 ms."""
     reads, called = itertools.count(), []
-    monkeypatch.setattr(watching, "perf_counter", lambda: next(reads) // 5 * 1e-3)  # the third pair of reads differs
-    assert watching.seconds_of(called.append, 0) == pytest.approx(1e-3 / 100)
+    monkeypatch.setattr(record, "perf_counter", lambda: next(reads) // 5 * 1e-3)  # the third pair of reads differs
+    assert record.seconds_of(called.append, 0) == pytest.approx(1e-3 / 100)
     assert len(called) == 1 + 10 + 100
 
 
+@pytest.mark.slow
 def test_sizes_shows_bytes_that_grow_and_times():
     book = sizes(lambda x: x + 1, runs=1)
     assert book.text().splitlines()[0] == "1: 8 B moved" and book.text().endswith("10,000,000: 80 MB moved")

@@ -40,7 +40,7 @@ def test_stages_say_which_pass_was_replaced_and_what_fusion_saves():
     with overriding(algebra.simplify, nothing):
         f = mg.jit(lambda x: mg.tanh(x * 1.0) + 2)
         stages = stages_of(f.passes(x), f.cost(x))
-    assert [stage.name for stage in stages] == ["as recorded", "simplify, yours", "fused"]
+    assert [stage.name for stage in stages] == ["as traced", "simplify, yours", "fused"]
     assert [stage.launches for stage in stages] == [3, 2, 1]
     assert saved(stages) == "3 → 1 launches, 24 kB → 8 kB"
     assert "simplify, yours" in table_of(stages)

@@ -20,6 +20,7 @@ def picture(**options):
     return mg.viz.graph((h * h).sum(), backward=True, **options)
 
 
+@pytest.mark.slow
 def test_a_digraph_of_the_package_graphviz():
     import graphviz
 
@@ -59,6 +60,7 @@ def test_the_engine_dot_draws_the_same_boxes(tmp_path):
     assert (tmp_path / "graph.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_missing_dot_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(mg.MinigradError, match=r"Graphviz cannot draw[\s\S]*apt install graphviz"):
@@ -67,6 +69,7 @@ def test_missing_dot_is_an_error_that_says_how_to_install_it(monkeypatch):
         picture().save("graph.pdf")
 
 
+@pytest.mark.slow
 def test_a_png_of_our_own(tmp_path):
     pytest.importorskip("resvg_py", reason="there is no package resvg-py in this environment")
     picture().save(tmp_path / "graph.png")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.look.watching import watching
 from minigrad.devices import Device, Kernels, registry
 from minigrad.support import files
 from minigrad.viz.cells import matrix_of
@@ -16,7 +17,6 @@ from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.lessons.rings import ring_rounds, star_rounds
 from minigrad.viz.lessons.stacks import layers_of
-from minigrad.viz.lessons.watching import watching
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
 
@@ -103,6 +103,7 @@ def books():
     ]
 
 
+@pytest.mark.slow
 def test_outputs_are_complete_and_deterministic():
     for one, other in zip(books(), books()):
         bundle = one._repr_mimebundle_()
@@ -271,6 +272,7 @@ def test_stack_shows_the_class_of_a_custom_device(loud):
     assert "return super().tanh(x) * 2" in str(table.blocks) and "return super().tanh(x) * 2" in str(kernel.blocks)
 
 
+@pytest.mark.slow
 def test_a_class_of_kernels_without_source_has_no_line(loud):
     made = {}
     exec("class Typed(Kernels):\n    def tanh(self, x):\n        return x", {"Kernels": Kernels}, made)

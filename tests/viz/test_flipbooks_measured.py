@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
+from minigrad.compile.fusion.count import Count
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.support.table import bytes_text
 from minigrad.viz.curves import columns_of
@@ -109,6 +110,7 @@ def test_dropout_masks_are_counted():
     assert "tanh" in made_by and len(made_by) > 1 and "are kept" in repr(book)
 
 
+@pytest.mark.slow
 def test_tangled_graphs_have_a_tape():
     x = mg.ones(3, requires_grad=True)
 
@@ -152,6 +154,7 @@ def test_the_bench_reads_values_and_slopes():
         assert slope == pytest.approx(math.cos(x), abs=6e-3) and passed == pytest.approx(2 * math.cos(x), abs=1e-2)
 
 
+@pytest.mark.slow
 def test_kinks_are_named_and_curves_stop_outside_the_domain():
     book = mg.viz.bench(mg.relu, x=(-2, 2))
     assert "a kink or a jump" in str(numbers(book, 20 * 7))
@@ -160,6 +163,7 @@ def test_kinks_are_named_and_curves_stop_outside_the_domain():
     assert mg.viz.bench(mg.log).data()["knobs"][0]["settings"][0] == "0.05"
 
 
+@pytest.mark.slow
 def test_a_row_of_numbers_has_a_table_of_derivatives():
     book = mg.viz.bench(mg.softmax, x=[1.0, 2.0])
     first = book.text().splitlines()
@@ -206,9 +210,9 @@ def test_a_timeline_of_known_times():
     eager = Run("eagerly", 100.0, [Span("matmul", 10.0, 30.0), Span("tanh", 60.0, 70.0)])
     program = Run("as a program", 40.0, [Span("kernel_1", 20.0, 30.0)])
     book = timeline_of([eager, program])
-    assert repr(book) == "<timeline: 2 kernels eagerly, 1 as a program>"
+    assert repr(book) == "<timeline: 2 launches eagerly, 1 as a program>"
     says = [page.say for page in book.pages[0]]
-    assert says[0] == ("Eagerly 100 µs, of which 30 µs in 2 kernels; as a program 40 µs, of which 10 µs in 1 kernel: "
+    assert says[0] == ("Eagerly 100 µs, of which 30 µs in 2 launches; as a program 40 µs, of which 10 µs in 1 launch: "
                        "2.5 times as long eagerly.")
     assert says[2] == "eagerly, call 2: tanh ran for 10 µs, after 30 µs of Python."
     assert [["Python before it", "30 µs"], ["the kernel", "10 µs"], ["done after", "70 µs"], ["in all", "100 µs"]] == (
@@ -235,7 +239,7 @@ def test_text_of_a_timeline_has_no_times(numpy_kernels):
 
 def test_functions_that_cannot_be_traced_are_timed_eagerly():
     book = mg.viz.timeline(lambda x: x.sum().item(), mg.ones(3), runs=1)
-    assert repr(book) == "<timeline: 1 kernel eagerly>"
+    assert repr(book) == "<timeline: 1 launch eagerly>"
     assert "does not run as a program" in book.pages[0][0].say
     with pytest.raises(mg.MinigradError, match="0 runs"):
         mg.viz.timeline(lambda: None, runs=0)
@@ -245,12 +249,13 @@ def test_functions_that_cannot_be_traced_are_timed_eagerly():
 
 
 def test_compare_shows_known_figures():
-    plain = [("tanh", 80), ("add", 120)]
-    book = compare_of([Way(plain, 4e-6), Way(plain, 3e-6), Way([("kernel_0", 100)], 1e-6)])
+    plain = [("tanh", Count(40, 40, 10, 1)), ("add", Count(80, 40, 10, 1))]
+    book = compare_of([Way(plain, 4e-6), Way(plain, 3e-6), Way([("kernel_0", Count(60, 40, 20, 1))], 1e-6)])
     assert repr(book) == "<eager, graph and fused: 2, 2 and 1 launches>"
     assert [knob.settings for knob in book.knobs] == [("eager", "graph", "fused")]
     last = book.pages[2][0]
-    assert "1 launch, 100 B, 1 µs: 2 times fewer launches and 2 times less traffic than eager" in last.say
+    assert "1 launch, 100 B, 1 µs. " in last.say
+    assert last.say.endswith("Beside eager: 2 times fewer launches, 2 times less traffic, 4 times faster.")
     assert last.blocks[0][1][1]["rows"] == [
         ["eager", "2", "200 B", "4 µs"], ["graph", "2", "200 B", "3 µs"], ["fused", "1", "100 B", "1 µs"]]
     blocks = [re.findall(r'y="22" width="([\d.]+)"', "".join(pages[0].drawing.pieces)) for pages in book.pages]
@@ -258,6 +263,7 @@ def test_compare_shows_known_figures():
     assert widths[0] == widths[1] == pytest.approx(2 * widths[2]), "blocks are as wide as their bytes"
 
 
+@pytest.mark.slow
 def test_compare_agrees_with_the_cost_model(numpy_kernels):
     x = mg.ones(1000)
     f = mg.jit(lambda x: mg.tanh(x * x) * mg.asarray(2.0))
@@ -377,6 +383,7 @@ def test_every_step_of_a_curve_is_in_a_column(values, most):
         np.testing.assert_allclose([c.mean for c in columns], [np.mean(part) for part in parts if part])
 
 
+@pytest.mark.slow
 def test_single_steps_stay_visible_among_thousands():
     """A jump of a single step makes the picture another one; so does a value that is not finite."""
     pictures = []

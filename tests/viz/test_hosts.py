@@ -6,6 +6,7 @@ Real clicks and keys in a real browser, on what the page holds afterwards; and n
 import copy
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,21 @@ def at(view):
     return int(view.get_attribute("data-step"))
 
 
+def zoomed(page, view):
+    """The width of a picture before and after zooming in, each as it is drawn and as the view has set it."""
+    canvas, widths = view.locator(".mg-canvas"), []
+    for turns in (0, 6):
+        canvas.hover()
+        page.keyboard.down("Control")
+        for _ in range(turns):
+            page.mouse.wheel(0, -100)
+        page.keyboard.up("Control")
+        page.wait_for_timeout(200)
+        svg = "svg => [svg.getBoundingClientRect().width, +svg.getAttribute('width')]"
+        widths.append(canvas.locator("svg").first.evaluate(svg))
+    return widths
+
+
 @pytest.mark.parametrize("host", ["lab", "tree"])
 def test_views_survive_a_run_a_save_and_reopening(jupyter, host):
     address, work = jupyter
@@ -83,6 +99,9 @@ def test_views_survive_a_run_a_save_and_reopening(jupyter, host):
         view = run(page, 0).locator(".mg-view")
         view.wait_for()
         begin = at(view)
+        before, after = zoomed(page, view)  # a host's style for pictures would shrink it to the width of the cell
+        assert before[0] == pytest.approx(before[1], abs=1) and after[0] == pytest.approx(after[1], abs=1)
+        assert after[0] > 1.5 * before[0]
         view.get_by_text("next ›").click()
         assert at(view) == begin + 1
         view.focus()
@@ -165,6 +184,8 @@ def test_nbconvert_pages_work_offline(executed):
     own = ("require", "mathjax", "mermaid")  # requests of nbconvert's own page, none of them ours
     with opened(page_of, allowed=own, strict=False) as page:
         view = page.locator(".mg-view").first
+        before, after = zoomed(page, view)
+        assert after[0] == pytest.approx(after[1], abs=1) and after[0] > 1.5 * before[0]
         view.get_by_text("next ›").click()
         assert at(view) == 5
         assert page.locator(".mg-view").count() == 2
@@ -176,6 +197,22 @@ def test_nbconvert_markdown_contains_pictures(executed):
     text, resources = MarkdownExporter().from_filename(executed / "a.ipynb")
     assert text.count('<img alt="') == 2 and sum(name.endswith(".svg") for name in resources["outputs"]) == 2
     assert "<script" not in text and "const " not in text and "passes back to" in text
+
+
+def test_nbconvert_markdown_refers_to_files_with_the_option_that_the_page_names(executed):
+    """The bundle alone cannot have it so: of all forms of an output, nbconvert's Markdown takes HTML first."""
+    command = re.search(r"jupyter (nbconvert --to markdown) my.ipynb (.*)", (ROOT / "lectures/share.md").read_text())
+    saved = json.loads((executed / "a.ipynb").read_text())
+    table = {"text/html": "<table>7</table>", "text/plain": "7"}
+    saved["cells"][1]["outputs"].append({"output_type": "display_data", "metadata": {}, "data": table})
+    (executed / "my.ipynb").write_text(json.dumps(saved))
+    run = [sys.executable, "-m", *command[1].split(), "my.ipynb", *shlex.split(command[2])]
+    subprocess.run(run, cwd=executed, env=surroundings(executed), check=True, capture_output=True)
+    text = (executed / "my.md").read_text()
+    pictures = re.findall(r"!\[svg\]\((\S+)\)", text)
+    assert len(pictures) == 2 and all((executed / name).read_text().startswith("<svg ") for name in pictures)
+    assert "onload" not in text and "base64" not in text and max(map(len, text.splitlines())) < 200
+    assert "<table>7</table>" in text
 
 
 def small():

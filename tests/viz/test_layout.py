@@ -1,5 +1,6 @@
 """The layout of any graph: boxes do not overlap, frames contain their boxes, arrows point the right way."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def inside(inner, outer):
     )
 
 
+@pytest.mark.slow
 @given(graphs())
 @settings(max_examples=80, deadline=None)
 def test_boxes_and_frames_keep_apart(graph):
@@ -55,6 +57,7 @@ def test_boxes_and_frames_keep_apart(graph):
     assert {f.path for f in layout.frames} == {p[:d] for p in paths for d in range(1, len(p) + 1)}
 
 
+@pytest.mark.slow
 @given(graphs())
 @settings(max_examples=40, deadline=None)
 def test_edges_go_from_box_to_box_in_the_direction_of_the_picture(graph):
@@ -71,6 +74,7 @@ def test_edges_go_from_box_to_box_in_the_direction_of_the_picture(graph):
         assert route.backwards == (source > target)
 
 
+@pytest.mark.slow
 @given(graphs())
 @settings(max_examples=20, deadline=None)
 def test_the_same_graph_is_arranged_the_same_way(graph):

@@ -26,10 +26,12 @@ def defined_in(module):
     return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
 
+@pytest.mark.slow
 def test_importing_minigrad_loads_no_view():
     assert not {m for m in modules_loaded_by("") if m.startswith("minigrad.viz")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["graph", "step"])
 def test_a_view_loads_no_other_view(view):
     loaded = modules_loaded_by(f"mg.viz.{view}")
@@ -40,6 +42,7 @@ def test_a_view_loads_no_other_view(view):
     assert not any(m.startswith("minigrad.compile") for m in loaded)
 
 
+@pytest.mark.slow
 def test_showing_a_view_of_eager_tensors_loads_neither_the_compiler_nor_other_views():
     """In a browser, each module costs ten milliseconds at the first view."""
     code = "x = mg.asarray([1.0, 2.0], requires_grad=True)\nmg.viz.step((x * x + 1).sum()).to_html()"
@@ -66,6 +69,7 @@ def test_a_name_that_does_not_exist_raises_the_usual_error():
         mg.viz.grpah  # noqa: B018
 
 
+@pytest.mark.slow
 def test_methods_of_views_check_their_arguments():
     code = "view = mg.viz.graph(mg.ones(2, requires_grad=True) * 2)\ntry:\n    view.save(3)\n"
     code += "except mg.MinigradError as error:\n    assert 'path' in str(error), error\nelse:\n    raise SystemExit(1)"

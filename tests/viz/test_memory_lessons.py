@@ -66,6 +66,7 @@ def ramp(angle):
     return mg.linspace(0.0, 1.0, 576).reshape(24, 24) * mg.sin(angle)
 
 
+@pytest.mark.slow
 def test_a_tangent_agrees_with_finite_differences_and_a_wrong_one_does_not():
     assert all("Finite differences agree" in page.say for (page,) in moving(ramp).pages)
     with course.forward_rule("multiply", lambda a, b, da, db: da * b - a * db):

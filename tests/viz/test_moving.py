@@ -75,6 +75,7 @@ def case_of(seed):
     return partition, tables, divisions, keep
 
 
+@pytest.mark.slow
 def test_the_compilers_own_division_is_reproduced():
     for seed in range(40):
         tensors, _keep = random_program(seed, 14 + seed % 20)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.course.feedback import Wrong, stopped
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
@@ -32,6 +33,7 @@ def is_text(text):
     return CONTROL.search(text) is None
 
 
+@pytest.mark.slow
 @nasty
 @given(NAMES)
 @settings(max_examples=10)
@@ -45,11 +47,21 @@ def test_pictures_are_valid_and_words_are_text(name):
     for view in views:
         ElementTree.fromstring(view.to_svg())
         assert is_text(view.to_svg()) and is_text(repr(view)) and is_text(view._words())
+        assert is_text(view.text())
         assert is_text("".join(view._repr_mimebundle_()["text/plain"])) and view.to_html().encode()
     assert is_text(views[0].to_dot().replace("\t", " "))
     assert is_text(repr(model)) and is_text(str(model.summary(x)))
+    step.function.__qualname__ = name
+    assert is_text(repr(step)) and is_text(str(step.kernels(x))) and is_text(str(step.program(x)))
 
 
+def test_the_feedback_of_a_check_is_text():
+    name = "a\x1b[2Jb"
+    for feedback in (Wrong(name, name, name), stopped(name, ValueError(name), call=name)):
+        assert is_text(str(feedback)) and "a\\x1b[2Jb" in str(feedback)
+
+
+@pytest.mark.slow
 @nasty
 @given(NAMES)
 @settings(max_examples=10)

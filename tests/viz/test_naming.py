@@ -1,5 +1,7 @@
 """Names and expressions come from the exact position of each operation in the code."""
 
+import pytest
+
 import minigrad as mg
 from minigrad import nn
 from minigrad.core.node import topological_order
@@ -108,6 +110,7 @@ def three_layers():
     return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
 
 
+@pytest.mark.slow
 def test_parameters_have_their_paths_although_the_model_is_not_given():
     def loss():
         model = three_layers()
@@ -124,6 +127,7 @@ def test_a_name_in_the_code_is_nearer_than_a_path():
     assert "layer.weight" in parameters_of(mg.viz.step((mg.ones((1, 2)) @ layer.weight.T).sum()))
 
 
+@pytest.mark.slow
 def test_the_model_that_was_called_gives_the_paths():
     inner = three_layers()
     outer = nn.Sequential(nn.Flatten(), inner)
@@ -148,6 +152,7 @@ def test_a_method_of_a_model_has_the_paths_of_its_parameters():
     assert "body.0.weight" in mg.viz.graph(Net().loss, mg.ones((1, 2))).to_svg()
 
 
+@pytest.mark.slow
 def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_made_them():
     model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.GELU())
     nodes = mg.viz.step(model(mg.ones((1, 2))).sum()).data()["nodes"]

@@ -44,3 +44,18 @@ def test_layers_that_are_alike_are_opened_together():
     paths = [("net", f"block {i}", part) for i in range(4) for part in ("a", "b")] + [("net", "head")]
     assert set(layers_of(paths, 6).values()) == {("net", f"block {i}") for i in range(4)} | {("net", "head")}
     assert set(layers_of(paths, 3).values()) == {("net",)}
+
+
+def test_the_gradient_of_a_loop_or_a_choice_is_in_the_backward_pass():
+    weight = mg.ones(3, requires_grad=True)
+
+    def loss(x):
+        y = mg.cond(x.sum() > 0, lambda y: y * weight, lambda y: y - weight, x)
+        return mg.fori_loop(0, 4, lambda i, c: mg.tanh(c * weight), y).sum()
+
+    graph = mg.jit(training_step(loss, mg.optim.SGD([weight], lr=0.1))).graph(mg.ones(3))
+    paths = paths_of(graph.nodes)
+    for name in ("cond", "scan"):
+        forward, backward = [node for node in graph.nodes if node.name == name]
+        assert paths[forward] == (FORWARD,) and paths[backward] == (BACKWARD,)
+        assert backward.origin is forward

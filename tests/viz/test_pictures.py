@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.folding import fold
+from minigrad.viz.folding import Outline, fold
 from minigrad.viz.scene import Box, Scene, scene_of
 from minigrad.viz.svg import draw
 
@@ -107,6 +107,7 @@ def test_a_gradient_is_level_with_its_value(direction):
             assert (a.y == b.y and a.x < b.x) if direction == "down" else (a.x == b.x and a.y < b.y)
 
 
+@pytest.mark.slow
 def test_equal_layers_are_one_pile():
     picture = mg.viz.graph(Net(12), mg.ones((3, 4)))
     pile = [box for box in picture.scene.boxes if box.kind == "group"]
@@ -118,6 +119,7 @@ def test_modules_of_small_models_are_open():
     assert not any(box.kind == "group" for box in mg.viz.graph(Net(1), mg.ones((3, 4))).scene.boxes)
 
 
+@pytest.mark.slow
 def test_the_budget_decides():
     whole = mg.viz.graph(Net(3), mg.ones((3, 4)), budget=500).scene
     assert not any(box.kind == "group" for box in whole.boxes)
@@ -130,6 +132,16 @@ def test_opening_one_of_a_pile_leaves_the_others_in_it():
     scene = fold(scene_of([*graph.inputs, *graph.nodes]), opened={("Net",), ("Net", "layers[1]")})
     piles = {box.title: box.count for box in scene.boxes if box.kind == "group"}
     assert piles["layers[0…3]"] == 3 and "norm" in piles
+
+
+def test_boxes_are_counted_as_they_are_made():
+    graph = mg.trace(Net(5), mg.ones((3, 4)))
+    outline = Outline(scene_of([*graph.inputs, *graph.nodes]))
+    draw_lots = random.Random(0)
+    for _ in range(60):
+        opened = set(draw_lots.sample(sorted(outline.members), draw_lots.randrange(len(outline.members) + 1)))
+        reached = {path for path in opened if all(path[:depth] in opened for depth in range(1, len(path)))}
+        assert outline.seen(opened) == len(outline.closed(reached).boxes) == len(outline.closed(opened).boxes), opened
 
 
 def test_a_weight_belongs_to_the_layer_that_uses_it():
@@ -154,6 +166,7 @@ def without_pattern(x, count):
     return x
 
 
+@pytest.mark.slow
 def test_graphs_that_are_too_large_are_refused():
     with pytest.raises(mg.MinigradError, match=r"\d+ boxes would be unreadable[\s\S]*mg.scope"):
         mg.viz.graph(without_pattern(mg.ones(2, requires_grad=True), 600))
@@ -172,6 +185,7 @@ def test_a_loop_is_shown_once():
     assert [box.title for box in opened.boxes if box.kind != "group"][1:3] == ["multiply × 0.5", "tanh → x₂"]
 
 
+@pytest.mark.slow
 def test_rounds_have_their_own_weights_and_inner_loops():
     x, weights = mg.ones((2, 2), requires_grad=True), [mg.ones((2, 2), requires_grad=True) for _ in range(30)]
     for i in range(30):
@@ -190,6 +204,7 @@ def test_rounds_of_few_operations_are_not_folded():
     assert not any(box.kind == "group" for box in mg.viz.graph(x).scene.boxes)
 
 
+@pytest.mark.slow
 def test_scopes_open_and_close():
     views = mg.viz.graph(Net(12), mg.ones((3, 4))).views
     first = views[0]
@@ -201,6 +216,7 @@ def test_scopes_open_and_close():
     assert all(0 <= to < len(views) for view in views for to in [*view.doors.values(), *view.exits.values()])
 
 
+@pytest.mark.slow
 def test_values_and_gradients_stand_in_the_boxes():
     w, x = mg.asarray([[1.0, 2.0]], requires_grad=True), mg.asarray([[3.0], [4.0]])
     boxes = mg.viz.graph(mg.tanh(w @ x).sum(), values=True, backward=True).scene.boxes
@@ -231,10 +247,12 @@ def test_hostile_names_are_text(name):
     assert "<script>alert" not in page and "<b>&" not in page and page.count("</script>") == 2
 
 
+@pytest.mark.slow
 def test_pictures_have_no_ids_so_that_they_can_share_a_page():
     assert not re.search(r"\bid=|url\(#", mg.viz.graph(Net(1), mg.ones((3, 4))).to_svg())
 
 
+@pytest.mark.slow
 def test_the_same_graph_gives_the_same_bytes():
     assert mg.viz.graph(Net(2), mg.ones((3, 4))).to_svg() == mg.viz.graph(Net(2), mg.ones((3, 4))).to_svg()
 
@@ -244,6 +262,7 @@ def test_numbers_and_signs_in_titles():
     assert titles(mg.viz.graph((2.5 - x) * -1.0))[1:] == ["subtract 2.5 −", "multiply × −1"]
 
 
+@pytest.mark.slow
 def test_dot_has_the_same_boxes_and_arrows():
     picture = mg.viz.graph(Net(1), mg.ones((3, 4)))
     text = picture.to_dot()

@@ -21,6 +21,7 @@ def offloaded(x):
     return (h * 2).sum()
 
 
+@pytest.mark.slow
 def test_a_graph_on_several_devices_shows_the_device_of_each_node():
     found = words(mg.viz.graph(offloaded, mg.ones((4, 4))))
     boxes = list(zip(found[::3], found[2::3]))
@@ -41,6 +42,7 @@ def test_on_one_device_there_is_nothing_to_tell_apart(device):
     assert not [text for text in words(mg.viz.graph(lambda x: mg.tanh(x), mg.ones(2, device=device))) if "cpu" in text]
 
 
+@pytest.mark.slow
 def test_a_schedule_shows_devices_and_transfers():
     view = mg.viz.schedule(offloaded, mg.ones((64, 64)))
     found = words(view)

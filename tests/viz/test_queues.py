@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.look.watching import watching
 from minigrad.viz.lessons import queues
 from minigrad.viz.lessons.queues import COPY_IN, CPU, FAST, KERNEL, LINK, Work, batches, ended, scheduled
-from minigrad.viz.lessons.watching import watching
 
 
 def times(works, launch=5):

@@ -67,6 +67,7 @@ def test_the_page_about_saving_lists_every_view():
     assert set(re.findall(r"`(\w+)`", table)) == set(mg.viz.__all__) - classes - {"shown"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_saved_view_refers_to_nothing_else(folder, name):
     text = (folder / f"{name}.html").read_text(encoding="utf-8")
@@ -110,6 +111,76 @@ def test_a_saved_stepper_steps_in_a_frame(folder):
         page.frame_locator("iframe").get_by_role("button", name="next ›").click()
 
 
+PLACES = """async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const [view, canvas, svg, side] = [".mg-view", ".mg-canvas", ".mg-canvas svg", ".mg-side"].map((name) => {
+    const { left, right, top, bottom, width, height } = document.querySelector(name).getBoundingClientRect();
+    return { left, right, top, bottom, width, height };
+  });
+  return { view, canvas, svg, side };
+}"""
+
+
+def places(page):
+    """Where the parts of a view are when it has been drawn."""
+    page.locator(".mg-canvas svg").wait_for()
+    return page.evaluate(PLACES)
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory):
+    """Pages whose pictures are larger than a notebook's frame: a stepper, and a chart with facts."""
+    model = mg.nn.Sequential(mg.nn.Linear(64, 32), mg.nn.ReLU(), mg.nn.Linear(32, 10))
+    x, y = mg.ones((32, 64)), mg.zeros(32, dtype=mg.int64)
+    folder = tmp_path_factory.mktemp("larger")
+    mg.viz.step(mg.cross_entropy(model(x), y)).save(folder / "step.html")
+    mg.viz.compare(lambda x: mg.tanh(model(x)), x).save(folder / "compare.html")
+    page = '<!doctype html><iframe src="step.html" style="width: 900px; height: 800px"></iframe>'
+    (folder / "framed.html").write_text(page)
+    return folder
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("size", [(900, 900), (1600, 1000)])
+def test_a_picture_that_is_larger_than_a_frame_fills_the_window(larger, size, dark):
+    with opened(url=(larger / "step.html").as_uri(), size=size, dark=dark) as page:
+        found = places(page)
+        assert found["view"]["height"] == pytest.approx(size[1], abs=1)
+        assert found["svg"]["width"] <= found["canvas"]["width"], "the backward half is in sight"
+        beside = 0 if size[0] <= 1000 else found["side"]["width"]
+        assert found["canvas"]["width"] == pytest.approx(size[0] - beside, abs=4)
+        for _ in range(6):  # while steps are made, the picture keeps its place
+            page.keyboard.press("ArrowRight")
+            now = places(page)
+            assert now["canvas"] == found["canvas"] and now["view"] == found["view"]
+
+
+@needs_browser
+def test_charts_are_not_cut_at_900_pixels(larger):
+    with opened(url=(larger / "compare.html").as_uri(), size=(900, 900)) as page:
+        found = places(page)
+        assert found["canvas"]["left"] <= found["svg"]["left"] and found["svg"]["right"] <= found["canvas"]["right"]
+        assert found["side"]["top"] >= found["canvas"]["bottom"] - 1 and found["view"]["bottom"] < 900
+
+
+@needs_browser
+def test_in_a_low_window_everything_can_be_reached(larger):
+    with opened(url=(larger / "step.html").as_uri(), size=(900, 300)) as page:
+        page.get_by_role("button", name="next ›").click()
+        page.locator(".mg-side .mg-code").scroll_into_view_if_needed()
+        assert places(page)["view"]["height"] <= 300
+
+
+@needs_browser
+def test_in_a_frame_a_page_is_as_in_a_notebook(larger):
+    with opened(url=(larger / "framed.html").as_uri(), size=(1000, 900)) as page:
+        frame = page.frame_locator("iframe")
+        assert frame.locator(".mg-stage").evaluate("stage => stage.offsetHeight") == 640
+        side, canvas = (frame.locator(name).bounding_box() for name in (".mg-side", ".mg-canvas"))
+        assert side["y"] < canvas["y"] + 2
+
+
 @needs_browser
 def test_a_saved_view_is_light_or_dark(folder):
     colour = "getComputedStyle(document.querySelector('.mg-view')).backgroundColor"
@@ -130,6 +201,7 @@ def test_without_scripts_a_picture_and_words_remain(folder):
         assert "We start at" in page.locator("pre").inner_text()
 
 
+@pytest.mark.slow
 def test_a_file_is_small_enough_to_mail():
     text = mg.asarray(np.arange(320).reshape(32, 10) % 27)
     model = GPT()

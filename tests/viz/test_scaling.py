@@ -27,6 +27,7 @@ def words_of(drawing):
     return re.findall(r">([^<]+)</text>", "".join(drawing.pieces))
 
 
+@pytest.mark.slow
 def test_the_text_has_the_times_of_the_model(book):
     assert repr(book) == "<a step on 1 to 4,096 workers, by a model>"
     lines = [re.split(r"  +", line.strip()) for line in book.text().splitlines()]

@@ -47,6 +47,7 @@ def test_sums_have_three_parts():
             np.testing.assert_allclose(step.total.few, np.add(step.before.few, step.value.few), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_stepping_changes_nothing():
     w, loss = branching()
     mg.viz.step(loss)
@@ -63,6 +64,7 @@ def test_after_backward_there_is_nothing_to_step_through():
         mg.viz.step(loss)
 
 
+@pytest.mark.slow
 def test_tensors_without_history_are_refused():
     with pytest.raises(mg.GradError, match="step: this tensor has no history"):
         mg.viz.step(mg.ones(1))
@@ -118,6 +120,7 @@ def test_rules_have_names_and_numbers_put_in():
     assert latex == r"\partial x \mathrel{+}= \partial\mathrm{out} \cdot e^x"
 
 
+@pytest.mark.slow
 def test_rules_of_single_numbers_show_the_calculation():
     a = mg.asarray(3.0, requires_grad=True)
     b = a * a * -2.0
@@ -187,6 +190,7 @@ def test_a_call_of_the_library_is_one_box_that_opens():
     assert list(first.doors) == [len(first.scene.boxes) - 1]
 
 
+@pytest.mark.slow
 def test_a_view_of_a_gpt_stays_small():
     """The numbers are bounds with some room; what a notebook stores is in the note of the commit."""
     from minigrad.examples.names_gpt import GPT
@@ -200,6 +204,7 @@ def test_a_view_of_a_gpt_stays_small():
     assert len(json.dumps(stepper._repr_mimebundle_())) < 700_000
 
 
+@pytest.mark.slow
 def test_steps_in_words():
     _, loss = branching()
     text = mg.viz.step(loss).text()
@@ -216,6 +221,7 @@ def test_the_line_of_code_and_those_around_it():
     assert line["text"][2][start:end] == "mg.tanh(w)"
 
 
+@pytest.mark.slow
 def test_output_has_html_svg_and_text(tmp_path):
     _, loss = branching()
     stepper = mg.viz.step(loss)
@@ -238,6 +244,7 @@ def test_hostile_names_stay_inside_the_data():
     assert "</script><img" not in page and "<img src=x" not in page
 
 
+@pytest.mark.slow
 def test_large_backward_passes_are_refused():
     x = mg.ones(2, requires_grad=True)
     y = x
@@ -248,12 +255,13 @@ def test_large_backward_passes_are_refused():
         mg.viz.step(y.sum())
 
 
+@pytest.mark.slow
 def test_far_too_many_operations_are_refused_before_anything_is_computed(monkeypatch):
     monkeypatch.setattr("minigrad.viz.stepper.record_steps", None)
     y = mg.ones(1, requires_grad=True)
     for _ in range(25_000):
         y = y * 1.0
-    with pytest.raises(mg.MinigradError, match=r"25,002 operations has too many steps[\s\S]*at most 20,000"):
+    with pytest.raises(mg.MinigradError, match=r"25,002 operations are too many to step through[\s\S]*at most 20,000"):
         mg.viz.step(y.sum())
     assert [box.count for box in mg.viz.graph(y).scene.boxes] == [1, 25_000]
 
@@ -317,6 +325,7 @@ def test_values_that_were_kept_are_known_although_their_tensors_are_gone():
     assert recording.missing is None and len(recording.values) == len(recording.nodes)
 
 
+@pytest.mark.slow
 def test_inputs_are_called_as_in_the_code():
     speed, wind = mg.ones(3), mg.ones(3, requires_grad=True)
     loss = mg.tanh(speed * wind).sum()
@@ -358,6 +367,7 @@ def test_strange_tensors_can_be_stepped_through(value):
     assert stepper.to_svg().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_large_tensor_is_neither_copied_nor_listed():
     whole = np.broadcast_to(np.float32(2.0), (2**14, 2**14))  # a gigabyte, of which four bytes are there
     assert Summary.of(whole[:2048]).short() == "2 … 2"

@@ -1,6 +1,7 @@
 """Prints a kernel as C: a listing to read, which compiles to the same kernel as the LLVM text.
 
-Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, and without `-ffast-math`.
+Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, `-ffp-contract=off`
+(a product and a sum are two operations), and without `-ffast-math`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import keeps_apart
 from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Prefetch, Running, Store, statements
+from ..loops.sums import with_long_sums_in_blocks
 from .c import INDENT, CPrinter, indented
 from .gpu_loops import for_threads, own_sums
 
@@ -34,6 +35,7 @@ PRELUDE = """\
 SHARED = 48 << 10  # bytes of shared memory that every block may use
 WARP, MOST = 32, 1024  # threads that run in step, and the most threads of a block
 FEW = 256  # threads of a block over elements, and of a block whose warps have a row each
+ADDITIONS = 64  # that a thread makes in a block of a long sum
 SHORT = 1 << 30  # up to so many elements, positions are int, which divide fast
 
 # Which threads run a statement: all threads of the grid, each computing the same; all threads of one team; each thread
@@ -100,13 +102,13 @@ class _CudaPrinter(CPrinter):
     def __init__(self, whole: Kernel, name: str | None = None) -> None:
         kernel = for_threads(whole)
         self.parts = kernel.units // max(1, whole.units)
-        super().__init__(kernel, name)
         rounds = FEW if kernel.parallel == "elements" else _rounds(kernel)
         if kernel.parallel == "rows" and rounds <= 4 * WARP:
             self.threads, self.team, self.thread, self.barrier = FEW, WARP, f"threadIdx.x % {WARP}", "__syncwarp();"
         else:
             self.threads = max(WARP, min(-(-rounds // WARP) * WARP, MOST if rounds > 4 * MOST else FEW))
             self.team, self.thread, self.barrier = self.threads, "threadIdx.x", "__syncthreads();"
+        super().__init__(with_long_sums_in_blocks(kernel, self.team * ADDITIONS), name)
         sizes = [kernel.units, *(p.size for p in kernel.parameters)]
         self.integer = "int" if max(sizes) < SHORT else "long long"
         self.who = GRID

@@ -8,9 +8,10 @@ from math import prod
 from ..loops.index import Copied, depends, divided, plus, position, remainder, replaced, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Store, statements
 from ..loops.scalar import identity
+from ..loops.sums import in_blocks
 from ..nodes.view import Dims
 
-FEW = 64  # elements that are reduced to one: more are shared by a team of threads
+FEW = 64  # elements that a thread reduces to one: more are shared by a team of threads, or reduced in blocks
 
 
 def for_threads(kernel: Kernel) -> Kernel:
@@ -140,7 +141,7 @@ def _interchanged(loop: For) -> For:
         return loop
     total = f"total_{loop.variable}"
     sums = [Accumulator(total, last.op, last.value, dtypes[str(last.value)])]
-    summing = For(loop.variable, loop.low, loop.high, [*lets], sums)
+    summing = in_blocks(For(loop.variable, loop.low, loop.high, [*lets], sums), FEW)
     return For(inner.variable, inner.low, inner.high, [summing, Accumulate(last.op, last.buffer, last.index, total)])
 
 

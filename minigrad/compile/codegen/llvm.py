@@ -1,7 +1,8 @@
 """Prints a kernel as LLVM text, which `native.py` compiles.
 
-Arithmetic follows IEEE 754 with two exceptions: a product and a sum may be fused (`contract`), and the sums that a loop
-accumulates may be regrouped (`reassoc`).  Comparisons with nan, infinities and -0.0 give what NumPy gives.
+Arithmetic follows IEEE 754 with one exception: the sums that a loop accumulates may be regrouped (`reassoc`), and take
+in the products that `loops.sums` marks as their terms (`contract`).  Comparisons with nan, infinities and -0.0 give
+what NumPy gives.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
 FEW_VECTORS = (8, 16, 32)  # rounds of a loop that fill vectors
 VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
 READY = "; this text needs no passes of LLVM"
-CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
+REGROUP = "reassoc nsz contract"  # flags: regroup sums, and fuse them with their terms
 
 
 def stored_type(dtype: Any) -> str:
@@ -363,10 +364,11 @@ class Printer(Walk):
             self.operation(let.op, kinds[-1], dtype, operands, self.define(let.name, dtype))
 
     def operation(
-        self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = CONTRACT
+        self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = ""
     ) -> str:
         """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
         kind, real, operation = self.kind(given), given.kind == "f", OPERATIONS[op]
+        flags = flags if real else ""
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
         if op == "whole":
             exact = self.set(f"fptosi {kind} {operands[0]} to {self.kind(dtype)}")
@@ -378,13 +380,13 @@ class Printer(Walk):
         elif word.startswith("llvm."):
             name, *flag = word.split()
             kinds = [*[kind] * len(operands), *["i1"] * len(flag)]
-            text = self.call(f"{name}.{self.suffix(given)}", kind, kinds, [*operands, *flag], flags if real else "")
+            text = self.call(f"{name}.{self.suffix(given)}", kind, kinds, [*operands, *flag], flags)
         elif "{" in word:
             each, none = self.kind(dtypes.bool), self.number(0, given)
             every = self.number(given.kind == "b" or -1, given)
             text = word.format(**dict(zip("xyz", operands)), t=kind, b=each, none=none, every=every)
         elif word:
-            text = f"{word.replace(CONTRACT, flags)} {kind} {', '.join(operands)}"
+            text = f"{word} {flags} {kind} {', '.join(operands)}" if flags else f"{word} {kind} {', '.join(operands)}"
         elif function.isidentifier():
             name = f"{function}f" if given == dtypes.float32 else function
             text = self.call(name, kind, [kind] * len(operands), operands)

@@ -24,6 +24,7 @@ from ...support.forking import new_lock
 from ...support.packages import how_to_install
 from ..loops.ir import HALF, Kernel, Let, statements
 from ..loops.operations import OPERATIONS
+from ..loops.sums import with_long_sums_in_blocks, with_terms
 from . import disk_cache
 from .engines import Engines
 from .lanes import has_lanes
@@ -174,7 +175,7 @@ class _Compiler:
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
         width, fused = WIDE if wide else NARROW, self.processor.has_fused
-        kernel = with_rows_at_once(tiled(kernel))
+        kernel = with_terms(with_long_sums_in_blocks(with_rows_at_once(tiled(kernel))))
         return vector_source(kernel, width, fused) or llvm_source(kernel, width=width, fused=fused)
 
     def _name(self, text: str) -> str:

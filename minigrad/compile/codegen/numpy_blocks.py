@@ -7,14 +7,14 @@ its rounds are independent.  A load of evenly spaced positions is a view of memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...devices.special import cast
-from ..loops.index import computed, fold, leaves
+from ..loops.index import computed, fold, reads
 from ..loops.ir import (
     Accumulate,
     Accumulator,
@@ -322,22 +322,7 @@ def _last_uses(body: list[Statement], accumulators: list[Accumulator]) -> list[l
     own = {s.name for s in body if isinstance(s, Let)} - {a.value for a in accumulators}
     ends: list[list[str]] = []
     for statement in reversed(body):
-        used = own.intersection(_read(statement))
+        used = own.intersection(reads(statement))
         ends.append(sorted(used))
         own -= used
     return ends[::-1]
-
-
-def _read(statement: Statement) -> Iterator[Any]:
-    """The operands that a statement reads, names and numbers, also those in indices."""
-    for s in statements([statement]):
-        if isinstance(s, For):
-            yield from (a.value for a in s.accumulators)
-        elif isinstance(s, Let):
-            for operand in s.args:
-                yield from leaves(operand)
-        elif isinstance(s, Running):
-            yield s.value
-        elif not isinstance(s, Prefetch):  # a Store or an Accumulate
-            yield s.value
-            yield from leaves(s.index)

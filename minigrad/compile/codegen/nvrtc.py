@@ -15,7 +15,7 @@ from ...support.errors import CompileError
 from ..loops.ir import Kernel
 from .cuda import CudaSource, cuda_source, one_file
 
-OPTIONS = ("--std=c++17",)
+OPTIONS = ("--std=c++17", "--fmad=false")  # a value is the same in each kernel that computes it
 LOCK = threading.Lock()
 MADE: dict[Any, tuple[CudaSource, Any]] = {}  # by CuPy module and content of the kernel
 

@@ -16,12 +16,14 @@ from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Run
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
+from ..loops.sums import with_long_sums_in_blocks
 from .wasm_format import TABLE, Function, Instruction, listing
 from .wasm_lanes import lanes_of, vectors_in_round
 from .wasm_places import Places
 from .wasm_words import NARROW, READ_BOOLS, WRITE_BOOLS, constant, instruction, is_operand, kind_of, text_of
 
 SHIFTS = ("shl", "shr_s", "shr_u")  # on vectors, they take the number of bits as one number
+ROUNDS = 256  # in a block of a long sum, which adds up in four lanes
 
 
 def wasm_source(kernel: Kernel, name: str = "kernel") -> str:
@@ -36,7 +38,7 @@ def wasm_function(kernel: Kernel, name: str = "kernel") -> Function:
     """The function of a kernel."""
     if kernel.computes_in(dtypes.float16):
         raise CompileError("WebAssembly has no instructions for float16")
-    return _Printer(legalise(kernel, fused=False)).function(name)
+    return _Printer(legalise(with_long_sums_in_blocks(kernel, ROUNDS), fused=False)).function(name)
 
 
 class _Printer(Places):

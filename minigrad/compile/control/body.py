@@ -23,11 +23,11 @@ from ..tracing.tracer import Captured, Pending, Tracer
 
 
 class Body(Tracer):
-    """Traces a branch or a body.  `what` names it in messages; `outer` is the mode around it."""
+    """Traces a branch or a body, `what`.  `outer` is the mode around it, of which a `closed` one uses nothing."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, closed: bool = False) -> None:
         super().__init__()
-        self.what, self.outer = what, current_mode()
+        self.what, self.outer, self.closed = what, current_mode(), closed
         self.around: set[int] = set()  # ids of the interpreters below it
         interpreter: Any = self.outer.interpreter
         while interpreter is not None:
@@ -47,14 +47,14 @@ class Body(Tracer):
         attrs, device = {"shape": given.shape}, given.device
         own.node = Node(P.reshape, (given.node,), attrs, plan, None, given._data, device)
         own.node.mode = self._mode()
-        own.tracked = 1
+        own.tracked = True
         self.values[own.node] = given._data.node
         return own
 
     def _leaf(self, stand_in: Tensor) -> Tensor:
         """The tensor, which requires a gradient if it can have one."""
         if stand_in.dtype.kind == "f":
-            stand_in.node, stand_in.tracked = Leaf(stand_in), 1
+            stand_in.node, stand_in.tracked = Leaf(stand_in), True
         return stand_in
 
     # tensors from around --------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ class Body(Tracer):
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         """Make a constant outside, once, and not in each iteration."""
-        if self.ended:
+        if self.ended or self.closed:
             return super().admitted(tensor, None)
         with switch(self.outer):
             outside = self.outer.state.admitted(tensor, source)
@@ -156,7 +156,7 @@ def traced(body: Body, function: OnTensors, arguments: Sequence[Tensor]) -> list
 
 def function_of(what: str, function: OnTensors, likes: Sequence[Any]) -> TracedFunction:
     """Trace a function that uses nothing but its arguments, of these shapes and dtypes."""
-    body = Body(what)
+    body = Body(what, closed=True)
     outputs = traced(body, function, [body.argument("argument", like) for like in likes])
     return body.function([], outputs)
 

@@ -19,10 +19,12 @@ from ...core.mode import Mode, current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import Tensor, wrap
+from ...devices.registry import REGISTRATIONS
 from ...ops.creation import zeros
 from ...support.errors import GradError
 from ..nodes.graph import Graph, reapplied, remade
 from ..nodes.interpret import Starts, written_out
+from ..nodes.tally import Tally
 from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for
 from ..running.rounds import FEWEST, NativeLoop, runs_in_rounds
@@ -62,7 +64,7 @@ class Function:
         if unread not in self.parts:
             outputs = [node for number, node in enumerate(self.graph.outputs) if number not in unread]
             part = self.parts[unread] = Function(Graph(self.graph.inputs, outputs, self.effects, self.graph.checks))
-            part.executor = self.executor
+            part.executor, part.tally = self.executor, self.tally
         return self.parts[unread]
 
     @cached_property
@@ -71,8 +73,14 @@ class Function:
         with no_collection():
             return program_for(self.graph, self.donate, executor=self.executor, any_layout=self.any_layout)
 
+    @cached_property
+    def tally(self) -> Tally:
+        """How often it ran as a part of a loop or branch."""
+        return Tally()
+
     def __call__(self, values: Sequence[Any], starts: Starts) -> list[Any]:
         """The raw outputs for raw inputs."""
+        self.tally.runs += 1
         return self.program(values, starts)
 
     def in_rounds(
@@ -83,7 +91,7 @@ class Function:
         interpreter = current_mode().interpreter
         if rounds < FEWEST or is_profiled() or (interpreter is not None and interpreter.runs_programs):
             return None
-        key = test, len(fixed), len(carry), kept
+        key = test, len(fixed), len(carry), kept, *REGISTRATIONS  # else other kernels
         if key not in self.loops:
             programs = [function.program for function in (self, test) if function is not None]
             self.loops[key] = [] if all(map(runs_in_rounds, programs)) else None
@@ -94,14 +102,18 @@ class Function:
             loop = idle.pop()
         except IndexError:
             condition: Any = None if test is None else test.program
-            loop = NativeLoop(self.program, condition, *key[1:])  # type: ignore[arg-type]
+            loop = NativeLoop(self.program, condition, len(fixed), len(carry), kept)  # type: ignore[arg-type]
         if not loop.is_native:
             self.loops[key] = None
             return None
         try:
-            return loop.run(fixed, carry, stacks, rounds, reverse)
+            found, done = loop.run(fixed, carry, stacks, rounds, reverse)
         finally:
             idle.append(loop)
+        self.tally.runs += done
+        if test is not None:
+            test.tally.runs += done + (done < rounds)  # the last test ends the loop
+        return found, done
 
     @cached_property
     def loops(self) -> dict[Any, list[NativeLoop] | None]:

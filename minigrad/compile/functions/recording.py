@@ -242,7 +242,7 @@ class Recording(Trace):
         node = self.spent.get(number)
         if node is not None:
             value = wrap(value._data, value.device)
-            value.node, value.tracked = node, 1
+            value.node, value.tracked = node, True
         return value
 
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from ...core.mode import Mode
 from ...core.node import Node
 from ...support.forking import new_lock
+from ..loops.powers import is_product
 from ..nodes.graph import Graph, in_place_of
 from ..nodes.interpret import Starts
 from ..nodes.source import Source
@@ -111,9 +112,14 @@ def _named(attrs: dict[str, Any], names: Names | None, draws: list[Draw]) -> tup
 
 
 def _dtype_as_input(node: Node, operand: Any) -> Any:
-    """The dtype of a tensor that could take the place of a Python number among the operands; None if none could."""
+    """The dtype of a tensor that could take the place of a Python number among the operands; None if none could.
+
+    The number of a power stays if it may decide how the power is computed: results depend on values, not on what ran.
+    """
     assert node.op is not None
     if node.op.kind != "elementwise" or operand.__class__ not in (int, float):
+        return None
+    if node.name == "pow" and is_product(operand):
         return None
     dtype = node.op.common_dtype(node.inputs)
     return dtype if dtype is not None and dtype.kind == "f" else None

@@ -20,6 +20,7 @@ from ...core.view import Step
 from ...support.errors import TraceError
 from ..nodes.source import Source
 from ..tracing.guards import changed
+from ..tracing.origin import is_ours
 from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
 from ..tracing.tracer import Captured, Pending, Tracer
@@ -72,9 +73,9 @@ class Trace:
             self.exactly = kinds_of_tensors(arguments, exactly=True)
             result = self._trace(function, args, kwargs, arguments)
         tracer, mode = self.tracer, current_mode()
+        returned, self.rebuild = flatten(result, (np.ndarray,))
         _refuse_hidden(result, tracer)
         self._places(arguments)
-        returned, self.rebuild = flatten(result, (np.ndarray,))
         self.outputs: list[Tensor] = []
         self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
         self.returned: list[Tensor] = []  # kept alive, so that their ids stay theirs
@@ -97,6 +98,7 @@ class Trace:
     ) -> Any:
         """Trace the function, which sees no more than the `parts` of some tensors; returns its result."""
         self.tracer = tracer = Tracer()
+        tracer.name = getattr(function, "__name__", None) or type(function).__name__
         tracer.parts = [id(part) for part in parts]
         self.guards = guards_of(function, *self.objects)
         stand_ins = [tracer.stand_in(t) for t in arguments]
@@ -117,8 +119,9 @@ class Trace:
                 expect="a trace runs the Python code once; the program does not run it",
                 hint="change a tensor in place, return the new value, or make the change outside",
             )
-        if unknown or guards.later:
-            self.guards = guards_of(function, *self.objects, more=unknown.items())
+        hooks = [h for hooks in self.hooks for h in hooks if not is_ours(getattr(h, "func", h).__module__)]
+        if unknown or guards.later or hooks:
+            self.guards = guards_of(function, *self.objects, *hooks, more=unknown.items())
         return result
 
     def _needs_base(self, part: Tensor) -> bool:
@@ -244,7 +247,7 @@ class Trace:
 def _as_captured(entry: Captured) -> Tensor:
     """The stand-in in its first state."""
     tensor = wrap(entry.first, entry.tensor.device)
-    tensor.node, tensor.tracked = entry.leaf, 1
+    tensor.node, tensor.tracked = entry.leaf, True
     return tensor
 
 

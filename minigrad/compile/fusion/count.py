@@ -1,8 +1,12 @@
-"""Counts the bytes, operations and launches of a node that eager mode or a library computes alone.
+"""Counts launches, bytes and operations.  Whatever states such a number gets it from here.
 
-Each element counts once: a second read comes from a cache, and a broadcast element is read once.  A view costs nothing.
-An operation is one operation of the loop language: a sum, a comparison, a choice.  `exp` counts as one although it
-takes longer than `+`; a cast counts as none.  Temporary memory of a library is not counted.
+A launch is one call of machine code or of a library.  Checks of positions do not count.  Bytes are those of memory: a
+kernel reads each element once, because a second read comes from a cache.  A view costs nothing, and neither does the
+temporary memory of a library.  An operation is one operation of the loop language: a sum, a comparison, a choice.
+`exp` counts as one although it takes longer than `+`; a cast counts as none.
+
+A loop counts what its rounds do, and a branch what the function does that runs: those of the last run.  Before the
+first run, a while_loop counts one round, and a branch the function that moves more bytes.
 """
 
 from __future__ import annotations
@@ -17,9 +21,12 @@ import numpy as np
 from ...core.node import Node
 from ...core.primitive import P
 from ...devices import as_device
+from ...support.table import counted
 from ..loops.operations import OPERATIONS
 from ..loops.scalar import steps_of
-from ..nodes.view import View
+from ..nodes.registered import Registered
+from ..nodes.tally import functions_of
+from ..nodes.view import View, views_of
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,9 @@ class Count:
             self.launches + other.launches,
         )
 
+    def __mul__(self, times: int) -> Count:
+        return Count(*[times * each for each in (self.bytes_read, self.bytes_written, self.flops, self.launches)])
+
 
 def distinct_bytes(views: Iterable[View]) -> int:
     """The bytes that these views read, each view once, and at most the size of the array."""
@@ -66,6 +76,8 @@ def takes_nothing(node: Node, views: Mapping[Node, View]) -> bool:
 
 def eager_count(node: Node, views: Mapping[Node, View]) -> Count:
     """The cost of a node in eager mode, where assignment writes into existing memory."""
+    if functions_of(node.attrs):
+        return count_inside(node.attrs, eager_parts)
     if takes_nothing(node, views):
         return Count()
     if node.op is P.put:
@@ -91,6 +103,50 @@ def library_count(node: Node, views: Mapping[Any, View]) -> Count:
     return Count(read, node.nbytes, flops_of(node), 1)
 
 
+# Loops and branches -------------------------------------------------------------------------------------------------
+
+Part = tuple[Count, Mapping[str, Any]]  # of a function: the cost of one run, and the functions that it calls
+
+
+def count_inside(attrs: Mapping[str, Any], parts: Callable[[Any], Iterable[Part]], times: int = 1) -> Count:
+    """The cost of the functions of a loop or branch that runs so many times; `parts` returns those of a function."""
+    total = Count()
+    for function, runs in runs_of(attrs, parts, times):
+        kept = function.results[: attrs.get("carries")] if attrs.get("keep") and function is attrs["body"] else ()
+        size = sum([prod(shape) * dtype.itemsize for shape, dtype in kept])
+        total += Count(size, size) * runs
+        for count, inner in parts(function) if runs else ():
+            total += count_inside(inner, parts, runs) if functions_of(inner) else count * runs
+    return total
+
+
+def runs_of(attrs: Mapping[str, Any], parts: Callable[[Any], Iterable[Part]], times: int = 1) -> list[tuple[Any, int]]:
+    """The functions of a loop or branch that runs so many times, and how often each one runs then."""
+    functions = functions_of(attrs)
+    if all(function.tally.last is not None for function in functions):
+        return [(function, function.tally.last) for function in functions]
+    if "then" in attrs:
+        return [(max(functions, key=lambda each: count_inside({"body": each}, parts).bytes), times)]
+    rounds = times * attrs.get("length", 1)
+    return [(function, rounds + times * (function is attrs.get("condition"))) for function in functions]
+
+
+def eager_parts(function: Any) -> list[Part]:
+    """The cost of each node of a function in eager mode."""
+    views = views_of(function.graph)
+    return [(Count() if functions_of(n.attrs) else eager_count(n, views), n.attrs) for n in function.graph.nodes]
+
+
+def rounds_text(attrs: Mapping[str, Any]) -> str:
+    """How often the functions of a loop or branch run, in words."""
+    body = attrs.get("body")
+    if body is None:
+        ran = [name for key, name in (("then", "true_fun"), ("otherwise", "false_fun")) if attrs[key].tally.last]
+        return f"a branch, where {' and '.join(ran)} ran" if ran else "a branch"
+    rounds = body.tally.last if attrs.get("counted", True) else attrs["length"]
+    return "a loop, of which 1 round is counted" if rounds is None else f"a loop of {counted(rounds, 'round')}"
+
+
 # Operations ---------------------------------------------------------------------------------------------------------
 
 
@@ -101,7 +157,8 @@ def flops_of(node: Node) -> int:
     >>> [flops_of(node) for node in mg.trace(lambda x: mg.tanh(x @ x.mT) * 2 + 1, x).nodes]
     [0, 24, 4, 4, 4]
     """
-    op = node.op
+    kernel = node.attrs.get("kernel")
+    op = kernel.op if isinstance(kernel, Registered) else node.op
     assert op is not None
     own = FLOPS.get(op.name)
     if own is not None:

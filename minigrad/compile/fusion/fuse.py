@@ -23,7 +23,7 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, level_of
+from .compute import ACROSS_ROWS, ONCE, PER_ELEMENT, Compute, Level, level_of
 from .group import MOST_NODES, Group, Partition
 from .kinds import AnyProduct, Library, LoopProduct, Scan, computes_of
 from .loop_shape import Chunking, loops_of
@@ -168,7 +168,7 @@ class Fusing:
             raise Misfit(f"a loop of {compute.size} elements against one of {elements}")
         for g in groups:
             theirs = level_of(g.elements, elements, row if g.row is None else None)
-            if g.elements != elements and not theirs:
+            if g.elements != elements and (not theirs or (theirs == ONCE and g.partials)):
                 raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
         runs = {run for run in (compute.run, *[g.run for g in groups]) if run > 1}
         across = level == ACROSS_ROWS or any(g.partials for g in groups)

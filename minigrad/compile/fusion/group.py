@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
+from ..nodes.tally import listing_inside
 from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, level_of
@@ -279,7 +280,7 @@ def _described(group: Group, names: dict[Node, str], computes: dict[Node, Comput
     if group.library is not None:
         given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.library.reads]
         call = f"{names[group.library.node]}({', '.join(given)}), by {group.library.by}"
-        return [f"{group.name} (level {group.depth}): {call}"]
+        return [f"{group.name} (level {group.depth}): {call}", *listing_inside(group.library.node.attrs, "partition")]
     lines = [f"{group.name} (level {group.depth}): {group.loops}"]
     what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
     for level in (ONCE, PER_ROW, PER_ELEMENT):

@@ -20,12 +20,14 @@ from ...core.primitive import P
 from ..loops.operations import REDUCTIONS, SCANS
 from ..loops.scalar import has_steps, identity
 from ..nodes.graph import Check, Graph
+from ..nodes.tally import functions_of
 from ..nodes.view import Dims, View, coalesced, is_filled, row_major, views_of, whole
 from .compute import (
     ACROSS_ROWS,
     ELSEWHERE,
     IN_ORDER,
     LONGEST_ROW,
+    ONCE,
     PER_ELEMENT,
     PER_ROW,
     PLACED,
@@ -34,7 +36,7 @@ from .compute import (
     Level,
     Views,
 )
-from .count import Count, library_count, operations
+from .count import Count, library_count, operations, rounds_text
 from .spans import spans
 
 if TYPE_CHECKING:
@@ -273,7 +275,8 @@ class Scatter(Gather):
         return self.views
 
     def level_in(self, elements: int, row: int | None) -> Level | None:
-        return None if super().level_in(elements, row) is None else ACROSS_ROWS
+        level = super().level_in(elements, row)
+        return None if level in (None, ONCE) else ACROSS_ROWS  # a loop over rows would add a single number in each
 
     def walks(self, group: Group) -> list[Dims]:
         return [self.target.dims, *[view.dims for view in self.views[1:] if view.base not in group.levels]]
@@ -318,6 +321,8 @@ class Library(Compute):
     def why(self) -> str:
         """The reason why no loop computes it."""
         name, op = self.node.name, self.node.op
+        if op is P.project:
+            name = f"a result of {self.node.inputs[0].name}"
         if _is_empty(self.node):
             return f"{name} of no elements is a library call"
         if op is not None and op.expr is not None:
@@ -325,10 +330,26 @@ class Library(Compute):
         return f"{name} is a library call"
 
 
+class Control(Library):
+    """Runs the functions of a loop or branch, which have kernels of their own."""
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        return bool(functions_of(node.attrs))
+
+    @property
+    def by(self) -> str:  # type: ignore[override]
+        return rounds_text(self.node.attrs)
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return f"the functions of {self.node.name} have kernels of their own"
+
+
 class UserKernel(Library):
     """Calls a user's kernel like a library."""
 
-    by = "a kernel of yours"
+    by = "a kernel of your own"
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -336,7 +357,7 @@ class UserKernel(Library):
 
     @property
     def why(self) -> str:  # type: ignore[override]
-        return f"{self.node.name} is a kernel of yours"
+        return f"{self.node.name} is a kernel of your own"
 
 
 class LoopProduct(Library):
@@ -433,7 +454,8 @@ def _halves(view: View, count: int) -> tuple[Dims, Dims]:
     return coalesced(shape[:count], strides[:count]), coalesced(shape[count:], strides[count:])
 
 
-CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
+# These also take empty arrays, so that loops need no rule for them.
+CALLS: list[type[Compute]] = [UserKernel, Control, Library]
 KINDS: list[type[Compute]] = [Elementwise, Reduction, Scan, Copy, Place, Gather, Scatter, LoopProduct, *CALLS]
 
 

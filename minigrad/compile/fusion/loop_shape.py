@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, isqrt
 from typing import TYPE_CHECKING
 
 from ...core.node import Node
+from ..loops.scalar import accumulated_in
 from ..nodes.view import Dims
 from .compute import Compute
 from .kinds import SHORTEST_ROW
@@ -30,6 +31,7 @@ class Chunking:
     most: int = 64  # the most chunks
     least: int = 1 << 16  # the fewest elements in a chunk
     spread: int = 4  # the fewest elements for each partial result
+    additions: int = 512  # of floats to the same place, one after the other, from which on there are more chunks
     rounds: bool = True  # whether a round of a loop may take several elements
     parts: bool = True  # whether a row of several parts may have a loop for each part
     scans: bool = True  # whether the rounds of a row may follow one another, as running totals need
@@ -83,7 +85,7 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
     """The loops of a group: rows as reductions need them, or so long that every view is evenly spaced in a row."""
     elements, flat = group.elements, False
     columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, computes), chunking)
-    to_steps = steps > 1 and any(computes[node].target.dims[-1] == (steps, 1) for node in group.partials)
+    to_steps = steps > 1 and any(computes[node].target.dims[-1:] == [(steps, 1)] for node in group.partials)
     if to_steps and columns < FEWEST_TO_REDUCE * steps:
         columns, steps = steps, 1
     if not columns:
@@ -94,13 +96,31 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
         return Loops(elements, columns, flat, steps)
     units = elements if flat else elements // columns
     widest = max(node.size for node in group.partials)
-    chunks = max(1, min(chunking.most, elements // chunking.least, elements // (chunking.spread * widest), units))
+    enough = _chunks_for_sums(group, computes, 1 if flat else columns, units, chunking.additions)
+    enough = max(enough, min(chunking.most, elements // chunking.least))
+    chunks = max(1, min(enough, elements // (chunking.spread * widest), units))
     outer, *others = {computes[node].outer for node in group.partials}
     apart = chunking.apart and outer > 1 and not others and units % outer == 0
     if apart and outer >= min(chunks, chunking.apart):
         return Loops(elements, columns, flat, steps, outer, units // outer, apart=True)
     length = -(-units // chunks)
     return Loops(elements, columns, flat, steps, -(-units // length), length)
+
+
+def _chunks_for_sums(group: Group, computes: dict[Node, Compute], columns: int, units: int, most: int) -> int:
+    """In how many chunks at most about `most` floats are added to one place: rounding errors grow with their number.
+
+    A sum of everything stays: its loops add up in blocks (`loops.sums`).  The partial results are added up, too, so
+    there are never more of them than additions in a chunk.
+    """
+    additions = 0
+    for node in group.partials:
+        compute = computes[node]
+        if node.size > 1 and compute.reduction == "sum" and accumulated_in(node).kind == "f":
+            parts = split(compute.target.dims, columns)
+            totals = parts is not None and not any(stride for _, stride in parts[1])  # a row's sum is in a register
+            additions = max(additions, units * (1 if totals else columns) // node.size)
+    return -(-additions // max(most, isqrt(additions)))
 
 
 def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:

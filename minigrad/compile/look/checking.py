@@ -68,7 +68,7 @@ class Rehearsal(Eager, State):
                 copy = detach(copy)
             copy.alias.linked = alias.linked  # type: ignore[union-attr]
         if tensor.tracked:
-            copy.node, copy.tracked = tensor.node if tensor.is_leaf else Leaf(copy), 1
+            copy.node, copy.tracked = tensor.node if tensor.is_leaf else Leaf(copy), True
         self.copies[id(tensor)] = copy
         if tensor._grad is not None:
             copy._grad = self._copy(tensor._grad)
@@ -166,7 +166,7 @@ class Case:
 
     def compare(self, what: str, ours: Any, theirs: Any) -> None:
         """Raise if the program's value differs from eager mode."""
-        reason = difference(_raw(ours), _raw(theirs))
+        reason = difference(_raw(ours), _raw(theirs), rooms_of(self.recording.traced.graph))
         if reason:
             self.fail(what, reason)
 
@@ -185,9 +185,11 @@ class Case:
         except GradError:  # a loop without a bound has a gradient in eager mode only
             return
         right = _pulled_back(theirs, [copies[i] for i in numbers])
+        rooms = rooms_of(self.recording.traced.gradient.whole_graph)
         for number, one, other in zip(numbers, mine, right):
             nothing = np.zeros(nodes[number].shape, nodes[number].dtype)  # for example, the branch was not taken
-            reason = difference(*[nothing if g is None else _raw(g) for g in (one, other)])
+            found = [nothing if g is None else _raw(g) for g in (one, other)]
+            reason = difference(found[0], found[1], rooms)
             if reason:
                 what = f"the gradient of the results by a tensor {nodes[number].shape}"
                 self.fail(what, reason, self.recording.traced.gradient)
@@ -233,10 +235,11 @@ class Case:
         again.drawn = dict(self.starts)
         again.run(self.function, self.args, self.kwargs, self.tensors)
         assert again.kept is not None
+        rooms = rooms_of(graph)
         for node in graph.nodes:
             made = again.kept.get((node.name, node.code, node.offset))
             if made and not isinstance(values[node], tuple):
-                reason = difference(values[node], made.pop(0))
+                reason = difference(values[node], made.pop(0), rooms)
                 if reason:
                     return (
                         f"{node.name}, made at {show(node.where)}, is the first node that differs ({reason}), also "
@@ -251,11 +254,12 @@ def _all_values(graph: Graph, arrays: Sequence[Any], starts: Starts) -> dict[Nod
 
 def _suspect(graph: Graph, arrays: Sequence[Any], starts: Starts, values: Mapping[Node, Any]) -> str:
     """The first node that a program computes wrongly, and the pass or backend that causes it."""
+    rooms = rooms_of(graph)
 
     def first(outputs: Sequence[Node], **options: Any) -> Node | None:
         copies = [array.copy() for array in arrays]
         results = program_for(Graph(graph.inputs, outputs), **options)(copies, starts)
-        return next((n for n, result in zip(outputs, results) if difference(result, values[n])), None)
+        return next((n for n, result in zip(outputs, results) if difference(result, values[n], rooms)), None)
 
     every = [n for n in graph.nodes if n.op is not None and n.effect is None and not isinstance(values[n], tuple)]
     node = first(every) or first(graph.outputs)
@@ -271,7 +275,18 @@ def _suspect(graph: Graph, arrays: Sequence[Any], starts: Starts, values: Mappin
     return f"{words}, whichever pass is left out: its kernel is wrong"
 
 
-def difference(ours: Any, theirs: Any) -> str:
+def rooms_of(graph: Graph) -> dict[str, float]:
+    """The tolerance of the values of each dtype: that of the least exact dtype which one of them is computed from."""
+    rooms, found = dict(TOLERANCE), dict[Node, float]()
+    for node in graph.nodes:
+        inner = [each for held in node.attrs.values() if isinstance(held, TracedFunction) for each in held.graph.nodes]
+        own = [TOLERANCE.get(str(each.dtype), 0.0) for each in (node, *inner)]
+        found[node] = max(own + [found[i] for i in node.inputs if i in found])
+        rooms[str(node.dtype)] = max(found[node], rooms.get(str(node.dtype), 0.0))
+    return rooms
+
+
+def difference(ours: Any, theirs: Any, rooms: Mapping[str, float] = TOLERANCE) -> str:
     """How one array differs from another by more than rounding; empty if it does not."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return f"{ours.dtype} {ours.shape} instead of {theirs.dtype} {theirs.shape}"
@@ -279,7 +294,7 @@ def difference(ours: Any, theirs: Any) -> str:
         wrong = ours != theirs
     else:
         finite = abs(theirs[np.isfinite(theirs)])
-        room = TOLERANCE[theirs.dtype.name] * max(float(finite.max(initial=0.0)), SMALL)
+        room = rooms[theirs.dtype.name] * max(float(finite.max(initial=0.0)), SMALL)
         with np.errstate(invalid="ignore"):
             near = abs(ours - theirs) <= room
         wrong = ~(near | (ours == theirs) | ((ours != ours) & (theirs != theirs)))

@@ -7,13 +7,13 @@ from functools import cached_property
 from ..nodes.titled import Titled
 from ..running.backends import source
 from ..running.plan import Blocked, Launch
-from ..running.program import Executable
+from ..running.program import Program
 
 
 class Code(Titled):
     """The text of each kernel of a program, by its name; equal kernels are shown once."""
 
-    def __init__(self, program: Executable) -> None:
+    def __init__(self, program: Program) -> None:
         self.steps = program.plan.steps
 
     @cached_property

@@ -3,7 +3,7 @@
     print(step.cost(x))            # a table: what each kernel reads, writes and computes
     step.cost(x).eager.bytes       # a single figure
 
-All figures are counted; `Cost.roofline` measures.  "Node by node" is eager mode, where each value is freed after its
+All figures are counted; a `Record` measures.  "Node by node" is eager mode, where each value is freed after its
 last use.  A `put` writes into existing memory, all other operations allocate.
 """
 
@@ -12,21 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 from ...core.node import Node
 from ...core.primitive import P
 from ...support.table import as_html, as_table, bytes_text, escape
-from ..fusion.count import Count, eager_count
+from ..fusion.count import Count, eager_count, rounds_text
 from ..nodes.graph import Graph
+from ..nodes.tally import functions_of
 from ..nodes.titled import Titled
 from ..nodes.view import views_of
 from ..running.blocked import scratch_bytes
+from ..running.counts import COPIES, copies_of, counts_of
 from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
 from ..running.plan import RESULT, Blocked, Call, Launch, Plan
-from ..running.program import Executable, Program
-from .roofline import Roofline, measured
+from ..running.program import Program
 
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
 
@@ -52,6 +52,7 @@ class KernelCost:
     nodes: list[NodeCost]
     program: Count
     scratch: int = 0  # bytes of scratch memory
+    rounds: str = ""  # of a loop or branch: how often its functions run, in words
 
     @cached_property
     def eager(self) -> Count:
@@ -89,9 +90,9 @@ class Cost(Titled):
     Count(bytes_read=784, bytes_written=528, flops=192, launches=3)
     """
 
-    def __init__(self, program: Executable) -> None:
+    def __init__(self, program: Program) -> None:
         self.graph, self._program = program.graph, program
-        self.optimised = program.optimised if isinstance(program, Program) else program.graph
+        self.optimised = program.optimised
         self.nodes = node_costs(self.graph)
         self.optimised_nodes = node_costs(self.optimised)
         self.kernels = _steps(program.plan, {each.name: each for each in node_costs(program.final)})
@@ -113,16 +114,12 @@ class Cost(Titled):
         """The cost of the program."""
         return sum([kernel.program for kernel in self.kernels], Count())
 
-    def roofline(self, runs: int = 20) -> Roofline:
-        """Run the program, and compare the time of each step with the best that this machine can do."""
-        return measured(self._program, self.kernels, runs)
-
     # as a table -----------------------------------------------------------------------------------------------------
 
     def rows(self) -> list[tuple[str, ...]]:
         """The rows of the table, one for each step."""
         return [
-            (kernel.name, _listed([node.name for node in kernel.nodes]), *_figures(kernel.program),
+            (kernel.name, kernel.rounds or _listed([node.name for node in kernel.nodes]), *_figures(kernel.program),
              bytes_text(kernel.eager.bytes))
             for kernel in self.kernels
         ]
@@ -199,15 +196,16 @@ def eager_memory(graph: Graph) -> list[int]:
 
 def _steps(plan: Plan, costs: Mapping[str, NodeCost]) -> list[KernelCost]:
     steps = []
-    for step in plan.steps:
+    for step, count in zip(plan.steps, counts_of(plan)):
         if isinstance(step, (Launch, Blocked)):
             scratch = _scratch(step) if isinstance(step, Launch) else scratch_bytes(step)
-            steps.append(KernelCost(step.name, "kernel", [costs[name] for name in step.computes], step.count, scratch))
+            steps.append(KernelCost(step.name, "kernel", [costs[name] for name in step.computes], count, scratch))
         elif isinstance(step, Call):
-            steps.append(KernelCost(step.name, "library", [costs[step.name]], step.count))
-    copies = [_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)]
-    if copies:
-        steps.append(KernelCost("copies of results", "copies", [], sum(copies, Count())))
+            rounds = rounds_text(step.attrs) if functions_of(step.attrs) else ""
+            steps.append(KernelCost(step.name, "library", [costs[step.name]], count, rounds=rounds))
+    copies = copies_of(plan)
+    if copies.launches:
+        steps.append(KernelCost(COPIES, "copies", [], copies))
     return steps
 
 
@@ -215,14 +213,6 @@ def _scratch(launch: Launch) -> int:
     """The bytes of a kernel's scratch memory: one row of each kind for every piece that threads may run."""
     sizes = [p.size * p.dtype.itemsize + ALIGNMENT for p in launch.kernel.parameters if p.role == "scratch"]
     return sum(sizes) * len(pieces_of(launch)) if sizes else 0
-
-
-def _copied(plan: Plan, number: int) -> Count:
-    read = plan.outputs[number]
-    buffer = plan.buffers[read.buffer]
-    different = prod([size for size, stride in zip(read.shape, read.strides) if stride])
-    itemsize = buffer.dtype.itemsize
-    return Count(min(different, buffer.size) * itemsize, read.size * itemsize, 0, 1)
 
 
 def _memory(plan: Plan, kernels: Sequence[KernelCost]) -> Memory:
@@ -251,7 +241,7 @@ def cost_of(graph: Graph) -> Cost:
     >>> mg.trace(lambda x: x * 2 + 1, mg.ones(100)).cost().program.bytes
     800
     """
-    return Cost(Program(graph, backend="numpy"))  # the backend that compiles fastest
+    return Cost(Program(graph))
 
 
 Graph.cost = cost_of

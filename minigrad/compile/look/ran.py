@@ -20,6 +20,7 @@ from ..rewriting.log import Log
 from ..running.program import PlainProgram, Program
 from .code import Code
 from .cost import Cost
+from .record import Record, record_of_program
 from .values import Values, starts_of
 
 FORWARD = "forward pass, keeps values for the gradient"
@@ -50,10 +51,14 @@ class Part(NamedTuple):
 
 
 class Ran:
-    """The programs of a call with these arguments: of the function, and of its gradients that were computed."""
+    """The programs of a call with these arguments: of the function, and of its gradients that were computed.
 
-    def __init__(self, recording: Recording, tensors: list[Tensor]) -> None:
-        self.recording, self.tensors = recording, tensors
+    `again` says whether a call with these arguments runs the same programs; one whose arguments require other gradients
+    does not.
+    """
+
+    def __init__(self, recording: Recording, tensors: list[Tensor], again: bool = True) -> None:
+        self.recording, self.tensors, self.again = recording, tensors, again
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -108,6 +113,11 @@ class Ran:
     def cost(self) -> Cost:
         """The cost, with the cost of its gradient."""
         return self._stage(Cost, self.programs)
+
+    def record(self, runs: int, first: Record | None = None) -> Record:
+        """The record of each program, run alone; `first` is that of the call, if it was called."""
+        records = [record_of_program(each.program, self.arrays(each), runs) for each in self.parts[first is not None :]]
+        return self._stage(lambda record: record, [*[first] * (first is not None), *records])  # type: ignore[no-any-return]
 
     @property
     def programs(self) -> list[Program]:

@@ -12,6 +12,8 @@ from ..running.program import PlainProgram, Program
 from .code import Code
 from .cost import Cost
 from .ran import Ran
+from .record import RUNS, Record, record_of_call
+from .stage import Stage, stages_of
 from .values import Values
 
 
@@ -107,8 +109,20 @@ class Stages:
         """
         return self.ran(*args, **kwargs).code
 
+    def stages(self, *args: Any, **kwargs: Any) -> list[Stage]:
+        """All stages of the program as a list, each with a name, an object and its text.
+
+        >>> [stage.name for stage in mg.jit(lambda x: mg.tanh(x * 1)).stages(mg.ones(3))]
+        ['as traced', 'simplify', 'kernels', 'code', 'program']
+        """
+        return stages_of(self.ran(*args, **kwargs).programs[0])
+
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
         """The cost of the program, and of the graph node by node: bytes, operations, launches, memory.
+
+        A launch is one call of machine code or of a library; checks of positions do not count.  Bytes are those of
+        memory, each buffer once for each kernel.  A loop counts its rounds: a while_loop those of the last run, and
+        one round before the first run.
 
         >>> print(mg.jit(lambda x: mg.tanh(x @ x) * 2).cost(mg.ones((8, 8))))
         step      computes             read  written  flops  flops/byte  read and written node by node
@@ -117,3 +131,24 @@ class Stages:
         ...
         """
         return self.ran(*args, **kwargs).cost
+
+    def record(self, *args: Any, runs: int = RUNS, **kwargs: Any) -> Record:
+        """Call the function several times, and return what the quickest call ran, when, and what that moved.
+
+        Side effects happen in every call.  If the gradient of the last call ran, the record of its program, alone and
+        on gradients that are ones, is the `gradient` of this one.  If these arguments do not require the gradients that
+        those of the last call did, the program of the last call is run alone.
+
+        >>> record = mg.jit(lambda x: mg.tanh(x @ x) * 2).record(mg.ones((64, 64)))
+        >>> [(event.name, event.cost.bytes) for event in record.events]
+        [('matmul_1', 32768), ('kernel_1', 32768)]
+        """
+        ran = self.ran(*args, **kwargs)
+        if not ran.again:
+            return ran.record(runs)
+        first = record_of_call(lambda: self(*args, **kwargs), lambda: self.ran(*args, **kwargs).parts[0].program, runs)
+        return self.ran(*args, **kwargs).record(runs, first)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        raise NotImplementedError

@@ -92,9 +92,9 @@ def _sine_and_cosine(w: Writer, rest: str, tail: Any) -> tuple[str, str]:
     """The sine and the cosine of the sum of `rest`, at most π/4, and a small tail, None for 0."""
     series, square = SERIES[w.dtype], w.mul(rest, rest)
     if tail is None:
-        sine = w.add(w.mul(w.mul(w.polynomial(square, series.sine), square), rest), rest)
+        sine = w.mul_add(w.mul(w.polynomial(square, series.sine), square), rest, rest)
         cosine = w.mul(w.polynomial(square, series.cosine), w.mul(square, square))
-        return sine, w.add(w.sub(cosine, w.mul(square, 0.5)), 1.0)
+        return sine, w.add(w.sub_mul(cosine, square, 0.5), 1.0)
     half = w.mul(square, 0.5)
     near = w.sub(1.0, half)  # the cosine, which is the slope of the sine
     sine = w.add(rest, w.add(w.mul(w.mul(w.polynomial(square, series.sine), square), rest), w.mul(tail, near)))
@@ -201,7 +201,7 @@ def atan2(w: Writer, height: str, width: str) -> str:
     ratio = w.div(w.select(turned, w.sub(short, long), short), w.select(turned, w.add(short, long), long))
     ratio = w.select(w.eq(short, long), 0.0, ratio)  # also for two zeros and two infinities
     square = w.mul(ratio, ratio)
-    angle = w.add(w.mul(w.mul(w.polynomial(square, series.atan), square), ratio), ratio)
+    angle = w.mul_add(w.mul(w.polynomial(square, series.atan), square), ratio, ratio)
     angle = w.select(turned, w.add(w.add(angle, more), eighth), angle)
     behind = w.lt(w.copysign(1.0, width), 0.0)  # -0.0, too
     angle = w.select(w.logic("xor", steep, behind), w.neg(angle), angle)

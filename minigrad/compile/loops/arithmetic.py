@@ -68,7 +68,7 @@ def _float_mod(w: Writer, x: Operand, y: Operand) -> str:
 
 def _float_floordiv(w: Writer, x: Operand, y: Operand) -> str:
     """(x - remainder) / y, rounded to the nearest whole number; x / y where y is 0."""
-    if not isinstance(y, str) and not y:
+    if not isinstance(y, str) and not w.dtype.type(y):
         return w.div(x, y)
     rest = w.remainder(x, y)
     ratio = w.div(x, y)

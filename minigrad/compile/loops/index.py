@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..nodes.view import Dims
-from .ir import Accumulate, For, Index, Let, Store, Walk
+from .ir import Accumulate, For, Index, Let, Prefetch, Running, Statement, Store, Walk, statements
 
 Value = TypeVar("Value")
 
@@ -55,6 +55,21 @@ def leaves(index: Index) -> list[Any]:
     ['p', 10, 'i']
     """
     return fold(index, lambda leaf: [leaf], lambda _, left, right: left + right)
+
+
+def reads(statement: Statement) -> Iterator[Any]:
+    """The operands that a statement reads, names and numbers, also those in indices."""
+    for s in statements([statement]):
+        if isinstance(s, For):
+            yield from (a.value for a in s.accumulators)
+        elif isinstance(s, Let):
+            for operand in s.args:
+                yield from leaves(operand)
+        elif isinstance(s, Running):
+            yield s.value
+        elif not isinstance(s, Prefetch):  # a Store or an Accumulate
+            yield s.value
+            yield from leaves(s.index)
 
 
 def computed(operation: str, left: Any, right: Any) -> Any:

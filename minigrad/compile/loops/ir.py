@@ -147,7 +147,7 @@ def statements(body: list[Statement]) -> Iterator[Statement]:
 
 
 class Walk:
-    """A walk over statements, the base of printers, the verifier and the legaliser.
+    """A walk over statements, the base of printers and the legaliser.
 
     A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`, `prefetch`.  It
     returns the replacement of the statement: lines of text or other statements.  A kind without a method stays

@@ -89,18 +89,18 @@ def expm1(w: Writer, x: str) -> str:
     last = w.whole("min", n, bias)  # one power higher is not a float; the last doubling comes at the end
     power = w.power(last)
     doubled = w.select(w.lt(bias, n), 2.0, 1.0)
-    value = w.mul(w.add(w.mul(power, grown), w.sub(power, w.div(1.0, doubled))), doubled)
+    value = w.mul(w.mul_add(power, grown, w.sub(power, w.div(1.0, doubled))), doubled)
     return w.select(w.eq(x, 0.0), x, value)  # -0.0 stays -0.0
 
 
 def _grown(w: Writer, x: str, more: Any = None) -> tuple[str, str]:
     """n, an integer, and eʳ - 1, where x (and `more`, if it is given) is n ln 2 + r and |r| ≤ ln(2) / 2."""
     c = CONSTANTS[w.dtype]
-    shifted = w.add(w.mul(x, LOG2_E), c.rounding)
+    shifted = w.mul_add(x, LOG2_E, c.rounding)
     n = w.sub(shifted, c.rounding)
-    rest = w.sub(w.sub(x, w.mul(n, c.ln2[0])), w.mul(n, c.ln2[1]))
+    rest = w.sub_mul(w.sub_mul(x, n, c.ln2[0]), n, c.ln2[1])
     rest = rest if more is None else w.add(rest, more)
-    grown = w.add(w.mul(w.polynomial(rest, c.exp_terms), w.mul(rest, rest)), rest)
+    grown = w.mul_add(w.polynomial(rest, c.exp_terms), w.mul(rest, rest), rest)
     return w.whole("sub", w.whole("bitcast", shifted), c.rounding_bits), grown
 
 
@@ -134,8 +134,8 @@ def parted(w: Writer, x: str, denormal: bool = True) -> tuple[str, str]:
 def _log_in_powers(w: Writer, exponent: str, m: str) -> str:
     c, square = CONSTANTS[w.dtype], w.mul(m, m)
     value = w.mul(w.mul(w.polynomial(m, c.log_terms), m), square)
-    value = w.sub(w.add(value, w.mul(exponent, c.ln2[1])), w.mul(square, 0.5))
-    return w.add(w.add(m, value), w.mul(exponent, c.ln2[0]))
+    value = w.sub_mul(w.mul_add(exponent, c.ln2[1], value), square, 0.5)
+    return w.mul_add(exponent, c.ln2[0], w.add(m, value))
 
 
 def _log_in_ratios(w: Writer, exponent: str, m: str) -> str:
@@ -144,8 +144,8 @@ def _log_in_ratios(w: Writer, exponent: str, m: str) -> str:
     s, half = w.div(m, w.add(m, 2.0)), w.mul(w.mul(m, 0.5), m)
     square = w.mul(s, s)
     series = w.mul(w.polynomial(square, c.log_terms), square)
-    value = w.add(w.mul(s, w.add(half, series)), w.mul(exponent, c.ln2[1]))
-    return w.add(w.sub(m, w.sub(half, value)), w.mul(exponent, c.ln2[0]))
+    value = w.mul_add(s, w.add(half, series), w.mul(exponent, c.ln2[1]))
+    return w.mul_add(exponent, c.ln2[0], w.sub(m, w.sub(half, value)))
 
 
 def log1p(w: Writer, x: str) -> str:
@@ -165,7 +165,7 @@ def tanh(w: Writer, x: str) -> str:
     capped = w.select(w.lt(most, size), most, size)
     n, grown = _grown(w, w.add(capped, capped))
     power = w.power(n)
-    t = w.add(w.mul(power, grown), w.sub(power, 1.0))
+    t = w.mul_add(power, grown, w.sub(power, 1.0))
     return w.copysign(w.div(t, w.add(t, 2.0)), x)  # -0.0 stays -0.0, too
 
 
@@ -174,12 +174,12 @@ def erf(w: Writer, x: str) -> str:
     if w.dtype == DOUBLE:
         size = w.abs(x)
         t = w.select(w.lt(6.0, size), 6.0, size)
-        exponent = w.add(w.mul(w.polynomial(t, _from_highest(ERF_EXPONENT)), t), t)
+        exponent = w.mul_add(w.polynomial(t, _from_highest(ERF_EXPONENT)), t, t)
         return w.copysign(expm1(w, w.neg(exponent)), x)
     limited = w.select(w.lt(4.05, x), 4.05, x)
     limited = w.select(w.lt(limited, -4.05), -4.05, limited)
     square = w.mul(limited, limited)
-    return tanh(w, w.add(w.mul(w.polynomial(square, _from_highest(ERF_TERMS)), limited), limited))
+    return tanh(w, w.mul_add(w.polynomial(square, _from_highest(ERF_TERMS)), limited, limited))
 
 
 def _from_highest(terms: Any) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""The table of operations: one entry has everything needed to verify, count, legalise and print an operation.
+"""The table of operations: one entry has everything needed to count, legalise and print an operation.
 
 A text is the form of an operation in one language, for operands of one kind of dtype: "f" float, "i" integer, "u"
 unsigned, "b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM), or a template with
@@ -87,15 +87,10 @@ MIN = by(f="return {x} < {y} || {x} != {x} ? {x} : {y};", iu="return {x} < {y} ?
 NOT = "xor {t} {x}, {every}"
 TABLE = (
     # Arithmetic
-    Operation(
-        "add", 2, "fiub", np.add, ast.Add, "{x} + {y}", by(f="fadd contract", iu="add"), on_bools="or", wasm="add"
-    ),
-    Operation("sub", 2, "fiu", np.subtract, ast.Sub, "{x} - {y}", by(f="fsub contract", iu="sub"), wasm="sub"),
-    Operation(
-        "mul", 2, "fiub", np.multiply, ast.Mult, "{x} * {y}", by(f="fmul contract", iu="mul"), on_bools="and",
-        wasm="mul",
-    ),
-    Operation("div", 2, "f", np.divide, ast.Div, "{x} / {y}", "fdiv contract", wasm="div"),
+    Operation("add", 2, "fiub", np.add, ast.Add, "{x} + {y}", by(f="fadd", iu="add"), on_bools="or", wasm="add"),
+    Operation("sub", 2, "fiu", np.subtract, ast.Sub, "{x} - {y}", by(f="fsub", iu="sub"), wasm="sub"),
+    Operation("mul", 2, "fiub", np.multiply, ast.Mult, "{x} * {y}", by(f="fmul", iu="mul"), on_bools="and", wasm="mul"),
+    Operation("div", 2, "f", np.divide, ast.Div, "{x} / {y}", "fdiv", wasm="div"),
     Operation(
         "neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} {none}, {x}"),
         wasm=by(f="neg", iu="0 x sub"),
@@ -169,6 +164,7 @@ TABLE = (
         wasm=by(i="rem_s", u="rem_u"),
     ),
     Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True, wasm="copysign"),
+    Operation("term", 2, "f", np.multiply, c="{x} * {y}", llvm="fmul contract", internal=True),  # see `sums`
     Operation("fma", 3, "f", c="fma", llvm="llvm.fma", internal=True),
     Operation("whole", 1, "f", gives="any", internal=True),
 )

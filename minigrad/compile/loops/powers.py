@@ -7,6 +7,7 @@ the largest exponents have 11 bits before the point.
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
 from .ir import DOUBLE, Operand
 from .maths import INFINITY, NAN, WIDE, exp_of_sum, parted
@@ -29,9 +30,18 @@ THIRD = 0.3333333333333333, 1.850371707708594e-17
 HUGE = 2.0**100  # stands in for an infinite exponent: 0 ln 1 stays 0
 
 
+def is_product(exponent: Any) -> bool:
+    """Whether a power with this number as exponent is a product of a few factors.
+
+    >>> is_product(-1.5), is_product(4), is_product(0.1)
+    (True, False, False)
+    """
+    return bool(abs(exponent) <= 3 and 2 * exponent == int(2 * exponent))
+
+
 def pow_of_number(w: Writer, x: str, y: Operand) -> str | None:
     """A product of a few x, their inverses and their root; None for an exponent that needs a logarithm."""
-    if isinstance(y, str) or w.dtype.kind != "f" or y in (0, 1) or not abs(y) <= 3 or 2 * y != int(2 * y):
+    if isinstance(y, str) or w.dtype.kind != "f" or y in (0, 1) or not is_product(y):
         return None
     factors = [x] * int(abs(y))
     if len(factors) < abs(y):  # -∞ to the power of ½ is infinite, and so is the inverse of -0.0
@@ -65,7 +75,7 @@ def _short_power(w: Writer, size: str, y: str, ordinary: str, edge: str) -> str:
     wide = w.of(DOUBLE)
     exponent, m = parted(wide, wide.cast(size), denormal=False)
     s = wide.div(m, wide.add(m, 2.0))
-    logarithm = wide.add(wide.mul(wide.polynomial(wide.mul(s, s), LOG2_TERMS), s), exponent)
+    logarithm = wide.mul_add(wide.polynomial(wide.mul(s, s), LOG2_TERMS), s, exponent)
     power = wide.mul(wide.cast(y), wide.select(ordinary, logarithm, wide.cast(edge)))
     power = wide.select(w.lt(power, -BEYOND), -BEYOND, power)
     power = wide.select(w.lt(BEYOND, power), BEYOND, power)

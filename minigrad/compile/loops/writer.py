@@ -69,6 +69,14 @@ class Writer:
         """An operation with an integer as result, which has the size of the writer's floats."""
         return self.let(op, args, self.layout.bits)
 
+    def mul_add(self, x: Any, y: Any, z: Any) -> str:
+        """x y + z, rounded once if the processor can: written here, because nothing fuses a product and a sum later."""
+        return self.fma(x, y, z) if self.fused else self.add(self.mul(x, y), z)
+
+    def sub_mul(self, z: Any, x: Any, y: Any) -> str:
+        """z - x y, rounded once if the processor can."""
+        return self.fma(self.neg(x), y, z) if self.fused else self.sub(z, self.mul(x, y))
+
     def polynomial(self, x: str, terms: tuple[Any, ...]) -> Any:
         """The value at x of a polynomial with these coefficients, highest power first.
 
@@ -77,10 +85,10 @@ class Writer:
         if len(terms) > 3:
             odd = len(terms) % 2
             pairs = zip(terms[odd::2], terms[odd + 1 :: 2])
-            return self.polynomial(self.mul(x, x), (*terms[:odd], *[self.add(self.mul(x, a), b) for a, b in pairs]))
+            return self.polynomial(self.mul(x, x), (*terms[:odd], *[self.mul_add(x, a, b) for a, b in pairs]))
         value = terms[0]
         for term in terms[1:]:
-            value = self.add(self.mul(value, x), term)
+            value = self.mul_add(value, x, term)
         return value
 
     def power(self, exponent: str) -> str:

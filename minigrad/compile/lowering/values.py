@@ -40,7 +40,6 @@ class ValueWriter:
         self.part: Part | None = None
         self.count = 0
         self.level_of: dict[str, Level] = {}  # name -> how often it is computed
-        self.reciprocals: dict[str, str] = {}
         self.making: Node | None = None  # the node whose statements are being written
         self.origins: dict[str, Node] = {}  # name -> the node that it is computed for
 
@@ -83,17 +82,6 @@ class ValueWriter:
         self.making = node
         compute = self.lowering.computes[node]
         return WRITERS[compute.__class__](self, compute, block)
-
-    def is_row_value(self, operand: Operand) -> bool:
-        """Whether a value is the same for a whole row."""
-        return isinstance(operand, str) and self.level_of.get(operand) in (PER_ROW, ONCE)
-
-    def reciprocal(self, name: str, dtype: Any) -> str:
-        """The reciprocal of a row's value: one division per row instead of one per element."""
-        if name not in self.reciprocals:
-            block = self.lowering.row if self.level_of[name] == PER_ROW else self.lowering.top
-            self.reciprocals[name] = self.let(block, "div", (1.0, name), dtype)
-        return self.reciprocals[name]
 
     def cast(self, value: Operand, source: Any, target: Any, block: Block) -> Operand:
         """A value in another dtype."""

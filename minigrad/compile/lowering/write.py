@@ -126,8 +126,6 @@ def _step(writer: ValueWriter, node: Node, op: str, args: list[Operand], dtype: 
             args[0] = writer.let(block, "invert", (args[0],), dtype)
             op = {"lt": "and", "le": "or"}[op]
         return writer.let(block, op, tuple(args), dtypes.bool)
-    if op == "div" and block.level == PER_ELEMENT and writer.is_row_value(args[1]) and dtype.itemsize >= 4:
-        return writer.let(block, "mul", (args[0], writer.reciprocal(str(args[1]), dtype)), dtype)
     return writer.let(block, op, tuple(args), dtype)
 
 

@@ -55,12 +55,14 @@ class Graph(Titled):
         return Counter(i for node in self.nodes for i in node.inputs if isinstance(i, Node))
 
     def names(self) -> dict[Node, str]:
-        """A short name for each node: `matmul_1` is the first matrix product."""
+        """A short name for each node: `matmul_1` is the first matrix product, `scan_1[0]` a result of a scan."""
         names: dict[Node, str] = {}
         seen: Counter[str] = Counter()
         for node in (*self.inputs, *self.nodes):
-            seen[node.name] += 1
-            names[node] = f"{node.name}_{seen[node.name]}"
+            whole = names.get(node.inputs[0]) if node.op is P.project else None
+            if whole is None:
+                seen[node.name] += 1
+            names[node] = f"{node.name}_{seen[node.name]}" if whole is None else f"{whole}[{node.attrs['index']}]"
         return names
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from ...devices.effects import held_back
 from ...support.errors import IndexingError, MinigradError, NanError
 from ...support.source import Where, show
 from .graph import Graph
+from .registered import Registered
 
 Starts = dict[Any, tuple[Any, int]]  # the key and first block of each generator of random numbers, in one run
 Look = Callable[[Node, list[Any], Any], object]  # called with a node, the values of its inputs, and its value
@@ -32,7 +33,7 @@ def compute(node: Node, given: list[Any], starts: Starts) -> Any:
         return node.array()  # type: ignore[attr-defined]
     try:
         if node.op.kind == "own":
-            return node.attrs["kernel"].run(node, given)
+            return node.attrs["kernel"].run(node, given, started(node.attrs, starts))
         return EAGER.compute(node.op, given, started(node.attrs, starts), node.device)
     except Exception as error:
         raise failed(error, node.op, node.attrs, node.device, node.where, given) from None
@@ -136,6 +137,9 @@ def _begun(draw: tuple[Any, Any, int, int], starts: Starts) -> tuple[Any, Any, i
 
 def failed(error: Exception, op: Any, attrs: Any, device: Any, where: Where | None, values: Sequence[Any]) -> Exception:
     """An error of a library in our form, with the line of the operation; an error of a user's kernel as it is."""
+    kernel = attrs.get("kernel")
+    if isinstance(kernel, Registered):
+        op, attrs = kernel.op, kernel.attrs_of(attrs)
     if not isinstance(error, MinigradError) and op.kind != "own":
         given = [wrap(v, device) if isinstance(v, device.ndarray) else v for v in values]
         error = explained(op, given, attrs, error)

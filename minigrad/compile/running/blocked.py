@@ -108,6 +108,13 @@ def units_of(step: Blocked) -> list[Unit]:
     return [(at, number, low, high) for number, at in matrices for low, high in rows]
 
 
+def calls_of(step: Blocked) -> int:
+    """How many times a run calls the kernel, and the library for products and for the sums of products."""
+    blocks = [len(range(low, high, step.rows)) for _, _, low, high in units_of(step)]
+    sums = sum([factor.turned for factor in step.out])
+    return sum([each * (1 + len(step.into) + len(step.out)) + (each - 1) * sums for each in blocks])
+
+
 def scratch_bytes(step: Blocked) -> int:
     """The bytes of scratch memory of all threads."""
     totals = sum([prod(_total(step, factor)) * step.scratch[0].itemsize for factor in step.out])

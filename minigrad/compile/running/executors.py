@@ -15,6 +15,7 @@ from ...devices.threads import in_blocks
 from ...support.context import setting
 from ...support.errors import CompileError
 from ...support.source import ON_BEHALF_OF, caller
+from ..fusion.count import Count
 from .order import Schedule, ScheduledStep
 from .profiler import RUNNING, timed
 
@@ -28,10 +29,11 @@ Run = Callable[[Any], object]  # called with the starts of the generators of ran
 
 
 class Named(NamedTuple):
-    """The function of a step, with its name."""
+    """The function of a step, with its name and its own cost, without that of the steps inside a loop."""
 
     name: str
     run: Run
+    cost: Count
 
 
 def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
@@ -76,7 +78,7 @@ def as_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
 
 def as_timed_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
     """The same, with each call noted in the active profile."""
-    return as_steps([[Named(name, timed(name, run)) for name, run in level] for level in levels])
+    return as_steps([[each._replace(run=timed(*each)) for each in level] for level in levels])
 
 
 def is_profiled() -> bool:

@@ -10,8 +10,9 @@ import ctypes
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from ctypes import addressof, c_char
-from functools import partial
+from functools import cached_property, partial
 from math import prod
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,23 @@ from ...core.clock import SHARED, LastWrite, buffer_of, written_since
 from ...core.emit import EAGER
 from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
-from ...support.errors import IndexingError, MinigradError
+from ...support.errors import CompileError, IndexingError, MinigradError
 from ..codegen.sharing import share_function
 from ..codegen.workers import WORKERS, address
+from ..fusion.count import Count
 from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started
+from ..nodes.tally import tallied
 from ..nodes.view import row_major
 from .blocked import BlockedRun
+from .counts import COPIES, copies_of, own_count
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import POOLED, aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product, ranges
+from .profiler import note
 
 UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
 PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
@@ -67,6 +72,11 @@ class Layout:
         read = {i for turn in plan.turns[: plan.early] for i in plan.uses(plan.steps[turn[0]])[0]}
         self.lasting = frozenset([plan.buffers[i].number for i in read if plan.buffers[i].lasting])
         self.passing = [i for i, buffer in numbered if i in arrays and buffer.kind != SLOT]
+
+    @cached_property
+    def copies(self) -> Count:
+        """The cost of the copies of results at the end of a run."""
+        return copies_of(self.plan)
 
     def _is_finished_later(self, number: int, read: Read) -> bool:
         """Whether a result is a copy, a library's array, or a view of another shape or order."""
@@ -107,7 +117,8 @@ class Frame:
         made = [self._made(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
         self.native = {number: step for number, step in enumerate(made) if isinstance(step, NativeStep)}
         runs = [self._as_run(step) if isinstance(step, NativeStep) else step for step in made]
-        calls = [[Named(self.plan.steps[i].name, runs[i]) for i in turn] for turn in self.plan.turns]
+        named = [Named(step.name, run, own_count(step)) for step, run in zip(self.plan.steps, runs)]
+        calls = [[named[i] for i in turn] for turn in self.plan.turns]
         early = self.plan.early
         self.early, self.early_calls = self._joined(self.plan.turns[:early], calls[:early]), calls[:early]
         self.steps, self.calls = self._joined(self.plan.turns[early:], calls[early:]), calls[early:]
@@ -309,14 +320,15 @@ class Frame:
             values = [read() for read in readers]
             try:
                 if op.kind == "own":
-                    result = given["kernel"].run(out, values)
+                    result = given["kernel"].run(out, values, given)
                 else:
                     result = self.compute(op, values, given, out.device)
             except Exception as error:
                 raise failed(error, op, attrs, out.device, call.where, values) from None
+            _check_result(out, result)
             self.bind(number, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
 
-        return run
+        return tallied(attrs, run)
 
     # a run ----------------------------------------------------------------------------------------------------------
 
@@ -342,8 +354,8 @@ class Frame:
                 self._run_early([arrays[number] for number in self.layout.lasting], starts)
             results = self._bind_results()
             self._run_steps(arrays, results, starts)
-            for number, read, copied in self.finishing:
-                results[number] = read().copy() if copied else read()
+            if self.finishing:
+                self._finish(results)
             return results
         finally:
             for number in self.layout.passing:  # they belong to the caller
@@ -352,6 +364,14 @@ class Frame:
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
         for step in as_timed_steps(self.calls) if is_profiled() else self.steps:
             step(starts)
+
+    def _finish(self, results: list[Any]) -> None:
+        """Copy or view what the results share with other memory."""
+        begin = perf_counter()
+        for number, read, copied in self.finishing:
+            results[number] = read().copy() if copied else read()
+        if is_profiled() and any(copied for _, _, copied in self.finishing):
+            note(COPIES, begin, self.layout.copies)
 
     def _run_early(self, read: Sequence[Any], starts: Starts) -> None:
         """Compute what is kept between runs, if one of the arrays that it is computed from may have changed."""
@@ -408,6 +428,16 @@ def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> Minigrad
     what = f"index {index} is out of range for dimension {check.axis} of size {size}"
     error = IndexingError(what, expect=f"integers from {-size} to {size - 1}", hint=hint)
     return located(error, check.op, check.where)
+
+
+def _check_result(buffer: Buffer, result: Any) -> None:
+    """Refuse a result of a library that has another size or dtype: kernels read as much memory as the plan says."""
+    if result.__class__ is tuple:
+        fits = [(part.shape, part.dtype) for part in result] == list(zip(buffer.shape, buffer.dtype))
+    else:
+        fits = result.size == buffer.size and result.dtype == buffer.dtype
+    if not fits:
+        raise CompileError(f"the kernel of {buffer.name} returned another shape or dtype than that of its node")
 
 
 def _number(value: Any) -> Any:

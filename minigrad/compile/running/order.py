@@ -6,11 +6,13 @@ independent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from ...core.primitive import P
 from ...support.table import as_table
+from ..fusion.count import Count
 from .plan import Blocked, Call, Check, Launch, Plan, Step, has_effect
 
 FLOP = 0.5  # the cost of an operation in a kernel, in bytes of memory traffic that take as long
@@ -49,13 +51,14 @@ class Schedule:
     ['matmul_1', 'kernel_2', 'kernel_4']
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, counts: Sequence[Count] = ()) -> None:
         levels: list[int] = []
+        known = counts or [step.count for step in plan.steps]
         self.steps: list[ScheduledStep] = []
-        for number, (step, after) in enumerate(zip(plan.steps, plan.after)):
+        for number, (step, after, count) in enumerate(zip(plan.steps, plan.after, known)):
             levels.append(max([levels[i] + 1 for i in after], default=0))
             where = step.name, KINDS[type(step)], levels[-1], after
-            takes = step.count.bytes, step.count.flops, work_of(step)
+            takes = count.bytes, count.flops, work_of(step)
             self.steps.append(ScheduledStep(number, *where, *takes, _is_product(step), has_effect(step)))
 
     @cached_property

@@ -1,7 +1,7 @@
 """Plans: the result of the compiler, plain data with the steps of a program and the memory of each value.
 
-A run needs only the plan.  Steps refer to buffers by number, and buffers hold no values.  The runtime, the views, the
-cost model and saved programs read plans.
+A run needs only the plan.  Steps refer to buffers by number, and buffers hold no values.  The runtime, the views and
+the cost model read plans.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
 from ...support.source import Where
 from ...support.table import as_table, bytes_text
-from ..fusion.count import Count
+from ..fusion.count import Count, rounds_text
 from ..loops.ir import Kernel
+from ..nodes.tally import functions_of, listing_inside
 from ..nodes.view import in_order
 from .memory import arena_for
 
@@ -282,7 +283,13 @@ class Plan:
                 rows.append((str(number), step.name, *[", ".join(cell) or "-" for cell in (*places, after)]))
         sizes = f" ({', '.join(map(bytes_text, self.slots))})" if self.slots else ""
         arena = f"arena of {bytes_text(sum(self.slots))} in {len(self.slots)} slots{sizes}"
-        return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{arena}"
+        inside = [f"{step.name}, {rounds_text(step.attrs)}:\n{text}\n" for step, text in self._inside()]
+        return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{''.join(inside)}{arena}"
+
+    def _inside(self) -> list[tuple[Call, str]]:
+        """The loops and branches, with the listings of the programs inside them."""
+        calls = [step for step in self.steps if isinstance(step, Call) and functions_of(step.attrs)]
+        return [(call, "\n".join(listing_inside(call.attrs, "plan"))) for call in calls]
 
     def _placed(self, number: int) -> str:
         """The name of a value and its place."""

@@ -14,6 +14,7 @@ from ..fusion.kinds import Library
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
 from ..nodes.view import View, whole
+from .blocked import calls_of
 from .plan import (
     IN_PLACE,
     INPUT,
@@ -123,11 +124,12 @@ class _Planning:
         count = sum([product.count for product in block.products], launch.count)
         written = sum([node.nbytes for node in block.inside])
         read = [p.node for p in block.into] + [node for _, node in block.out if node in numbers]
-        saved = Count(-sum([node.nbytes for node in read]), -written, 0, 1 - count.launches)
+        saved = Count(-sum([node.nbytes for node in read]), -written, 0, -count.launches)
         before, after = [[self.names[p.node] for p in some] for some in (block.into, [p for p, _ in block.out])]
         dtypes = tuple([node.dtype for node in block.inside])
         size = block.shape, block.rows, block.triangular
-        return Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
+        made = Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
+        return replace(made, count=made.count + Count(launches=calls_of(made)))
 
     def _launch(self, group: Group, inside: Collection[Node] = ()) -> Launch:
         lowered = self.lowered[group]

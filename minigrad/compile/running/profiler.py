@@ -6,24 +6,37 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ...support.context import Block, switched_variable
+from ...support.context import Block, setting, switched_variable
+from ...support.files import write_whole
 from ...support.table import as_table
+from ..fusion.count import Count
 
 RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None)
+AROUND: ContextVar[str] = ContextVar("minigrad loops", default="")  # the names of the loops around a step
 
 
 class Event(NamedTuple):
-    """One step of a program: its name, its thread, and its times in seconds since the profile began."""
+    """One step of a program: its name, its thread, its times in seconds since the profile began, and its cost.
+
+    A check costs nothing.  The steps of a loop have events of their own, whose names begin with that of the loop, so
+    the loop itself costs nothing either.
+    """
 
     name: str
     thread: str
     begin: float
     end: float
+    cost: Count = Count()
+
+    @property
+    def launches(self) -> int:
+        """How many kernels and library calls it is: 1, or 0 for a check and for a loop."""
+        return self.cost.launches
 
 
 class profile(Block):
@@ -35,7 +48,7 @@ class profile(Block):
     >>> [event.name for event in run.events]
     ['matmul_1', 'kernel_1']
     >>> run
-    <profile of 2 steps in 1 threads>
+    <profile of 2 launches in 1 threads>
     """
 
     variable = RUNNING
@@ -47,30 +60,26 @@ class profile(Block):
     def value(self) -> profile:
         return weakref.proxy(self)  # only the block keeps it alive: see `Block.__del__`
 
-    def note(self, name: str, begin: float, end: float) -> None:
+    @property
+    def launches(self) -> int:
+        """How many kernels and library calls ran."""
+        return sum([event.launches for event in self.events])
+
+    def note(self, name: str, begin: float, end: float, cost: Count) -> None:
         """Record a step that ran in this thread."""
-        self.events.append(Event(name, threading.current_thread().name, begin - self.start, end - self.start))
+        times = begin - self.start, end - self.start
+        self.events.append(Event(AROUND.get() + name, threading.current_thread().name, *times, cost))
 
     def trace(self) -> dict[str, Any]:
         """The events in the format of trace viewers (chrome://tracing, ui.perfetto.dev)."""
-        threads = {name: i for i, name in enumerate(dict.fromkeys(event.thread for event in self.events))}
-        shared = {"pid": os.getpid(), "cat": "minigrad"}
-        rows: list[dict[str, Any]] = [
-            {"ph": "M", "name": "thread_name", "pid": shared["pid"], "tid": i, "args": {"name": name}}
-            for name, i in threads.items()
-        ]
-        for name, thread, begin, end in self.events:
-            times = {"ts": begin * 1e6, "dur": (end - begin) * 1e6}  # in microseconds
-            rows.append({"ph": "X", "name": name, "tid": threads[thread]} | shared | times)
-        return {"traceEvents": rows, "displayTimeUnit": "ms"}
+        return trace_of(self.events)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write this trace to a file."""
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(self.trace(), file)
+        write_whole(path, json.dumps(self.trace()))
 
     def __repr__(self) -> str:
-        return f"<profile of {len(self.events)} steps in {len({event.thread for event in self.events})} threads>"
+        return f"<profile of {self.launches} launches in {len({event.thread for event in self.events})} threads>"
 
     def __str__(self) -> str:
         taken: dict[str, list[float]] = {}
@@ -83,16 +92,44 @@ class profile(Block):
         return as_table(("step", "calls", "total µs", "each µs"), rows, left=1)
 
 
-def timed(name: str, run: Callable[[Any], object]) -> Callable[[Any], object]:
+def trace_of(events: Sequence[Event]) -> dict[str, Any]:
+    """Events in the format of trace viewers."""
+    threads = {name: i for i, name in enumerate(dict.fromkeys(event.thread for event in events))}
+    shared = {"pid": os.getpid(), "cat": "minigrad"}
+    rows: list[dict[str, Any]] = [
+        {"ph": "M", "name": "thread_name", "pid": shared["pid"], "tid": i, "args": {"name": name}}
+        for name, i in threads.items()
+    ]
+    for name, thread, begin, end, cost in events:
+        times = {"ts": begin * 1e6, "dur": (end - begin) * 1e6}  # in microseconds
+        rows.append({"ph": "X", "name": name, "tid": threads[thread], "args": {"bytes": cost.bytes}} | shared | times)
+    return {"traceEvents": rows, "displayTimeUnit": "ms"}
+
+
+def timed(name: str, run: Callable[[Any], object], cost: Count) -> Callable[[Any], object]:
     """A step that is recorded each time it runs."""
 
     def step(starts: Any) -> None:
         begin = perf_counter()
         try:
-            run(starts)
+            if cost.launches:
+                run(starts)
+            else:
+                with inside(name):
+                    run(starts)
         finally:
-            noting = RUNNING.get()
-            if noting is not None:
-                noting.note(name, begin, perf_counter())
+            note(name, begin, cost)
 
     return step
+
+
+def inside(name: str) -> setting:
+    """In this block, the names of steps that are recorded begin with this one."""
+    return setting(AROUND, f"{AROUND.get()}{name}/")
+
+
+def note(name: str, begin: float, cost: Count) -> None:
+    """Record a step that ends now in the active profile, if there is one."""
+    noting = RUNNING.get()
+    if noting is not None:
+        noting.note(name, begin, perf_counter(), cost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 from ...core.mode import current_mode
 from ...core.node import Node
 from ...core.override import overridable
+from ...devices.registry import CHANGES, Registration
 from ...support.errors import CompileError, DeviceError
 from ...support.forking import new_lock
 from ...support.source import show
@@ -23,16 +25,23 @@ from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, hunted, run_nodes
+from ..nodes.registered import has_registered, with_registered
 from ..nodes.titled import Titled
 from ..rewriting.log import Log
 from ..rewriting.passes import optimise
 from .backends import BackendWarning
+from .counts import counts_of
 from .executors import turns
 from .frame import Frame, Layout
 from .order import Schedule
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan, Turns, one_by_one
 from .planning import planned
 from .targets import HOST, Target, target_of
+
+# The attributes that hold what the compiler made of a graph; see `Program.forget`.
+MADE = frozenset("optimised log partition lowered final plan layout products functions stored_in _idle".split())
+PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()  # all programs
+PROGRAMS_LOCK = new_lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,25 +62,23 @@ def compile(
     without: Iterable[str] = (),
     turns: Turns = one_by_one,
     any_layout: bool = False,
-    blocks: bool = True,
 ) -> Compiled:
     """Simplify a graph, divide it among kernels and library calls, lower the kernels to
     loops, and plan the run.
 
     `donate` names outputs, by number, that may be stored where an input is.  `without`
     names passes to leave out, and `turns` says which steps run at the same time.  With
-    `any_layout`, results need not be in row-major order.  Without `blocks`, each matrix
-    product is a step.
+    `any_layout`, results need not be in row-major order.
 
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
     left_out = [without] if isinstance(without, str) else [*without]
     left_out += [*target.without, *([] if any_layout else ["result_layouts"])]
-    optimised, log = optimise(graph, left_out)
+    optimised, log = optimise(with_registered(graph), left_out)
     partition = fuse(optimised, target.chunking)
     partition, _ = partition.donated(in_place(donate or {}, partition))
-    partition = with_blocks(partition) if target.threads and blocks else partition
+    partition = with_blocks(partition) if target.threads else partition
     lowered = {group: lower(partition, group) for group in partition.kernels}
     plan = planned(partition, lowered, turns, any_layout)
     return Compiled(optimised, log, partition, lowered, plan)
@@ -92,37 +99,93 @@ def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node
     }
 
 
-class Executable(Titled):
-    """A plan that can run on `target`, by `executor`.  The arrays of its constants follow those of the caller.
+class Program(Titled):
+    """A compiled graph: the plan, which runs on `target` by `executor`, and the results of the stages before it.
 
-    `graph` is the graph before all passes, for runs node by node that look for a fault.  `final` is the graph after all
-    passes, whose values the plan names.
+    `graph` is the graph before all passes, for runs node by node that look for a fault; its last inputs are the
+    `constants`.  The stages are the `optimised` graph with its `log`, the `partition` into kernels and library calls,
+    the kernels `lowered` to loops, and the `final` graph, whose values the plan names.
+
+    `donate` names outputs, by number, that may be stored in place of an input: for these a call returns None.
     """
 
     keeps_frames = True  # for later runs; else each run makes a frame, and its memory is free between runs
 
     def __init__(
-        self, graph: Graph, constants: Sequence[Any], target: Target = HOST, executor: str | None = None
+        self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
+        backend: str | None = None, executor: str | None = None, target: Target = HOST, any_layout: bool = False,
     ) -> None:
-        self.graph, self.final, self.constants, self.target = graph, graph, constants, target
-        self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
+        constants = [node for node in graph.nodes if node.op is None]
+        whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
+        self._begin(whole, constants, target.on_backend(backend), executor)
+        without = without if isinstance(without, str) else tuple(without)  # each compilation goes through it
+        self._how = donate, without, any_layout, backend
+        self._compile()
+        with PROGRAMS_LOCK:
+            PROGRAMS.add(self)
 
-    def load(self, plan: Plan, backend: str | None = None) -> None:
+    def _compile(self) -> None:
+        donate, without, any_layout, backend = self._how
+        self._keep(compile(self.graph, self.target, donate, without, self.turns, any_layout), backend)
+
+    def forget(self) -> None:
+        """Drop what the compiler made of the graph.  It is made again when it is next used."""
+        with self._lock:
+            for name in MADE:
+                vars(self).pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        """What was dropped."""
+        if name not in MADE:
+            raise AttributeError(name)
+        with self._lock:
+            if name not in vars(self):
+                self._compile()
+            return getattr(self, name)
+
+    def _begin(self, graph: Graph, constants: Sequence[Any], target: Target, executor: str | None) -> None:
+        self.graph, self.constants, self.target = graph, constants, target
+        self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
+        self._lock = new_lock()
+
+    def _keep(self, made: Compiled, backend: str | None) -> None:
+        self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered
+        self.final = made.partition.graph
+        self._load(made.plan, backend)
+
+    def divided(self, partition: Partition) -> Program:
+        """The same program with another partition of its graph."""
+        other = Program.__new__(Program)
+        other._begin(self.graph, self.constants, self.target, self.executor)
+        lowered = {group: lower(partition, group) for group in partition.kernels}
+        plan = planned(partition, lowered, other.turns)
+        other._keep(Compiled(self.optimised, self.log, partition, lowered, plan), "numpy")
+        return other
+
+    def _load(self, plan: Plan, backend: str | None) -> None:
         """Get ready to run a plan."""
-        steps = [step.launch if isinstance(step, Blocked) else step for step in plan.steps]
-        launches = {number: step for number, step in enumerate(steps) if isinstance(step, Launch)}
-        products = self.target.products(plan, backend)
-        self.plan, self.layout = plan, Layout(plan, products)
-        self.functions = self.target.compiled(launches, backend) | products
+        self.plan, self.backend, self.products = plan, backend, self.target.products(plan, backend)
+        self.layout = Layout(plan, self.products)
         outputs = [plan.buffers[read.buffer] for read in plan.outputs]
         self.stored_in = {i: buffer.number for i, buffer in enumerate(outputs) if buffer.kind == IN_PLACE}
         self._idle: list[Frame] = []
-        self._lock = new_lock()
 
     @cached_property
+    def functions(self) -> dict[int, Any]:
+        """What runs the kernels and products, by the number of the step.  Kernels are compiled before the first run."""
+        steps = [step.launch if isinstance(step, Blocked) else step for step in self.plan.steps]
+        launches = {number: step for number, step in enumerate(steps) if isinstance(step, Launch)}
+        return self.target.compiled(launches, self.backend) | self.products
+
+    def ready(self) -> Any:
+        """The program, with its kernels compiled, which may fail."""
+        vars(self)["functions"] = self.functions
+        return self
+
+    @property
     def schedule(self) -> Schedule:
         """The order of the steps: which wait for which, and which could run at the same time."""
-        return Schedule(self.plan)
+        return Schedule(self.plan, counts_of(self.plan))
 
     def __repr__(self) -> str:
         return f"<Program{repr(self.plan).removeprefix('<Plan')}"
@@ -185,8 +248,9 @@ class Executable(Titled):
         return results
 
     def _run(self, given: list[Any], starts: Starts) -> list[Any]:
+        idle = self._idle
         try:
-            frame = self._idle.pop()  # there are as many frames as runs at the same time
+            frame = idle.pop()  # there are as many frames as runs at the same time
         except IndexError:
             with self._lock:
                 frame = self.target.frame(self.layout, self.functions)
@@ -194,43 +258,21 @@ class Executable(Titled):
             return frame.run(given, starts)
         finally:
             if self.keeps_frames:
-                self._idle.append(frame)
+                idle.append(frame)
             else:
                 vars(frame).clear()  # else its memory would wait for the collector: functions in it refer to it
 
 
-class Program(Executable):
-    """A compiled graph: the plan, and the results of the stages before it.  These are the `optimised` graph with its
-    `log`, the `partition` into kernels and library calls, and the kernels `lowered` to loops.
+def _forget_those(registration: Registration) -> None:
+    """Compile the programs again that a user's kernel concerns, as soon as they are used."""
+    with PROGRAMS_LOCK:
+        programs = list(PROGRAMS)
+    for program in programs:
+        if has_registered(program.graph.nodes, [registration]):
+            program.forget()
 
-    `donate` names outputs, by number, that may be stored in place of an input: for these a call returns None.  Without
-    `blocks`, each matrix product is a step.
-    """
 
-    def __init__(
-        self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
-        backend: str | None = None, executor: str | None = None, target: Target = HOST, any_layout: bool = False,
-        blocks: bool = True,
-    ) -> None:
-        constants = [node for node in graph.nodes if node.op is None]
-        whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
-        target = target.on_backend(backend)
-        super().__init__(whole, constants, target, executor)
-        self._keep(compile(whole, target, donate, without, self.turns, any_layout, blocks), backend)
-
-    def _keep(self, made: Compiled, backend: str | None) -> None:
-        self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered
-        self.final = made.partition.graph
-        self.load(made.plan, backend)
-
-    def divided(self, partition: Partition) -> Program:
-        """The same program with another partition of its graph."""
-        other = Program.__new__(Program)
-        Executable.__init__(other, self.graph, self.constants, self.target, self.executor)
-        lowered = {group: lower(partition, group) for group in partition.kernels}
-        plan = planned(partition, lowered, other.turns)
-        other._keep(Compiled(self.optimised, self.log, partition, lowered, plan), "numpy")
-        return other
+CHANGES.append(_forget_those)
 
 
 class PlainProgram(Titled):
@@ -269,7 +311,7 @@ def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **options
         return Program(graph, donate, **options)
     if target is not None:
         try:
-            return Program(graph, donate, **options, target=target)
+            return Program(graph, donate, **options, target=target).ready()
         except CompileError as error:
             warnings.warn(f"the graph runs node by node, which is slower: {error}", BackendWarning, stacklevel=2)
     return PlainProgram(graph)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...devices.control import EACH_ROUND
 from ..codegen.rounds import FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
 from .frame import UNINTERRUPTED, Frame, Table
@@ -137,8 +138,10 @@ class NativeLoop:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
         done, most = 0, max(1, int(UNINTERRUPTED / max(self.work, UNINTERRUPTED / MOST_AT_FIRST)))
+        look = EACH_ROUND.get()
         WORKERS.ready()
         while done < rounds:
+            look()
             table[0], table[1] = done, min(most, rounds - done)
             begun = perf_counter()
             run(where)

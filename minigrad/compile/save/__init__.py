@@ -1,1 +1,1 @@
-"""Saved programs: written to files, read back and verified."""
+"""Saved programs: graphs written to files, checked when they are read, and compiled."""

@@ -20,6 +20,7 @@ from ...devices import Device, as_device
 from ...support.errors import ConversionError
 
 PLAIN = (bool, int, str, type(None))
+MOST_DEVICES = 64  # of a kind
 
 
 class ProgramError(ConversionError):
@@ -103,11 +104,18 @@ def _number(held: Any) -> Slot:
     return Slot(held)
 
 
+def _device(name: Any) -> Device:
+    """The device with this name.  New devices stay, so data may name only a few."""
+    if name.__class__ is not str or int(name.partition(":")[2] or 0) >= MOST_DEVICES:
+        raise unknown(name)
+    return as_device(name)
+
+
 DECODERS: dict[str, Callable[[Any], Any]] = {
     "float": float,
     "tensor": _number,
     "dtype": lambda held: dtypes.ALL[held],
-    "device": as_device,
+    "device": _device,
     "primitive": lambda held: P[held],
     "ellipsis": lambda held: Ellipsis,
     "slice": lambda held: slice(*[decoded(v) for v in held]),

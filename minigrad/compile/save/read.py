@@ -1,14 +1,11 @@
-"""Loads saved programs.  Nothing in a file is trusted: see `parts`."""
+"""Loads saved programs.  Nothing in a file is trusted: see `graphs`, `forms` and `limits`."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import struct
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +14,26 @@ import numpy as np
 from ...core.mode import current_mode
 from ...core.node import Node
 from ...core.tensor import Tensor, as_tensor, wrap
-from ...support.errors import DtypeError, GradError, MinigradError, ShapeError, TraceError
+from ...devices.control import EACH_ROUND
+from ...support.context import setting
+from ...support.errors import ConversionError, DtypeError, GradError, MinigradError, ShapeError, TraceError
+from ...support.words import shown
 from ..look.cost import Cost
-from ..running.plan import laid_out
-from ..running.program import Executable
-from ..running.targets import HOST
+from ..running.program import Program
 from .codec import ProgramError, Slot, decoded, filled, slots
-from .parts import CheckedFrame, Parts, input_of
+from .graphs import GraphReader, check_name
+from .limits import check_memory, check_size, clock, too_much
 from .write import ARRAYS, CONTENT, FORMAT
 
-FAULTS = (
-    KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, AssertionError, RecursionError,
-    MemoryError, MinigradError,
-)
+MOST_CONTENT = 1 << 24  # bytes of a graph as text
 
 
-def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
-    """Load a program that `f.save(path, ...)` wrote; it runs without the original function.
+def load_program(path: str | os.PathLike[str], *, trusted: bool = False) -> LoadedProgram:
+    """Load a program that `f.save(path, ...)` wrote; it is compiled here, and runs without the original function.
+
+    A file holds no code, and all of it is checked, so it may come from anyone.  Its program may need 256 MiB of memory,
+    or 16 times the bytes of its arguments and arrays if that is more; it may compute for about four seconds, and its
+    loops end after four.  With `trusted=True` there are no such limits, for files from people that you know.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "double.program")
@@ -49,72 +49,83 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     0     kernel_0  multiply_1 [result 0]  tensor_1 [input 0]  -
     arena of 0 B in 0 slots
     """
-    raw = Path(path).read_bytes()
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            content, arrays = _parts(archive, len(raw))
-    except (zipfile.BadZipFile, struct.error, OSError, EOFError, ValueError, RuntimeError) as error:
-        raise ProgramError(f"load_program: {os.fspath(path)} is not a saved program, or damaged: {error}") from None
-    try:
-        data = json.loads(content)
-        version, made_by = data["format"], str(data["minigrad"])
-    except FAULTS:
-        raise ProgramError(f"load_program: {os.fspath(path)} is not a saved program") from None
-    if version != FORMAT:
-        raise ProgramError(
-            "load_program: the file is in another format",
-            expect=f"format {FORMAT}", actual=f"format {version!r}, written by minigrad {made_by[:20]}",
-            hint=f"save the function again with minigrad {sys.modules['minigrad'].__version__}",
-        )
-    try:
-        return LoadedProgram(data, arrays)
-    except FAULTS as error:
-        why = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        raise ProgramError(
-            f"load_program: {os.fspath(path)} cannot run here: {why}",
-            hint=f"it was written by minigrad {made_by[:20]}; save the function again",
-        ) from error
+    if trusted.__class__ is not bool:
+        raise ConversionError(f"load_program: trusted is True or False, not {shown(trusted)}")
+    with Path(path).open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                _check_members(archive, os.fstat(file.fileno()).st_size)
+                size = archive.getinfo(CONTENT).file_size
+                if size > MOST_CONTENT and not trusted:
+                    raise too_much(f"its description has {size} bytes", f"at most {MOST_CONTENT}")
+                data = json.loads(archive.read(CONTENT))
+                _check_format(data)
+                return LoadedProgram(data, archive, trusted)
+        except ProgramError:
+            raise
+        except Exception as error:  # a file can hold anything, so anything can go wrong
+            raise ProgramError(
+                f"load_program: {os.fspath(path)} is not a saved program, or damaged: {_why(error)}",
+                hint="save the function again",
+            ) from error
 
 
-def _parts(archive: zipfile.ZipFile, size: int) -> tuple[bytes, list[bytes]]:
-    """The files in an archive of `size` bytes: not compressed and not overlapping, so that they need no more memory."""
+def _why(error: Exception) -> str:
+    if isinstance(error, MinigradError):
+        return str(error).splitlines()[0]
+    return "it is not an archive" if isinstance(error, zipfile.BadZipFile) else "its parts do not fit together"
+
+
+def _check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse members that take more memory than the file has bytes: they are not compressed and do not overlap."""
     members = archive.infolist()
-    names = [CONTENT, *[f"{ARRAYS}{i}" for i in range(len(members) - 1)]]
+    names = [CONTENT, *[f"{ARRAYS}{number}" for number in range(len(members) - 1)]]
     stored = all(m.compress_type == zipfile.ZIP_STORED for m in members)
     if [m.filename for m in members] != names or not stored or sum(m.file_size for m in members) > size:
-        raise zipfile.BadZipFile("it holds something else")
-    content, *arrays = [archive.read(member) for member in members]
-    return content, arrays
+        raise ProgramError("load: this is not a saved program: it holds something else")
+
+
+def _check_format(data: Any) -> None:
+    """Refuse a file of another format, with the version that wrote it."""
+    if data["format"] != FORMAT:
+        version = check_name(data["minigrad"])
+        raise ProgramError(
+            "load_program: the file is in another format", expect=f"format {FORMAT}",
+            actual=f"format {shown(data['format'])}, which minigrad {version} wrote and reads",
+            hint=f"save the function again with minigrad {sys.modules['minigrad'].__version__}",
+        )
 
 
 class LoadedProgram:
     """A program from a file: called like the function, with arguments of the same kinds.  It has no gradients.
 
     `args`, `kwargs` and `result` are the containers of the example, with a `Slot` for each tensor.  `arrays` are the
-    values that the function used by name, and `program` has the graph, the plan and the schedule.
+    values that the function used by name, and `program` is the graph, compiled.
     """
 
-    def __init__(self, data: dict[str, Any], arrays: list[bytes]) -> None:
-        self.name = str(data["name"])
+    def __init__(self, data: dict[str, Any], archive: zipfile.ZipFile, trusted: bool) -> None:
+        self.name, self.trusted = check_name(data["name"]), trusted
         self.args, self.kwargs, self.result = [decoded(data[key]) for key in ("args", "kwargs", "result")]
         if self.args.__class__ is not list or self.kwargs.__class__ is not dict:
             raise ProgramError("load: the arguments are not a list and a dict")
-        inputs = [input_of(entry, arrays) for entry in data["inputs"]]
-        given = {entry["argument"]: node for entry, node in zip(data["inputs"], inputs) if "argument" in entry}
-        count = len([node for node in inputs if node.kind == "tensor"])
-        if inputs[:count] != list(given.values()):
-            raise ProgramError("load: arguments come before arrays, each once")
-        self.arrays = {
-            f"{entry['name']}": node.held for entry, node in zip(data["inputs"], inputs) if "argument" not in entry
-        }
-        parts = Parts(data, inputs)
-        self.program = Executable(parts.graph, inputs[count:], replace(HOST, frame=CheckedFrame))
-        self.program.load(laid_out(parts.buffers, parts.steps, parts.results, self.program.turns))
-        self.devices = [self.program.plan.buffers[read.buffer].device for read in parts.results]
-        self.given = given  # by the number of the tensor among the arguments
+        reader = GraphReader(lambda number: archive.read(f"{ARRAYS}{number}"))
+        graph = reader.graph(data["graph"])
+        self.arrays = {name: source.held for name, source in reader.constants.items()}
+        self.given: dict[int, Node] = dict(zip(data["arguments"], graph.inputs, strict=True))
+        self.devices = [node.device for node in graph.outputs]
+        self._check_slots()
+        if not trusted:
+            check_size([graph, *[function.graph for function in reader.functions]])
+        self.program = Program(graph, any_layout=True)
+        if not trusted:
+            check_memory(self.program, reader.functions)
+        self.loops = bool(reader.functions)
+
+    def _check_slots(self) -> None:
+        """Refuse containers that name tensors which do not exist."""
         numbers = slots((self.args, self.kwargs))
-        right = sorted(numbers) == list(range(len(numbers))) and set(given) <= set(numbers)
-        if not right or not set(slots(self.result)) <= set(range(len(parts.results))):
+        right = sorted(numbers) == list(range(len(numbers))) and set(self.given) <= set(numbers)
+        if not right or not set(slots(self.result)) <= set(range(len(self.devices))):
             raise ProgramError("load: a tensor is missing")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -130,8 +141,20 @@ class LoadedProgram:
             _collect(saved, kwargs[name], f"argument {name}", tensors)
         for number, node in self.given.items():
             _check_tensor(tensors[number], node, number)
-        results = self.program([tensors[number]._data for number in self.given])
+        results = self._run([tensors[number]._data for number in self.given])
         return filled(self.result, [wrap(array, device) for array, device in zip(results, self.devices)])
+
+    def _run(self, arrays: list[Any]) -> list[Any]:
+        """The results as arrays.  An error of a library becomes one of ours, because the file chose its operands."""
+        try:
+            if self.trusted or not self.loops:
+                return self.program(arrays)
+            with setting(EACH_ROUND, clock()):
+                return self.program(arrays)
+        except MinigradError:
+            raise
+        except Exception as error:
+            raise ProgramError(f"{self.name} cannot run: {type(error).__name__}: {error}") from error
 
     def cost(self) -> Cost:
         """The cost of the program, and of its graph node by node."""

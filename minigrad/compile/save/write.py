@@ -1,9 +1,8 @@
 """Writes programs to files, to run without the functions that they were made from.
 
-A file is a zip archive without compression.  `program.json` has the plan, the kernels in the loop language, the graph,
-and the containers of arguments and results; `arrays/0` and so on are the values of tensors that the function uses by
-name.  A file is checked when it is read, because anyone may have written it: shapes are computed again, every index of
-every kernel stays within its memory, and kernels are the only code.
+A file is a zip archive without compression.  `program.json` has the traced graph and the containers of arguments and
+results; `arrays/0` and so on are the values of tensors that the function uses by name.  There is no code in it: the
+version that loads a file compiles the graph, as `jit` does.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -28,14 +27,13 @@ from ...core.tree import flatten
 from ...support.files import whole_file
 from ...support.source import show
 from ..functions.recording import Recording
-from ..running.plan import Buffer, Call, Check, Launch, Read, Step
-from ..running.program import Program
+from ..nodes.graph import Graph
 from ..tracing.guards import Guard, join
 from ..tracing.signature import kind_of, replaced
 from .codec import ProgramError, Slot, encoded
-from .kernels import kernel_as_data
+from .graphs import graph_as_data
 
-FORMAT = 3  # of the files; other formats are refused
+FORMAT = 4  # of the files; other formats are refused
 CONTENT, ARRAYS = "program.json", "arrays/"
 
 
@@ -49,12 +47,13 @@ def save_program(function: Callable[..., Any], path: str | os.PathLike[str], arg
     slots: Any = iter([Slot(number) for number in range(len(tensors))])
     numbered = replaced((list(args), dict(kwargs)), slots)
     recording = recorded(function, args, kwargs, tensors)
-    program = recording.traced.program
-    _refuse(recording, program)
-    assert isinstance(program, Program)
-    if program.partition.blocks:  # a file has only kernels, library calls and checks
-        program = Program(recording.traced.graph, blocks=False)
+    whole = recording.traced.graph
+    _refuse(recording, whole)
+    places = zip(whole.inputs, [*recording.inputs, *recording.others])
+    given = {node: place.what for node, place in places if place.kind == "argument"}
     results = recording.rebuild([Slot(result.number) for result in recording.results])
+    store = _Store(recording, set(given))
+    outputs = [copy.inputs[0] for copy in whole.outputs]  # a program copies those that it must
     data = {
         "format": FORMAT,
         "minigrad": sys.modules["minigrad"].__version__,
@@ -62,9 +61,10 @@ def save_program(function: Callable[..., Any], path: str | os.PathLike[str], arg
         "args": encoded(numbered[0], "args"),
         "kwargs": encoded(numbered[1], "kwargs"),
         "result": encoded(results, "the result"),
+        "arguments": list(given.values()),
+        "graph": graph_as_data(Graph(tuple(given), outputs), store),
     }
-    described, arrays = _described(recording, program)
-    _write(Path(path), data | described, arrays)
+    _write(Path(path), data, store.arrays)
 
 
 def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor]) -> Recording:
@@ -96,21 +96,16 @@ def effects_of(recording: Recording) -> tuple[str, str]:
     return "", ""
 
 
-def _refuse(recording: Recording, program: Any) -> None:
+def _refuse(recording: Recording, graph: Graph) -> None:
     """Refuse what a file cannot hold, with the reason."""
     reason, hint = effects_of(recording)
     if reason:
         pass
-    elif not isinstance(program, Program) or not all(node.device.hosted for node in program.graph.inputs):
+    elif not all(node.device.hosted for node in (*graph.inputs, *graph.nodes)):
         reason, hint = "runs on a device that is not a CPU", "move the model to a CPU first"
-    elif program.final.effects:
-        node = program.final.effects[0]
+    elif graph.effects:
+        node = graph.effects[0]
         reason = f"does more than compute its result: {node.name}, at {show(node.where)}"
-    else:
-        own = [node for node in program.final.nodes if node.op is not None and node.op.kind == "own"]
-        if own:
-            reason = f"uses your kernel {own[0].name}, and a file holds no Python code"
-            hint = "call forget() on the kernel first"
     if reason:
         raise ProgramError(f"save: the function {reason}", hint=hint or None)
 
@@ -126,82 +121,22 @@ def names_of(recording: Recording) -> dict[int, str]:
     }
 
 
-def _described(recording: Recording, program: Program) -> tuple[dict[str, Any], list[Any]]:
-    """A program as plain data, and the arrays that go with it."""
-    graph, plan = program.final, program.plan
-    at = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
-    named = {name: at[node] for node, name in graph.names().items()}
-    arrays: list[Any] = []
-    kernels: dict[str, int] = {}
-    data = {
-        "inputs": _inputs(recording, program, arrays),
-        "nodes": [_node(node, at) for node in graph.nodes],
-        "outputs": [at[node] for node in graph.outputs],
-        "buffers": [_buffer(buffer) for buffer in plan.buffers[len(plan.inputs) :]],
-        "steps": [_step(step, named, kernels) for step in plan.steps],
-        "results": [_read(read) for read in plan.outputs],
-        "kernels": [json.loads(text) for text in kernels],
-    }
-    return data, arrays
+class _Store:
+    """Keeps the arrays of a program, and describes each: its number, its name, and whether it rarely changes."""
 
+    def __init__(self, recording: Recording, arguments: set[Node]) -> None:
+        self.names, self.arrays, self.used = names_of(recording), list[Any](), set[str]()
+        places = zip(recording.traced.sources, [*recording.inputs, *recording.others])
+        self.tensors = {node: place.find([]) for node, place in places if node not in arguments}
 
-def _inputs(recording: Recording, program: Program, arrays: list[Any]) -> list[dict[str, Any]]:
-    names = names_of(recording)
-    places = [*recording.inputs, *recording.others]
-    data = []
-    for number, node in enumerate(program.final.inputs):
-        described = {"shape": list(node.shape), "dtype": node.dtype.name, "device": node.device.name}
-        place = places[number] if number < len(places) else None
-        if place is not None and place.kind == "argument":
-            described["argument"] = place.what
-        else:
-            tensor = None if place is None else place.find([])
-            array = tensor._data if tensor is not None else program.constants[number - len(places)].array()
-            described |= {"array": len(arrays), "name": names.get(id(tensor)) or f"constant {len(arrays)}"}
-            arrays.append(np.ascontiguousarray(array))
-        data.append(described)
-    return data
-
-
-def _node(node: Node, at: dict[Node, int]) -> dict[str, Any]:
-    assert node.op is not None
-    return {
-        "op": node.op.name,
-        "inputs": [{"at": at[i]} if isinstance(i, Node) else encoded(i) for i in node.inputs],
-        "attrs": [[key, encoded(value, f"{key} of {node.name}")] for key, value in node.attrs.items()],
-        "shape": encoded(node.shape),
-        "dtype": encoded(node.dtype),
-    }
-
-
-def _buffer(buffer: Buffer) -> dict[str, Any]:
-    """A buffer without its place, which depends on the machine that loads the program."""
-    shape, dtype = encoded(buffer.shape), encoded(buffer.dtype)
-    return {"name": buffer.name, "shape": shape, "dtype": dtype, "device": buffer.device.name}
-
-
-def _step(step: Step, named: Mapping[str, int], kernels: dict[str, int]) -> dict[str, Any]:
-    costs = [step.count.bytes_read, step.count.bytes_written, step.count.flops, step.count.launches]
-    if isinstance(step, Call):  # its operation and its numbers are those of the node
-        reads = [_read(read) for read in step.reads if isinstance(read, Read)]
-        return {"node": named[step.name], "reads": reads, "out": step.out, "costs": costs}
-    if isinstance(step, Check):
-        place = {"size": step.size, "axis": step.axis, "op": step.op}
-        return {"check": _read(step.read), "name": step.name, **place, "costs": costs}
-    assert isinstance(step, Launch)
-    text = json.dumps(kernel_as_data(step.kernel), allow_nan=False)
-    return {
-        "kernel": kernels.setdefault(text, len(kernels)),
-        "name": step.name,
-        "buffers": list(step.buffers),
-        "offsets": list(step.offsets),
-        "computes": [named[name] for name in step.computes],
-        "costs": costs,
-    }
-
-
-def _read(read: Read) -> list[Any]:
-    return [read.buffer, read.offset, encoded(read.shape), encoded(read.strides)]
+    def __call__(self, node: Node) -> dict[str, Any]:
+        tensor, number = self.tensors.get(node), len(self.arrays)
+        array = node.array() if tensor is None else tensor._data  # type: ignore[attr-defined]
+        self.arrays.append(np.ascontiguousarray(array))
+        name = self.names.get(id(tensor)) or f"constant {number}"
+        name = name if name not in self.used else f"{name} {number}"
+        self.used.add(name)
+        return {"array": number, "name": name, "lasting": tensor is not None}
 
 
 def _write(path: Path, data: dict[str, Any], arrays: list[Any]) -> None:

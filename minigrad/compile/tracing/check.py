@@ -16,11 +16,10 @@ import numpy as np
 from ...core.mode import Mode
 from ...core.tensor import Tensor
 from .guards import AnyGuard, AttributeGuard, FunctionGuard, Guard
-from .signature import base_of_part, copied, is_part
+from .signature import LITERALS, Alike, base_of_part, copied, is_part
 
 Check = Callable[[Sequence[Any], dict[str, Any], Mode], "list[Tensor] | None"]
 SHORT = 8  # entries that are compared one by one
-LITERALS = (int, bool, str, bytes, type(None))
 
 
 class NoShortForm(Exception):
@@ -93,8 +92,8 @@ class CheckWriter:
             self.tests.append(f"{value} == {what!r}")
         elif cls in (float, complex):
             self.tests.append(f"repr({value}) == {what!r}")
-        elif type(what) is cls:
-            self.tests.append(f"{value} is {self.name(what)}")
+        elif type(what) is Alike:
+            self.tests.append(f"{value} is {self.name(what.value)}")
         elif type(what) is int:
             self.tests.append(f"id({value}) == {what}")  # an object, which the recording keeps or watches
         else:

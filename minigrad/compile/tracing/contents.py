@@ -10,7 +10,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -18,12 +17,12 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
-from .guards import MISSING, SIMPLE, Guard, OrderGuard
+from .guards import MISSING, Guard, OrderGuard
 from .origin import is_foreign_class, is_ours
 from .reads import reads
 
-OPAQUE = (Tensor, types.MethodType, Enum, io.IOBase, types.CodeType, np.generic, np.dtype, *SIMPLE)
-# These hold only caches.
+OPAQUE = (Tensor, types.MethodType, io.IOBase, types.CodeType, np.generic, np.dtype)
+# The objects of these hold only caches, unless their class names its `caches`: then the rest counts.
 ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile", "eager"))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 HELD = (Tensor, list, tuple, dict)  # attributes of a module that minigrad reads, whatever their names
@@ -46,12 +45,12 @@ class Kind:
         caches = getattr(cls, "caches", ()) if library else ()
         names = [_names_in_module(base.__module__) for base in library]
         names += [_names_in_class(base) for base in cls.__mro__ if base.__module__ == "collections"]
-        self.looked_into = not str(cls.__module__).startswith(ROOMS)
+        self.looked_into = hasattr(cls, "caches") or not str(cls.__module__).startswith(ROOMS)
         self.users = cls is object or not is_foreign_class(cls) or cls.__module__ in PLAIN
         self.types = (*HELD, *REGISTRY) if library else ()
         self.names: frozenset[str] = frozenset().union(*names)  # that the code of its bases reads
         self.ignored = tuple(name for name in caches if name != "_hooks")  # caches, except hooks, which are called
-        self.slots = _slots(cls)
+        self.slots = slots_of(cls)
 
 
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
@@ -72,6 +71,9 @@ def reached_from(value: Any, kind: type) -> list[Any]:
     for classes, names in PARTS:
         if issubclass(kind, classes):
             return [getattr(value, name) for name in names]
+    if kind.__module__ == "operator":  # an attrgetter, a methodcaller
+        made, given = value.__reduce__()
+        return [*getattr(made, "args", ()), *getattr(made, "keywords", {}).values(), *given]
     if issubclass(kind, tuple):
         return list(value)
     if issubclass(kind, weakref.ref):
@@ -120,7 +122,8 @@ def _counted(values: Any) -> dict[Any, Any]:
 
 
 def _objects(values: Any) -> dict[Any, Any]:
-    return dict(enumerate(_flat(values.ravel().tolist())))
+    sizes = {f"shape[{axis}]": size for axis, size in enumerate(values.shape)}
+    return {**sizes, **dict(enumerate(_flat(values.ravel().tolist())))}
 
 
 def _flat(values: Any) -> Iterator[Any]:
@@ -142,7 +145,7 @@ READERS: tuple[tuple[Any, Callable[[Any], dict[Any, Any]]], ...] = (
 )
 
 
-def _slots(kind: type) -> dict[str, Any]:
+def slots_of(kind: type) -> dict[str, Any]:
     """The descriptors of attributes that are not in a dict."""
     found = {n: d for cls in kind.__mro__[::-1] for n, d in vars(cls).items() if type(d) is types.MemberDescriptorType}
     return {name: descriptor for name, descriptor in found.items() if not name.endswith("__")}
@@ -153,7 +156,7 @@ def held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:
     for name, descriptor in slots.items():
         try:
             held[name] = descriptor.__get__(value)
-        except AttributeError:
+        except (AttributeError, TypeError):  # not set, or the object's class is another one now
             pass
     return held
 

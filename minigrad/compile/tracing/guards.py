@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable
-from itertools import repeat
-from operator import is_, itemgetter
+from itertools import count, repeat
+from operator import is_, itemgetter, length_hint
 from typing import Any
 
 import numpy as np
@@ -226,46 +226,63 @@ def _is_special(key: Any) -> bool:
 
 
 class ContentGuard:
-    """The values in a user's object: `holds()` compares them, and `says` names the change in words."""
+    """The values in a user's object: `holds()` compares them, and `says()` names the change in words."""
 
     __slots__ = ("holds", "name", "says", "size")
 
-    def __init__(self, name: str, holds: Callable[[], bool], says: str, size: int = 0) -> None:
+    def __init__(self, name: str, holds: Callable[[], bool], says: Callable[[], str], size: int = 0) -> None:
         self.name, self.holds, self.says = name, holds, says
         self.size = size  # bytes that are compared
 
     def change(self) -> str | None:
         """The change, in words, or None."""
-        return None if self.holds() else self.says
+        return None if self.holds() else self.says()
 
 
 def array_guard(name: str, array: Any) -> ContentGuard:
-    """A guard on the values in a NumPy array."""
-    if _is_fixed(array):
-        return ContentGuard(name, lambda: _is_fixed(array), f"the array {name} can be written (it was read-only)")
-    before = _words(array).copy()
-    says = f"values in the array {name} have changed (as an argument it may change)"
-    return ContentGuard(name, lambda: np.array_equal(_words(array), before), says, array.nbytes)
+    """A guard on the values in a NumPy array, and its shape and dtype."""
+    fixed, shape, dtype = _is_fixed(array), array.shape, array.dtype
+    before: Any = None if fixed else _words(array).copy()
+
+    def holds() -> bool:
+        same = _is_fixed(array) if fixed else np.array_equal(_words(array), before)
+        return same and array.dtype is dtype and array.shape == shape
+
+    def says() -> str:
+        for what, was, found in (("shape", shape, array.shape), ("dtype", dtype, array.dtype)):
+            if was != found:
+                return f"{name}.{what} was {was} and is {found}"
+        return (
+            f"the array {name} can be written (it was read-only)" if fixed else
+            f"values in the array {name} have changed (as an argument it may change)"
+        )
+
+    return ContentGuard(name, holds, says, 0 if fixed else array.nbytes)
 
 
 def buffer_guard(name: str, value: Any) -> ContentGuard:
     """A guard on the memory of an `array.array`, a `memoryview`, a `bytearray` ..."""
     before = _memory(value)
     says = f"the content of {name}, a {type(value).__name__}, has changed (as an argument it may change)"
-    return ContentGuard(name, lambda: _memory(value) == before, says, len(before[-1]))
+    return ContentGuard(name, lambda: _memory(value) == before, lambda: says, len(before[-1]))
 
 
 def alive_guard(name: str, reference: Any) -> ContentGuard:
     """A guard on whether the target of a weak reference exists."""
     gone = reference() is None
-    return ContentGuard(name, lambda: (reference() is None) is gone, f"the target of {name} was deleted")
+    return ContentGuard(name, lambda: (reference() is None) is gone, lambda: f"the target of {name} was deleted")
 
 
-def state_guard(name: str, source: Any) -> ContentGuard:
-    """A guard against drawing numbers from a generator that is not minigrad's."""
-    before, kind = _state(source), f"{type(source).__module__}.{type(source).__name__}"
-    says = f"the state of {name}, a {kind}: mg.random draws new numbers in each run"
-    return ContentGuard(name, lambda: _state(source) == before, says)
+def state_guard(name: str, source: Any) -> Any:
+    """A guard against drawing numbers from a generator that is not minigrad's, and against advancing an iterator.
+
+    None if the position of the iterator cannot be read.
+    """
+    before, kind = _state(source), f"{type(source).__module__}.{type(source).__name__}".removeprefix("builtins.")
+    steps = hasattr(source, "__next__")
+    why = "its values differ between calls" if steps else "mg.random draws new numbers in each run"
+    says = f"the state of {name}, a {kind}: {why}"
+    return None if before is None else ContentGuard(name, lambda: _state(source) == before, lambda: says)
 
 
 def _is_fixed(array: Any) -> bool:
@@ -314,7 +331,10 @@ def changed(guards: Iterable[AnyGuard]) -> str | None:
     return None
 
 
-def _state(source: Any) -> str:
+def _state(source: Any) -> Any:
+    if hasattr(source, "__next__"):
+        left = length_hint(source, -1)
+        return repr(source) if isinstance(source, count) else None if left < 0 else left
     if hasattr(source, "bit_generator"):
         source = source.bit_generator
     if hasattr(source, "state"):

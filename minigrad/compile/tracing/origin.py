@@ -1,8 +1,8 @@
 """Decides whether code is the user's, minigrad's, or another package's.
 
-Another package lies in Python's standard library or in a folder `site-packages` or `dist-packages`; a module without a
-file belongs where its package does.  All other code is the user's: scripts, notebooks, packages in an editable install,
-and code that `exec` makes for one of these.
+Another package lies in Python's standard library, in a folder `site-packages` or `dist-packages`, or in a folder that
+was given to pip as `--target`; a module without a file belongs where its package does.  All other code is the user's:
+scripts, notebooks, packages in an editable install, and code that `exec` makes for one of these.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...support.source import HOME
+from ...support.source import HOME, installed_in
 
 FOLDERS = ("/site-packages/", "/dist-packages/")
 PYTHON = tuple({sysconfig.get_path(name).replace("\\", "/") + "/" for name in ("stdlib", "platstdlib")})
@@ -33,7 +33,9 @@ def is_foreign_file(filename: str) -> bool:
     if is_our_file(filename):
         return False
     path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
-    return path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS)
+    if path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS):
+        return True
+    return any(path.startswith(part) for place in sys.path for part in installed_in(place))
 
 
 def is_foreign_module(name: Any) -> bool:

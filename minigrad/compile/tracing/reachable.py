@@ -50,8 +50,9 @@ from .reads import Reads, all_codes, reads
 
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-FOLLOWED = (types.ModuleType, types.FunctionType, types.BuiltinMethodType, types.MethodType, type)  # in other packages
-UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # their results differ between calls
+COMPILED = (types.BuiltinMethodType, type(np.random.default_rng))  # functions not written in Python; Cython's
+FOLLOWED = (types.ModuleType, types.FunctionType, *COMPILED, types.MethodType, type)  # in other packages
+UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime", "posix", "nt")  # results differ between calls
 ANYTHING = (getattr, vars, dir, eval, exec, globals)  # as values, for `map` for example, they can read anything
 READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # they read all attributes
 READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
@@ -146,7 +147,9 @@ class NameWalk:
             self.guards.append(array_guard(name, value))
         elif issubclass(kind, BUFFERS):
             self.guards.append(buffer_guard(name, value))
-        elif issubclass(kind, types.BuiltinMethodType):
+        elif issubclass(kind, types.MethodType) and isinstance(value.__self__, SOURCES):
+            self._push((name, value.__self__))
+        elif issubclass(kind, COMPILED):
             self._builtin(value)
         else:
             self._object(name, value, kind)
@@ -163,8 +166,9 @@ class NameWalk:
     def _changing(self, name: str, value: Any) -> None:
         """A generator or an iterator, which returns another value each time."""
         kind = f"{type(value).__module__}.{type(value).__name__}"
-        if isinstance(value, SOURCES) and not isinstance(value, random.SystemRandom):
-            self.guards.own.append(state_guard(name, value))
+        guard = None if isinstance(value, random.SystemRandom) else state_guard(name, value)
+        if guard is not None:
+            self.guards.own.append(guard)
         elif self.certain:
             raise TraceError(
                 f"jit: the function reads {name}, a {kind.removeprefix('builtins.')}: its values differ between calls",
@@ -195,7 +199,7 @@ class NameWalk:
 
     def _builtin(self, function: Any) -> None:
         """A function, or a bound method, that is not written in Python."""
-        owner = function.__self__
+        owner = getattr(function, "__self__", None)
         self.computed |= any(function is reader for reader in ANYTHING)
         if not isinstance(owner, SOURCES):  # whose state is looked at
             self._doubt(function.__module__ or type(owner).__module__)
@@ -283,7 +287,10 @@ class NameWalk:
             self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
         if issubclass(kind, weakref.ref):
             self.guards.append(alive_guard(name, value))
-        self._push(*[(name, part) for part in reached_from(value, kind)])
+        parts = reached_from(value, kind)
+        if kind.__module__ == "operator":
+            self._read([read for part in parts if isinstance(part, str) for read in part.split(".")])
+        self._push(*[(name, part) for part in parts])
 
     def _of_kind(self, name: str, kind: Kind) -> None:
         """Follow what all objects of a class have in common."""

@@ -13,8 +13,54 @@ import numpy as np
 
 from ...core.tensor import NUMBERS, Tensor, as_tensor
 from ...support.errors import ConversionError
+from .contents import held_in_slots, slots_of
+from .origin import is_foreign_class
 
 PART = "a part of a tensor"  # how the memory of such a view is described
+LITERALS = (int, bool, str, bytes, type(None))
+
+
+class Alike:
+    """A value in the kind of an argument.  It equals another if also their parts, or their texts, are the same.
+
+    `==` alone does not tell apart Decimal("1.0") and Decimal("1.00"), or two objects whose class does not compare the
+    field that differs.
+    """
+
+    __slots__ = ("parts", "text", "value")
+
+    def __init__(self, value: Any, role: str) -> None:
+        self.value, cls = value, type(value)
+        slots = slots_of(cls)
+        if slots and cls.__eq__ is not object.__eq__ and not is_foreign_class(cls):
+            held = {name: _held(v, role) for name, v in held_in_slots(slots, value).items()}
+            self.parts: Any = tuple(held.items())
+            self.text = f"{cls.__name__}({', '.join([f'{name}={in_words(kind)}' for name, kind in held.items()])})"
+            return
+        self.text = repr(value)
+        if cls is frozenset:
+            self.parts = frozenset([hashable(v, role) for v in value])
+        elif cls is slice:
+            self.parts = hashable((value.start, value.stop, value.step), role)
+        else:
+            self.parts = value, self.text
+
+    def __eq__(self, other: Any) -> bool:
+        return bool(self.parts == other.parts)
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _held(value: Any, role: str) -> Any:
+    """The kind of a value in a slot; what the argument cannot be is compared by identity, and guards look into it."""
+    try:
+        return (type(value), id(value)) if is_object(value) else hashable(value, role)
+    except ConversionError:
+        return type(value), id(value)
 
 
 def kind_of(value: Any, tensors: list[Tensor]) -> Any:
@@ -48,11 +94,11 @@ def is_object(value: Any) -> bool:
 
 
 def objects(value: Any) -> list[Any]:
-    """The objects and functions in containers of arguments."""
+    """The objects, functions and classes in containers of arguments."""
     if isinstance(value, (list, tuple, dict)):
-        return [o for part in (value.values() if isinstance(value, dict) else value) for o in objects(part)]
-    known = value.__class__ in NUMBERS or isinstance(value, (str, bytes, Tensor, np.ndarray, np.generic, type))
-    return [] if known or value is None else [value]
+        return [o for part in ((*value, *value.values()) if isinstance(value, dict) else value) for o in objects(part)]
+    known = value.__class__ in (*NUMBERS, *LITERALS) or isinstance(value, (Tensor, np.ndarray, np.generic))
+    return [] if known else [value]
 
 
 def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
@@ -94,8 +140,6 @@ def hashable(value: Any, role: str = "an argument") -> Any:
         return type(value), repr(value)  # nan equals nan, and 0.0 differs from -0.0
     if isinstance(value, tuple):
         return type(value), tuple([hashable(v, role) for v in value])
-    if isinstance(value, slice):
-        return slice, hashable((value.start, value.stop, value.step), role)
     if isinstance(value, np.generic):
         return type(value), value.tobytes()
     if isinstance(value, Iterator):
@@ -108,8 +152,11 @@ def hashable(value: Any, role: str = "an argument") -> Any:
             f"jit: a {type(value).__name__} cannot be {role}: its values may change without a new trace",
             hint="an argument that is not static, or a tuple of numbers",
         )
+    if value.__class__ in LITERALS:
+        return type(value), value
     try:
-        hash(value)
+        alike = Alike(value, role)
+        hash(alike)
     except TypeError:
         static = role != "an argument"
         raise ConversionError(
@@ -118,7 +165,7 @@ def hashable(value: Any, role: str = "an argument") -> Any:
             "tensors, numbers, strings, and lists, tuples and dicts of them; anything else must be hashable",
             hint="a tuple in place of a list or a set, or let the function read it by name",
         ) from None
-    return type(value), value
+    return type(value), alike
 
 
 def in_words(kind: Any) -> str:

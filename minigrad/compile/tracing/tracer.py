@@ -10,7 +10,7 @@ Nothing outside changes.  A tensor from outside that is read or written is *capt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -28,7 +28,6 @@ from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, detach
 from ...support.errors import TraceError
 from ...support.source import caller, show
-from ..nodes.graph import Graph
 from ..nodes.source import Source
 from ..nodes.view import through, whole
 
@@ -77,7 +76,7 @@ SAFE = 127  # every integer dtype holds 0 to 127
 def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
     """The operands, with Python integers replaced by what eager mode makes of them where they do not fit the dtype.
 
-    Comparisons use a wider dtype, `where` wraps the integers round, and everything else refuses them.
+    A comparison is with an infinity instead, `where` wraps the integers round, and everything else refuses them.
     """
     tensors = [v for v in values if v.__class__ is Pending]
     if op is P.put:
@@ -95,10 +94,9 @@ def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, A
         result = EAGER.compute(op, empty, attrs, DEFAULT.device)  # raises what it raises
         if result.dtype is dtype:
             return [int(np.array(v).astype(dtype)) if v.__class__ is int else v for v in values]
-        if dtype.itemsize < 8 and all(abs(v) < 1 << 63 for v in beyond):
-            as_wide = {"dtype": dtypes.int64}
-            wide = {v: trace.recorded(P.astype, [v], as_wide, device) for v in tensors}
-            return [wide.get(v, v) if v.__class__ is Pending else v for v in values]
+        if result.dtype is dtypes.bool:  # a float32 is finite for every integer of a tensor
+            floats = {v: trace.recorded(P.astype, [v], {"dtype": dtypes.float32}, device) for v in tensors}
+            return [floats[v] if v.__class__ is Pending else np.inf if v > 0 else -np.inf for v in values]
     raise OverflowError(f"Python integer {beyond[0]} out of bounds for {dtype}")
 
 
@@ -154,6 +152,7 @@ class Tracer(Interpreter, State, Control):
 
     flow: Any = None  # `compile.control` sets this
     what = "the function"  # in messages
+    name = "jit"  # of the function, in pictures
     seals_generators = True
     parts: Collection[int] = ()  # ids of views whose base the function does not see
 
@@ -221,7 +220,10 @@ class Tracer(Interpreter, State, Control):
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
         for result in out if out.__class__ is tuple else (out,):
             if result.node is not None and result._data.__class__ is Pending:
-                self.values[result.node] = result._data.node
+                history, value = result.node, result._data.node
+                self.values[history] = value
+                if history.op is P.project:  # one of several results
+                    self.values[history.inputs[0]] = value.inputs[0] if value.op is P.project else value
         return out
 
     def compute(
@@ -316,7 +318,7 @@ class Tracer(Interpreter, State, Control):
         else:
             stand_in = self._same_view(self.stand_in(alias.base), alias)
         if tensor.tracked:
-            stand_in.node, stand_in.tracked = self.history_of(tensor, stand_in), 1
+            stand_in.node, stand_in.tracked = self.history_of(tensor, stand_in), True
         known = self.captured[id(tensor)] = self.standing[id(stand_in)] = Captured(tensor, stand_in)
         return known
 
@@ -384,9 +386,6 @@ class Tracer(Interpreter, State, Control):
         self.restarted[generator] = key, block
         return True
 
-    def on(self, other: Interpreter) -> Interpreter:
-        return other
-
     # the end --------------------------------------------------------------------------------------------------------
 
     def evaluated(self, pending: Pending) -> Any:
@@ -400,10 +399,6 @@ class Tracer(Interpreter, State, Control):
         if node.kind == "array":
             self.looked_into.append((node.held, node.held.copy()))
         return node.array()
-
-    def graph(self, outputs: Iterable[Pending]) -> Graph:
-        """The graph from all sources to these outputs."""
-        return Graph(self.sources, [o.node for o in outputs], self.effects)
 
 
 def leaked(data: Pending) -> TraceError:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import datetime
 import dis
-import os
 import random
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
@@ -23,8 +21,11 @@ from ...support.source import show
 from .origin import is_foreign_file, is_foreign_module, is_our_file
 from .tracer import Tracer
 
-READINGS = "time perf_counter monotonic process_time time_ns perf_counter_ns monotonic_ns process_time_ns".split()
-CLOCKS = [getattr(time, name) for name in (*READINGS, "localtime", "gmtime", "ctime")]
+# Functions by their modules: those of `os` lie in `posix`, or in `nt` on Windows.
+READINGS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
+CLOCKS = {("time", name) for name in (*READINGS, *[f"{name}_ns" for name in READINGS], "localtime", "gmtime", "ctime")}
+CLOCKS |= {("posix", "times"), ("nt", "times")}
+SYSTEM = {("posix", "urandom"), ("nt", "urandom"), ("posix", "getrandom"), ("_uuid", "generate_time_safe")}
 DAYS = (datetime.datetime, datetime.date)
 TORCH = (
     "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial "
@@ -90,7 +91,7 @@ def is_users(frame: FrameType) -> bool:
 def _unrepeated(frame: FrameType, function: Any) -> str | None:
     """The result of a builtin function that differs between calls, in words; None for other functions."""
     name, owner = function.__name__, getattr(function, "__self__", None)
-    if name == "urandom" and function is os.urandom:
+    if (function.__module__, name) in SYSTEM:
         return None if _seeds_the_old_way(frame) else "the system's randomness"
     if isinstance(owner, random.Random):
         if name == "seed" and frame.f_code is random.Random.seed.__code__:
@@ -98,7 +99,7 @@ def _unrepeated(frame: FrameType, function: Any) -> str | None:
         return "random numbers from Python" if owner is GLOBAL else None
     if name in TORCH and _lies_in_torch(function, owner):
         return f"random numbers from torch ({name})"
-    clock = any(function is clock for clock in CLOCKS) or (name in ("now", "today", "utcnow") and owner in DAYS)
+    clock = (function.__module__, name) in CLOCKS or (name in ("now", "today", "utcnow") and owner in DAYS)
     if clock and is_users(frame):
         return f"a clock ({name})"
     return None

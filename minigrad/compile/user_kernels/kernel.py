@@ -13,9 +13,10 @@ import numpy as np
 from ...core.node import Node
 from ...core.primitive import P, Primitive
 from ...core.tensor import Tensor
-from ...support.errors import ConversionError, DtypeError, MinigradError, ShapeError
+from ...support.errors import ConversionError, MinigradError
 from ...support.source import show
 from ..nodes.graph import Graph, node_like, remade
+from ..nodes.registered import checked, read_only
 from ..rewriting.log import PassRun
 from ..rewriting.passes import forget_pass, register_pass
 from ..rewriting.rules import Note, rewritten
@@ -26,6 +27,8 @@ OWN: dict[str, OwnKernel] = {}  # the registered kernels, by name
 
 class OwnKernel:
     """A user's kernel, in use until `forget()`, or to the end of a `with` block."""
+
+    caches = ("pattern", "primitive")  # a trace that calls the kernel reads the rest
 
     def __init__(self, function: Callable[..., Any], pattern: Pattern, when: Callable[..., bool] | None) -> None:
         self.function, self.pattern, self.when = function, pattern, when
@@ -92,10 +95,10 @@ class OwnKernel:
 
     # running --------------------------------------------------------------------------------------------------------
 
-    def run(self, node: Node, arrays: list[Any]) -> Any:
+    def run(self, node: Node, arrays: list[Any], attrs: dict[str, Any]) -> Any:
         """The result of the function, which must have the shape and dtype of the pattern."""
         try:
-            result = self.function(*[_read_only(array) for array in arrays])
+            result = self.function(*[read_only(array) for array in arrays])
         except MinigradError:
             raise
         except Exception as error:
@@ -103,19 +106,7 @@ class OwnKernel:
             raise
         if not isinstance(result, (np.ndarray, np.generic)):
             raise ConversionError(f"the kernel {self.name} returned a {type(result).__name__}", expect="a NumPy array")
-        if result.shape != node.shape:
-            raise ShapeError(
-                f"the kernel {self.name} returned a shape that is not that of its pattern",
-                expect=node.shape, actual=result.shape,
-            )
-        if result.dtype != node.dtype:
-            raise DtypeError(
-                f"the kernel {self.name} returned a dtype that is not that of its pattern",
-                expect=node.dtype, actual=result.dtype, hint=f"result.astype({str(node.dtype)!r})",
-            )
-        result = np.asarray(result)
-        shared = not result.flags.writeable or any(np.may_share_memory(result, array) for array in arrays)
-        return result.copy() if shared else result
+        return checked(f"the kernel {self.name}", result, node.shape, node.dtype, arrays)
 
 
 def kernel(
@@ -154,11 +145,3 @@ def kernel(
 
 def _infer(*inputs: Any, kernel: OwnKernel, shape: tuple[int, ...], dtype: Any) -> tuple[tuple[int, ...], Any]:
     return shape, dtype
-
-
-def _read_only(array: Any) -> Any:
-    if array.__class__ is not np.ndarray:
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view

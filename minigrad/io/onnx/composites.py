@@ -15,10 +15,9 @@ from ...compile.nodes.graph import Graph
 from ...compile.rewriting.common import comparable
 from ...core.node import Node
 from ...ops.composite import Composite
-from ...ops.convolution import zeros_around
-from ...ops.declare import normal_axes, normal_axis
+from ...ops.declare import normal_axes
 from ...ops.windows import for_each
-from .writer import Writer, fixed
+from .writer import Writer
 
 Attributes = dict[str, Any]
 
@@ -35,7 +34,7 @@ class Call(NamedTuple):
         return for_each(self.name, what, self.attributes[what], len(self.inputs[0].shape) - 2, least=0)
 
 
-class Operator(NamedTuple):
+class Written(NamedTuple):
     """How calls of a function are written, which of its parameters are tensors, and which calls ONNX covers."""
 
     write: Callable[..., str]  # given the writer, the node, the call, and the names of its inputs
@@ -44,7 +43,7 @@ class Operator(NamedTuple):
     covers: Callable[[Call], bool]
 
 
-OPERATORS: dict[str, Operator] = {}
+CALLS: dict[str, Written] = {}
 
 
 def writes_call(
@@ -53,19 +52,14 @@ def writes_call(
     """Put a function into the table that writes the calls of these composed functions."""
 
     def put(write: Any) -> Any:
-        OPERATORS.update(dict.fromkeys(functions, Operator(write, needed.split(), optional.split(), covers)))
+        CALLS.update(dict.fromkeys(functions, Written(write, needed.split(), optional.split(), covers)))
         return write
 
     return put
 
 
-def write_call(w: Writer, node: Node, call: Call, names: Sequence[str]) -> str:
-    """Write the operator of a call; the name of its result."""
-    return OPERATORS[call.name].write(w, node, call, *names)
-
-
 def calls_in(graphs: Sequence[Graph]) -> dict[Node, Call]:
-    """The nodes of the first graph that one operator computes; its arguments have to be the same in all graphs."""
+    """The nodes of the first graph that one operator computes; its arguments must be the same in all graphs."""
     first, *others = [
         {i: call for i, node in enumerate(graph.nodes) if (call := _call_of(node)) is not None} for graph in graphs
     ]
@@ -77,9 +71,9 @@ def _alike(a: Call, b: Call | None) -> bool:
 
 
 def _call_of(node: Node) -> Call | None:
-    """The outermost call whose result this node is, of those that ONNX covers."""
+    """The outermost call that ONNX covers and whose result is this node."""
     for composite in () if node.composite is None else node.composite.path:
-        operator = OPERATORS.get(composite.name)
+        operator = CALLS.get(composite.name)
         if operator is not None and _is_result(node, composite):
             call = Call(composite.name, _inputs(operator, composite), composite.attributes)
             if call.inputs and _in_one_dtype(node, composite) and operator.covers(call):
@@ -93,7 +87,7 @@ def _is_result(node: Node, composite: Composite) -> bool:
     return composite.outputs == (node,) or 0 < len(parts) == len(composite.outputs)
 
 
-def _inputs(operator: Operator, composite: Composite) -> list[Node]:
+def _inputs(operator: Written, composite: Composite) -> list[Node]:
     """The inputs in the operator's order; none if one is missing, is not a tensor, or if another argument is one."""
     if any(isinstance(value, np.ndarray) for value in composite.attributes.values()):
         return []
@@ -117,41 +111,7 @@ def _casts(node: Node) -> bool:
     return node.name == "astype" and node.inputs[0].dtype != node.dtype  # otherwise it is a copy
 
 
-# Convolutions and pooling --------------------------------------------------------------------------------------------
-
-
-def _has_examples(call: Call) -> bool:
-    """Whether images have a dimension for the examples, which they need in ONNX."""
-    return len(call.inputs[0].shape) == int(call.name[-2]) + 2  # conv2d: examples, channels, height, width
-
-
-@writes_call("conv1d", "conv2d", needed="x weight", optional="bias", covers=_has_examples)
-def _conv(w: Writer, node: Node, call: Call, *names: str) -> str:
-    steps, gaps = call.sizes("stride"), call.sizes("dilation")
-    kernel = fixed(call.inputs[1].shape[2:], "kernel's size", node)
-    before, behind = zip(*zeros_around(call.name, call.attributes["padding"], kernel, steps, gaps))
-    return w.add("Conv", *names, pads=[*before, *behind], strides=steps, dilations=gaps,
-                 group=call.attributes["groups"])
-
-
-@writes_call("conv_transpose2d", needed="x weight", optional="bias", covers=_has_examples)
-def _conv_transpose(w: Writer, node: Node, call: Call, *names: str) -> str:
-    return w.add("ConvTranspose", *names, pads=call.sizes("padding") * 2, strides=call.sizes("stride"),
-                 dilations=call.sizes("dilation"), output_padding=call.sizes("output_padding"),
-                 group=call.attributes["groups"])
-
-
-@writes_call("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", covers=_has_examples)
-def _pool(w: Writer, node: Node, call: Call, x: str) -> str:
-    size = call.sizes("size")
-    steps = size if call.attributes["stride"] is None else call.sizes("stride")
-    sizes: Attributes = {"kernel_shape": size, "strides": steps, "pads": call.sizes("padding") * 2}
-    if call.name.startswith("max"):
-        return w.add("MaxPool", x, dilations=call.sizes("dilation"), **sizes)
-    return w.add("AveragePool", x, count_include_pad=1, **sizes)
-
-
-# Layers and normalisation --------------------------------------------------------------------------------------------
+# Of several operators --------------------------------------------------------------------------------------------
 
 
 @writes_call("linear", needed="x weight", optional="bias")
@@ -162,21 +122,6 @@ def _linear(w: Writer, node: Node, call: Call, x: str, weight: str, *bias: str) 
     return w.add("Add", product, *bias) if bias else product
 
 
-@writes_call(
-    "batch_norm", needed="x running_mean running_var weight bias", covers=lambda call: not call.attributes["training"]
-)
-def _batch_norm(w: Writer, node: Node, call: Call, x: str, mean: str, variance: str, *weight_and_bias: str) -> str:
-    return w.add("BatchNormalization", x, *weight_and_bias, mean, variance, epsilon=float(call.attributes["eps"]))
-
-
-@writes_call(
-    "layer_norm", needed="x weight", optional="bias",
-    covers=lambda call: normal_axis(call.name, call.attributes["axis"], call.inputs[0].ndim) == call.inputs[0].ndim - 1,
-)
-def _layer_norm(w: Writer, node: Node, call: Call, *names: str) -> str:
-    return w.add("LayerNormalization", *names, axis=-1, epsilon=float(call.attributes["eps"]))
-
-
 @writes_call("mean")
 def _mean(w: Writer, node: Node, call: Call, x: str) -> str:
     axes = normal_axes("mean", call.attributes["axis"], call.inputs[0].ndim)
@@ -184,28 +129,6 @@ def _mean(w: Writer, node: Node, call: Call, x: str) -> str:
 
 
 # Activations ---------------------------------------------------------------------------------------------------------
-
-
-def _same(op_type: str, number: str = "", theirs: str = "") -> Callable[..., str]:
-    """The function itself, whose argument `number`, if it has one, is called `theirs` in ONNX."""
-
-    def write(w: Writer, node: Node, call: Call, x: str) -> str:
-        named: Attributes = {theirs: float(call.attributes[number])} if number else {}
-        return w.add(op_type, x, **named)
-
-    return write
-
-
-writes_call("relu")(_same("Relu"))
-writes_call("softplus")(_same("Softplus"))
-writes_call("leaky_relu")(_same("LeakyRelu", "slope", "alpha"))
-writes_call("elu")(_same("Elu", "alpha", "alpha"))
-
-
-@writes_call("softmax", "log_softmax")
-def _softmax(w: Writer, node: Node, call: Call, x: str) -> str:
-    axis = normal_axis(call.name, call.attributes["axis"], node.ndim)
-    return w.add("Softmax" if call.name == "softmax" else "LogSoftmax", x, axis=axis)
 
 
 @writes_call("silu")

@@ -151,18 +151,10 @@ def _atan2(w: Writer, node: Node, y: str, x: str) -> str:
     return w.add("Where", negative(x), w.add("Add", angle, turned), angle)
 
 
-@writes("bitwise_left_shift")
-def _left_shift(w: Writer, node: Node, x: str, y: str) -> str:
-    return _shift(w, node, x, y, "LEFT")
-
-
-@writes("bitwise_right_shift")
-def _right_shift(w: Writer, node: Node, x: str, y: str) -> str:
-    return _shift(w, node, x, y, "RIGHT")
-
-
-def _shift(w: Writer, node: Node, x: str, y: str, direction: str) -> str:
+@writes("bitwise_left_shift", "bitwise_right_shift")
+def _shift(w: Writer, node: Node, x: str, y: str) -> str:
     """ONNX shifts only unsigned integers; others are multiplied, or divided and rounded down."""
+    direction = "LEFT" if node.name == "bitwise_left_shift" else "RIGHT"
     if node.dtype.kind == "u":
         return w.add("BitShift", x, y, direction=direction)
     power = w.cast(w.add("Pow", w.number(2, np.int64), w.cast(y, np.int64)), node.dtype)

@@ -21,7 +21,8 @@ from ...core.tensor import Tensor, from_host
 from ...nn.module import Module
 from ...support.errors import FileError, TraceError
 from ...support.files import write_whole
-from . import layers  # noqa: F401 - adds its operators to the tables
+from ...support.words import a_type
+from . import both, whole_layers  # noqa: F401 - they add operators to the tables
 from .composites import calls_in
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
@@ -51,10 +52,10 @@ def export_onnx(
     """
     shared = Shared()
     if not isinstance(path, (str, os.PathLike)):
-        raise FileError(f"export_onnx: the path is a {type(path).__name__}",
+        raise FileError(f"export_onnx: the path is {a_type(path)}",
                         expect="export_onnx(model, path, *examples)")
     if current_mode().interpreter is not None:
-        raise TraceError("export_onnx: a model can only be exported in eager mode, not inside of a trace")
+        raise TraceError("export_onnx: a model can only be exported in eager mode, not inside a trace")
     function = function.function if isinstance(function, Jitted) else function
     tensors: list[Tensor] = []
     for part in (*args, *kwargs.values()):

@@ -10,7 +10,7 @@ from ...core import dtypes
 from ...core.node import Node
 from ...support.errors import FileError
 from ...support.source import show
-from .composites import Call, write_call
+from .composites import CALLS, Call
 from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
 from .writer import Writer, number_type
 
@@ -52,7 +52,8 @@ def write_graph(w: Writer, graph: Graph, names: Names, calls: Mapping[Node, Call
         if node.op is None:
             names[node] = w.constant(node.array())  # type: ignore[attr-defined]
         elif node in calls:
-            names[node] = write_call(w, node, calls[node], [names[i] for i in calls[node].inputs])
+            call = calls[node]
+            names[node] = CALLS[call.name].write(w, node, call, *[names[i] for i in call.inputs])
         else:
             names[node] = TABLE[node.op.name](w, node, *_given(w, node, names))
     return [names[node] for node in graph.outputs]
@@ -78,7 +79,7 @@ def _needed(graph: Graph, calls: Mapping[Node, Call]) -> list[Node]:
 
 def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Graph, outside: Names,
           more: Any = None) -> Any:
-    """A graph inside of a node: `inputs` are its own inputs by name, `outside` are the names of outer values.
+    """A graph inside a node: `inputs` are its own inputs by name, `outside` are the names of outer values.
 
     `more(writer, names, outputs)` may write further outputs around `outputs`, which have these names.
     """

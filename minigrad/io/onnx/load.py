@@ -1,12 +1,11 @@
 """Import: an ONNX file as a module, which computes with our operations and is differentiable like any other.
 
-A file may come from anywhere.  All faults are found while it is read and reported in one error, no file outside of its
+A file may come from anywhere.  All faults are found while it is read and reported in one error, no file outside its
 folder is opened, and only operators in our table are executed.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import os
@@ -24,12 +23,17 @@ from ...devices import as_device
 from ...nn.module import Module
 from ...support.errors import DtypeError, FileError, MinigradError, ShapeError
 from ...support.packages import needed
-from . import layers  # noqa: F401 - adds its operators to the tables
+from ...support.table import counted
+from . import both, whole_layers  # noqa: F401 - they add operators to the tables
 from .export import TENSORS
-from .operators import NUMBERS_WELCOME, OPERATORS
+from .operators import NUMBERS_WELCOME, OPERATORS, Operator
 
 USUAL = ("", "ai.onnx")  # the domain of the operators of ONNX itself
 OLDEST = 13  # opset: before it, operators took some inputs as attributes
+IGNORED = frozenset((  # attributes that do not change a result, or not in the cases that are supported
+    "activation_alpha", "activation_beta", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "hidden_size",
+    "kernel_shape", "momentum", "saturate", "sorted", "stash_type",
+))
 CONTROL = ("If", "Loop", "Scan", "Shape", "Constant", "Dropout")  # operators that are not functions of tensors
 
 
@@ -112,13 +116,13 @@ class OnnxModel(Module):
             wanted = [symbols.setdefault(w, n) if isinstance(w, str) and w else w or n
                       for w, n in zip(sizes, value.shape)]
             if len(sizes) != value.ndim or any(w.__class__ is int and w != n for w, n in zip(wanted, value.shape)):
-                raise ShapeError(f"the input {asked.name} of the model has another shape", expect=str(asked),
+                raise ShapeError(f"the input {asked.name} of the model has a different shape", expect=str(asked),
                                  actual=value.shape)
 
     def extra_repr(self) -> str:
         count = sum(p.size for p in self.parameters())
         words = f"{', '.join(map(str, self.inputs))} → {', '.join(map(str, self.outputs))}"
-        return words + (f", {count:,} parameters" if count else "")
+        return words + (f", {counted(count, 'parameter')}" if count else "")
 
 
 def load_onnx(path: str | os.PathLike[str], device: Any = None) -> OnnxModel:
@@ -175,8 +179,9 @@ class Reader:
 
     def _check(self) -> None:
         versions = {o.domain: o.version for o in self.model.opset_import}
-        if versions.get("", OLDEST) < OLDEST:
-            raise FileError(f"load_onnx: {self.path} is written for opset {versions['']}",
+        self.opset = max([versions[domain] for domain in USUAL if domain in versions], default=OLDEST)
+        if self.opset < OLDEST:
+            raise FileError(f"load_onnx: {self.path} is written for opset {self.opset}",
                             expect=f"opset {OLDEST} or later",
                             hint="onnx.version_converter.convert_version")
         if self.model.functions:
@@ -204,7 +209,7 @@ class Reader:
         return node.domain in USUAL and (node.op_type in OPERATORS or node.op_type in CONTROL)
 
     def _bring_in(self, tensor: Any) -> None:
-        """Read the bytes of a tensor from another file, which has to be in the same folder and large enough."""
+        """Read the bytes of a tensor from another file, which must be in the same folder and large enough."""
         entries = {e.key: e.value for e in tensor.external_data}
         folder = self.path.resolve().parent
         place = entries.get("location", "")
@@ -219,7 +224,8 @@ class Reader:
         except ValueError as error:
             raise self.damaged(str(error)) from None
         if start < 0 or length != size or start + length > target.stat().st_size:
-            raise self.damaged(f"the tensor {tensor.name!r} takes {size} bytes, which {place!r} does not have there")
+            needed = counted(size, "byte")
+            raise self.damaged(f"the tensor {tensor.name!r} takes {needed}, which {place!r} does not have there")
         with open(target, "rb") as file:
             file.seek(start)
             tensor.raw_data = file.read(length)
@@ -245,8 +251,8 @@ class Reader:
         except (ValueError, TypeError, RecursionError):
             raise self.damaged("the list of its parameters cannot be read") from None
         found: dict[str, Tensor] = {}
-        numbers = {name for node in self._nodes(self.model.graph) for i, name in enumerate(node.input)
-                   if _takes_numbers(OPERATORS.get(node.op_type), i)}
+        numbers = {name for node in self._nodes(self.model.graph) if node.op_type in OPERATORS
+                   for i, name in enumerate(node.input) if i in OPERATORS[node.op_type].numbers}
         for proto in self.model.graph.initializer:
             array = self.array(proto)
             weight = array.dtype.kind == "f" and array.ndim and proto.name not in numbers
@@ -264,13 +270,24 @@ class Reader:
         return Steps(tuple([i.name for i in graph.input]), tuple([o.name for o in graph.output]), steps, constants)
 
     def _step(self, node: Any) -> Step:
+        attrs, inputs = {a.name: self._attribute(node, a) for a in node.attribute}, tuple(node.input)
         if not self._is_known(node):
             self.unknown[_called(node)] = None
-        attrs = {a.name: self._attribute(node, a) for a in node.attribute}
-        if node.op_type in OPERATORS:
-            taken = inspect.signature(OPERATORS[node.op_type]).parameters
-            self.unknown |= {f"{node.op_type} with {name}": None for name in attrs if name not in taken}
-        return Step(node.op_type, node.name or node.op_type, tuple(node.input), tuple(node.output), attrs)
+        elif node.op_type in OPERATORS:
+            attrs, inputs = self._completed(node, attrs)
+        return Step(node.op_type, node.name or node.op_type, inputs, tuple(node.output), attrs)
+
+    def _completed(self, node: Any, given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The attributes that our function takes, and all inputs.  What the file leaves out has ONNX's default."""
+        schema = self.onnx.defs.get_schema(node.op_type, self.opset)
+        attrs = {name: self._attribute(node, a.default_value) if a.default_value.type else None
+                 for name, a in schema.attributes.items()}
+        taken = OPERATORS[node.op_type].attributes
+        self.unknown |= {f"{node.op_type} with {name}={value!r}": None for name, value in given.items()
+                         if name not in taken and name not in IGNORED and value != attrs.get(name)}
+        attrs |= given
+        missing = [""] * (len(schema.inputs) - len(node.input))
+        return {name: attrs[name] for name in attrs if name in taken}, (*node.input, *missing)
 
     def _attribute(self, node: Any, attribute: Any) -> Any:
         kinds = self.onnx.AttributeProto
@@ -358,21 +375,21 @@ def _applied(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[A
     """The results of a node."""
     if step.op in CONTROL:
         return _CONTROL[step.op](step, values, known)
-    function = OPERATORS[step.op]
+    operator = OPERATORS[step.op]
     if values and all(v is None or isinstance(v, Known) for v in values):  # then the result is known too
         with switch(Mode(grad=False)):
-            found = function(*_arguments(step.op, function, values), **step.attrs)
+            found = operator.compute(*_arguments(step.op, operator, values), **step.attrs)
             return [Known(r.numpy_copy()) for r in (found if isinstance(found, tuple) else (found,))]
-    found = function(*_arguments(step.op, function, values), **step.attrs)
+    found = operator.compute(*_arguments(step.op, operator, values), **step.attrs)
     return found if isinstance(found, tuple) else (found,)
 
 
-def _arguments(op: str, function: Callable[..., Any], values: list[Any]) -> list[Any]:
+def _arguments(op: str, operator: Operator, values: list[Any]) -> list[Any]:
     """The inputs as the operator takes them: numbers for parameters annotated `Numbers`, tensors for others."""
     device = next((v.device for v in values if isinstance(v, Tensor)), as_device("cpu"))
     arguments = []
     for i, value in enumerate(values):
-        if value is not None and _takes_numbers(function, i):
+        if value is not None and i in operator.numbers:
             if not isinstance(value, Known):
                 raise FileError(f"the model computes a shape or an index from its data ({op}), which is not "
                                 "supported: shapes can depend on shapes only")
@@ -384,11 +401,6 @@ def _arguments(op: str, function: Callable[..., Any], values: list[Any]) -> list
         else:
             arguments.append(value)
     return arguments
-
-
-def _takes_numbers(function: Any, number: int) -> bool:
-    asked = [*getattr(function, "__annotations__", {}).values()]
-    return number < len(asked) and "Numbers" in str(asked[number])
 
 
 def _shape(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:

@@ -1,15 +1,18 @@
-"""ONNX's operators as our functions: the inverse of the tables in `counterparts` and `composites`.
+"""ONNX's operators as our functions, for load: those that are not in `both`.
 
-A function takes the inputs of a node by position and its attributes by name.  A parameter annotated `Numbers` has to be
-known before the model runs, because shapes depend on it: it is computed from constants and shapes.  Defaults are those
-of ONNX.  A file with an attribute that the function does not take is an error when the file is read.
+A function takes the inputs of a node by position and its attributes by name.  An input or an attribute that the file
+leaves out has ONNX's default, or is None; so only those that older opsets lack have a default here.  A parameter
+annotated `Numbers` must be known before the model runs, because shapes depend on it: it is computed from constants
+and shapes.  A file that sets an attribute that the function does not take is an error when the file is read.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from functools import reduce as fold
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,44 +21,56 @@ from ...core.tensor import Tensor
 from ...ops import (
     bits,
     contract,
-    convolution,
     creation,
     elementary,
     elementwise,
     functional,
     index,
     joining,
-    normalization,
     ordering,
-    pooling,
     reduce,
     view,
 )
 from ...support.errors import FileError
-from .counterparts import SAME
+from .counterparts import OF_BOOLS, SAME
 
 Numbers = Sequence[int]
 
 MOST = 1 << 31  # elements of a tensor whose size a file gives, so that a few bytes cannot fill the memory
-EACH = vars(elementwise) | vars(bits)
-OPERATORS: dict[str, Callable[..., Any]] = {SAME[name]: EACH[name] for name in SAME if name != "matmul"}
-NUMBERS_WELCOME = frozenset(OPERATORS) - {"Where"}  # a constant without dimensions may be a number
 
 
-def operator(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Put a function into the table, by its name."""
-    OPERATORS[function.__name__.rstrip("_")] = function
+class Operator(NamedTuple):
+    """The function that computes an operator, the attributes that it takes, and the inputs that are `Numbers`."""
+
+    compute: Callable[..., Any]
+    attributes: Collection[str]
+    numbers: Collection[int] = ()
+
+
+OPERATORS: dict[str, Operator] = {}
+
+
+def operator(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Put a function into the table, by its name or by another one."""
+    parameters = inspect.signature(function).parameters
+    numbers = [i for i, p in enumerate(parameters.values()) if "Numbers" in str(p.annotation)]
+    OPERATORS[name or function.__name__] = Operator(function, parameters, numbers)
     return function
 
 
-OPERATORS |= {
-    "MatMul": contract.matmul,
-    "And": bits.bitwise_and, "Or": bits.bitwise_or, "Xor": bits.bitwise_xor,
-    "Not": bits.bitwise_invert, "Greater": elementwise.greater, "GreaterOrEqual": elementwise.greater_equal,
-    "Sign": elementwise.sign, "Reciprocal": elementary.reciprocal, "Atan": elementary.atan, "IsNaN": elementary.isnan,
-    "Relu": functional.relu, "Softplus": functional.softplus,
-    "Identity": lambda x: x,
-}
+EACH = vars(elementwise) | vars(bits) | {"matmul": contract.matmul}
+for _name, _theirs in (*SAME.items(), *[(name, theirs) for name, theirs in OF_BOOLS.items() if "bitwise" in name]):
+    operator(EACH[_name], _theirs)
+NUMBERS_WELCOME = frozenset(OPERATORS) - {"Where", "MatMul"}  # a constant without dimensions may be a number
+
+operator(elementwise.greater, "Greater")
+operator(elementwise.greater_equal, "GreaterOrEqual")
+operator(elementwise.sign, "Sign")
+operator(elementary.reciprocal, "Reciprocal")
+operator(elementary.atan, "Atan")
+operator(elementary.isnan, "IsNaN")
+operator(functional.gelu, "Gelu")
+operator(lambda x: x, "Identity")
 
 
 def allowed(shape: Sequence[int]) -> tuple[int, ...]:
@@ -79,7 +94,7 @@ def Div(x: Any, y: Any) -> Any:
 
 
 @operator
-def Mod(x: Any, y: Any, fmod: int = 0) -> Any:
+def Mod(x: Any, y: Any, fmod: int) -> Any:
     """With `fmod` the result has the sign of x."""
     if not fmod:
         return elementwise.remainder(x, y)
@@ -92,17 +107,12 @@ def _kind(*values: Any) -> str:
 
 
 def _several(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def apply(first: Any, *others: Any) -> Any:
-        for other in others:
-            first = function(first, other)
-        return first
-
-    return apply
+    return lambda *values: fold(function, values)
 
 
-OPERATORS |= {
-    "Max": _several(elementwise.maximum), "Min": _several(elementwise.minimum), "Sum": _several(elementwise.add),
-}
+operator(_several(elementwise.maximum), "Max")
+operator(_several(elementwise.minimum), "Min")
+operator(_several(elementwise.add), "Sum")
 
 
 @operator
@@ -111,7 +121,7 @@ def BitShift(x: Tensor, y: Any, direction: str) -> Any:
 
 
 @operator
-def IsInf(x: Tensor, detect_negative: int = 1, detect_positive: int = 1) -> Any:
+def IsInf(x: Tensor, detect_negative: int, detect_positive: int) -> Any:
     found = elementary.isinf(x)
     if not detect_negative:
         found = found & (x > 0)
@@ -119,12 +129,12 @@ def IsInf(x: Tensor, detect_negative: int = 1, detect_positive: int = 1) -> Any:
 
 
 @operator
-def Cast(x: Tensor, to: Any, saturate: int = 1) -> Any:
+def Cast(x: Tensor, to: Any) -> Any:
     return x.astype(to)  # type: ignore[attr-defined]
 
 
 @operator
-def Clip(x: Tensor, low: Any = None, high: Any = None) -> Any:
+def Clip(x: Tensor, low: Any, high: Any) -> Any:
     return reduce.clip(x, low, high)
 
 
@@ -132,12 +142,12 @@ def Clip(x: Tensor, low: Any = None, high: Any = None) -> Any:
 
 
 @operator
-def Reshape(x: Tensor, shape: Numbers, allowzero: int = 0) -> Any:
+def Reshape(x: Tensor, shape: Numbers, allowzero: int | None = None) -> Any:
     return view.reshape(x, [x.shape[i] if extent == 0 and not allowzero else extent for i, extent in enumerate(shape)])
 
 
 @operator
-def Transpose(x: Tensor, perm: Any = None) -> Any:
+def Transpose(x: Tensor, perm: Any) -> Any:
     return view.permute_dims(x, None if perm is None else tuple(perm))
 
 
@@ -147,13 +157,13 @@ def Expand(x: Tensor, shape: Numbers) -> Any:
 
 
 @operator
-def Flatten(x: Tensor, axis: int = 1) -> Any:
+def Flatten(x: Tensor, axis: int) -> Any:
     axis %= x.ndim + 1
     return view.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
 @operator
-def Squeeze(x: Tensor, axes: Numbers = ()) -> Any:
+def Squeeze(x: Tensor, axes: Numbers | None) -> Any:
     return view.squeeze(x, tuple(axes or [a for a, extent in enumerate(x.shape) if extent == 1]))
 
 
@@ -166,7 +176,7 @@ def Unsqueeze(x: Tensor, axes: Numbers) -> Any:
 
 
 @operator
-def Slice(x: Tensor, starts: Numbers, ends: Numbers, axes: Numbers | None = None, steps: Numbers | None = None) -> Any:
+def Slice(x: Tensor, starts: Numbers, ends: Numbers, axes: Numbers | None, steps: Numbers | None) -> Any:
     places = range(len(starts)) if axes is None else axes
     cuts: list[Any] = [slice(None)] * x.ndim
     for axis, start, end, step in zip(places, starts, ends, steps or [1] * len(starts)):
@@ -181,7 +191,7 @@ def Concat(*xs: Tensor, axis: int) -> Any:
 
 
 @operator
-def Split(x: Tensor, sizes: Numbers | None = None, axis: int = 0, num_outputs: Any = None) -> Any:
+def Split(x: Tensor, sizes: Numbers | None, axis: int, num_outputs: Any = None) -> Any:
     if sizes is None:
         if not num_outputs or x.shape[axis] % num_outputs:
             raise FileError(f"Split: shape {x.shape} can't be cut into {num_outputs} equal parts along axis {axis}")
@@ -190,8 +200,7 @@ def Split(x: Tensor, sizes: Numbers | None = None, axis: int = 0, num_outputs: A
 
 
 @operator
-def Pad(x: Tensor, pads: Numbers, value: Numbers | None = None, axes: Numbers | None = None,
-        mode: str = "constant") -> Any:
+def Pad(x: Tensor, pads: Numbers, value: Numbers | None, axes: Numbers | None = None, *, mode: str) -> Any:
     if mode != "constant" or any(p < 0 for p in pads):
         raise FileError(f"Pad: mode {mode!r} with pads {list(pads)} is not supported")
     places = [a % x.ndim for a in (range(x.ndim) if axes is None else axes)]
@@ -206,7 +215,7 @@ def Pad(x: Tensor, pads: Numbers, value: Numbers | None = None, axes: Numbers | 
 
 
 @operator
-def ConstantOfShape(shape: Numbers, value: Any = None) -> Any:
+def ConstantOfShape(shape: Numbers, value: Any) -> Any:
     one = np.zeros((), np.float32) if value is None else np.asarray(value)
     return creation.full(allowed(shape), one.reshape(()).item(), dtypes.as_dtype(one.dtype))
 
@@ -222,7 +231,7 @@ def Range(start: Any, limit: Any, delta: Any) -> Any:
 
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(x: Tensor, axes: Numbers | None = None, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
+    def apply(x: Tensor, axes: Numbers | None, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
         if not axes and noop_with_empty_axes:
             return x
         out = function(x, axis=tuple(axes) if axes else None, keepdims=bool(keepdims))
@@ -232,30 +241,27 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _name in ("sum", "prod", "max", "min", "mean"):
-    OPERATORS[f"Reduce{_name.title()}"] = _reduction(getattr(reduce, _name))
+    operator(_reduction(getattr(reduce, _name)), f"Reduce{_name.title()}")
 
 
 def _position(function: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(x: Tensor, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Any:
-        if select_last_index:
-            raise FileError("ArgMax: select_last_index is not supported; of equal elements the first is chosen")
+    def apply(x: Tensor, axis: int, keepdims: int) -> Any:
         return function(x, axis=axis, keepdims=bool(keepdims))
 
     return apply
 
 
-OPERATORS |= {"ArgMax": _position(reduce.argmax), "ArgMin": _position(reduce.argmin)}
+operator(_position(reduce.argmax), "ArgMax")
+operator(_position(reduce.argmin), "ArgMin")
 
 
 @operator
-def CumSum(x: Tensor, axis: Numbers, exclusive: int = 0, reverse: int = 0) -> Any:
-    if exclusive or reverse:
-        raise FileError("CumSum: exclusive and reverse sums are not supported")
+def CumSum(x: Tensor, axis: Numbers) -> Any:
     return reduce.cumulative_sum(x, axis=axis[0], dtype=x.dtype)
 
 
 @operator
-def TopK(x: Tensor, k: Numbers, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+def TopK(x: Tensor, k: Numbers, axis: int, largest: int) -> Any:
     return ordering.topk(x, k[0], axis, bool(largest))
 
 
@@ -263,14 +269,12 @@ def TopK(x: Tensor, k: Numbers, axis: int = -1, largest: int = 1, sorted: int = 
 
 
 @operator
-def Gather(x: Tensor, indices: Any, axis: int = 0) -> Any:
+def Gather(x: Tensor, indices: Any, axis: int) -> Any:
     return x[(slice(None),) * (axis % x.ndim) + (indices,)]  # type: ignore[index]
 
 
 @operator
-def GatherND(x: Tensor, indices: Tensor, batch_dims: int = 0) -> Any:
-    if batch_dims:
-        raise FileError("GatherND: batch_dims are not supported")
+def GatherND(x: Tensor, indices: Tensor) -> Any:
     return x[_columns(indices)]  # type: ignore[index]
 
 
@@ -293,122 +297,10 @@ def _columns(indices: Tensor) -> tuple[Any, ...]:
 
 
 @operator
-def Gemm(
-    a: Tensor, b: Tensor, c: Any = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
-) -> Any:
+def Gemm(a: Tensor, b: Tensor, c: Any, alpha: float, beta: float, transA: int, transB: int) -> Any:
     a, b = (view.permute_dims(a) if transA else a), (b if transB else view.permute_dims(b))
     c = c if c is None or beta == 1.0 else c * beta
     if alpha == 1.0 and (c is None or c.ndim == 1):
         return functional.linear(a, b, c)
     out = contract.matmul(a, view.permute_dims(b)) * alpha
     return out if c is None else out + c
-
-
-def _pairs(pads: Any, count: int) -> tuple[tuple[int, int], ...]:
-    pads = [0] * (2 * count) if pads is None else pads
-    return tuple(zip(pads[:count], pads[count:]))
-
-
-def _checked(name: str, ndim: int, auto_pad: str, **flags: Any) -> int:
-    """The number of dimensions that windows slide along."""
-    asked = [f"{key}={value!r}" for key, value in flags.items() if value] + [f"auto_pad={auto_pad!r}"] * (
-        auto_pad != "NOTSET")
-    if asked or ndim not in (3, 4):
-        raise FileError(f"{name}: not supported for these attributes or dimensions",
-                        actual=", ".join([f"{ndim} dimensions", *asked]))
-    return ndim - 2
-
-
-@operator
-def Conv(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "NOTSET", dilations: Any = 1, group: int = 1,
-         kernel_shape: Any = None, pads: Any = None, strides: Any = 1) -> Any:
-    count = _checked("Conv", x.ndim, auto_pad)
-    function = convolution.conv1d if count == 1 else convolution.conv2d
-    return function(x, weight, bias, strides, _pairs(pads, count), dilations, group)
-
-
-@operator
-def ConvTranspose(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "NOTSET", dilations: Any = 1,
-                  group: int = 1, kernel_shape: Any = None, output_padding: Any = 0, pads: Any = None,
-                  strides: Any = 1, output_shape: Any = None) -> Any:
-    count = _checked("ConvTranspose", x.ndim, auto_pad, output_shape=output_shape)
-    pairs = _pairs(pads, count)
-    if count != 2 or any(before != behind for before, behind in pairs):
-        raise FileError("ConvTranspose: only images with equal padding on both sides are supported", actual=pads)
-    return convolution.conv_transpose2d(
-        x, weight, bias, stride=strides, padding=[p for p, _ in pairs], output_padding=output_padding, groups=group,
-        dilation=dilations,
-    )
-
-
-@operator
-def MaxPool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Any = 1,
-            pads: Any = None, storage_order: int = 0, strides: Any = 1) -> Any:
-    count = _checked("MaxPool", x.ndim, auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
-    function = pooling.max_pool1d if count == 1 else pooling.max_pool2d
-    return _pooled(function, x, _pairs(pads, count), -math.inf, kernel_shape, strides, dilation=dilations)
-
-
-@operator
-def AveragePool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0,
-                count_include_pad: int = 0, pads: Any = None, strides: Any = 1) -> Any:
-    count = _checked("AveragePool", x.ndim, auto_pad, ceil_mode=ceil_mode)
-    pairs = _pairs(pads, count)
-    if not count_include_pad and any(map(any, pairs)):
-        raise FileError("AveragePool: a mean without the padding is not supported",
-                        expect="count_include_pad=1, or no pads")
-    function = pooling.avg_pool1d if count == 1 else pooling.avg_pool2d
-    return _pooled(function, x, pairs, 0.0, kernel_shape, strides)
-
-
-def _pooled(function: Any, x: Tensor, pads: Any, outside: float, size: Any, stride: Any, **options: Any) -> Any:
-    """Pooling with these pads; pads that the function does not take are put around the image first."""
-    if all(before == behind and 2 * before <= extent for (before, behind), extent in zip(pads, size)):
-        return function(x, size, stride, padding=[before for before, _ in pads], **options)
-    return function(convolution.padded(x, pads, outside), size, stride, **options)
-
-
-@operator
-def GlobalAveragePool(x: Tensor) -> Any:
-    return reduce.mean(x, tuple(range(2, x.ndim)), keepdims=True)
-
-
-@operator
-def BatchNormalization(x: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, variance: Tensor, epsilon: float = 1e-5,
-                       momentum: float = 0.9, training_mode: int = 0) -> Any:
-    if training_mode:
-        raise FileError("BatchNormalization: a file with training_mode=1 is not supported")
-    return normalization.batch_norm(x, mean, variance, weight, bias, eps=epsilon)
-
-
-@operator
-def LayerNormalization(x: Tensor, weight: Tensor, bias: Any = None, axis: int = -1, epsilon: float = 1e-5,
-                       stash_type: int = 1) -> Any:
-    if axis % x.ndim != x.ndim - 1:
-        raise FileError(f"LayerNormalization: only the last axis is supported, not axis {axis}")
-    return functional.layer_norm(x, weight, bias, eps=epsilon)
-
-
-@operator
-def Softmax(x: Tensor, axis: int = -1) -> Any:
-    return functional.softmax(x, axis)
-
-
-@operator
-def LogSoftmax(x: Tensor, axis: int = -1) -> Any:
-    return functional.log_softmax(x, axis)
-
-
-@operator
-def Elu(x: Tensor, alpha: float = 1.0) -> Any:
-    return functional.elu(x, alpha)
-
-
-@operator
-def LeakyRelu(x: Tensor, alpha: float = 0.01) -> Any:
-    return functional.leaky_relu(x, alpha)
-
-
-@operator
-def Gelu(x: Tensor, approximate: str = "none") -> Any:
-    return functional.gelu(x, approximate)

@@ -115,10 +115,10 @@ class Merged:
         """These values as one value for any batch size."""
         first = values[0]
         if any(type(v) is not type(first) for v in values):
-            raise self._differs(node, f"has another type of {what}")
+            raise self._differs(node, f"has a different type of {what}")
         if isinstance(first, tuple):
             if any(len(v) != len(first) for v in values):
-                raise self._differs(node, f"{what} has another length")
+                raise self._differs(node, f"{what} has a different length")
             parts = [self._same(node, what, row) for row in zip(*values)]
             return first._make(parts) if hasattr(first, "_make") else tuple(parts)
         if isinstance(first, slice):

@@ -124,7 +124,7 @@ class Writer:
         return self.shared.sizes[key]
 
     def cast(self, name: str, dtype: Any) -> str:
-        """A value in another dtype."""
+        """A value in a different dtype."""
         return self.add("Cast", name, to=self.element(dtype))
 
     def element(self, dtype: Any) -> int:
@@ -134,7 +134,7 @@ class Writer:
     # shapes ---------------------------------------------------------------------------------------------------------
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
-        """The same elements in another shape."""
+        """The same elements in a different shape."""
         depend = [i for i, extent in enumerate(shape) if isinstance(extent, Size)]
         if len(depend) == 1 and 0 not in shape:  # the other sizes determine this one
             shape = [-1 if i == depend[0] else extent for i, extent in enumerate(shape)]
@@ -152,7 +152,7 @@ class Writer:
 
 
 def fixed(values: Any, what: str, node: Node) -> Any:
-    """Numbers that have to be part of the file; an error if they depend on the batch."""
+    """Numbers that must be part of the file; an error if they depend on the batch."""
     listed = values if isinstance(values, (tuple, list)) else [values]
     if any(isinstance(v, (Size, Share)) for v in listed):
         raise FileError(

@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from ...compile.look.record import seconds_of
 from ...compile.look.roofline import Machine, machine
+from ...compile.look.watching import watching
+from ...core.programs import eager_programs
 from ...core.tensor import Tensor
 from ...ops.creation import ones
-from ...support.table import bytes_text, counted
-from ..drawing import Drawing, time_text
+from ...support.table import bytes_text, counted, time_text
+from ..drawing import Drawing
 from ..flipbook import Block, Flipbook, Page
-from .watching import seconds_of, watching
 
 WIDE, ROW, LEFT = 660.0, 26.0, 84.0
 SIZES = [10**power for power in range(8)]
@@ -44,7 +46,8 @@ def passes(function: Callable[..., Any], *args: Any) -> list[Pass]:
     """
     with watching(frames=False) as calls:
         function(*args)
-    return [Pass(each.op.name, each.read, each.written, each.end - each.begin) for each in calls if each.moves]
+    counted = [(each, each.count) for each in calls if each.moves]
+    return [Pass(each.op.name, c.bytes_read, c.bytes_written, each.end - each.begin) for each, c in counted]
 
 
 def quickest(function: Callable[..., Any], *args: Any, runs: int = 5) -> list[Pass]:
@@ -67,7 +70,8 @@ def costs(function: Callable[..., Any], *args: Any, runs: int = 7) -> Flipbook:
     multiply: reads 8 kB, writes 4 kB
     """
     found = quickest(function, *args, runs=runs)
-    whole = min([seconds_of(function, *args) for _ in range(runs)])
+    with eager_programs(False):
+        whole = min([seconds_of(function, *args) for _ in range(runs)])
     read, written = sum(each.read for each in found), sum(each.written for each in found)
     title = f"{counted(len(found), 'kernel')}: {_bytes(read)} read, {_bytes(written)} written"
     says = f"{counted(len(found), 'kernel')}: {_bytes(read + written)} through memory."
@@ -165,7 +169,8 @@ def _repeated(function: Callable[[Tensor], Any], x: Tensor, runs: int) -> float:
             function(x)
 
     several()
-    return min([seconds_of(several) / count for _ in range(runs)])
+    with eager_programs(False):
+        return min([seconds_of(several) / count for _ in range(runs)])
 
 
 def _chart(title: str, curves: dict[str, Any], text: Callable[[float], str]) -> Drawing:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ...compile.look.record import seconds_of
+from ...compile.look.watching import Call, watching
 from ...core.tensor import Tensor
 from ...ops.contract import matmul
 from ...ops.creation import asarray
 from ..drawing import Drawing
 from ..exhibit import check_function
 from ..flipbook import Flipbook, Page
-from .watching import Call, seconds_of, watching
 
 SIDE = 64  # of the matrices that are multiplied
 LENGTHS = (1, 10, 100, 1_000, 10_000, 100_000)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...compile.look.watching import Call
 from ...core.emit import LARGE
 from ...devices.registry import DEVICES, MAKERS, Device, as_device
 from ...devices.table import label_of
@@ -14,7 +15,7 @@ from ...support.source import in_library
 from ...support.table import counted
 from ..drawing import Drawing
 from ..flipbook import Flipbook, Page
-from .watching import Call, calls_of
+from .watching import calls_of, without_programs
 
 MOST = 120  # operations that have a page
 ROWS = 16  # operations in the table at once
@@ -52,10 +53,11 @@ def dispatch(function: Callable[..., Any], *args: Any, devices: Any = ()) -> Fli
     choices = _choices(calls)
     table = list(dict.fromkeys([*DEVICES.values(), *columns]))
     rows = list(dict.fromkeys(choice.name for choice in choices))
-    shown = choices[:MOST]
-    pages = [_page(i, choice, call, rows, table, shown) for i, (choice, call) in enumerate(zip(shown, calls))]
+    shown = [*zip(choices, calls)][:MOST]
+    pages = [_page(i, choice, call, rows, table, choices) for i, (choice, call) in enumerate(shown)]
     count, kernels = len(calls), len({(c.name, c.device) for c in choices})
     title = f"dispatch of {counted(count, 'operation')}: {counted(kernels, 'kernel')}"
+    title += f", pages for the first {MOST}" * (count > MOST)
     words = [f"{i}. {c.name} on {c.device} runs {c.kernel}: {c.given}" for i, c in enumerate(choices, 1)]
     return Flipbook(title, [pages], unit="operation", words="\n".join(words), cover=0, wide=True)
 
@@ -151,7 +153,7 @@ def _page(
     at: int, choice: Choice, call: Call, rows: list[str], devices: list[Device], choices: list[Choice]
 ) -> Page:
     whose = ", which you registered" if call.registered else ""
-    says = f"{choice.name} on {choice.device}: {choice.kernel} runs{whose}."
+    says = f"{choice.name} on {choice.device}: {choice.kernel} runs{whose}.{without_programs()}"
     blocks = (
         ("inputs and result", ("text", choice.given)),
         ("why this kernel", ("table", {"head": None, "rows": [list(reason) for reason in choice.reasons]})),
@@ -176,7 +178,7 @@ def _drawn(at: int, choice: Choice, rows: list[str], devices: list[Device], choi
     for i, name in enumerate(seen):
         y = 44 + i * ROW
         calls = [k for k, other in enumerate(choices) if other.name == name]
-        go = f"page:{next((k for k in calls if k > at), calls[0])}" if calls else ""
+        go = f"page:{next((k for k in calls if at < k < MOST), calls[0])}" if calls[0] < MOST else ""
         drawing.rect(0, y, left - 6, ROW - 4, "tint" if name == choice.name else "paper", "line", go=go,
                      about=f"{name}: {len(calls)} times")
         drawing.text(8, y + 15, name, bold=name == choice.name, room=NAME - 10, size=11)

@@ -35,7 +35,7 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
     """
     check_function("expand", function, "mg.viz.expand(mg.softmax, x)")
     own = getattr(function, "__name__", type(function).__name__)
-    with switch(interpreter=_Calls(), keep=True):
+    with switch(interpreter=_Calls(), record_all=True):
         result = function(*args, **kwargs)
     roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.node is not None]
     nodes = opened_order(roots)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...compile.running.profiler import Event
-from ...support.table import counted
+from ...support.table import counted, time_text
 from ..charts import KINDS, fitting
-from ..drawing import Drawing, time_text
+from ..drawing import Drawing
 from ..flipbook import Flipbook, Knob, Page
 from ..layout import arrange
 from ..svg import path_of

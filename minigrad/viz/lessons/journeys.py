@@ -12,6 +12,7 @@ from ...autodiff import reverse
 from ...compile.codegen.cuda import cuda_source
 from ...compile.codegen.llvm import llvm_source
 from ...compile.jitted import trace
+from ...compile.look.watching import watching
 from ...compile.rewriting.passes import optimise
 from ...compile.running.program import Program
 from ...core.mode import switch
@@ -24,7 +25,6 @@ from ..flipbook import Flipbook, Page
 from ..kernels import source_of
 from .descents import machine_code
 from .stacks import layers_of
-from .watching import watching
 
 LEFT, WIDE, HIGH, LINE, MOST = 134.0, 690.0, 27.0, 16.0, 30
 

@@ -10,6 +10,7 @@ from inspect import unwrap
 from typing import Any, NamedTuple
 
 from ...autodiff import reverse
+from ...compile.look.watching import watching
 from ...core.emit import Eager
 from ...core.mode import switch
 from ...core.override import overriding
@@ -18,7 +19,6 @@ from ...core.tensor import Tensor
 from ...support.source import HOME
 from ..drawing import Drawing
 from ..flipbook import Flipbook, Page
-from .watching import watching
 
 WIDTH, HEIGHT, LEFT = 146.0, 58.0, 190.0
 # What is counted for a line: the layer that does it, its colour, and what the numbers count.

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import unwrap
 from typing import Any, NamedTuple
 
+from ...compile.look.watching import Call
 from ...devices.registry import as_device
 from ...devices.table import label_of
 from ...support.source import in_library
 from ...support.table import counted
 from ..drawing import Drawing, round_numbers, tick_text
 from ..flipbook import Flipbook, Knob, Page, settings_of
-from .watching import Call, calls_of
+from .watching import calls_of
 
 PYTHON, COPY_IN, KERNEL, COPY_OUT = "Python", "copies in", "kernels", "copies out"  # what works on its own
 SILENT = ("view", "structural")  # kinds of operations that compute nothing
@@ -93,7 +94,7 @@ def time_of(call: Call, speed: Speed) -> float:
     """The time of a kernel.  It moves bytes and computes at the same time; the slower of the two counts."""
     result = getattr(call.result, "size", 0)
     computed = 2 * result * call.values[0].shape[-1] if call.op.name == "matmul" else result
-    return float(max((call.read + call.written) / speed.moved, computed / speed.computed))
+    return float(max(call.count.bytes / speed.moved, computed / speed.computed))
 
 
 def works_of(calls: Sequence[Call], device: str) -> list[Work]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...compile.fusion.count import Count
 from ...compile.look.cost import Cost, eager_peak, node_costs
+from ...compile.look.stage import graph_stages
 from ...compile.nodes.graph import Graph
 from ...compile.rewriting.log import Log
 from ...compile.rewriting.passes import PASSES
@@ -35,15 +36,13 @@ def stages_of(log: Log, cost: Cost) -> list[Stage]:
     >>> f = mg.jit(lambda x: mg.tanh(x * 1.0) + 2)
     >>> for stage in stages_of(f.passes(mg.ones(10)), f.cost(mg.ones(10))):
     ...     print(*stage)
-    as recorded 3 240 80
+    as traced 3 240 80
     simplify 2 160 80
     fused 1 80 40
     """
-    found = [_of_graph("as recorded", log.first)]
     yours = {each.name for each in PASSES if override_of(each.function)}
-    for run in log.runs:
-        if run.changed:
-            found.append(_of_graph(f"{run.name}, yours" if run.name in yours else run.name, run.after))
+    found = [_of_graph(f"{each.name}, yours" if each.name in yours else each.name, each.object)
+             for each in graph_stages(log)]
     program = cost.program
     return [*found, Stage("fused", program.launches, program.bytes, cost.memory.total)]
 

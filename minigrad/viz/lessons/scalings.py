@@ -10,10 +10,10 @@ from typing import Any
 from ...distributed import Machine, Step, step_time
 from ...distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
 from ...support.errors import ConversionError, DistributedError
-from ...support.table import as_table, bytes_text, bytes_unit, counted
+from ...support.table import as_table, bytes_text, bytes_unit, counted, time_text
 from ...support.words import shown
 from ..charts import KINDS, Chart, legend
-from ..drawing import DASHES, SERIES, Axes, Drawing, tick_text, time_text
+from ..drawing import DASHES, SERIES, Axes, Drawing, tick_text
 from ..flipbook import Block, Flipbook, Knob, Page
 from ..svg import text_width
 

@@ -19,7 +19,7 @@ from ...support.errors import MinigradError
 from ...support.table import counted
 from ..compiled import Shown, programs_of, view_of
 from ..exhibit import Exhibit
-from ..naming import names_in_code
+from ..naming import names_in_code, operation_name
 from ..numbers import Summary
 from ..scene import excerpt, scene_of, type_of
 from ..steps import on_host
@@ -43,7 +43,7 @@ class Beside(Exhibit):
     script = "beside"
 
     def __init__(self, shown: Shown) -> None:
-        program = shown.compiled
+        program = shown.program
         self.graph: Any = program.graph
         self.optimised, self.log, self.partition = program.optimised, program.log, program.partition
         if len(self.graph.nodes) > MOST:
@@ -76,7 +76,7 @@ class Beside(Exhibit):
     def _row(self, node: Node, values: dict[Node, Summary]) -> dict[str, Any]:
         name = self.names.get(node)
         value = values[node].short() if node in values else ""
-        return {"name": node.name + (f" → {name}" if name else ""), "type": type_of(node), "value": value}
+        return {"name": operation_name(node) + (f" → {name}" if name else ""), "type": type_of(node), "value": value}
 
     def _kernel(self, number: int, group: Any) -> dict[str, Any]:
         place = {node: i for i, node in enumerate(self.optimised.nodes)}
@@ -93,8 +93,8 @@ class Beside(Exhibit):
             value = self.values[node].short() if node in self.values else type_of(node)
             moves = " shares memory, as a view" if node.op.kind == "view" else f" is computed: {value}"
             steps.append({
-                "kind": "line", "row": i, "eager": f"{node.name}{moves}",
-                "graph": f"{node.name} is recorded with its shape, and nothing is computed.",
+                "kind": "line", "row": i, "eager": f"{operation_name(node)}{moves}",
+                "graph": f"{operation_name(node)} is recorded with its shape, and nothing is computed.",
             })
         before, after = len(self.graph.nodes), len(self.optimised.nodes)
         fired = ", ".join(f"{rule} × {n}" if n > 1 else rule for rule, n in self.log.counts().items() if n)
@@ -113,7 +113,7 @@ class Beside(Exhibit):
         return steps + self._second_call(runs)
 
     def _run_in_words(self, kernel: dict[str, Any]) -> str:
-        inside = [self.optimised.nodes[i].name for i in kernel["nodes"]]
+        inside = [operation_name(self.optimised.nodes[i]) for i in kernel["nodes"]]
         wrote = ", ".join(f"{row['name']}, {row['value'] or row['type']}" for row in kernel["writes"])
         what = "a library routine computes" if kernel["library"] else "one loop computes"
         writes = f", and writes {wrote}" if wrote else ""
@@ -123,7 +123,8 @@ class Beside(Exhibit):
         """The steps of another call with the same arguments: Python runs every line again, or no line at all."""
         nodes, steps = self.graph.nodes, []
         for i in range(max(len(nodes), len(runs))):
-            eager = f"Python runs the line again, and {nodes[i].name} is computed." if i < len(nodes) else "Done."
+            name = operation_name(nodes[i]) if i < len(nodes) else ""
+            eager = f"Python runs the line again, and {name} is computed." if name else "Done."
             graph = f"No line of Python runs; {runs[i]}" if i < len(runs) else "Done: the result was there earlier."
             both = {"eager": f"Second call. {eager}", "graph": f"Second call. {graph}"}
             steps.append({"kind": "again", "row": i} | both)

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import minigrad
 
+from ...compile.look.watching import Call
 from ...devices.registry import Device
 from ...devices.table import label_of
 from ...support.source import HOME, in_library
 from ...support.table import counted
 from ..drawing import Drawing
 from ..flipbook import Block, Flipbook, Knob, Page
-from .watching import Call, calls_of
+from .watching import calls_of, without_programs
 
 MOST = 60  # operations of a function that have pages
 AROUND = 4  # lines of source before and after the current one
@@ -70,6 +71,7 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
     settings = tuple(f"{i}. {name}" for i, name in enumerate(names, 1))
     pages = [[_page(layers, at) for at in range(len(layers))] for layers in stacks]
     title = f"the stack of {counted(len(calls), 'operation')}, from your line to the kernel"
+    title += f", pages for the first {MOST}" * (len(calls) > MOST)
     knobs = (Knob("operation", settings, choice=True),)
     words = "\n".join(_in_words(name, layers) for name, layers in zip(names, stacks))
     return Flipbook(title, pages, knobs, unit="layer", words=words, wide=True)
@@ -80,7 +82,8 @@ def layers_of(call: Call) -> list[Layer]:
     op, name = call.op, call.op.name
     layers = [_layer(code, line, name) for code, line in call.frames]
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
-    code = getattr(declared, "__code__", op.infer.__code__)
+    infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
+    code = getattr(declared, "__code__", infer.__code__)
     rules = ", ".join(op.rules) or "no input"
     layers.append(Layer("the primitive", "there", name, _source(code.co_filename, _definition(code), AROUND),
                         f"A record, the same for all devices: an operation of kind {op.kind}, with gradient rules for "
@@ -157,7 +160,7 @@ def _page(layers: list[Layer], at: int) -> Page:
     blocks: list[tuple[str, Block]] = []
     if layer.code is not None:
         blocks.append(("your code" if layer.part == "your line" else "its source", ("code", layer.code)))
-    return Page(_drawn(layers, at), f"{layer.part}: {layer.says}", tuple(blocks))
+    return Page(_drawn(layers, at), f"{layer.part}: {layer.says}{without_programs()}", tuple(blocks))
 
 
 def _drawn(layers: list[Layer], at: int) -> Drawing:

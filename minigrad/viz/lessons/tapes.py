@@ -25,8 +25,9 @@ from ..charts import legend
 from ..drawing import Axes, Drawing
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page
-from ..naming import call_of, layer_name
+from ..naming import call_of, layer_name, operation_name
 from ..phases import layers_of
+from .watching import without_programs
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
 WIDTH, BARS, CHART = 600.0, 110.0, 120.0
@@ -160,9 +161,9 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
     """
     layers = layers_of([node.scope for node in nodes], PARTS)
     runs = [(layer, list(run)) for layer, run in groupby(nodes, lambda node: layers[node.scope])]
-    units = [Unit(layer_name(layer) or call_of(run[-1]) or run[-1].name, run) for layer, run in runs]
+    units = [Unit(layer_name(layer) or call_of(run[-1]) or operation_name(run[-1]), run) for layer, run in runs]
     if len(units) < 3:
-        units = [Unit(node.name, [node]) for node in nodes]
+        units = [Unit(operation_name(node), [node]) for node in nodes]
     while len(units) > UNITS:  # two by two
         units = [
             Unit(a[0].name if len(a) == 1 else f"{a[0].name.split('…')[0]}…", [n for unit in a for n in unit.nodes])
@@ -304,6 +305,7 @@ class _Pages:
 
     def all(self) -> list[Page]:
         outside = f"{bytes_text(self.tape.outside)} of data and parameters, which exist without the tape too"
+        outside += f".{without_programs()}" * bool(without_programs())
         pages = []
         for moment in self.history:
             held = self._listed(moment)
@@ -319,7 +321,8 @@ class _Pages:
         for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
             node, users = tape.made[key], self.users[key]
             shape = "several" if isinstance(node.dtype, tuple) else "×".join(map(str, node.shape)) or "scalar"
-            rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule") if users else "again"])
+            read_by = counted(users, "rule") if users else "again"
+            rows.append([operation_name(node), shape, bytes_text(tape.size[key]), read_by])
         return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
 
     def _drawn(self, moment: Moment) -> Drawing:

@@ -1,7 +1,7 @@
 """`mg.viz.compare`: the same function eagerly, as a graph and fused, with one slider.
 
-Launches, bytes and times are those of runs on this machine, so only the picture contains them, not the text that a
-notebook compares.
+Launches and bytes are those that `f.cost` counts.  Times are those of runs on this machine, so only the picture
+contains them, not the text that a notebook compares.
 """
 
 from __future__ import annotations
@@ -9,26 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...compile.jitted import Jitted, JittedMethod, jit
-from ...compile.look.cost import Cost
-from ...compile.look.values import starts_of
-from ...compile.running.profiler import profile
-from ...compile.running.program import PlainProgram
+from ...compile.fusion.count import Count
+from ...compile.look.record import record_node_by_node
 from ...support.errors import MinigradError
-from ...support.table import bytes_text, counted
+from ...support.table import bytes_text, counted, time_text
 from ..charts import KINDS
-from ..compiled import Shown, programs_of
-from ..drawing import Drawing, time_text
+from ..compiled import eager_record_of, jitted_once, programs_of, records_of
+from ..drawing import Drawing
 from ..exhibit import check_function
 from ..flipbook import Flipbook, Knob, Page
-from .costs import passes
-from .timelines import _not_jitted
-from .watching import seconds_of
 
 WIDTH, ROW, BLOCK, LEFT, RIGHT = 900.0, 30.0, 22.0, 76.0, 96.0
 WAYS = ("eager", "graph", "fused")
 SAYS = (
-    "Eager: each operation runs when Python reaches it, and writes its result to memory.",
+    "Eager: each line runs when Python reaches it, as it does for you: composed functions are programs.",
     "Graph: the recorded operations run one by one, without your Python code between them.",
     "Fused: the compiler joins operations into kernels, so most values never reach memory.",
 )
@@ -36,15 +30,20 @@ MEASURES = ("launches", "bytes", "time")
 
 
 class Way(NamedTuple):
-    """How a function ran: for each launch its name and the bytes that it reads and writes, and the time in seconds."""
+    """How a function ran: the name and the cost of each of its parts, and the time in seconds."""
 
-    launches: list[tuple[str, int]]
+    parts: list[tuple[str, Count]]
     seconds: float
 
     @property
+    def launches(self) -> int:
+        """How many kernels and library calls ran."""
+        return sum(count.launches for _, count in self.parts)
+
+    @property
     def bytes(self) -> int:
-        """The memory traffic of all launches."""
-        return sum(size for _, size in self.launches)
+        """The memory traffic of all parts."""
+        return sum(count.bytes for _, count in self.parts)
 
 
 def compare(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: Any) -> Flipbook:
@@ -59,84 +58,79 @@ def compare(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: A
     check_function("compare", function, "mg.viz.compare(lambda x: mg.tanh(x) * 2, x)")
     if runs < 1:
         raise MinigradError(f"compare: {runs} runs show nothing", expect="runs=1 or more")
-    jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
-    shown = programs_of(jitted, args, kwargs, "compare", runs=True)
-    plain = _not_jitted(jitted)
-    calls: list[Callable[[], object]] = [
-        lambda: plain(*args, **kwargs), _node_by_node(shown), lambda: [each.run() for each in shown],
-    ]
-    launches = [*[[(each.name, each.bytes) for each in passes(call)] for call in calls[:2]], _kernels(shown)]
-    times = [seconds_of(call) for _ in range(runs) for call in calls]  # in turns, because the machine may be busy
-    return compare_of([Way(each, min(times[i::3])) for i, each in enumerate(launches)])
+    jitted = jitted_once(function)
+    shown = programs_of(jitted, args, kwargs, "compare")
+    eager = eager_record_of(jitted, args, kwargs, len(shown) > 1, runs)
+    given = [[*each.arrays(), *[node.array() for node in each.program.constants]] for each in shown]
+    alone = [record_node_by_node(each.program.graph, arrays, runs) for each, arrays in zip(shown, given)]
+    records = records_of(jitted, args, kwargs, runs)  # last: loops count the rounds of their last run
+    costs = [record.cost for record in records if record.cost is not None]
+    written = [(node.name, node.eager) for cost in costs for node in cost.nodes if node.eager.launches]
+    fused = [(kernel.name, kernel.program) for cost in costs for kernel in cost.kernels if kernel.program.launches]
+    kernels = [(event.name, event.cost) for event in eager.launched]
+    times = [sum([record.seconds for record in some]) for some in ([eager], alone, records)]
+    return compare_of([Way(parts, seconds) for parts, seconds in zip([kernels, written, fused], times)])
 
 
 def compare_of(ways: Sequence[Way]) -> Flipbook:
     """The comparison of three measured ways.
 
-    >>> compare_of([Way([("add", 12), ("add", 12)], 2e-6), Way([("add", 12)], 1e-6), Way([("kernel_0", 8)], 1e-6)])
-    <eager, graph and fused: 2, 1 and 1 launches>
+    >>> add = "add", Count(bytes_read=8, bytes_written=4, launches=1)
+    >>> compare_of([Way([add, add], 2e-6), Way([add, add], 1e-6), Way([add], 1e-6)])
+    <eager, graph and fused: 2, 2 and 1 launches>
     """
-    counts = [len(way.launches) for way in ways]
+    counts = [way.launches for way in ways]
     title = f"eager, graph and fused: {counts[0]:,}, {counts[1]:,} and {counts[2]:,} launches"
     pages = [[Page(_drawn(ways, i), _said(ways, i), (("", _table(ways, i)),))] for i in range(3)]
     words = "\n".join(f"{name}: {counted(count, 'launch', 'launches')}" for name, count in zip(WAYS, counts))
     return Flipbook(title, pages, (Knob("way", WAYS, 0),), words=words)
 
 
-def _node_by_node(shown: Sequence[Shown]) -> Callable[[], object]:
-    """A call that runs the recorded operations one by one, on copies of the inputs, which the graph may overwrite."""
-    programs = [PlainProgram(each.program.graph) for each in shown]
-    given = [[*each.arrays(), *[node.array() for node in each.program.constants]] for each in shown]
-    starts = [starts_of(program.graph) for program in programs]
-
-    def call() -> None:
-        for program, arrays, start in zip(programs, given, starts):
-            program([array.copy() if hasattr(array, "copy") else array for array in arrays], start)
-
-    return call
-
-
-def _kernels(shown: Sequence[Shown]) -> list[tuple[str, int]]:
-    """The steps that the compiled programs run, each with its memory traffic."""
-    launches: list[tuple[str, int]] = []
-    for each in shown:
-        sizes = {kernel.name: kernel.program.bytes for kernel in Cost(each.program).kernels}
-        with profile() as run:
-            each.run()
-        launches += [(event.name, sizes.get(event.name, 0)) for event in run.events]
-    return launches
-
-
 def _said(ways: Sequence[Way], which: int) -> str:
     way, first = ways[which], ways[0]
     taken = f"{bytes_text(way.bytes)}, {time_text(way.seconds)}"
-    text = f"{SAYS[which]} {counted(len(way.launches), 'launch', 'launches')}, {taken}"
+    text = f"{SAYS[which]} {counted(way.launches, 'launch', 'launches')}, {taken}"
     if not which or not way.seconds or not way.bytes or not way.launches:
         return text + "."
-    fewer, less = len(first.launches) / len(way.launches), first.bytes / way.bytes
-    return f"{text}: {fewer:.3g} times fewer launches and {less:.3g} times less traffic than eager."
+    fewer = _ratio(first.launches, way.launches, "fewer launches", "more launches", "as many launches as")
+    less = _ratio(first.bytes, way.bytes, "less traffic", "more traffic", "as much traffic as")
+    faster = _ratio(first.seconds, way.seconds, "faster", "slower", "as fast as")
+    return f"{text}. Beside eager: {fewer}, {less}, {faster}."
+
+
+def _ratio(first: float, now: float, less: str, more: str, same: str) -> str:
+    """A number beside the first one, in words.
+
+    >>> _ratio(6, 2, "fewer", "more", "as many as"), _ratio(6, 6, "fewer", "more", "as many as")
+    ('3 times fewer', 'as many as eager')
+    """
+    ratio = max(first, now) / min(first, now)
+    if f"{ratio:.3g}" == "1":
+        return f"{same} eager"
+    return f"{ratio:.3g} times {less if now < first else more}"
 
 
 def _table(ways: Sequence[Way], which: int) -> tuple[str, Any]:
-    rows = [[n, f"{len(w.launches):,}", bytes_text(w.bytes), time_text(w.seconds)] for n, w in zip(WAYS, ways)]
+    rows = [[n, f"{w.launches:,}", bytes_text(w.bytes), time_text(w.seconds)] for n, w in zip(WAYS, ways)]
     return ("table", {"head": ["", *MEASURES], "rows": rows, "here": which})
 
 
 def _drawn(ways: Sequence[Way], which: int) -> Drawing:
-    """Each launch as a block as wide as its bytes, and below three groups of bars that compare the ways."""
+    """Each part as a block as wide as its bytes, and below three groups of bars that compare the ways."""
     across = WIDTH - LEFT - RIGHT
     drawing = Drawing(WIDTH, 78.0 + 3 * (3 * BLOCK + ROW + 8))
     way, most = ways[which], max(max(each.bytes for each in ways), 1)
-    drawing.heading(0, 12, f"{WAYS[which]}: each block is a launch, as wide as the bytes that it reads and writes")
+    drawing.heading(0, 12, f"{WAYS[which]}: each block is a launch or a loop, as wide as the bytes that it moves")
     x, scale = 0.0, WIDTH / most
-    for name, size in way.launches:
+    for name, count in way.parts:
+        size = count.bytes
         colour = "other" if which < 2 else "kernel" if name.startswith("kernel_") else "library"
         about = f"{name}: {bytes_text(size)}"
         stroke, fill = KINDS[colour]
         drawing.rect(x, 22, max(size * scale, 0.5), 30, fill, stroke, thick=0.7, round=1, about=about)
         x += size * scale
     figures: list[list[tuple[float, str]]] = [
-        [(len(each.launches), f"{len(each.launches):,}") for each in ways],
+        [(each.launches, f"{each.launches:,}") for each in ways],
         [(each.bytes, bytes_text(each.bytes)) for each in ways],
         [(each.seconds, time_text(each.seconds)) for each in ways],
     ]

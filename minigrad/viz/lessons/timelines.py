@@ -5,41 +5,39 @@ Times differ from run to run, so only the picture and the tables contain them, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, repeat
-from time import perf_counter
-from types import MethodType
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from ...compile.jitted import Jitted, JittedMethod, jit
-from ...compile.running.profiler import profile
+from ...compile.look.record import Record
+from ...compile.look.watching import Call
 from ...compile.save.read import LoadedProgram
-from ...core.tensor import Tensor
-from ...core.tree import leaves
 from ...support.errors import MinigradError
-from ...support.table import counted
+from ...support.table import counted, time_text
 from ..charts import KINDS, fitting, legend
-from ..compiled import programs_of
-from ..drawing import Drawing, round_numbers, time_text
+from ..compiled import eager_record_of, records_of
+from ..drawing import Drawing, round_numbers
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Page
 from ..naming import layer_name
 from ..phases import BACKWARD, FORWARD, PHASES, UPDATE, Section
+from ..profiles import sections_in
 from ..svg import LINE, text_width
-from .watching import Call, watching
 
 MANY = 60  # kernels of one run: of more, those of one part of the program that follow each other share a page
 WIDTH, LANE, GAP, TOP = 860.0, 46.0, 56.0, 46.0
+WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
 SMALL = 3.0  # a run so many times as short as the longest is also drawn larger
 
 
 class Span(NamedTuple):
-    """A kernel or a library call: its begin and end, in microseconds since the run began."""
+    """A kernel or a library call: its begin and end, in microseconds since the run began.  Checks launch nothing."""
 
     name: str
     begin: float
     end: float
     section: Section = Section("", "")
+    launches: int = 1
 
 
 class Run(NamedTuple):
@@ -52,7 +50,12 @@ class Run(NamedTuple):
     @property
     def kernels(self) -> float:
         """The time in kernels and library calls, in microseconds."""
-        return sum(span.end - span.begin for span in self.spans)
+        return sum(span.end - span.begin for span in self.spans if span.launches)
+
+    @property
+    def launches(self) -> int:
+        """How many kernels and library calls ran."""
+        return sum(span.launches for span in self.spans)
 
     @property
     def groups(self) -> list[list[Span]]:
@@ -65,32 +68,38 @@ class Run(NamedTuple):
 def timeline(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: Any) -> Flipbook:
     """Time a function, eagerly and as a program of `mg.jit`, and show the time in Python and in kernels.
 
+    Eager mode runs as it does for you: composed functions are programs there, too, unless `mg.eager_programs` is off.
     If the last call of a jitted function kept values for its gradient, that program and the gradient's are timed.  The
-    quickest of `runs` is shown.  The measurement itself takes about a third of a microsecond for each kernel.
+    quickest of `runs` is shown; side effects of the function happen in every run.
 
     >>> x = mg.ones((8, 8))
     >>> mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x)
-    <timeline: 3 kernels eagerly, 2 as a program>
+    <timeline: 3 launches eagerly, 2 as a program>
     """
     check_function("timeline", function, "mg.viz.timeline(lambda: x @ w)")
     if runs < 1:
         raise MinigradError(f"timeline: {runs} runs show nothing", expect="runs=1 or more")
-    ways = [] if isinstance(function, LoadedProgram) else [_eager(_not_jitted(function), args, kwargs, runs)]
     try:
-        return timeline_of([*ways, *_programs(function, args, kwargs, runs)])
+        records, why = records_of(function, args, kwargs, runs), ""
     except MinigradError as error:
-        if not ways:
+        records, why = [], f"It does not run as a program: {str(error).splitlines()[0]}"
+        if isinstance(function, LoadedProgram):
             raise
-        return timeline_of(ways, f"It does not run as a program: {str(error).splitlines()[0]}")
+    ways: list[Run] = []
+    if not isinstance(function, LoadedProgram):
+        ways.append(_eager(eager_record_of(function, args, kwargs, len(records) > 1, runs)))
+    names = ["as a program"] if len(records) < 2 else ["as a program that keeps values", *["in its gradient"] * 9]
+    ways += [_program(name, record) for name, record in zip(names, records)]
+    return timeline_of(ways, why)
 
 
 def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
     """The timeline of measured runs; `why` is the reason why one run is missing.
 
     >>> timeline_of([Run("eagerly", 10.0, [Span("add", 1.0, 4.0)])])
-    <timeline: 1 kernel eagerly>
+    <timeline: 1 launch eagerly>
     """
-    counts = [f"{_many(ways[0])} {ways[0].way}", *[f"{len(run.spans)} {run.way}" for run in ways[1:]]]
+    counts = [f"{_many(ways[0])} {ways[0].way}", *[f"{run.launches} {run.way}" for run in ways[1:]]]
     pages = [Page(_drawn(ways, None), _summed(ways, why), _blocks(ways, why))]
     for w, run in enumerate(ways):
         pages += [_page(ways, w, i) for i in range(len(run.groups))]
@@ -98,85 +107,47 @@ def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
     return Flipbook("timeline: " + ", ".join(counts), [pages], cover=0, unit="part", words=words)
 
 
-def _eager(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> Run:
-    """The quickest run, kernel by kernel."""
-    best: Run | None = None
-    with watching(keep=False) as calls:  # not timed
-        function(*args, **kwargs)
-    sections = [_section(call) for call in calls]
-    for _ in range(runs):
-        with watching(frames=False, keep=False) as calls:
-            begin = perf_counter()
-            function(*args, **kwargs)
-            end = perf_counter()
-        known = sections if len(sections) == len(calls) else repeat(Section("", ""))
-        times = [((c.begin - begin) * 1e6, (c.end - begin) * 1e6) for c in calls]
-        spans = [Span(c.op.name, *time, section) for c, time, section in zip(calls, times, known)]
-        run = Run("eagerly", (end - begin) * 1e6, spans)
-        best = run if best is None or run.total < best.total else best
-    assert best is not None
-    return best
+def _eager(record: Record) -> Run:
+    """The run of eager mode: kernels with the layers that were running, and the programs of composed functions."""
+    kernels = iter([_section(call) for call in record.calls])
+    sections = [
+        _section_of_program(event.name) if "/" in event.name else next(kernels, Section("", ""))
+        for event in record.events
+    ]
+    return _run(record.way, record, sections)
+
+
+def _program(way: str, record: Record) -> Run:
+    sections = sections_in(record)
+    return _run(way, record, [sections.get(event.name, Section("", "")) for event in record.events])
+
+
+def _run(way: str, record: Record, sections: Sequence[Section]) -> Run:
+    spans = [
+        Span(event.name, event.begin * 1e6, event.end * 1e6, section, event.launches)
+        for event, section in zip(record.events, sections)
+    ]
+    return Run(way, record.seconds * 1e6, spans)
 
 
 def _section(call: Call) -> Section:
     """The phase of a call, by the functions that led to it, and the layer whose forward pass was running."""
     files = [code.co_filename.replace("\\", "/") for code, _ in call.frames]
-    if any("/minigrad/autodiff/" in file for file in files):
+    if any(file.endswith(WALKS) for file in files):
         return Section(BACKWARD, "")
     if any("/minigrad/optim/" in file for file in files):
         return Section(UPDATE, "")
     return Section(FORWARD, layer_name(call.scope[:2]))
 
 
-def _not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function inside a jitted function."""
-    if isinstance(function, JittedMethod):
-        return MethodType(function.jitted.function, function.__self__)
-    return function.function if isinstance(function, Jitted) else function
-
-
-def _programs(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> list[Run]:
-    """The runs as a program, and of the gradient's program if the last call kept values for it."""
-    if isinstance(function, LoadedProgram):
-        return [_quickest("as a program", lambda: function(*args, **kwargs), runs, {})]
-    jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
-    shown = programs_of(jitted, args, kwargs, "timeline", runs=True) if jitted.recordings else []
-    if not shown or not shown[0].keeps:
-        sections = shown[0].sections if shown else {}
-        return [_quickest("as a program", lambda: jitted(*args, **kwargs), runs, sections)]
-    ways = ["as a program that keeps values", *[f"in its {each.title}" for each in shown[1:]]]
-    return [_quickest(way, each.run, runs, each.sections) for way, each in zip(ways, shown)]
-
-
-def _quickest(way: str, call: Callable[[], object], runs: int, sections: Mapping[str, Section]) -> Run:
-    """The quickest run of a call of programs, step by step."""
-    best: Run | None = None
-    _settled(call())
-    for _ in range(runs):
-        with profile() as noted:
-            begin = perf_counter()
-            _settled(call())
-            end = perf_counter()
-        start = begin - noted.start
-        none = Section("", "")
-        spans = [
-            Span(e.name, (e.begin - start) * 1e6, (e.end - start) * 1e6, sections.get(e.name, none))
-            for e in noted.events
-        ]
-        run = Run(way, (end - begin) * 1e6, sorted(spans, key=lambda span: span.begin))
-        best = run if best is None or run.total < best.total else best
-    assert best is not None
-    return best
-
-
-def _settled(result: Any) -> None:
-    for tensor in leaves(result):
-        if isinstance(tensor, Tensor):
-            tensor.device.synchronize()
+def _section_of_program(name: str) -> Section:
+    """The phase of a program of eager mode, by the name of its step."""
+    begins = {"gradient of ": BACKWARD, "update of ": UPDATE}
+    return Section(next((phase for begin, phase in begins.items() if name.startswith(begin)), FORWARD), "")
 
 
 def _many(run: Run) -> str:
-    return counted(len(run.spans), "kernel")
+    return counted(run.launches, "launch", "launches")
 
 
 def _share(run: Run) -> str:

@@ -31,13 +31,27 @@ const rootOf = (parent, label) => {
   return root;
 };
 
-// A picture that can be dragged and zoomed.  `fit` shows all of it, `reveal` brings an element into sight.
+const READABLE = 0.8; // the least scale at which a picture is shown as a whole at first
+const ACROSS = 0.7; // the least scale at which all of its width is shown, if not its height
+
+// A picture that can be dragged and zoomed.  `fit` shows all of it, `begin` all of it or, where its text would be too
+// small, its whole width or a part of it; `reveal` brings an element into sight.  Its edges fade where there is more behind them.
 const canvasOf = (svgText) => {
   const holder = make("div", { class: "mg-canvas" });
   holder.innerHTML = svgText; // ours: every name in it is escaped where it is drawn
   const svg = holder.querySelector("svg");
   const size = svg.viewBox.baseVal; // which may change later
   svg.removeAttribute("style");
+  const beyond = make("div", { class: "mg-beyond", hidden: true, "aria-hidden": "true" }, "drag to see more · f shows all");
+  const place = make("div", { class: "mg-window" }, holder, beyond);
+  const fade = () => {
+    const [wide, high] = [holder.scrollWidth - holder.clientWidth, holder.scrollHeight - holder.clientHeight];
+    const hidden = { left: holder.scrollLeft, right: wide - holder.scrollLeft, top: holder.scrollTop, bottom: high - holder.scrollTop };
+    for (const [side, pixels] of Object.entries(hidden)) holder.style.setProperty(`--${side}`, pixels > 2 ? "22px" : "0px");
+    beyond.hidden = wide <= 2 && high <= 2;
+  };
+  holder.addEventListener("scroll", fade, { passive: true });
+  new ResizeObserver(fade).observe(holder);
   let scale = 1;
   const zoom = (to, x = holder.clientWidth / 2, y = holder.clientHeight / 2) => {
     const old = scale;
@@ -47,10 +61,16 @@ const canvasOf = (svgText) => {
     svg.setAttribute("height", size.height * scale);
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
+    fade();
   };
-  const fit = (least = 0.15) => {
+  const whole = () => {
     const room = [holder.clientWidth - 4, (holder.clientHeight || 480) - 4];
-    zoom(Math.min(1.25, Math.max(least, Math.min(room[0] / size.width, room[1] / size.height))));
+    return Math.min(1.25, Math.min(room[0] / size.width, room[1] / size.height));
+  };
+  const fit = () => zoom(Math.max(0.15, whole()));
+  const begin = (otherwise = 1, least = ACROSS) => {
+    const across = (holder.clientWidth - 4) / size.width;
+    zoom(whole() >= READABLE ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
   };
   const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;
@@ -81,7 +101,7 @@ const canvasOf = (svgText) => {
     if (held) [holder.scrollLeft, holder.scrollTop] = [held[0] - event.clientX, held[1] - event.clientY];
   });
   for (const name of ["pointerup", "pointerleave"]) holder.addEventListener(name, () => { held = null; });
-  return { holder, svg, fit, reveal, centre, zoom: (by) => zoom(scale * by) };
+  return { place, holder, svg, fit, begin, reveal, centre, zoom: (by) => zoom(scale * by) };
 };
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -6,7 +6,7 @@ const keysOf = (charts, paged, turns) => [
   ...(charts && paged ? [["− +", "another picture"]] : []),
   ...(!charts && paged ? [["Space", "play, or stop"]] : []),
   ...(!charts && turns ? [["↑ ↓", "turn the first knob"]] : []),
-  ["f", "fit the picture into its frame"], ["?", "this list"],
+  ["f", "show all of the picture; drag it to move it"], ["?", "this list"],
 ];
 
 const show = (parent, data, shared = ALONE) => {
@@ -69,11 +69,11 @@ const show = (parent, data, shared = ALONE) => {
     if (frame !== seen) {
       const [, , width, height] = frame.split(" ");
       canvas = canvasOf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="${frame}" width="${width}" height="${height}" class="mg-picture" role="img">${inside}</svg>`);
-      stage.replaceChildren(canvas.holder, side);
+      stage.replaceChildren(canvas.place, side);
       const scale = Math.max(1, Math.min(1.25, (stage.clientWidth - 4) / +width)); // text is never smaller than drawn
-      stage.style.height = charts ? `${Math.min(640, +height * scale + 24)}px`
-        : `${Math.max(parseFloat(stage.style.height) || 300, Math.min(600, +height + 16))}px`;
-      requestAnimationFrame(() => canvas.fit(1));
+      if (charts) stage.style.removeProperty("--wish"); // a chart is as high as it is
+      askFor(stage, charts ? +height * scale + 24 : Math.max(300, +height + 16), charts ? 640 : 600);
+      requestAnimationFrame(() => canvas.begin());
       seen = frame;
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
@@ -107,7 +107,7 @@ const show = (parent, data, shared = ALONE) => {
     chosen = found ? key : null;
     side.hidden = !found;
     stage.style.minHeight = found ? "250px" : "0"; // room for the facts
-    if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.fit(1));
+    if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.begin());
     root.dataset.chosen = chosen ?? "";
     marks.keep(chosen);
     if (!found) return;

@@ -4,13 +4,13 @@
 const HELP = [
   ["← →", "one pass back, one pass on"], ["Home End", "as you wrote it, as it is fused"], ["Tab Enter", "from box to box, and the facts about it"],
   ["k", "the next kernel, with its source"], ["o", "open or close a kernel in the picture"], ["w", "the next arrow between kernels: why not fused?"],
-  ["m", "move operations"], ["f", "fit the picture into its frame"], ["Esc", "choose nothing"], ["?", "this list"],
+  ["m", "move operations"], ["f", "show all of the picture; drag it to move it"], ["Esc", "choose nothing"], ["?", "this list"],
 ];
 
 const show = (parent, data, shared = ALONE) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
   const last = data.stages.length; // the step after the last pass: the kernels
-  let at = Math.min(shared.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map(), tall = 420;
+  let at = Math.min(shared.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map();
   let kernel = null, why = null; // what is chosen in the fused picture: a kernel, or an arrow between two
 
   const pager = pagerOf((to) => go(to), "pass");
@@ -38,11 +38,11 @@ const show = (parent, data, shared = ALONE) => {
     if (tab !== "picture") return drawChart(data.charts.find((chart) => chart.name === tab));
     const fused = at === last;
     const seen = fused ? data.views[view] : data.stages[at];
-    if (!seen.svg) stage.replaceChildren(make("p", { class: "mg-empty" }, "This graph is too large for a picture."), side);
+    if (!data.pictures[seen.svg]) stage.replaceChildren(make("p", { class: "mg-empty" }, "This graph is too large for a picture."), side);
     else {
-      canvas = canvasOf(seen.svg);
+      canvas = canvasOf(data.pictures[seen.svg]);
       canvas.svg.classList.toggle("mg-fused", fused);
-      stage.replaceChildren(canvas.holder, side);
+      stage.replaceChildren(canvas.place, side);
       boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
       for (const [key, box] of boxes) {
         asButton(box, wordsIn(box));
@@ -53,9 +53,8 @@ const show = (parent, data, shared = ALONE) => {
         for (const key of seen.fresh) boxes.get(key)?.classList.add("mg-fresh");
         for (const key of seen.going) boxes.get(key)?.classList.add("mg-going");
       }
-      tall = Math.max(tall, Math.min(640, canvas.svg.viewBox.baseVal.height + 30));
-      stage.style.height = `${tall}px`;
-      requestAnimationFrame(() => { canvas?.fit(1); canvas?.centre(boxes.get(0)); });
+      askFor(stage, Math.max(420, canvas.svg.viewBox.baseVal.height + 30), 640);
+      requestAnimationFrame(() => { canvas?.begin(); canvas?.centre(boxes.get(0)); });
     }
     tell();
   };
@@ -88,12 +87,12 @@ const show = (parent, data, shared = ALONE) => {
 
   const drawChart = (chart) => {
     canvas = canvasOf(chart.svg);
-    stage.replaceChildren(canvas.holder, side);
+    stage.replaceChildren(canvas.place, side);
     const marks = marksOf(canvas.svg, chart.marks, (key) => {
       marks.keep(key);
       if (chart.marks[key]) say(chart.marks[key].title, rowsOf(chart.marks[key].rows));
     });
-    requestAnimationFrame(() => canvas?.fit(1));
+    requestAnimationFrame(() => canvas?.begin());
     say(chart.says, sums());
   };
 
@@ -170,7 +169,7 @@ const show = (parent, data, shared = ALONE) => {
   // the side ----------------------------------------------------------------------------------------------------------
   const say = (text, ...rest) => {
     side.replaceChildren(make("p", { class: "mg-say" }, text), ...rest);
-    side.scrollTop = 0;
+    requestAnimationFrame(() => { side.scrollTop = 0; }); // at once, it would make the browser place a new picture twice
     aloud.textContent = text;
   };
   const sums = () => make("table", { class: "mg-sums" },

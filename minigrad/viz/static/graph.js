@@ -2,25 +2,25 @@
 
 const HELP = [
   ["Tab Enter", "from box to box, and the facts about it"], ["↑ ↓ ← →", "along the arrows, against them and between siblings"],
-  ["o", "open the box, close the frame"], ["c", "open or close all scopes"], ["f", "fit the picture into its frame"],
-  ["/", "find a box by its name"], ["Esc", "close the panel"], ["?", "this list"],
+  ["o", "open the box, close the frame"], ["c", "open or close all scopes"], ["f", "show all of the picture; drag it to move it"],
+  ["/", "find a box by its name, Enter for the next"], ["Esc", "close the panel"], ["?", "this list"],
 ];
 
 const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  let view = 0, canvas = null, boxes = new Map(), chosen = null, tall = 0;
+  let view = 0, canvas = null, boxes = new Map(), chosen = null;
 
-  const find = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": "find a box by its name", oninput: () => search() });
+  const { field, count } = finderOf((text) => look(text), (found) => lead(found));
   const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
-  const { more, opener } = moreOf(find, fits, ...savesOf("graph", () => canvas), helps);
+  const { more, opener } = moreOf(field, count, fits, ...savesOf("graph", () => canvas), helps);
   root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), space(),
     ...(data.views.length > 1 ? [all] : []), opener), more, stage, help, aloud);
 
   const draw = () => {
     const seen = data.views[view];
     canvas = canvasOf(seen.svg);
-    stage.replaceChildren(canvas.holder, side);
+    stage.replaceChildren(canvas.place, side);
     boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
     for (const [key, box] of boxes) {
       asButton(box, wordsIn(box));
@@ -30,10 +30,9 @@ const show = (parent, data) => {
     hingesOf(canvas.svg, seen.doors, seen.exits, (to) => turn(to));
     all.textContent = view === data.views.length - 1 && view ? "close" : "open all";
     root.dataset.view = view;
-    tall = Math.max(tall, Math.min(620, canvas.svg.viewBox.baseVal.height + 30));
-    stage.style.height = `${tall}px`;
+    askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
-    requestAnimationFrame(() => { canvas.fit(1); canvas.centre(boxes.get(0)); });
+    requestAnimationFrame(() => { canvas.begin(); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 
   const turn = (to) => { view = to; draw(); root.focus(); };
@@ -78,15 +77,26 @@ const show = (parent, data) => {
     canvas.reveal(boxes.get(key));
   };
 
-  const search = () => {
-    const text = find.value.trim().toLowerCase();
-    let first = null;
-    for (const [key, box] of boxes) {
-      const hit = text && data.info[data.views[view].info[key]].title.toLowerCase().includes(text);
-      box.classList.toggle("mg-hit", Boolean(hit));
-      if (hit && first === null) first = key;
+  // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
+  const look = (text) => {
+    const order = [view, ...data.views.keys()], known = new Set(), found = [];
+    for (const names of [(info) => info.title, (info) => info.about]) {
+      for (const to of order) {
+        data.views[to].info.forEach((id, key) => {
+          if (known.has(id) || !names(data.info[id]).toLowerCase().includes(text)) return;
+          known.add(id);
+          found.push([to, key]);
+        });
+      }
+      if (found.length) break;
     }
-    if (first !== null) canvas.reveal(boxes.get(first));
+    return found;
+  };
+
+  const lead = (found) => {
+    if (found && found[0] !== view) { view = found[0]; draw(); }
+    for (const [key, box] of boxes) box.classList.toggle("mg-hit", found !== null && key === found[1]);
+    if (found) canvas.reveal(boxes.get(found[1]));
   };
 
   const move = (dx, dy) => focusNearest([...boxes.values()], root.querySelector(".mg-box:focus"), dx, dy, canvas);
@@ -95,7 +105,7 @@ const show = (parent, data) => {
     if (event.target.matches("input") && event.key !== "Escape") return null;
     return {
       ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
-      c: turnAll, f: () => canvas.fit(), "/": () => { more.hidden = false; find.focus(); }, Escape: () => { choose(null); root.focus(); },
+      c: turnAll, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
       "?": turnHelp,
     };
   });

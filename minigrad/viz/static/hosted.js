@@ -1,4 +1,4 @@
-// Put at the beginning of the script of a saved page.  Inside another page, the view reports its height to it.  In a slide the view fills its
+// Put at the beginning of the script of a saved page.  Alone in its window, the view may use all of it (hosted.css).  Inside another page, the view reports its height to it.  In a slide the view fills its
 // place, takes the keys when it is entered, and gives them back by Escape.  A presenter's remote still turns slides.
 const report = (what) => parent !== window && parent.postMessage({ minigrad: what.name, ...what }, "*");
 const shownView = () => document.querySelector(".mg-view");
@@ -9,6 +9,8 @@ const inTheme = (theme) => {
   document.documentElement.style.colorScheme = theme;
 };
 if (["#dark", "#light"].includes(location.hash)) inTheme(location.hash.slice(1));
+
+document.body.classList.toggle("alone", parent === window);
 
 addEventListener("message", (event) => {
   if (event.data === "minigrad:enter") shownView()?.focus();

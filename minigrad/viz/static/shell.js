@@ -23,6 +23,14 @@ const shellOf = (parent, label, keys) => {
   return { root, help, turnHelp, helps, stage, side, aloud };
 };
 
+// The height for a picture, which never shrinks under the mouse: in a notebook `most`, at most; a page alone in its window gives all
+// that it has (hosted.css).
+const askFor = (stage, least, most) => {
+  const height = Math.max(least, parseFloat(stage.style.getPropertyValue("--wish")) || 0);
+  stage.style.height = `${Math.min(most, height)}px`;
+  stage.style.setProperty("--wish", `${height}px`);
+};
+
 // Buttons and a slider that lead from one page to another; `paint` shows which page is seen.
 const pagerOf = (go, label) => {
   let at = 0;
@@ -41,6 +49,26 @@ const pagerOf = (go, label) => {
 };
 
 const space = () => make("span", { class: "mg-space" });
+
+// A field to find things by their names: `look(text)` lists what it finds, and `go(found)` leads there.  Enter goes on to the next.
+const finderOf = (look, go) => {
+  const count = make("span", { class: "mg-about" });
+  let found = [], at = 0;
+  const seek = (to) => {
+    at = found.length ? to % found.length : 0;
+    count.textContent = !field.value.trim() ? "" : found.length ? `${at + 1} of ${found.length}` : "not found";
+    go(found[at] ?? null);
+  };
+  const field = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": "find a box by its name",
+    oninput: () => { const text = field.value.trim().toLowerCase(); found = text ? look(text) : []; seek(0); } });
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.stopPropagation();
+    seek(at + 1);
+    field.focus();
+  });
+  return { field, count };
+};
 
 // Buttons that save the picture as it is seen now.
 const savesOf = (name, canvas) => [["SVG", saveSvg], ["PNG", savePng]].map(([form, save]) =>

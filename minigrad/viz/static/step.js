@@ -3,7 +3,7 @@
 const HELP = [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ["o u", "open the box, go up again"],
-  ["c", "open everything, or the first picture"], ["f", "fit the picture into its frame"], ["p", "predict what comes next"],
+  ["c", "open everything, or the first picture"], ["/", "find a value by its name"], ["f", "show all of the picture; drag it to move it"], ["p", "predict what comes next"],
   ["a Backspace", "act it out; take back what was sent last"], ["?", "this list"],
 ];
 const LINE = 0, SHORT = 1, NORM = 2, CELLS = 3, TABLE = 4; // what is stored of a value
@@ -15,7 +15,7 @@ const show = (parent, data, synced = ALONE) => {
   const [last, begin] = [steps.length, data.made.length];
   let at = synced.get() || begin; // steps that are done; at first, the forward pass
   let here = 0, canvas = null, part = null, timer = null, shown = LINE, predicting = false, hidden = false, moving = null;
-  let grain = "step", tall = 380; // the height of the picture, which never shrinks under the mouse
+  let grain = "step";
 
   const due = new Map(), final = new Map(); // of each node: how many contributions come, and the last step
   for (const step of data.steps) {
@@ -41,9 +41,10 @@ const show = (parent, data, synced = ALONE) => {
   const predict = toggle("predict", "p", () => togglePredict());
   const act = toggle("act it out", "a", () => toggleAct());
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
+  const { field, count: hits } = finderOf((text) => look(text), (found) => lead(found));
   const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
   const whole = data.scopes.at(-1).title === "everything";
-  const { more, opener } = moreOf(play, choose, coarse, predict, act, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(field, hits, play, choose, coarse, predict, act, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, path,
     stage, help, aloud);
@@ -52,7 +53,7 @@ const show = (parent, data, synced = ALONE) => {
   const draw = () => {
     const given = data.scopes[here];
     canvas = canvasOf(data.pictures[given.svg]);
-    stage.replaceChildren(canvas.holder, side);
+    stage.replaceChildren(canvas.place, side);
     const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
     part = { given, boxes: found("box"), edges: found("edge"), notes: found("note"), box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
     given.boxes.forEach((runs, box) => {
@@ -78,11 +79,10 @@ const show = (parent, data, synced = ALONE) => {
     path.hidden = !here;
     root.dataset.view = here;
     all.textContent = here ? "close" : "open all";
-    tall = Math.max(tall, Math.min(640, canvas.svg.viewBox.baseVal.height + 30));
-    stage.style.height = `${tall}px`;
+    askFor(stage, Math.max(380, canvas.svg.viewBox.baseVal.height + 30), 640);
     for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
     paint();
-    requestAnimationFrame(() => { canvas.fit(root.classList.contains("mg-narrow") ? 0.85 : 1); paint(); });
+    requestAnimationFrame(() => { canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [])); paint(); });
   };
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
@@ -112,6 +112,20 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   const turn = (to) => { here = to; draw(); root.focus(); };
+
+  // Values by their names, in the picture that is seen or in the first one that shows them; then closed boxes by theirs.
+  const look = (text) => {
+    const has = (node) => `${node.name} ${node.title ?? ""}`.toLowerCase().includes(text);
+    const nodes = [...data.nodes.keys()].filter((node) => has(data.nodes[node]));
+    const places = nodes.map((node) => [[here, ...data.scopes.keys()].find((to) => data.scopes[to].shown.includes(node)), node]);
+    return places.filter(([to]) => to !== undefined);
+  };
+  const lead = (found) => {
+    if (found && found[0] !== here) { here = found[0]; draw(); }
+    const key = found ? part.box.get(found[1]) : null;
+    for (const [other, box] of part.boxes) box.classList.toggle("mg-hit", other === key);
+    if (found) canvas.reveal(part.boxes.get(key));
+  };
   const up = () => { if (here) turn(data.scopes[here].parent); };
   const turnAll = () => { if (here || whole) turn(here ? 0 : data.scopes.length - 1); };
 
@@ -375,7 +389,7 @@ const show = (parent, data, synced = ALONE) => {
     if (event.key === " " && event.target.matches("button")) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, c: turnAll, u: up,
-      f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting.on && acting.rewind(), "?": turnHelp,
+      "/": () => { more.hidden = false; field.focus(); }, f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting.on && acting.rewind(), "?": turnHelp,
     };
   });
 

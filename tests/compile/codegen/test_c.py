@@ -16,7 +16,8 @@ from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import DTYPES, FUNCTIONS, INT, LOOPS, check, every_operation, expected, softmax
 
 CC = shutil.which("cc")
-FLAGS = ["-O2", "-fwrapv", "-fno-math-errno", "-shared", "-fPIC", "-std=gnu11", "-Wall", "-Wno-unused", "-Werror"]
+FLAGS = ["-O2", "-fwrapv", "-fno-math-errno", "-ffp-contract=off", "-std=gnu11"]
+FLAGS += ["-shared", "-fPIC", "-Wall", "-Wno-unused", "-Werror"]
 compiled = pytest.mark.skipif(CC is None, reason="there is no C compiler `cc`")
 
 

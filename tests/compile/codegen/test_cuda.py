@@ -22,7 +22,7 @@ from tests.compile.codegen.samples import column_sums, softmax, total, windows  
 
 CXX = shutil.which("g++") if sys.platform == "linux" else None
 EMULATION = Path(__file__).parent / "emulation"
-FLAGS = ["-O1", "-fwrapv", "-shared", "-fPIC", "-std=c++17", f"-I{EMULATION}", "-w"]
+FLAGS = ["-O1", "-fwrapv", "-ffp-contract=off", "-shared", "-fPIC", "-std=c++17", f"-I{EMULATION}", "-w"]
 ORDERS = {"ascending": 0, "descending": 1, "shuffled": 5}
 SAMPLES = LOOPS | {f"every_operation_{dtype}": lambda dtype=dtype: every_operation(dtype) for dtype in DTYPES}
 LONG_ROWS = {
@@ -33,6 +33,7 @@ LONG_ROWS = {
     "many_sums_in_shared_memory": lambda: column_sums(9, 1500, 4),
     "too_many_sums_for_shared_memory": lambda: column_sums(9, 20_000, 4),
     "a_chunk": lambda: total(1000, 300),
+    "a_long_chunk": lambda: total(100_000, 60_000),
 }
 SAMPLES |= LONG_ROWS
 emulated = pytest.mark.skipif(CXX is None, reason="the emulation needs g++ and Linux")
@@ -116,6 +117,15 @@ def test_kernels_that_the_compiler_lowers_run_in_cuda(library, order):
     assert len(lowered) > 20
     for name, sample in lowered.items():
         check_roughly(sample, runner(library, name, ORDERS[order]), expected(sample))
+
+
+@emulated
+def test_a_thread_makes_few_additions_one_after_the_other(library):
+    x = (np.random.default_rng(0).uniform(0, 1, 100_000) + 1e4).astype(np.float32)
+    found = np.zeros(2, np.float32)
+    runner(library, "a_long_chunk", 0)([x, found], 0, 2)
+    exact = [part.sum(dtype=np.float64) for part in (x[:60_000], x[60_000:])]
+    np.testing.assert_allclose(found, exact, rtol=3 * np.finfo(np.float32).eps)
 
 
 @emulated

@@ -73,6 +73,7 @@ def test_equal_kernels_are_compiled_once(cache, compilations):
     assert len(compilations) == 2
 
 
+@pytest.mark.slow
 def test_compiled_kernels_live_side_by_side(cache):
     """Code that calls the mathematical library still runs after other code was compiled."""
     for name in ("float32", "float64", "float16", "int64"):

@@ -30,7 +30,7 @@ def test_sums_across_rows_take_several_rows_per_round():
 @pytest.mark.parametrize("rows, columns, chunk", [(50, 24, 16), (16, 7, 8), (61, 16, 61), (3, 5, 2), (9, 100, 9)])
 def test_values_are_those_of_numpy(op, rows, columns, chunk):
     from minigrad.compile.codegen.native import compile_kernels
-    from minigrad.eager.stacks import run_on
+    from minigrad.eager.stack_loops import run_on
 
     given = column_sums(rows, columns, chunk, op)
     x, out = [array.copy() for array in given.arrays]

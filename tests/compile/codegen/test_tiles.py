@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad.compile.codegen.tiles import BAND, tiled
-from minigrad.compile.loops.ir import For, statements
-from minigrad.compile.loops.verify import verify
+from minigrad.compile.loops.index import plus, times
+from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Kernel, Let, Parameter, statements
 from minigrad.compile.running.program import Program
+from tests.compile.loops.verify import verify
 
 AGAINST = {
     "elementwise": lambda x: x.T * 2 + 1,
@@ -46,6 +47,18 @@ def test_other_kernels_stay_as_they_are(name):
         assert repr(tiled(kernel).body) == repr(kernel.body)
 
 
+@pytest.mark.parametrize(("place", "is_tiled"), [("r", True), (0, False), (plus("p", "r"), False), ("p", False)])
+def test_additions_to_one_place_keep_their_order(place, is_tiled):
+    """In bands, the numbers of several columns would be added in a different order, with a different rounding."""
+    load = Let("v", "load", ("x", plus(times("r", 300), "p")), FLOAT)
+    inner = For("r", 0, 400, [load, Accumulate("sum", "OUT", place, "v")])
+    parameters = [Parameter("x", FLOAT, 120_000, "in"), Parameter("OUT", FLOAT, 700, "inout")]
+    kernel = Kernel("sums", parameters, [For("p", 0, 300, [inner])], 120_000, "rows")
+    verify(kernel)
+    assert len(bands(kernel)) == is_tiled
+
+
+@pytest.mark.slow
 @given(
     rows=st.integers(2 * BAND, 200), columns=st.sampled_from([128, 131, 500]), name=st.sampled_from(sorted(AGAINST))
 )

@@ -32,6 +32,7 @@ from tests.compile.codegen.samples import (
     every_operation,
     expected,
     sample,
+    total,
 )
 
 HALF = np.dtype(np.float16)
@@ -46,6 +47,13 @@ def compiled(kernel):
 def browser(monkeypatch):
     """A process that chooses backends as in a browser."""
     monkeypatch.setattr(backends, "IN_BROWSER", True)
+
+
+def test_a_lane_makes_few_additions_one_after_the_other():
+    x = (np.random.default_rng(0).uniform(0, 1, 65_536) + 1e4).astype(np.float32)
+    found = np.zeros(1, np.float32)
+    compiled(total(65_536, 65_536).kernel)([x, found], 0, 1)
+    np.testing.assert_allclose(found[0], x.sum(dtype=np.float64), rtol=3 * np.finfo(np.float32).eps)
 
 
 # Results --------------------------------------------------------------------------------------------------------------
@@ -71,7 +79,7 @@ def one_by_one(tested):
     return replace(tested, kernel=kernel), {name: lanes_of(each, types)[0] for name, each in legal}
 
 
-# Operations that do not run on vectors: they call C's library, compute in float64, or cast to numbers of another size.
+# Operations that do not run on vectors: they call C's library, compute in float64, or cast to a different size.
 SCALAR = {
     FLOAT: {"of_sin", "of_cos", "of_floordiv", "of_mod", "of_pow", "to_float64", "to_int8", "to_int16", "to_int64",
             "to_uint8"},
@@ -98,6 +106,7 @@ def test_loops(name):
     check(tested, run, pieces=3, reference=reference)
 
 
+@pytest.mark.slow
 def test_kernels_of_random_programs():
     tested = [each for each in lowered_samples(range(4000, 4040)) if not each.kernel.computes_in(HALF)]
     functions = [wasm_function(each.kernel, f"kernel_{number}") for number, each in enumerate(tested)]
@@ -168,6 +177,7 @@ def test_names_of_values_may_be_those_of_functions():
     check(tested, compiled(tested.kernel))
 
 
+@pytest.mark.slow
 def test_a_kernel_with_thousands_of_values():
     names = [f"v{k}" for k in range(100)]
     body = [Let("v0", "load", ("a", "i"), FLOAT)]
@@ -336,7 +346,7 @@ def test_a_program_elsewhere_refuses_it():
 def test_kernels_that_cannot_be_loaded_are_run_by_numpy(browser):
     graph = mg.trace(lambda x: x * 2, mg.ones(3))
     with pytest.warns(BackendWarning, match=r"NumPy runs kernel_0 \(multiply, made at .*several times slower"):
-        program = Program(graph)  # no other system loads WebAssembly as a library
+        program = Program(graph).ready()  # no other system loads WebAssembly as a library
     assert program([np.ones(3, np.float32)])[0].tolist() == [2, 2, 2]
 
 
@@ -357,7 +367,7 @@ def test_a_kernel_that_cannot_be_printed_is_run_by_numpy(browser, monkeypatch):
     monkeypatch.setattr(side_modules, "_load", load)
     graph = mg.trace(lambda x, y: (mg.tanh(x), mg.exp(y)), mg.ones(3), mg.ones(4))
     with pytest.warns(BackendWarning, match=r"NumPy runs kernel_0 \(tanh, .*no instructions for tanh") as caught:
-        program = Program(graph)
+        program = Program(graph).ready()
     assert len(caught) == len(taken) == 1 and len(program.functions) == 2
 
 
@@ -379,6 +389,6 @@ def test_equal_kernels_are_loaded_once(browser, monkeypatch):
     monkeypatch.setattr(side_modules, "_load", load)
     graph = mg.trace(lambda x, y: (x * 2, y * 2, mg.exp(x + y[0])), mg.ones(3), mg.ones(3))
     for _ in range(2):
-        Program(graph)
+        Program(graph).ready()
     (names,) = loads
     assert len(names) == len({*names})

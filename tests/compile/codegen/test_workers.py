@@ -195,6 +195,7 @@ atexit.register(workers.WORKERS.close)
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ENDINGS)
 def test_process_ends_in_peace(how):
     code = BEGIN + ENDINGS[how] + 'print("end")\n'

@@ -249,6 +249,7 @@ def agree(ours, theirs, rtol=1e-10):
         np.testing.assert_allclose(a.numpy_copy(), b.numpy_copy(), rtol=rtol, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @every_case
 def test_values_and_gradients_of_gradients_are_those_of_eager_mode(case, mode):
@@ -256,6 +257,7 @@ def test_values_and_gradients_of_gradients_are_those_of_eager_mode(case, mode):
         agree(mode(case, arrays), eagerly(case, arrays))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if c is not detached and c is not with_a_rule_of_its_own])
 def test_gradients_are_central_differences(case):
     def values(x, m):
@@ -314,7 +316,7 @@ def test_tensors_that_branches_capture_are_inputs_of_the_node_once():
 def test_a_graph_prints_the_graphs_of_its_branches():
     text = str(mg.trace(lambda x: mg.cond(x > 0, lambda: x * 2, lambda: mg.exp(x)), mg.asarray(1.0)))
     assert "then:" in text and "otherwise:" in text
-    assert text.index("cond_1") < text.index("multiply_1") < text.index("exp_1") < text.index("return project_1")
+    assert text.index("cond_1") < text.index("multiply_1") < text.index("exp_1") < text.index("return cond_1[0]")
 
 
 def test_predicates_and_numbers_of_rounds_depend_on_the_data():
@@ -540,7 +542,7 @@ def test_writes_to_captured_tensors_work_eagerly_and_are_refused_in_a_trace(case
     with_a_captured_buffer = mg.jit(lambda x: case(x, buffer))
     for run in (mg.jit(case), lambda x, _: with_a_captured_buffer(x)):
         buffer = mg.zeros(3)
-        with pytest.raises(mg.MutationError, match=r"in place that was made outside of it[\s\S]*test_control.py:\d+"):
+        with pytest.raises(mg.MutationError, match=r"in place that was made outside .*it[\s\S]*test_control.py:\d+"):
             run(mg.ones(3), buffer)
         assert buffer.tolist() == [0, 0, 0]
 
@@ -620,6 +622,7 @@ def made_of(recipe, tensors):
     return known[-1]
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(steps, steps, st.sampled_from(["scan", "fori", "while", "cond"]), st.booleans(), st.sampled_from(range(3)))
 def test_random_bodies_agree_with_eager_mode(first, second, kind, reverse, mode):
@@ -685,3 +688,22 @@ def test_a_scan_stacks_only_results_that_are_read():
     ((body, _),) = scans_of(mg.jit(second), x)
     assert len(body.outputs) == 2
     assert np.allclose(mg.jit(second)(x).numpy(), second(x).numpy(), rtol=1e-12)
+
+
+def rule_with_constants(x, m):
+    @mg.custom_vjp
+    def weighted(v):
+        return (v * v).sum()
+
+    @weighted.gradient
+    def _(kept, g):
+        weights = mg.asarray([1.0, 2.0, 3.0])
+        weights[0] = 5.0
+        return (g * kept[0] * weights * mg.asarray(np.full(3, 0.5)),)
+
+    return mg.scan(lambda carry, row: (carry + weighted(row * x), None), m.sum(), m)[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradient_rules_may_make_constants(mode):
+    agree(mode(rule_with_constants, [X, M]), eagerly(rule_with_constants, [X, M]))

@@ -23,7 +23,7 @@ def pair(x):
 
 
 def pulled_back(function, cotangents):
-    """The rows of a Jacobian, by one pullback that was made outside of `vmap`."""
+    """The rows of a Jacobian, by one pullback that was made outside `vmap`."""
     back = mg.vjp(function, X)[1]
     return mg.vmap(lambda g: back(g)[0])(cotangents)
 

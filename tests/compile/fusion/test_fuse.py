@@ -290,6 +290,7 @@ def test_filled_tensors_are_stored_only_where_a_library_reads_them():
 # Order ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_groups_read_only_what_earlier_stages_have_stored():
     for seed in range(60):
         outputs, _alive = random_program(seed, 40)
@@ -406,9 +407,35 @@ def test_reads_and_sums_at_positions_equal_those_of_eager_mode(shape, number):
     assert "gather" not in steps(check(y)) and not {"scatter_add", "scatter_max"} & {*steps(check(y))}
 
 
+@pytest.mark.slow
 def test_the_sum_of_rows_at_positions_has_chunks_if_there_are_few_places():
     x, i = mg.asarray(np.arange(1 << 19, dtype="f4").reshape(-1, 64) % 5), mg.asarray(np.arange(1 << 13) % 3)
     with recorded() as _alive:
         y = mg.scatter_add(mg.zeros((3, 64)), i, x * 2)
         z = mg.scatter_add(x[:4], i, x)
     assert [check(each).groups[0].loops.chunks for each in (y, z)] == [8, 8]
+
+
+def one_number_and_rows(pick, objective):
+    """Values and gradients where every row uses one number of `a`, whose gradient is added at one place."""
+    def function(a, b):
+        y = pick(a) * b
+        return objective(y * floats(*b.shape, seed=2).detach()).sum(), y
+
+    a, b = floats(5), mg.permute_dims(floats(7, 5, seed=1), (1, 0))
+    return mg.value_and_grad(function, argnums=(0, 1), has_aux=True), (a.detach(), b.detach())
+
+
+@pytest.mark.parametrize("objective", [lambda y: y, lambda y: y - y.mean(-1, keepdims=True), mg.softmax], ids=range(3))
+@pytest.mark.parametrize("pick", [mg.median, lambda a: mg.take(a, mg.asarray(2), axis=0), lambda a: a[1]], ids=range(3))
+@pytest.mark.parametrize("more", [lambda y: y, lambda y: (y.sum(-1), y.mT + 1)], ids=range(2))
+def test_a_number_added_at_one_place_is_added_once(pick, objective, more):
+    differentiated, inputs = one_number_and_rows(pick, objective)
+
+    def function(a, b):
+        (value, y), gradients = differentiated(a, b)
+        return value, more(y), gradients
+
+    ours, theirs = [mg.control.flow.flatten(f(*inputs))[0] for f in (mg.jit(function), function)]
+    for a, b in zip(ours, theirs):
+        np.testing.assert_allclose(a.numpy_copy(), b.numpy_copy(), rtol=1e-4, atol=1e-4)

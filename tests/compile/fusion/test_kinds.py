@@ -45,8 +45,8 @@ def test_a_kernel_of_yours_is_a_kind_of_library_call():
     with mg.kernel(lambda x: mg.tanh(x) * x)(lambda x: np.tanh(x) * x):
         graph, _ = optimise(mg.trace(lambda x: mg.tanh(x) * x, X))
     found = last_of(graph)
-    assert type(found) is UserKernel and isinstance(found, Library) and found.by == "a kernel of yours"
-    assert found.why == "<lambda> is a kernel of yours"
+    assert type(found) is UserKernel and isinstance(found, Library) and found.by == "a kernel of your own"
+    assert found.why == "<lambda> is a kernel of your own"
 
 
 def test_reason_why_a_node_is_a_library_call():

@@ -23,6 +23,7 @@ def leaf(*values):
     return mg.asarray([float(v) for v in values], requires_grad=True)
 
 
+@pytest.mark.slow
 def test_a_whole_training_step_agrees_and_is_done_once(capsys):
     mg.random.seed(0)
     model = mg.nn.Linear(3, 2)
@@ -174,6 +175,28 @@ def test_errors_of_the_function_are_raised_unchanged():
     f = mg.jit(lambda x, i: x[i], check=True)
     with pytest.raises(mg.IndexingError):
         f(fixed(1, 2), mg.asarray([5]))
+
+
+def as_double(x):
+    return mg.gelu(x.astype(mg.float32)).astype(mg.float64)
+
+
+MIXED = {
+    "cast": as_double,
+    "gradient": lambda x: mg.grad(lambda x: as_double(x).sum())(x),
+    "loop": lambda x: mg.scan(lambda c, row: (c * 0.5 + as_double(row), None), x[0], x)[0],
+    "branch": lambda x: mg.cond(x.sum() > 1e9, lambda: x, lambda: as_double(x)),
+    "half precision": lambda x: mg.softmax(x.astype(mg.float16)).astype(mg.float64),
+}
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("name", MIXED)
+def test_a_result_is_as_exact_as_the_least_exact_dtype_on_its_way(name, tracked):
+    x = np.random.default_rng(0).normal(size=(20, 50))
+    mg.jit(MIXED[name], check=True)(mg.asarray(x, requires_grad=tracked))
+    rooms = checking.rooms_of(mg.trace(MIXED[name], mg.asarray(x)))
+    assert rooms["float64"] > 1e-9 and checking.rooms_of(mg.trace(lambda x: x * 2, mg.asarray(x)))["float64"] == 1e-9
 
 
 def test_check_lists_differences():

@@ -147,6 +147,7 @@ def test_a_device_without_figures_is_an_error():
         graph.offloading("npu")
 
 
+@pytest.mark.slow
 def test_processors_are_measured_and_other_devices_are_typical(monkeypatch):
     class Toy(Device):
         kind, kernel_class = "toy", type("Own", (Kernels,), {})
@@ -161,6 +162,7 @@ def test_processors_are_measured_and_other_devices_are_typical(monkeypatch):
         assert measured_system("cpu", "cuda") == System({"cpu": machine(), "cuda": GPU}, Link())
 
 
+@pytest.mark.slow
 def test_graphs_have_these_methods_in_a_new_process():
     code = "import minigrad as mg; g = mg.trace(lambda x: -x, mg.ones(3)); print(g.offloading, g.predicted, g.placed)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -188,6 +188,7 @@ def gpt():
     return model, model.loss, mg.asarray([[*range(5), *range(5), 0, 1, 2]] * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [mlp, cnn, gpt])
 def test_a_training_step_is_shown_as_one_program_or_as_two(made, programs):
     model, loss_of, x = made()

@@ -16,7 +16,7 @@ NUMPY = {"erf": erf, "atan2": np.arctan2, "pow": np.power}
 def units_off(op, result, *given):
     """The error of a result in units of its last place.
 
-    Infinities, nans and zeros, and the results for them, have to be those of NumPy.
+    Infinities, nans and zeros, and the results for them, must be those of NumPy.
     """
     with np.errstate(all="ignore"):
         known = float((NUMPY.get(op) or getattr(np, op))(*[np.full(2, x) for x in given])[0])

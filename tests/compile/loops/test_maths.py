@@ -113,6 +113,7 @@ def test_errors_of_functions_of_two_numbers_are_small(op):
     assert units <= WIDE_ULPS[op], worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OF_ONE)
 def test_errors_of_float64_are_small(op):
     rng = np.random.default_rng(0)
@@ -147,6 +148,7 @@ def test_errors_are_small_for_special_numbers(op):
     np.testing.assert_array_equal(np.signbit(result)[wanted == 0], np.signbit(wanted)[wanted == 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", WRITTEN_OUT)
 @given(data=st.data())
 @settings(max_examples=100, deadline=None)
@@ -169,6 +171,7 @@ WIDE_EDGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", EDGES)
 def test_errors_are_small_at_the_boundaries_of_formulas(op):
     for edge in np.float32(EDGES[op]):

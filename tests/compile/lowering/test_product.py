@@ -49,6 +49,7 @@ RUNS = [(case, natively, chunking) for case in CASES for chunking in (NARROW, WI
 RUNS += [(case, run, NARROW) for case in ("columns that overlap", "one channel") for run in (run_kernel, by_blocks)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "run", "chunking"), RUNS)
 def test_convolutions_and_their_gradients(case, run, chunking):
     name, *shapes, options, count = CASES[case]

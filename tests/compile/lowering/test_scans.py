@@ -10,7 +10,6 @@ from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.lowering.lower import lower
 from minigrad.compile.running import frame
-from minigrad.compile.save.kernels import kernel_as_data, kernel_from_data
 from tests.compile.partitions import check, recorded
 
 X = np.random.default_rng(0).normal(size=(5, 12, 16))
@@ -71,10 +70,7 @@ def test_kernels_in_poisoned_memory(name):
     for axis in range(3):
         with recorded() as _alive:
             y = FUNCTIONS[name](x, axis)
-        partition = check(y, threads=2, rtol=1e-10, atol=1e-10)
-        for group in partition.kernels:
-            kernel = lower(partition, group).kernel
-            assert kernel_from_data(kernel_as_data(kernel)) == kernel
+        check(y, threads=2, rtol=1e-10, atol=1e-10)
 
 
 def test_dear_operations_run_in_passes_of_their_own():

@@ -318,6 +318,7 @@ def test_a_rule_that_is_alone_fires_only_where_nothing_else_reads_the_input():
 # Constants ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", EVERY.split())
 def test_folding_gives_what_eager_gives(dtype):
     kind = np.dtype(dtype).kind

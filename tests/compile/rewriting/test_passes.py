@@ -75,6 +75,7 @@ def program(steps):
     return everything
 
 
+@pytest.mark.slow
 @given(steps, st.integers(0, 2**16))
 def test_random_programs_keep_values_and_gradients_with_each_pass_on_and_off(steps, seed):
     rng = np.random.default_rng(seed)

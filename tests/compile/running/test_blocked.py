@@ -53,7 +53,7 @@ CASES = [
 @pytest.mark.parametrize(("queries", "keys"), CASES)
 def test_results_and_gradients(queries, keys, causal):
     given = arrays(queries, keys)
-    if queries[0] == 1:  # only the result: its gradient has another shape than the queries
+    if queries[0] == 1:  # only the result: its gradient has a different shape than the queries
         function, given = (lambda q, k, v: [mg.scaled_dot_product_attention(q, k, v, causal=causal)]), given[:3]
         expected = reference(*given, given[0], causal)[:1]
     else:

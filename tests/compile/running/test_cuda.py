@@ -97,6 +97,26 @@ def test_sums_of_everything(gpu):
     assert partition.kernels[0].loops.chunks > 1
 
 
+def test_values_that_are_computed_again_are_equal(gpu):
+    def loss(x, y):
+        product = x * y
+        return mg.max(product + x, axis=-1).sum() + mg.tanh(product * product).sum()
+
+    given = floats(200, 16), floats(200, 16, seed=1)
+    modules = len(emulated.MODULES)
+    found = mg.jit(mg.grad(loss))(*on("cuda", *given)).numpy_copy()
+    np.testing.assert_allclose(found, mg.grad(loss)(*map(mg.asarray, given)).numpy(), rtol=1e-5, atol=1e-5)
+    assert all("--fmad=false" in module.options for module in emulated.MODULES[modules:])
+
+
+def test_long_sums_far_from_zero(gpu):
+    x = (np.random.default_rng(0).uniform(0, 1, (2, 150_000)) + 1e4).astype(np.float32)
+    for axis in (None, 1):
+        found = mg.jit(lambda x, axis=axis: mg.sum(x, axis=axis))(*on("cuda", x)).numpy_copy()
+        np.testing.assert_allclose(found, x.sum(axis=axis, dtype=np.float64), rtol=3 * np.finfo(np.float32).eps)
+    assert mg.jit(mg.var)(*on("cuda", x)).item() == pytest.approx(x.var(dtype=np.float64), rel=1e-6)
+
+
 def test_a_second_gpu(gpu):
     x = floats(5, 8)
     (there,) = on("cuda:1", x)

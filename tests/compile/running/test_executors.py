@@ -284,7 +284,7 @@ def test_a_profile_writes_down_every_step(tmp_path, numpy_kernels):
     assert [e.name for e in run.events] == ["matmul_1", "kernel_1"] * 3
     times = [t for e in run.events for t in (e.begin, e.end)]
     assert times == sorted(times) and times[0] > 0
-    assert repr(run) == "<profile of 6 steps in 1 threads>"
+    assert repr(run) == "<profile of 6 launches in 1 threads>"
     assert [line.split()[:2] for line in sorted(str(run).splitlines()[1:])] == [["kernel_1", "3"], ["matmul_1", "3"]]
     f(mg.ones((4, 4)), mg.ones((4, 4)))
     assert len(run.events) == 6  # only those of the block

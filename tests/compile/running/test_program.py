@@ -175,7 +175,7 @@ def test_backend_that_fails_is_replaced_with_a_warning(monkeypatch):
     monkeypatch.setattr("minigrad.compile.codegen.native.compile_kernels", broken)
     graph = mg.trace(lambda x: x * 2, mg.ones(3))
     with pytest.warns(BackendWarning, match="no such processor"):
-        program = Program(graph)
+        program = Program(graph).ready()
     assert program([np.ones(3, np.float32)])[0].tolist() == [2, 2, 2]
 
 
@@ -195,7 +195,7 @@ def test_kernel_that_fails_is_run_by_numpy_and_named_in_a_warning(monkeypatch):
         r"NumPy runs kernel_0 \(tanh, made at .*test_program.py:\d+ .*\), several times slower: LLVM ran out of reg"
     )
     with pytest.warns(BackendWarning, match=message) as caught:
-        program = Program(graph)
+        program = Program(graph).ready()
     assert len(caught) == len(failed) == 1
     ran_by = [function.__class__.__name__ for function in program.functions.values()]
     assert ran_by == ["function", "CFunctionType"]
@@ -211,7 +211,7 @@ def test_kernels_that_fail_alike_give_one_warning(monkeypatch):
     monkeypatch.setattr(native, "compile_kernels", broken)
     graph = mg.trace(lambda *xs: [mg.exp(x) for x in xs], *[mg.ones(size) for size in range(2, 7)])
     with pytest.warns(BackendWarning) as caught:
-        Program(graph)
+        Program(graph).ready()
     (text,) = [str(warning.message) for warning in caught]
     assert "kernel_2 (exp, made at" in text and "and 2 more, several times slower: no such processor" in text
     assert "Hint: another processor" in text and "a long text" not in text

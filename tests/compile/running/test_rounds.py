@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
+from minigrad.compile.running import rounds as running
 from minigrad.compile.running.rounds import NativeLoop
 from minigrad.core.primitive import P
 
@@ -92,11 +93,20 @@ def test_gradients_are_those_of_python_loops(runs, name):
     assert len(runs) >= 2, "the loop and its gradient"
 
 
+@pytest.mark.slow
 @given(rounds=st.integers(0, 12), shape=st.sampled_from([(), (1,), (3,), (0,), (2, 5)]), bound=st.integers(0, 12))
 def test_any_number_of_rounds(rounds, shape, bound):
     x = np.linspace(0.1, 1.0, int(np.prod(shape))).reshape(shape)
     alike(lambda x: mg.fori_loop(0, rounds, lambda i, s: s * 0.5 + i, x), x)
     alike(lambda x: mg.while_loop(lambda s: s[0] < bound, lambda s: (s[0] + 1, s[1] + s[0]), (0, x))[1], x)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_rounds_in_many_calls_are_those_in_one(runs, name, monkeypatch):
+    """A call may begin with an odd round, which reads the other copy of each carried value."""
+    monkeypatch.setattr(running, "MOST_AT_FIRST", 1)
+    alike(lambda x, rows: of_tree(LOOPS[name](x, rows)), X, ROWS)
+    assert runs
 
 
 def test_inputs_and_results_are_not_changed_by_later_runs():
@@ -124,6 +134,7 @@ def test_other_loops_run_in_python(runs, reason, monkeypatch):
     assert not runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [lambda s: s * 0.5, lambda s: mg.tanh(s @ s.T @ s)], ids=["kernels", "products"])
 def test_an_endless_loop_can_be_interrupted(body):
     f = mg.jit(lambda x: mg.while_loop(lambda s: s.sum() < 1e9, body, x))

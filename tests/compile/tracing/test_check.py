@@ -41,7 +41,7 @@ def vector(size=3, **options):
 T, U = vector(), vector()
 TWICE = mg.ones((2, 3))
 
-ARGUMENTS = [  # a call, calls like it, and calls of another kind
+ARGUMENTS = [  # a call, calls like it, and calls of a different kind
     ([T], [[T], [U]], [[vector(4)], [vector(dtype=mg.float64)], [np.ones(3, np.float32)], [3], [], [T, U], [None]]),
     ([T, U], [[U, T]], [[T, T]]),
     ([T, T], [[U, U]], [[T, U]]),
@@ -290,3 +290,20 @@ def test_several_kinds_of_calls_have_their_checks():
         for size in sizes:
             assert jitted(mg.ones(size)).tolist() == [2.0] * size
     assert len(jitted.traces) == len(sizes)
+
+
+def test_the_check_accepts_a_model_that_ran_eagerly_in_between():
+    """The caches of a module, which eager calls make, are among its attributes from its first call on."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.LSTM(4, 3))
+    optimizer = mg.optim.Adam([*model.parameters()])
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x)[0].sum().backward()
+        optimizer.step()
+
+    jitted, x = mg.jit(step), vector(20).reshape(5, 4)
+    jitted(x)
+    assert passes(jitted, x)
+    step(x)
+    assert passes(jitted, x)

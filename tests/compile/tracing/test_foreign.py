@@ -131,6 +131,7 @@ class Trainer:
 NAMES = ["first", "nodes", "hostile", "lazy", "counter"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_an_attribute_that_is_not_read_costs_nothing(name, foreign):
     trainer = Trainer(held=getattr(foreign, name), module=foreign)
@@ -151,6 +152,27 @@ def test_a_module_of_a_package_that_is_read(foreign):
     f = mg.jit(lambda x: foreign.scaled(x) if foreign.lazy is not None else x)
     assert f(mg.ones(3)).tolist() == [1, 1, 1]
     assert len(guards_of(f.function)) < 8
+
+
+def test_packages_that_pip_installed_into_a_folder(tmp_path, monkeypatch):
+    (tmp_path / "some-1.0.dist-info").mkdir()
+    (tmp_path / "some-1.0.dist-info" / "RECORD").write_text("some/__init__.py,sha256=1,2\nother.py,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    files = {"some/inner/part.py": True, "other.py": True, "mine.py": False, "something/part.py": False}
+    assert {name: is_foreign_file(str(tmp_path / name)) for name in files} == files
+
+
+@pytest.mark.slow
+def test_a_plot_in_a_branch_that_does_not_run():
+    plot = pytest.importorskip("matplotlib.pyplot").plot
+
+    @mg.jit
+    def f(x, show=False):
+        if show:
+            plot(x)
+        return x.sum()
+
+    assert f(mg.ones(3)).item() == f(mg.ones(3)).item() == 3 and len(f.traces) == 1
 
 
 def test_hostile_objects_of_the_user(foreign):

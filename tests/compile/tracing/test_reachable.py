@@ -231,13 +231,41 @@ def test_changes_inside_are_refused(number):
         mg.jit(lambda: (change(), mg.ones(1) * read())[1])()
 
 
-@pytest.mark.parametrize("make", [lambda: iter([1, 2, 3]), itertools.count, lambda: (k for k in range(3))])
+@pytest.mark.parametrize("make", [lambda: iter([1, 2, 3]), itertools.count, lambda: reversed((3, 2, 1))])
 def test_an_iterator_that_the_function_advances(make):
     steps = make()
-    first = next(steps)
+    next(steps)
+    with pytest.raises(mg.TraceError, match=r"the state of steps, a [\w.]+: its values differ"):
+        mg.jit(lambda: mg.ones(1) * next(steps))()
+
+
+@pytest.mark.parametrize("make", [lambda: (k for k in range(3)), lambda: map(abs, [1]), lambda: itertools.repeat(1)])
+def test_an_iterator_whose_position_cannot_be_read_is_refused_before_it_is_advanced(make):
+    steps = make()
     with pytest.raises(mg.TraceError, match=r"the function reads steps, a .*: its values differ"):
         mg.jit(lambda: mg.ones(1) * next(steps))()
-    assert next(steps) == first + 1
+    assert next(steps) in (0, 1)
+
+
+@pytest.mark.parametrize("make", [itertools.count, lambda: iter([1, 2, 3])])
+def test_an_iterator_in_a_branch_that_does_not_run(make):
+    steps = make()
+
+    def log(x):
+        print(next(steps), x)
+
+    def f(x, debug=False):
+        if debug:
+            log(x)
+        return x * 2
+
+    compiled = mg.jit(f)
+    for _ in range(2):
+        assert compiled(mg.ones(1)).item() == 2
+        next(steps)
+    assert len(compiled.traces) == 1
+    with pytest.raises(mg.TraceError, match="the state of steps"):
+        compiled(mg.ones(1), True)
 
 
 def test_random_numbers_of_other_packages():

@@ -138,6 +138,12 @@ class Held(metaclass=Meta):
     def step_1(self):
         return NUMBER
 
+    def first(self, numbers):
+        return numbers[0]
+
+    def multiplied(self, by):
+        return self.own * by
+
 
 class Slotted:
     __slots__ = ("n", "unset")
@@ -351,6 +357,50 @@ CASES = {
         lambda: {Held(): 0}, lambda d: next(iter(d)).own, lambda d: setattr(next(iter(d)), "own", 2)),
     "UserDict": of_value(
         lambda: __import__("collections").UserDict(a=1), lambda d: d["a"], lambda d: d.update(a=2)),
+}
+
+
+def shaped(make, read):
+    """An array that gets a different shape, in place."""
+    return of_value(make, read, lambda a: setattr(a, "shape", a.shape[::-1]))
+
+
+def read_only():
+    array = np.ones((1, 2))
+    array.flags.writeable = False
+    return array
+
+
+def with_value(kind, value):
+    """An object of a subclass of a type of Python's, with an attribute."""
+    held = type("Own", (kind,), {})(value)
+    held.own = 1
+    return held
+
+
+CASES |= {
+    "attrgetter, made before": of_object(lambda held, get=operator.attrgetter("own"): get(held)),
+    "attrgetter of parts": of_value(
+        lambda: types.SimpleNamespace(part=Held()), lambda held, get=operator.attrgetter("part.own"): get(held),
+        lambda held: setattr(held.part, "own", 2)),
+    "attrgetter, mapped": of_object(lambda held, get=operator.attrgetter("own"): next(map(get, [held]))),
+    "attrgetter in a partial": of_value(
+        lambda: (held := Held(), functools.partial(operator.attrgetter("own"), held)), lambda both: both[1](),
+        lambda both: setattr(both[0], "own", 2)),
+    "methodcaller": of_object(lambda held, call=operator.methodcaller("multiplied", by=1): call(held)),
+    "argument of a methodcaller": of_value(
+        lambda: (numbers := [1], operator.methodcaller("first", numbers)), lambda both: both[1](Held()),
+        lambda both: both[0].__setitem__(0, 2)),
+    "shape of an array": shaped(lambda: np.ones((1, 2)), lambda a: a.shape[0]),
+    "sum of an array": shaped(lambda: np.ones((1, 2)), lambda a: int(a.sum(axis=0)[0])),
+    "shape of a read-only array": shaped(read_only, lambda a: a.shape[0]),
+    "shape of an array of objects": shaped(lambda: np.array([[1, "a"]], dtype=object), lambda a: a.shape[0]),
+    "dtype of an array": of_value(
+        lambda: np.array([1], np.int32), lambda a: 1 if a.dtype == np.int32 else 2,
+        lambda a: setattr(a, "dtype", np.uint32)),
+    **{f"attribute of a subclass of {kind.__name__}": of_value(
+        functools.partial(with_value, kind, value), lambda held: held.own, lambda held: setattr(held, "own", 2))
+       for kind, value in ((int, 1), (float, 1.0), (complex, 1j), (str, "a"), (bytes, b"a"))},
 }
 
 

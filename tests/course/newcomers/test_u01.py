@@ -234,6 +234,7 @@ def test_a_gradient_by_hand_trains_like_the_engine_and_a_forgotten_line_does_not
     assert train(activation, pair(activation, TANH), 5).losses[1:] != pytest.approx(engine.losses[1:], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_same_forgotten_line_destroys_one_network_and_does_not_show_in_another():
     relu, sin = (train(ACTIVATIONS[name], pair(ACTIVATIONS[name], TANH), LONG).right for name in ("relu", "sin"))
     assert relu < 100 and sin > 340

@@ -215,6 +215,7 @@ def test_wrong_tables_and_programs_are_explained(student):
     assert view.given()["draw"]((list(shape), list(strides), offset)).said().startswith("a view of shape")
 
 
+@pytest.mark.slow
 def test_a_network_learns_through_the_students_views_and_not_through_wrong_ones():
     transposed, broadcasted, windowed = (TASKS[name]("").right for name in ("transposed", "broadcasted", "windowed"))
     given = TASKS["windowed"]("").given()

@@ -3,10 +3,10 @@
 import pytest
 
 import minigrad as mg
+from minigrad.compile.look.watching import watching
 from minigrad.core.primitive import P
 from minigrad.course.unit import units
 from minigrad.devices.cuda_kernels import CudaKernels
-from minigrad.viz.lessons.watching import watching
 from tests.course.running import ROOT, said_to
 
 UNIT = units()["03_devices"]
@@ -309,6 +309,7 @@ def test_a_missing_kernel_stops_the_training_by_its_name():
         task.given()["train"]("chip")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [8, 9, 12, 16])
 def test_coarse_products_read_well_and_learn_nothing(steps):
     task = UNIT.tasks["coarse_matmul"]()

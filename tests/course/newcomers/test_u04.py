@@ -247,6 +247,7 @@ def test_one_move_repairs_the_graph_and_its_value(student):
     assert len(task.given()["board"].pages) == 10 * (7 + 1)
 
 
+@pytest.mark.slow
 def test_every_student_has_a_wrong_arrow_and_the_arrows_differ():
     variants = [UNIT.tasks["moved"](str(i)) for i in range(100)]
     assert all(abs(task._result(task.broken)) < 1000 for task in variants)
@@ -269,6 +270,7 @@ def emit(op, inputs):
     return op.compute(values), [x.node if isinstance(x, mg.Tensor) else x for x in inputs]
 
 
+@pytest.mark.slow
 def test_a_gpt_learns_with_the_students_recorder_and_order():
     order = UNIT.tasks["topological_order"]("").right
     with course.emitter(emit) as mine, course.node_order(order) as ordered:
@@ -279,6 +281,7 @@ def test_a_gpt_learns_with_the_students_recorder_and_order():
     assert all(UNIT.tasks["same_graph"]("").right(node, learned.nodes[0]) for node in learned.nodes)
 
 
+@pytest.mark.slow
 def test_a_gpt_does_not_learn_in_a_wrong_order():
     with course.node_order(lambda result: topological_order.__wrapped__([result])[::-1]):
         losses = course.train_names(steps=12).losses

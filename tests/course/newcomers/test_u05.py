@@ -156,6 +156,7 @@ def test_one_of_five_rules_is_wrong_and_four_are_right(student):
     assert off.pop(task.right()[0]) > 0.05 and max(off.values()) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_network_learns_by_the_four_rules_and_not_by_a_wrong_one():
     tasks = units()["05_gradient_functions"].tasks
     train = tasks["maximum_grad"]("").given()["train"]

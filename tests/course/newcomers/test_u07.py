@@ -242,6 +242,7 @@ def test_training_waits_for_a_plan():
         units()["07_forward_and_memory"].tasks["gpt_plan"]("").train(planned, ...)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", ["", "Ada", "Grace", "李", "Alan"])
 def test_plans_of_a_gpt(student):
     """The plans that a student tries: everything, nothing, one large checkpoint, and more blocks than needed."""
@@ -262,6 +263,7 @@ def test_the_budget_of_a_chain_is_the_lowest_peak_of_all_plans(code, count, arra
     assert sum(peak == min(peaks) for peak in peaks) < len(peaks) / 6  # a plan is not found by chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [[], [1, 1], [2], [3]])
 def test_the_picture_of_a_gpt_has_the_bytes_that_the_engine_keeps(plan):
     with record():
@@ -269,6 +271,7 @@ def test_the_picture_of_a_gpt_has_the_bytes_that_the_engine_keeps(plan):
     assert max(real) == row_of(3).peak(plan)
 
 
+@pytest.mark.slow
 def test_a_gpt_learns_the_same_within_the_budget():
     book = both_trained(3, 7_000_000, planned, [1, 1], steps=3)
     words = book.text()
@@ -277,6 +280,7 @@ def test_a_gpt_learns_the_same_within_the_budget():
     assert first == second
 
 
+@pytest.mark.slow
 def test_a_run_that_loses_a_block_is_seen():
     words = both_trained(3, 7_000_000, lambda blocks, x, plan: planned(blocks[1:], x, plan), [1], steps=1).text()
     assert "differ" in words

@@ -219,6 +219,7 @@ def test_questions_of_training(answer, words):
     assert words in said_to(answer, answer.partition(" ")[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", ["Ada"])
 def test_right_rules_run_on_the_curves_of_the_library_and_wrong_ones_do_not(student):
     adam, momentum = TASKS["adam"](student), TASKS["momentum"](student)
@@ -228,6 +229,7 @@ def test_right_rules_run_on_the_curves_of_the_library_and_wrong_ones_do_not(stud
     assert str(adam.race(momentum.right, uncorrected)).count("on the curve of minigrad's") == 1
 
 
+@pytest.mark.slow
 def test_a_training_on_files_leaves_the_damaged_ones_out(capsys):
     trained = TASKS["usable"]("").given()["train"](TASKS["usable"]("").right)
     assert trained.right > 330

@@ -231,6 +231,7 @@ def trained(guard):
     return course.task("guard").train(guard, names["step"], names["model"], names["set_rate"])
 
 
+@pytest.mark.slow
 def test_a_guard_saves_a_training_that_learns_nothing_without_it():
     def guard(values):
         noted = repr(values)
@@ -243,6 +244,7 @@ def test_a_guard_saves_a_training_that_learns_nothing_without_it():
     assert "The same losses" in saved.picture.pages[0][0].say and f"{saved.blind.right} without a guard" in repr(saved)
 
 
+@pytest.mark.slow
 def test_a_wrong_guard_does_not_save_it_and_one_that_never_holds_traces_every_step():
     def aliased(values):
         noted = values

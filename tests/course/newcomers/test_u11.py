@@ -87,6 +87,7 @@ def test_feedback_on_rules(answer, words):
     assert words in said_to(f"my_rules = {answer}", "my_rules")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", ["", "Ada", "Grace", "Barbara", "李"])
 def test_rules_save_operations_for_every_student_and_one_rule_is_not_enough(student):
     task = TASKS["my_rules"](student)
@@ -157,6 +158,7 @@ def test_feedback_on_merging(which, monkeypatch):
     assert words in said_to(f"def merge_same(nodes):\n    {body}", "merge_same")
 
 
+@pytest.mark.slow
 def test_the_passes_compile_a_step_that_learns():
     """The bars of the student's passes are called "yours", and the fused step moves least."""
     rules = TASKS["my_rules"]("").given()["as_pass"](SOLUTION)

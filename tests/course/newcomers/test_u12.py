@@ -259,6 +259,7 @@ def test_the_executor_runs_the_students_order(numpy_kernels):
     assert sorted(number for turn in plan.turns for number in turn) == list(range(len(Schedule(plan).steps)))
 
 
+@pytest.mark.slow
 def test_two_workers_reach_the_critical_path_of_real_steps_and_levels_do_not():
     text = TASKS["list_schedule"]("").given()["networks"](own).text()
     assert "MLP, 21 steps, 2 workers: by levels 1.26, by your list_schedule 1.44" in text

@@ -113,6 +113,7 @@ def test_feedback_on_a_ring_with_other_cables(which):
     assert words in said_to(f"import numpy as np\ndef other_ring(comm, x):\n    {body}", "other_ring")
 
 
+@pytest.mark.slow
 def test_a_loop_without_end_is_stopped_in_all_ranks(monkeypatch):
     monkeypatch.setattr(ReduceScatter, "seconds", 1.0)
     before = threading.active_count()
@@ -193,6 +194,7 @@ def test_a_plan_is_drawn_before_it_is_complete():
     assert "where they should be" in act(TASKS["ring_plan"]("").right()).text()
 
 
+@pytest.mark.slow
 def test_every_choice_of_three_workers_has_its_picture():
     book = act_out()
     assert len(book.pages) == 3**6 and sum("Every chunk" in page.say for (page,) in book.pages) == 6
@@ -264,6 +266,7 @@ def ring(tmp_path, monkeypatch):
     return my_ring.half, my_ring.other
 
 
+@pytest.mark.slow
 def test_threads_train_as_one_process_where_there_is_no_mpi(ring, monkeypatch, capsys):
     monkeypatch.setattr(training, "missing", lambda: "mpi4py")
     monkeypatch.setattr(training.on_ranks, "STEPS", 12)
@@ -298,12 +301,14 @@ def test_what_the_processes_wrote_last_is_shown_if_they_stop(ring, monkeypatch, 
         training.on_real_ranks(ring)
 
 
+@pytest.mark.slow
 def test_the_result_of_ranks_survives_its_file(ring):
     found = training.ThreadCommunicators(2).run(lambda comm: training.run(comm, ring))[0]
     again = training.Run(**json.loads(json.dumps(vars(found))))
     assert again.losses == found.losses and again.calls == 66 and again.sent == found.sent > 0
 
 
+@pytest.mark.slow
 def test_one_way_of_five_trains_as_one_process():
     assert [way for way in training.WAYS if training.compared(way)] == TASKS["same_curve"]("").right()
 

@@ -233,6 +233,7 @@ def test_a_report_needs_all_four_trainings(monkeypatch):
         report([])
 
 
+@pytest.mark.slow
 def test_a_report_has_scores_counts_and_sentences(tmp_path, monkeypatch, capsys):
     run = Run(piece("club_loss")[1])
     for name in LAST:
@@ -253,6 +254,7 @@ def test_a_piece_gets_no_data_of_the_test():
     assert (labels.numpy() != program.labels).sum() > 5
 
 
+@pytest.mark.slow
 def test_a_model_without_a_mask_is_too_good_in_training_and_bad_on_new_names():
     task = TASKS["names_loss"]("")
     run = Run(task.application(task.wrong(task.mistakes[0])))
@@ -276,6 +278,7 @@ def test_a_step_that_reads_numbers_cannot_be_recorded_but_trains():
     assert taken(program) is None and np.isfinite(program.step(*program.batch()).item())
 
 
+@pytest.mark.slow
 def test_the_pictures_of_the_lecture_show_what_the_steps_take():
     assert all(task.program.step is Application.step for task in PIECES)
     steps = {task.program.name: taken(task("").application(task("").right)) for task in PIECES}

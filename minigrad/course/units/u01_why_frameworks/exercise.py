@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ....compile.look.watching import watching
 from ....data import digits
 from ....ops.creation import asarray
 from ....ops.losses import cross_entropy
 from ....optim import SGD
 from ....viz.flipbook import Flipbook
 from ....viz.lessons.layers import layers
-from ....viz.lessons.watching import watching
 from ...compare import Difference, difference
 from ...digits import tanh_network
 from ...feedback import Wrong, written

@@ -59,7 +59,7 @@ UNIT = Unit(
         Seed("002: arrays are objects that the library owns", "same_buffer"),
         Seed("002: all arithmetic on arrays goes through the library", "library_calls"),
         Seed("002: the library calls an optimised function for each operation", "loop_times"),
-        Seed("002: the function runs outside of the Python interpreter", "arrays-there-and-back"),
+        Seed("002: the function runs outside the Python interpreter", "arrays-there-and-back"),
         Seed("002: control returns to Python when the function is finished", "clock"),
         Seed("002: by default one such function runs at a time", "clock"),
         Seed("002: arrays are mutable", "rebound"),

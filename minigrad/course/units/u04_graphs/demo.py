@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from ...boards import listing, runs
 from ...feedback import Misused, written
-from ...graph_tasks import OrderTask
 from ...graphs import Graph, disorder
 from ...tasks import Prediction, mistake
 from .about import UNIT
+from .graph_tasks import OrderTask
 
 
 class Choice(Prediction):

@@ -8,10 +8,10 @@ from typing import Any
 from ....viz.numbers import short
 from ...boards import Arrow, arrows_of, evaluated, mover, with_arrow
 from ...feedback import Wrong, written
-from ...graph_tasks import GraphTask
 from ...graphs import Graph
 from ...tasks import ROUNDS, ValueTask, mistake
 from .about import UNIT
+from .graph_tasks import GraphTask
 
 SIGNS = {"add": "+", "subtract": "-", "multiply": "*"}
 

@@ -14,9 +14,9 @@ from ....data import Alphabet, names
 from ....examples import names_gpt
 from ....ops.creation import asarray, zeros
 from ....ops.functional import gelu
-from ....support.table import counted
+from ....support.table import counted, time_text
 from ....viz.curves import curves
-from ....viz.drawing import Drawing, time_text
+from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
 from ....viz.lessons.costs import Pass, lanes, pairs, passes
 from ...counting import kept_bytes

@@ -22,8 +22,8 @@ from ....ops import elementwise
 from ....ops.creation import asarray, ones
 from ....ops.transfer import offload
 from ....support.errors import MinigradError
-from ....support.table import counted
-from ....viz.drawing import Drawing, time_text
+from ....support.table import counted, time_text
+from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
 from ....viz.lessons.costs import pairs
 from ....viz.lessons.gantts import WIDTH

@@ -28,8 +28,9 @@ from ....ops.creation import asarray
 from ....ops.losses import cross_entropy
 from ....support.host import IN_BROWSER
 from ....support.packages import how_to_install
+from ....support.table import counted, time_text
 from ....viz.curves import curves
-from ....viz.drawing import Drawing, time_text
+from ....viz.drawing import Drawing
 from ....viz.flipbook import Flipbook, Page
 from ....viz.lessons.scalings import scaling
 from ...digits import Trained
@@ -182,12 +183,10 @@ def picture(alone: Run, together: Run, what: str) -> Flipbook:
 def _curves(alone: Run, together: Run, verdict: str, same: bool) -> Drawing:
     """Both curves, one on top of the other, and the time of a step."""
     drawing = Drawing(760, 330)
-    points = {
-        f"{each.ranks} rank{'s' * (each.ranks > 1)}": [(float(i), loss) for i, loss in enumerate(each.losses, 1)]
-        for each in (alone, together)
-    }
+    runs = alone, together
+    points = {counted(run.ranks, "rank"): [(float(i), loss) for i, loss in enumerate(run.losses, 1)] for run in runs}
     curves(drawing, (0, 0, 640, 280), points, "loss of each batch, on one rank and on four")
     drawing.text(40, 306, verdict, size=15, bold=True, fill="good" if same else "bad")
-    times = ", ".join(f"{each.ranks}: {time_text(each.seconds)}" for each in (alone, together))
+    times = ", ".join(f"{run.ranks}: {time_text(run.seconds)}" for run in runs)
     drawing.text(40, 326, f"the fastest step on this machine, by ranks: {times}", fill="quiet")
     return drawing

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, ClassVar
 
-from .boards import act_out, draw
-from .feedback import Wrong, written
-from .graphs import FORM, Graph, Unreadable, disorder, folded, reached, read_graph, unfolded, unlike
-from .tasks import ROUNDS, ValueTask, common
+from ...boards import act_out, draw
+from ...feedback import Wrong, written
+from ...graphs import FORM, Graph, Unreadable, disorder, folded, reached, read_graph, unfolded, unlike
+from ...tasks import ROUNDS, ValueTask, common
 
 UNUSED = "no arrow leads from it to the result, so it does not belong to the graph of the result"
 ONE_NODE = "a value that is used twice is computed once: it is one node, with an arrow for each use"

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from ..compile.loops.index import plus
 from ..compile.loops.ir import LONG, For, Index, Kernel, Let, Parameter, Statement, Store, Walk
-from .reductions import loaded_size
-from .stacks import MOST
+from .reduction_loops import loaded_size
+from .stack_loops import MOST
 
 
 def in_rows(kernel: Kernel, flat: tuple[bool, ...], columns: int) -> Kernel:

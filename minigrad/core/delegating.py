@@ -1,4 +1,4 @@
-"""`Passing`: the base of interpreters that change inputs or results of operations, such as autocast and `offload`."""
+"""The bases of interpreters inside another mode: `Nested` (vmap, jvp), and `Delegating` (autocast, `offload`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from .mode import Mode, current_mode
 from .tensor import Tensor
 
 
-class Passing(Interpreter):
+class Nested(Interpreter):
+    """Computes with operations of the mode outside, `outer`."""
+
+    outer: Mode
+
+    def on(self, other: Interpreter) -> Interpreter:
+        below = self.outer.interpreter
+        return other if below is None else below.on(other)
+
+
+class Delegating(Nested):
     """Changes inputs or results, and passes operations on to the mode outside."""
 
     def __init__(self, outer: Mode) -> None:
@@ -21,13 +31,13 @@ class Passing(Interpreter):
 
     def on(self, other: Interpreter) -> Interpreter:
         changed = copy(self)
-        Passing.__init__(changed, self.outer.but(interpreter=super().on(other)))
+        Delegating.__init__(changed, self.outer.but(interpreter=super().on(other)))
         return changed
 
 
 def recorder() -> Interpreter | None:
     """The interpreter that operations arrive at, below those that only pass them on; None in eager mode."""
     interpreter = current_mode().interpreter
-    while isinstance(interpreter, Passing):
+    while isinstance(interpreter, Delegating):
         interpreter = interpreter.outer.interpreter
     return interpreter

@@ -2,7 +2,7 @@
 
 A kind is compiled in its first call, so that equal calls have equal results.  Each function has at most `MOST` kinds:
 calls of later kinds run operation by operation, because sequences that grow would compile without end.  Convolutions
-have more, because each layer of a network has another shape.
+have more, because each layer of a network has a different shape.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..compile.nodes.graph import Graph
 from ..compile.nodes.source import Source
 from ..compile.rewriting.permutations import Axes, on_stored
 from ..compile.running.executors import is_profiled
+from ..compile.running.profiler import inside
 from ..compile.running.program import Program, program_for
 from ..compile.running.targets import HOST
 from ..compile.tracing.collector import no_collection
@@ -77,11 +78,11 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
             kind = kinds[tuple(key)]
         except KeyError:
             kind = _new_kind(kinds, tuple(key), most, function, args, tensors)
-        if kind is None or REGISTRATIONS or is_profiled():
+        if kind is None or REGISTRATIONS:
             return function(*args)
         try:
             gradient = None
-            if mask and current_mode().grad:
+            if mask and kind.has_gradient and current_mode().grad:
                 gradient = kind.gradients.get(mask) or kind.gradient(mask)
             data, *others = (kind if gradient is None else gradient).forward(arrays)
         except MinigradError:
@@ -89,7 +90,7 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
         out = wrap(data, device)
         further = kind.further
         if gradient is not None:
-            out.node, out.tracked = gradient.node(tensors, arrays, data, others[further:]), 1
+            out.node, out.tracked = gradient.node(tensors, arrays, data, others[further:]), True
         return (out, *[wrap(each, device) for each in others[:further]]) if further else out
 
     return call
@@ -140,19 +141,20 @@ class Kind:
                          places=places)
         self.traced: TracedFunction = function_of(name, self.op.call, tensors)
         self.further = len(self.traced.outputs) - 1  # results after the first one, which have no history
+        self.has_gradient = self.traced.outputs[0].tracked
         self.attrs = {function.__code__.co_varnames[i]: x for i, x in enumerate(fixed) if i not in places}
         self.gradients: dict[int, Gradient] = {}
 
     @cached_property
     def forward(self) -> Programs:
         """The programs that compute the result."""
-        return Programs(self.traced.graph)
+        return Programs(self.op.name, self.traced.graph)
 
     def is_usable(self, arrays: Sequence[Any]) -> bool:
         """Whether the call is a pure function of its tensors: it draws no random numbers, and returns new floats."""
         tracer, outputs = self.traced.tracer, self.traced.outputs
         bases = [t._data if t._data.base is None else t._data.base for t in outputs]
-        pure = not tracer.drawn and not tracer.effects and not tracer.looked_into
+        pure = not tracer.drawn and not tracer.effects
         new = all(t.dtype.kind == "f" and not isinstance(base.node, Source) for t, base in zip(outputs, bases))
         full = all(t.dtype is not float16 for t in (*self.traced.inputs, *outputs))
         if not (pure and new and full):
@@ -172,21 +174,27 @@ class Programs:
     After `LAYOUTS` layouts, inputs in another one are copied into row-major order.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, name: str, graph: Graph) -> None:
+        self.name, self.graph = name, graph
         self.made: dict[tuple[Axes | None, ...], Any] = {}
         self.plain: Any = None  # the program for arrays in row-major order
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """The results, which may lie permuted in memory."""
+        if is_profiled():
+            with inside(self.name):
+                return self._run(arrays)
         if self.plain is not None:
             for array in arrays:
                 if not array.flags.c_contiguous:
                     break
             else:
                 return self.plain(arrays)  # type: ignore[no-any-return]
+        return self._run(arrays)
+
+    def _run(self, arrays: Sequence[Any]) -> list[Any]:
         program, orders = self.program(arrays)
-        return program([a if order is None else a.transpose(order) for a, order in zip(arrays, orders)])
+        return program([a if order is None else a.transpose(order) for a, order in zip(arrays, orders)])  # type: ignore[no-any-return]
 
     def program(self, arrays: Sequence[Any]) -> tuple[Any, tuple[Axes | None, ...]]:
         """The program for arrays in these layouts, and the order of the dimensions that it takes each one in."""
@@ -238,12 +246,12 @@ class Gradient:
     @cached_property
     def forward(self) -> Programs:
         """The programs that compute the result, and the values to save if these are not the inputs."""
-        return Programs(self.kind.traced.recording_graph) if self.keeps else self.kind.forward
+        return Programs(self.op.name, self.kind.traced.recording_graph) if self.keeps else self.kind.forward
 
     @cached_property
     def backward(self) -> Programs:
         """The programs that compute the gradients of the inputs."""
-        return Programs(self.traced.graph)
+        return Programs(f"gradient of {self.op.name}", self.traced.graph)
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
         """The closed node of a call."""

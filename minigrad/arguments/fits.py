@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.dtypes import ALL, as_dtype
 from ..core.tensor import Tensor
-from ..support.words import LEAST, MOST, whole
+from ..support.words import LEAST, MOST, whole, with_article
 
 
 def _is_number(value: Any) -> bool:
@@ -83,7 +83,6 @@ def _has_class(value: Any, name: str) -> bool:
     return any(cls.__name__ == name for cls in type(value).__mro__)
 
 
-DEEPEST = 64  # levels of nested lists: the most dimensions of a NumPy array
 Check = Callable[[Any], bool]
 # For each annotation: a check, and the expectation in words.
 KINDS: dict[str, tuple[Check, str]] = {
@@ -159,12 +158,12 @@ LIMITS: dict[str, Limit] = {
     "gamma": _FINITE, "slope": _FINITE, "alpha": _FINITE, "beta": _NOT_NEGATIVE, "delta": _NOT_NEGATIVE,
     "dampening": _FINITE, "eta_min": _FINITE, "start_factor": _FINITE, "end_factor": _FINITE, "max_lr": _NOT_NEGATIVE,
     "min_lr": _NOT_NEGATIVE, "threshold": _FINITE, "div_factor": _NOT_NEGATIVE, "final_div_factor": _NOT_NEGATIVE,
-    "tolerance": _NOT_NEGATIVE, "size": _COUNT, "most": _COUNT,
+    "tolerance": _NOT_NEGATIVE, "size": _COUNT, "most": _COUNT, "std": _NOT_NEGATIVE,
 }
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators outside of brackets: a and b[c | d], for `a | b[c | d]` and `|`."""
+    """The parts of a text between separators outside brackets: a and b[c | d], for `a | b[c | d]` and `|`."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")
@@ -202,11 +201,11 @@ def _named_kind(stem: str, names: Mapping[str, Any]) -> Kind | None:
     """The check for a name in an annotation: a class, an alias, or a class imported for types only."""
     found = names.get(stem)
     if isinstance(found, type) and not getattr(found, "_is_protocol", False):
-        return lambda value: isinstance(value, found), f"a {stem}"
+        return lambda value: isinstance(value, found), with_article(stem)
     if isinstance(found, types.UnionType) or hasattr(found, "__origin__"):
         return kind_of(str(found), "", names)
     if found is None and len(stem) > 1:
-        return lambda value: _has_class(value, stem), f"a {stem}"
+        return lambda value: _has_class(value, stem), with_article(stem)
     return None
 
 
@@ -231,15 +230,3 @@ def within(limit: Limit, value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(within(limit, each) for each in value)
     return not isinstance(value, (int, float)) or limit[0] <= value <= limit[1]
-
-
-def is_deep(value: Any) -> bool:
-    """Whether lists are nested more deeply than `DEEPEST`."""
-    level: list[Any] = [value]
-    for _ in range(DEEPEST):
-        inner = {id(v): v for each in level for v in (each.values() if isinstance(each, dict) else each)
-                 if isinstance(v, (list, tuple, dict))}
-        level = list(inner.values())
-        if not level:
-            return False
-    return True

@@ -79,13 +79,13 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
     if isinstance(saved, tuple):  # an operation with several results
         results = tuple([wrap(data, node.device) for data in saved])
         for i, result in enumerate(results if recording else ()):
-            result.tracked = 1 if result.dtype.kind == "f" else 0
+            result.tracked = result.dtype.kind == "f"
             result.node = part(node, i, result)
         return results
     tensor = wrap(saved, node.device)
     if recording:
         tensor.node = source
-        tensor.tracked = 1 if source.plan.rules or isinstance(source, Leaf) else 0
+        tensor.tracked = bool(source.plan.rules) or isinstance(source, Leaf)
     return tensor
 
 
@@ -179,9 +179,7 @@ def hooked(order: list[Node]) -> list[Node]:
     return placed + [node for node in order if node in late]  # roots
 
 
-def targets_of(
-    order: Sequence[Node], wanted: Iterable[Node] | None, also: Collection[Node]
-) -> set[Node]:
+def targets_of(order: Sequence[Node], wanted: Iterable[Node] | None, also: Collection[Node]) -> set[Node]:
     """The nodes whose gradients a walk returns."""
     if wanted is not None:
         return set(wanted)

@@ -1,10 +1,9 @@
 """Verifies a kernel: names, types and indices are right, and no load or store goes beyond its memory.
 
-Kernels of the compiler are right by construction, which tests check.  A kernel from a file may contain anything, and
-machine code would execute it.
+Kernels of the compiler are right by construction.  Tests of the compiler check it: see `tests/compile/partitions.py`.
 
 The smallest and largest value of an index follow from the ranges of the loop variables in it.  Machine code computes
-indices in 64 bits, so every part of an index has to fit into 64 bits for the range to be right.  A kernel may compute
+indices in 64 bits, so every part of an index must fit into 64 bits for the range to be right.  A kernel may compute
 an index from memory only by the operation "position", whose result is inside a given dimension for every number.
 
 Parameters, variables, values and accumulators share one namespace, and a name in scope is never reused.  Code that is
@@ -17,11 +16,24 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...core import dtypes
-from ...support.errors import CompileError
-from .index import fold
-from .ir import LONG, METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Running, Statement, Store, Walk
-from .operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
+from minigrad.compile.loops.index import fold
+from minigrad.compile.loops.ir import (
+    LONG,
+    METHODS,
+    Accumulate,
+    For,
+    Kernel,
+    Let,
+    Parameter,
+    Prefetch,
+    Running,
+    Statement,
+    Store,
+    Walk,
+)
+from minigrad.compile.loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
+from minigrad.core import dtypes
+from minigrad.support.errors import CompileError
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
 GENERATED = re.compile(r".*_[0-9]+")  # the names that `legalise` generates

@@ -17,7 +17,7 @@ from ..compile.loops.ir import LONG, Accumulate, Accumulator, For, Index, Kernel
 from ..compile.loops.operations import OPERATIONS, REDUCTIONS
 from ..compile.loops.scalar import identity
 from ..devices.threads import THREADS
-from .stacks import MOST, function_for
+from .stack_loops import MOST, function_for
 
 SHORT = 64  # elements: shorter rows have a kernel for their length
 BLOCK = 1 << 12  # elements of a long row that are added up by themselves, so that rounding errors stay small
@@ -43,7 +43,7 @@ def reduce_middle(op: str, x: Any) -> Any:
 
 
 def _reduced(op: str, x: Any, count: int, rows: int) -> Any:
-    """The reductions of `count` matrices of so many rows; the last one has those that are left."""
+    """The reductions of `count` matrices with `rows` rows each; the last matrix has the rows that are left."""
     columns, item, all_rows = x.shape[2], x.itemsize, x.shape[0] * x.shape[1]
     out = np.empty((count, columns), x.dtype)
     make, short = (_of_rows, rows) if columns == 1 else (_of_columns, columns)
@@ -63,7 +63,7 @@ def _reduced(op: str, x: Any, count: int, rows: int) -> Any:
 
 
 def _of_rows(op: str, dtype: Any, length: int) -> Kernel:
-    """One result for each row, of this length, or of the length in `sizes` if it is 0."""
+    """One result for each row of `length` elements; if `length` is 0, `sizes` holds the length."""
     if length:
         return _kernel(dtype, [], [_loop(op, dtype, 0, length, times("p", length)), Store("OUT", "p", "total")])
     size, stop, lets = _sizes()

@@ -1,0 +1,263 @@
+"""A record: what one call ran, when each launch ran, and what it moved.  All views state the numbers of a record.
+
+Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
+switched on.  The launches are those of the quickest call in which they were noted.  Noting takes time, and loops run
+round by round then.  So the noted times are shortened until the call ends after `seconds`: first the time between
+launches, and if that is not enough, the launches too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from threading import current_thread
+from time import perf_counter
+from typing import Any
+
+from ...core.tree import leaves
+from ...devices.registry import CPU
+from ...support.table import as_html, as_table, bytes_text, counted, escape, time_text
+from ..fusion.count import Count
+from ..nodes.graph import Graph
+from ..nodes.titled import Titled
+from ..running.profiler import Event, profile
+from ..running.program import PlainProgram, Program
+from .cost import Cost
+from .roofline import Roofline, roofline_of
+from .values import starts_of
+from .watching import Call, watching
+
+RUNS = 7
+SHORT = 5e-3  # seconds: a call is repeated for so long, or `REPEATED` times, and the quickest counts
+REPEATED = 20
+HEAD = ("launch", "begins", "takes", "read", "written", "operations")
+
+
+class Record(Titled):
+    """What a call ran: `way` says how, `seconds` is the whole time, and `events` are the launches, loops and checks.
+
+    `program` is the program that ran, if one did, and `calls` are the kernels of eager mode.  The times of events are
+    seconds since the call began.
+
+    >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    >>> record = f.record(mg.ones((8, 8)))
+    >>> [event.name for event in record.events], record.count.launches, record.count.bytes
+    (['matmul_1', 'kernel_1'], 2, 772)
+    >>> 0 < record.in_launches <= record.seconds
+    True
+    """
+
+    def __init__(
+        self, way: str, seconds: float, events: Sequence[Event], program: Program | None = None,
+        calls: Sequence[Call] = (),
+    ) -> None:
+        self.way, self.seconds, self.events, self.program, self.calls = way, seconds, [*events], program, calls
+
+    @cached_property
+    def cost(self) -> Cost | None:
+        """The cost of the program."""
+        return None if self.program is None else Cost(self.program)
+
+    @property
+    def count(self) -> Count:
+        """The launches, bytes and operations of the call: those of its program, or the sum of what was noted."""
+        if self.cost is not None:
+            return self.cost.program
+        return sum([event.cost for event in self.events], Count())
+
+    @property
+    def memory(self) -> int | None:
+        """The bytes that the program allocates; None in eager mode."""
+        return None if self.cost is None else self.cost.memory.total
+
+    @property
+    def launched(self) -> list[Event]:
+        """The events that are launches: no checks, and no loops, whose launches are events of their own."""
+        return [event for event in self.events if event.launches]
+
+    @property
+    def in_launches(self) -> float:
+        """The seconds in which at least one kernel or library call ran; Python had the others."""
+        return sum([end - begin for begin, end in _stretches(self.launched)])
+
+    def roofline(self) -> Roofline:
+        """The time of each step of the program beside the best that this machine can do."""
+        return roofline_of(self)
+
+    # as a table -----------------------------------------------------------------------------------------------------
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The rows of the table, one for each launch."""
+        return [
+            (each.name, time_text(each.begin), time_text(each.end - each.begin), bytes_text(each.cost.bytes_read),
+             bytes_text(each.cost.bytes_written), f"{each.cost.flops:,}")
+            for each in self.launched
+        ]
+
+    def sums(self) -> str:
+        """The whole call in a sentence."""
+        count = self.count
+        return (
+            f"{self.way}: {time_text(self.seconds)}, of which {time_text(self.in_launches)} in "
+            f"{counted(count.launches, 'launch', 'launches')}; {bytes_text(count.bytes)} read and written"
+            + ("" if self.memory is None else f", {bytes_text(self.memory)} allocated")
+        )
+
+    def listing(self) -> str:
+        """The launches as a table, and the sums."""
+        return f"{as_table(HEAD, self.rows(), left=1)}\n{self.sums()}"
+
+    __repr__ = Titled.__str__
+
+    def _repr_html_(self) -> str:
+        title = f"<p>{escape(self.title)}</p>" if self.title else ""
+        own = f"{title}{as_html(HEAD, self.rows())}<p>{escape(self.sums())}</p>"
+        return own + ("" if self.gradient is None else self.gradient._repr_html_())
+
+
+# Making records -------------------------------------------------------------------------------------------------------
+
+
+def record_of_call(call: Callable[[], object], program: Callable[[], Any], runs: int = RUNS) -> Record:
+    """The record of a call that runs a program; `program` returns it after the last call."""
+    seconds, events = _recorded(waiting(call), runs, eager=False)
+    ran = program()
+    return Record("as a program", seconds, events, ran if isinstance(ran, Program) else None)
+
+
+def record_of_program(program: Program | PlainProgram, arrays: Sequence[Any], runs: int = RUNS) -> Record:
+    """The record of a program that runs on these arrays."""
+    starts = starts_of(program.graph)
+    return record_of_call(lambda: program(arrays, starts), lambda: program, runs)
+
+
+def record_node_by_node(graph: Graph, arrays: Sequence[Any], runs: int = RUNS) -> Record:
+    """The record of a graph that runs node by node on copies of these arrays, because it may overwrite them."""
+    copies = [array.copy() if hasattr(array, "copy") else array for array in arrays]
+    return record_of_program(PlainProgram(graph), copies, runs)
+
+
+def eager_record(call: Callable[[], object], runs: int = RUNS) -> Record:
+    """The record of a call in eager mode as the user has it: composed functions run as programs, if these are on.
+
+    >>> x = mg.ones((200, 200))
+    >>> [event.name for event in eager_record(lambda: mg.softmax(mg.tanh(x))).events]
+    ['tanh', 'softmax/kernel_0']
+    >>> with mg.eager_programs(False):
+    ...     [event.name for event in eager_record(lambda: mg.softmax(x)).events]
+    ['max', 'subtract', 'exp', 'sum', 'divide', 'multiply']
+    """
+    call = waiting(call)  # its first call compiles programs
+    with watching(programs=True) as calls:  # not timed, because it keeps the arguments
+        call()
+    counts = [each.count for each in calls]
+    seconds, events = _recorded(call, runs, eager=True)
+    same = sum("/" not in event.name for event in events) == len(calls)
+    return Record("eagerly", seconds, [*_costing(events, counts)] if same else events, calls=calls)
+
+
+def _costing(events: Sequence[Event], counts: Sequence[Count]) -> Iterator[Event]:
+    """Events in which the kernels of eager mode, whose names are not inside a program, have these costs."""
+    known = iter(counts)
+    for event in events:
+        yield event if "/" in event.name else event._replace(cost=next(known))
+
+
+def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float, list[Event]]:
+    """The seconds of the quickest call, and the events of the quickest call that was noted."""
+    seconds = shortest = float("inf")
+    events: list[Event] = []
+    for _ in range(runs):
+        seconds = min(seconds, quickest(call))
+        with ExitStack() as stack:
+            calls = stack.enter_context(watching(frames=False, keep=False, programs=True)) if eager else []
+            noted = stack.enter_context(profile())
+            begin = perf_counter()
+            call()
+            end = perf_counter()
+        if end - begin < shortest:
+            shortest, start = end - begin, begin - noted.start
+            thread = current_thread().name
+            own = [Event(c.op.name, thread, c.begin - begin, c.end - begin) for c in calls]
+            steps = [e._replace(begin=e.begin - start, end=e.end - start) for e in noted.events]
+            events = sorted([*own, *steps], key=lambda event: event.begin)
+    return seconds, shortened(events, shortest, seconds)
+
+
+def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Event]:
+    """The events of a call that took `noted` seconds, as those of a call that takes `seconds`.
+
+    >>> events = [Event("a", "main", 2.0, 4.0), Event("b", "main", 6.0, 8.0)]
+    >>> [(event.begin, event.end) for event in shortened(events, 8.0, 6.0)]  # one second between launches, not two
+    [(1.0, 3.0), (4.0, 6.0)]
+    >>> [(event.begin, event.end) for event in shortened(events, 8.0, 2.0)]
+    [(0.0, 1.0), (1.0, 2.0)]
+    """
+    if seconds >= noted:
+        return [*events]
+    stretches = _stretches(events)
+    busy = sum([end - begin for begin, end in stretches])
+    inside = min(1.0, seconds / busy) if busy else 1.0
+    outside = max(0.0, seconds - busy) / (noted - busy) if noted > busy else 0.0
+    places, before, at = [(0.0, 0.0)], 0.0, 0.0
+    for begin, end in stretches:
+        at += outside * (begin - before)
+        places.append((begin, at))
+        at += inside * (end - begin)
+        places.append((end, at))
+        before = end
+    places.append((noted, seconds))
+    return [event._replace(begin=_moved(event.begin, places), end=_moved(event.end, places)) for event in events]
+
+
+def _moved(time: float, places: Sequence[tuple[float, float]]) -> float:
+    """A time between two places, of which each is a time and the time that it becomes."""
+    number = bisect_right(places, (time, float("inf"))) - 1
+    if number + 1 == len(places):
+        return places[-1][1]
+    (low, new_low), (high, new_high) = places[number], places[number + 1]
+    return new_low + (new_high - new_low) * (time - low) / (high - low) if high > low else new_low
+
+
+def _stretches(events: Sequence[Event]) -> list[tuple[float, float]]:
+    """The times in which at least one event lasts, joined."""
+    found: list[tuple[float, float]] = []
+    for event in sorted(events, key=lambda each: each.begin):
+        if found and event.begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], event.end)
+        else:
+            found.append((event.begin, event.end))
+    return found
+
+
+def quickest(call: Callable[[], object]) -> float:
+    """The seconds of the quickest of some calls."""
+    begun, times = perf_counter(), list[float]()
+    while not times or (len(times) < REPEATED and perf_counter() - begun < SHORT):
+        times.append(seconds_of(call))
+    return min(times)
+
+
+def seconds_of(function: Callable[..., Any], *args: Any) -> float:
+    """The time of one call: the mean of several where the clock has too large steps for one, as in a browser."""
+    calls, seconds = 1, 0.0
+    while not seconds:
+        begin = perf_counter()
+        for _ in range(calls):
+            function(*args)
+        seconds, calls = (perf_counter() - begin) / calls, 10 * calls
+    return seconds
+
+
+def waiting(call: Callable[[], object]) -> Callable[[], object]:
+    """The call, which was made once, and also waits for the devices of its results if these run on their own."""
+    devices = {tensor.device for tensor in leaves(call())} - {CPU}
+
+    def waited() -> None:
+        call()
+        for device in devices:
+            device.synchronize()
+
+    return waited if devices else call

@@ -1,0 +1,187 @@
+"""Watch the kernels that run in eager mode: their arguments, the functions that called them, and the times.
+
+While kernels are recorded, a function that notes each call replaces each kernel in the tables of the devices.  All code
+before that is the same as always.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from time import perf_counter
+from types import CodeType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
+from ...core.mode import current_mode
+from ...core.node import Node
+from ...core.primitive import NO_RULES, P, Primitive
+from ...core.programs import eager_programs
+from ...devices.registry import DEVICES, REGISTRATIONS, Device
+from ...support.source import HOME, in_library
+from ..fusion.count import Count, eager_count
+from ..nodes.source import Source
+from ..nodes.view import View
+from ..running.profiler import AROUND
+
+Frame = tuple[CodeType, int]  # a function, and the current line
+# Files whose frames do not belong to a call: the check of arguments, and the views that watch the call.
+LEFT_OUT = (
+    TAKES_IN, os.path.join(HOME, "core", "programs.py"), os.path.join(HOME, "compile", "look", ""),
+    os.path.join(HOME, "viz", ""),
+)
+
+
+@dataclass
+class Call:
+    """A kernel that ran: its arguments, its result, the calling functions (the outermost first), and the times."""
+
+    op: Primitive
+    device: Device
+    kernel: Callable[..., Any]
+    values: tuple[Any, ...]
+    attrs: dict[str, Any]
+    result: Any
+    frames: list[Frame]
+    shared: bool  # whether the device provided the memory of the result, and may have used several threads
+    begin: float
+    end: float
+    scope: tuple[str, ...] = ()  # the modules whose forward pass was running
+
+    @property
+    def registered(self) -> bool:
+        """Whether the kernel was registered by `register_kernel`."""
+        return any(registration.put_in(self.kernel) for registration in REGISTRATIONS)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it reads and writes memory.  A view does only if it has to copy: a transposed array, for example."""
+        if self.op.kind != "view":
+            return True
+        arrays = (self.result, *self.values)
+        return all(isinstance(each, np.ndarray) for each in arrays) and not np.may_share_memory(*arrays)
+
+    @property
+    def count(self) -> Count:
+        """What it read and wrote, and its operations.  An array that it was given twice counts once, a number not."""
+        if not self.moves:
+            return Count()
+        sources: dict[int, Source] = {}
+        views: dict[Any, View] = {}
+        for array in self.values:
+            if hasattr(array, "dtype") and id(array) not in sources and not self._is_number(array):
+                made = Source("array", array, array.shape, array.dtype, self.device, current_mode())
+                strides = tuple([stride // array.itemsize for stride in array.strides])
+                sources[id(array)], views[made] = made, View(made, 0, array.shape, strides)
+        inputs = tuple([sources.get(id(value), value) for value in self.values])
+        node = Node(self.op, inputs, self.attrs, NO_RULES, None, _described(self.result), self.device)
+        views[node] = View(node, 0, (), ())  # it is its own base: it does not only view
+        return eager_count(node, views)
+
+    def _is_number(self, array: Any) -> bool:
+        """Whether an array holds a number of the user's line: one beside larger arrays, or a cached one."""
+        beside = bool(getattr(self.result, "shape", ()))
+        return not array.shape and (beside or self.device.weak.get(array.item()) is array)
+
+
+def _described(result: Any) -> Any:
+    """An object with the shape and the dtype of a result, or with those of several."""
+    if not isinstance(result, tuple):
+        return result
+    return SimpleNamespace(shape=tuple([r.shape for r in result]), dtype=tuple([r.dtype for r in result]))
+
+
+@contextmanager
+def watching(frames: bool = True, keep: bool = True, programs: bool = False) -> Iterator[list[Call]]:
+    """The kernels that this thread runs in this block, in order.
+
+    `keep` stores the arguments and the results; `frames` stores the calling functions.  Composed functions run
+    operation by operation here, unless `programs` is set: then `profile` notes the programs that run in their place.
+
+    >>> with watching() as calls:
+    ...     _ = mg.tanh(mg.ones(2)) + 1
+    >>> [call.op.name for call in calls]
+    ['full', 'tanh', 'add']
+    """
+    watch = _Watch(frames, keep)
+    devices = list(DEVICES.values())
+    before = [(device, dict(device.kernels)) for device in devices]
+    for device in devices:
+        watch.stand_before(device)
+    try:
+        with nullcontext() if programs else eager_programs(False):
+            yield watch.calls
+    finally:
+        watch.done = True
+        for device, kernels in before:
+            device.kernels.update(kernels)
+            del device.elementwise
+
+
+class _Watch:
+    def __init__(self, frames: bool, keep: bool) -> None:
+        self.calls: list[Call] = []
+        self.frames, self.keep = frames, keep
+        self.thread = threading.get_ident()
+        self.inside = self.done = False
+
+    def stand_before(self, device: Device) -> None:
+        for op in P:
+            if op.name in device.kernels:
+                device.kernels[op.name] = self.noted(op, device, device.kernels[op.name])
+        elementwise = device.elementwise
+
+        def shared(kernel: Any, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
+            bare = getattr(kernel, "watched", kernel)
+            return self.call(op, device, bare, lambda: elementwise(bare, op, values, attrs), tuple(values), attrs, True)
+
+        device.elementwise = shared  # type: ignore[method-assign]
+
+    def noted(self, op: Primitive, device: Device, kernel: Any) -> Any:
+        def watched(*values: Any, **attrs: Any) -> Any:
+            if self.done or self.inside or AROUND.get() or threading.get_ident() != self.thread:
+                return kernel(*values, **attrs)
+            return self.call(op, device, kernel, lambda: kernel(*values, **attrs), values, attrs, False)
+
+        watched.__name__ = getattr(kernel, "__name__", op.name)
+        watched.watched = kernel  # type: ignore[attr-defined]
+        return watched
+
+    def call(
+        self, op: Primitive, device: Device, kernel: Any, run: Callable[[], Any], values: tuple[Any, ...],
+        attrs: dict[str, Any], shared: bool,
+    ) -> Any:
+        """Run a kernel and note the call; kernels that the kernel itself calls are not noted."""
+        frames = _frames_above(3) if self.frames else []
+        self.inside = True
+        begin = perf_counter()
+        try:
+            result = run()
+        finally:
+            end = perf_counter()
+            self.inside = False
+        made = result
+        if not self.keep:
+            values, attrs, made = (), {}, None
+        scope = current_mode().scope
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end, scope))
+        return result
+
+
+def _frames_above(depth: int) -> list[Frame]:
+    """The functions from the user's line down to here: those of minigrad, and the user's function."""
+    found = []
+    frame = sys._getframe(depth)
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(LEFT_OUT):
+            found.append((frame.f_code, frame.f_lineno))
+        if not in_library(frame.f_code.co_filename) or frame.f_back is None:
+            break
+        frame = frame.f_back
+    return found[::-1]

@@ -1,0 +1,228 @@
+"""Graphs with their control flow written out: both branches of a `cond`, and the body of a loop once.
+
+A graph has one node for a `cond` or a loop, and the graphs of the branches or of the body are attributes of that node.
+Here the nodes of those graphs take its place, in scopes of their own, which a picture opens and closes like modules.
+A few further nodes show where values come in and leave:
+
+    carry     what a round is given by the round before it
+    each      the element of an input in this round
+    last      a result of a loop: the carry after the last round, or the number of rounds
+    stack     a result of a loop: the results of all rounds
+    cond      a result of a choice: that of the branch that is taken
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ..compile.control.rules import Loop
+from ..compile.nodes.graph import Graph, in_place_of
+from ..core.node import Node
+from ..core.primitive import P, Primitive
+from ..support.table import counted
+from .naming import names_in_code
+
+Path = tuple[str, ...]
+TRUE, FALSE = "if true", "if false"
+
+
+def _joint(name: str, formula: str = "") -> Primitive:
+    return Primitive(name, "structural", ("*inputs",), lambda *inputs: (inputs[0].shape, inputs[0].dtype), promotes=(),
+                     formula=formula)
+
+
+CARRY, EACH = _joint("carry", r"c_{i+1} \leftarrow f(c_i)"), _joint("each", "x_i")
+LAST, STACK = _joint("last", "c_n"), _joint("stack", r"(y_0, \ldots, y_{n-1})")
+CHOICE = _joint("cond", P.cond.formula)
+JOINTS = {CARRY, EACH, LAST, STACK, CHOICE}
+
+
+class Scopes:
+    """Names of scopes.  The second `scan` in one scope is called `scan 2`."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[tuple[Path, bool]] = Counter()
+
+    def inside(self, scope: Path, name: str, more: str = "", backward: bool = False) -> Path:
+        """A new scope of this name in a scope, of the forward or of the backward pass; `more` follows the number."""
+        key = (*scope, name), backward
+        self.seen[key] += 1
+        return (*scope, (name if self.seen[key] == 1 else f"{name} {self.seen[key]}") + more)
+
+
+def kind_of(node: Node) -> str:
+    """What the user called to make a node with control flow: a `fori_loop` may be a scan."""
+    if node.op is P.cond:
+        return "cond"
+    what = getattr(node.attrs["body"], "what", "")  # after the passes, it is only a function
+    return what.partition(":")[0] or node.name
+
+
+def rounds_of(node: Node) -> str:
+    """How many rounds a loop has, for its name; empty if the number is computed."""
+    limit = node.attrs.get("limit")
+    if limit is not None:
+        return f", at most {counted(limit, 'round')}"
+    known = node.op is P.scan and not node.attrs["counted"]
+    return f", {counted(node.attrs['length'], 'round')}" if known else ""
+
+
+def beneath(inner: Path, outer: Path) -> Path:
+    """The scopes inside of a branch or a body, whose nodes were recorded in the scopes around it.
+
+    >>> beneath(("LSTM", "gate"), ("LSTM",))
+    ('gate',)
+    """
+    return inner[len(outer) :] if inner[: len(outer)] == outer else inner
+
+
+def home_of(node: Node) -> Path:
+    """The scope of a node; of a gradient, the scope of the operation whose gradient it helps to compute."""
+    return node.origin.scope if node.origin is not None else node.scope
+
+
+def moved(node: Node, scope: Path, backward: bool) -> Node:
+    """The node, which nothing else uses yet, in another scope.
+
+    In the backward pass, an operation that is computed again belongs to the gradient too.
+    """
+    origin = in_place_of(node) if backward else None
+    if origin is not None:
+        origin.mode = node.mode.but(scope=scope, origin=None)
+    node.mode = node.mode.but(scope=scope, origin=origin)
+    return node
+
+
+class Written:
+    """The nodes of a graph, with its control flow written out: new nodes, but for the inputs.
+
+    `again` has pairs of nodes: what a round makes, and the carry of the next round that it becomes.
+
+    >>> graph = mg.trace(lambda x: mg.cond(x > 0, mg.exp, lambda x: x * 2, x), mg.asarray(1.0))
+    >>> [(node.name, node.scope) for node in Written(graph).nodes]  # doctest: +NORMALIZE_WHITESPACE
+    [('less', ()), ('exp', ('cond', 'if true')), ('multiply', ('cond', 'if false')), ('cond', ('cond',))]
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.inputs, self.nodes = list(graph.inputs), list[Node]()
+        self.again: list[tuple[Node, Node]] = []
+        self.constants: set[Node] = set()
+        self.carried: dict[Node, str] = {}  # the names that the user's code has for what comes in
+        self.scopes = Scopes()
+        if any(_opens(node) for node in graph.nodes):
+            self.outputs = self.run(graph, graph.inputs)
+        else:
+            self.nodes, self.outputs = list(graph.nodes), list(graph.outputs)
+
+    def names(self) -> dict[Node, str]:
+        """What the user's code calls the values."""
+        came_in = {CARRY, EACH}
+        return names_in_code([node for node in self.nodes if node.op not in came_in]) | self.carried
+
+    def run(self, graph: Graph, given: Sequence[Any], of: Opened | None = None, into: Path = ()) -> list[Any]:
+        """The outputs of a graph for these inputs; the graph `of` a node with control flow goes `into` a scope."""
+        new: dict[Any, Any] = dict(zip(graph.inputs, given))
+        opened: dict[Node, Opened] = {}
+        for node in graph.nodes:
+            if node.op is P.project and node.inputs[0] in opened:
+                new[node] = opened[node.inputs[0]].result(node)
+                continue
+            inputs = [new[i] if isinstance(i, Node) else i for i in node.inputs]
+            scope = home_of(node) if of is None else (*into, *beneath(home_of(node), home_of(of.node)))
+            if _opens(node):
+                opened[node] = (Choice if node.op is P.cond else Rounds)(self, node, inputs, scope, of)
+            elif node.op is None:
+                new[node] = self.add(node)  # a constant
+            else:
+                copied = made(node.op, inputs, node.attrs, node, node)
+                new[node] = self.add(copied if of is None else moved(copied, scope, of.backward))
+        return [new[node] for node in graph.outputs]
+
+    def add(self, new: Node) -> Node:
+        """Append a node, unless it is a constant that is here already."""
+        if new.op is not None or new not in self.constants:
+            self.nodes.append(new)
+        if new.op is None:
+            self.constants.add(new)
+        return new
+
+
+def made(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], like: Node, place: Node) -> Node:
+    """A node with the shape of one node, in the place of another."""
+    new = in_place_of(place)
+    new.op, new.inputs, new.attrs, new.shape, new.dtype = op, tuple(inputs), attrs, like.shape, like.dtype
+    return new
+
+
+def _opens(node: Node) -> bool:
+    return node.op in (P.cond, P.scan, P.while_loop)
+
+
+class Opened:
+    """A node with control flow, in a scope of its own.  `result` makes the node of one of its results."""
+
+    def __init__(
+        self, around: Written, node: Node, inputs: Sequence[Any], scope: Path, outer: Opened | None
+    ) -> None:
+        self.around, self.node = around, node
+        self.backward: bool = node.origin is not None or (outer is not None and outer.backward)
+        self.scope = around.scopes.inside(scope, kind_of(node), rounds_of(node), self.backward)
+        self.write(inputs)
+
+    def write(self, inputs: Sequence[Any]) -> None:
+        raise NotImplementedError
+
+    def result(self, project: Node) -> Node:
+        raise NotImplementedError
+
+    def run(self, graph: Graph, given: Sequence[Any], name: str = "") -> list[Any]:
+        """The outputs of a branch or a body."""
+        return self.around.run(graph, given, self, (*self.scope, name) if name else self.scope)
+
+    def joint(self, op: Primitive, inputs: Sequence[Any], like: Node) -> Node:
+        """A node of the scope itself, with the shape of `like`."""
+        return self.around.add(moved(made(op, inputs, {}, like, self.node), self.scope, self.backward))
+
+
+class Choice(Opened):
+    """A `cond`: both branches, side by side."""
+
+    def write(self, inputs: Sequence[Any]) -> None:
+        self.test, *given = inputs
+        branches = ((TRUE, "then"), (FALSE, "otherwise"))
+        self.results = [self.run(self.node.attrs[branch].graph, given, name) for name, branch in branches]
+
+    def result(self, project: Node) -> Node:
+        index = project.attrs["index"]
+        return self.joint(CHOICE, [self.test, *[results[index] for results in self.results]], project)
+
+
+class Rounds(Opened):
+    """A loop: its body, and the condition of a `while_loop`, beside each other."""
+
+    def write(self, inputs: Sequence[Any]) -> None:
+        loop = self.loop = Loop(self.node.attrs, inputs)
+        fixed, carry, xs = loop.given(inputs)
+        graph = loop.body.graph
+        _, inner, rows = loop.given([*inputs[: loop.first], *graph.inputs])
+        self.carry = [self.joint(CARRY, [begin], like) for begin, like in zip(carry, inner)]
+        each = [self.joint(EACH, [x], like) for x, like in zip(xs, rows)]
+        known = names_in_code(graph.nodes)
+        named = zip([*self.carry, *each], [*inner, *rows])
+        self.around.carried |= {joint: known[source] for joint, source in named if source in known}
+        self.ends = list(inputs[: loop.first])  # what decides which round is the last
+        if loop.test is not None:
+            self.ends = self.run(loop.test.graph, [*fixed, *self.carry], "condition")
+        self.results = self.run(graph, [*fixed, *self.carry, *each], "" if loop.test is None else "body")
+        self.around.again += zip(self.results, self.carry)
+
+    def result(self, project: Node) -> Node:
+        index, carries, between = project.attrs["index"], self.loop.carries, self.loop.between
+        if index < carries:
+            return self.joint(LAST, [self.results[index], *self.ends], project)
+        if index >= carries + between:
+            return self.joint(STACK, [self.carry[index - carries - between]], project)
+        counts = self.loop.test is not None  # the number of rounds
+        return self.joint(LAST, self.ends, project) if counts else self.joint(STACK, [self.results[index]], project)

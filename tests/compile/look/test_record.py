@@ -1,0 +1,299 @@
+"""The record of a call: its launches are those that ran, and its times are those of the clock."""
+
+import gc
+import itertools
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.compile.fusion.count import Count
+from minigrad.compile.look import record, roofline
+from minigrad.compile.look.record import Record, eager_record, shortened
+from minigrad.compile.look.roofline import Machine
+from minigrad.compile.running import profiler
+from minigrad.compile.running.profiler import Event
+from minigrad.core.node import topological_order
+from minigrad.viz.compiled import eager_record_of, records_of
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves a second each time that it is read."""
+    reads = itertools.count()
+    for module in (record, profiler):
+        monkeypatch.setattr(module, "perf_counter", lambda: float(next(reads)))
+
+
+def chain(x):
+    return mg.tanh(x @ x).sum()
+
+
+X = mg.ones((8, 8))
+
+
+# the programs of a call -----------------------------------------------------------------------------------------------
+
+
+def test_a_record_has_the_launches_of_a_call_and_their_cost():
+    f = mg.jit(chain)
+    found = f.record(X, runs=1)
+    assert [event.name for event in found.events] == ["matmul_1", "kernel_1"]
+    assert found.count == f.cost(X).program == sum([event.cost for event in found.events], Count())
+    assert found.program is f.program(X) and found.gradient is None and found.way == "as a program"
+    assert str(found).splitlines()[-1].endswith("in 2 launches; 772 B read and written, 324 B allocated")
+    assert found.memory == f.cost(X).memory.total
+    assert "<td>matmul_1</td>" in found._repr_html_()
+
+
+def test_times_are_those_of_the_clock(clock):
+    """A call reads the clock four times more where it is noted: at the begin and the end of two launches."""
+    found = mg.jit(chain).record(X, runs=3)
+    assert found.seconds == 1.0
+    assert 0 <= found.in_launches <= 1.0
+    inside = [time for event in found.events for time in (event.begin, event.end)]
+    assert inside == sorted(inside) and 0 <= inside[0] and inside[-1] <= 1.0
+
+
+def test_the_gradient_has_a_record_of_its_own():
+    f = mg.jit(chain)
+    mg.grad(f)(X)
+    found = f.record(X, runs=1)
+    assert found.title.startswith("forward pass, keeps values") and found.gradient.title == "gradient"
+    assert found.count == f.cost(X).program and found.gradient.count == f.cost(X).gradient.program
+    assert [each.title for each in records_of(f, (X,), {}, 1)] == [found.title, "gradient"]
+
+
+def test_a_call_that_keeps_values_is_called():
+    """It takes longer than its program, because it records a node."""
+    layer = nn.Linear(8, 8)
+    f = mg.jit(lambda x: layer(x).sum())
+    found = f.record(X, runs=1)
+    assert found.title == "forward pass, keeps values for the gradient"
+    assert found.gradient is None and layer.weight.grad is None and f.ran(X).again
+
+
+def test_side_effects_happen_in_every_call():
+    total = mg.zeros(())
+
+    @mg.jit
+    def step(x):
+        total[...] = total + x.sum()
+
+    before = 0.0
+    for runs in (1, 3):
+        step.record(mg.ones(2), runs=runs)
+        now = total.item() / 2
+        assert now - before >= 2 * runs
+        before = now
+
+
+def test_methods_and_loaded_programs_have_records(tmp_path):
+    class Model:
+        @mg.jit
+        def run(self, x):
+            return chain(x)
+
+    assert Model().run.record(X, runs=1).count.launches == 2
+    mg.jit(chain).save(tmp_path / "f.program", X)
+    loaded = mg.load_program(tmp_path / "f.program")
+    (found,) = records_of(loaded, (X,), {}, 1)
+    assert found.count.launches == 2
+
+
+def test_loops_are_noted_round_by_round():
+    f = mg.jit(lambda x: mg.scan(lambda c, v: (mg.tanh(c + v), None), x[0], x)[0])
+    found = f.record(mg.ones((9, 4)), runs=1)
+    assert sum(event.launches for event in found.events) == found.count.launches == 9
+    loop, *views = [event for event in found.events if "/" not in event.name]
+    assert loop.name == "scan_1" and not any(event.launches for event in (loop, *views))
+    assert found.in_launches <= found.seconds
+
+
+# eager mode -----------------------------------------------------------------------------------------------------------
+
+
+def test_eager_mode_is_recorded_as_the_user_has_it():
+    x = mg.ones((20, 20))
+    assert [event.name for event in eager_record(lambda: mg.softmax(x), 1).events] == ["softmax/kernel_0"]
+    with mg.eager_programs(False):
+        found = eager_record(lambda: mg.softmax(x), 1)
+    assert [event.name for event in found.events] == ["max", "subtract", "exp", "sum", "divide", "multiply"]
+    assert found.way == "eagerly" and found.cost is None
+
+
+@pytest.mark.parametrize("function", [
+    chain, lambda x: mg.where(x > 0, x, -x)[::2], lambda x: mg.cumulative_sum(x.T, axis=0) + x[0], mg.sort,
+    lambda x: x[mg.asarray(np.array([1, 3]))] * 2, lambda x: mg.broadcast_to(x[0], (9, 8)) + 1.0,
+])
+def test_kernels_of_eager_mode_are_the_nodes_of_a_history(function):
+    """Launches and bytes are counted in a different way than from the traced graph, and are the same."""
+    x = mg.asarray(np.arange(64, dtype=np.float32).reshape(8, 8), requires_grad=True)
+    with mg.eager_programs(False):
+        found = eager_record(lambda: function(x), 1)
+        nodes = [n for n in topological_order([function(x).node]) if n.op is not None and n.op.kind != "view"]
+    graph = mg.trace(function, x.detach()).cost().eager
+    assert found.count.bytes == graph.bytes and found.count.flops == graph.flops
+    assert found.count.launches == graph.launches >= len(nodes)
+
+
+def test_updates_and_gradients_are_programs_in_eager_mode():
+    layer = nn.Linear(16, 16)
+    optimizer = mg.optim.Adam([*layer.parameters()])
+    x, y = mg.ones((8, 16)), mg.asarray(np.arange(8))
+
+    def step():
+        optimizer.zero_grad()
+        mg.cross_entropy(layer(x), y).backward()
+        optimizer.step()
+
+    names = [event.name for event in eager_record(step, 1).events]
+    assert {name.partition("/")[0] for name in names if "/" in name} >= {
+        "cross_entropy", "gradient of cross_entropy", "update of Adam"}
+
+
+def test_the_gradient_of_eager_mode_leaves_no_trace():
+    w = mg.ones((8, 8), requires_grad=True)
+    found = eager_record_of(mg.jit(lambda x: mg.tanh(x @ w).sum()), (X,), {}, True, 1)
+    assert w.grad is None and found.count.launches > eager_record(lambda: mg.tanh(X @ w).sum(), 1).count.launches
+    alone = eager_record_of(chain, (X,), {}, True, 1)  # arguments that require no gradients get stand-ins
+    assert alone.count.launches > 3 and not X.requires_grad
+
+
+def test_kernels_are_the_same_after_a_record():
+    device = mg.ones(1).device
+    before = dict(device.kernels)
+    with pytest.raises(ZeroDivisionError):
+        eager_record(lambda: 1 / 0, 1)
+    eager_record(lambda: mg.tanh(X), 1)
+    assert dict(device.kernels) == before and "elementwise" not in vars(device)
+
+
+def test_a_record_holds_no_frames_after_it_is_gone():
+    x = mg.ones((500, 500))
+    found = eager_record(lambda: mg.tanh(x), 1)
+    assert found.calls[0].result.shape == (500, 500)
+    del found
+    gc.collect()
+
+
+# times ----------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def notes(draw):
+    """Events of some threads, the time that the noted call took, and the time of a call that was not noted."""
+    times = st.floats(0, 100)
+    pairs = draw(st.lists(st.tuples(times, times, st.sampled_from(["a", "b"])), max_size=8))
+    events = [Event("k", thread, min(a, b), max(a, b), Count(launches=1)) for a, b, thread in pairs]
+    end = max([event.end for event in events], default=0.0) + draw(st.floats(0, 10))
+    return events, end, draw(st.floats(1e-3, 120))
+
+
+@given(notes())
+def test_shortened_times_keep_their_order_and_end_with_the_call(given_notes):
+    events, noted, seconds = given_notes
+    found = shortened(events, noted, seconds)
+    close = 1e-9 * (1 + noted)
+    assert [event.name for event in found] == [event.name for event in events]
+    for old, new in zip(events, found):
+        assert -close <= new.begin <= new.end + close and new.end <= max(min(seconds, noted), old.end * 0) + close
+        assert new.end - new.begin <= old.end - old.begin + close
+    ends = sorted((old.end, new.end) for old, new in zip(events, found))
+    assert all(a[1] <= b[1] + close for a, b in pairwise(ends))
+
+
+def test_launches_are_shortened_last():
+    events = [Event("a", "main", 1.0, 2.0), Event("b", "main", 5.0, 7.0)]
+    kept = shortened(events, 10.0, 6.5)
+    assert [event.end - event.begin for event in kept] == pytest.approx([1.0, 2.0])
+    assert Record("", 1.5, shortened(events, 10.0, 1.5)).events[1].end == pytest.approx(1.5)
+
+
+# the limits of the machine --------------------------------------------------------------------------------------------
+
+
+def measured(monkeypatch, *machines):
+    """Let these limits be measured, one after the other."""
+    found = iter(machines)
+    monkeypatch.setattr(roofline, "_bandwidth", lambda: next(found).bandwidth)
+    last = {}
+
+    def limit(name):
+        return lambda: getattr(last["machine"], name)
+
+    def begin():
+        last["machine"] = next(found)
+        return last["machine"].bandwidth
+
+    monkeypatch.setattr(roofline, "_bandwidth", begin)
+    for name, attribute in (("_flops", "flops"), ("_launch", "launch"), ("_cache", "cache")):
+        monkeypatch.setattr(roofline, name, limit(attribute))
+    roofline.machine.cache_clear()
+
+
+@pytest.fixture
+def fast():
+    """A record of a product at 1,000 GFLOP/s."""
+    program = mg.jit(lambda x: x @ x).program(mg.ones((100, 100)))
+    event = Event("matmul_1", "main", 0.0, 2e-6, Count(80_000, 40_000, 2_000_000, 1))
+    yield Record("as a program", 2e-6, [event], program)
+    roofline.machine.cache_clear()
+
+
+BUSY = Machine(5e9, 3e9, 1e-6, 1e10)
+
+
+def test_a_limit_that_a_step_exceeds_is_refused(monkeypatch, fast):
+    measured(monkeypatch, *[BUSY] * 9)
+    says = "the machine is busy: matmul_1 attained 1,000.0 GFLOP/s, and a product 3.0"
+    with pytest.raises(mg.MinigradError, match=says):
+        fast.roofline()
+
+
+def test_limits_are_measured_again(monkeypatch, fast):
+    measured(monkeypatch, BUSY, BUSY, Machine(4e9, 2e12, 2e-6, 9e9), BUSY)
+    found = fast.roofline()
+    assert found.machine.bandwidth == 5e9 and found.machine.flops == 2e12 and found.machine.launch == 1e-6
+    assert [step.attained <= 1 for step in found.steps] == [True]
+
+
+def test_what_is_in_a_cache_has_a_limit_of_its_own(monkeypatch, fast):
+    measured(monkeypatch, Machine(1e9, 1e14, 1e-9, 2e9))
+    (step,) = fast.roofline().steps
+    assert step.bound == "cache" and step.attained == pytest.approx(1.0)
+    assert "40.0 GB/s in a cache" in repr(fast.roofline())
+
+
+@pytest.mark.slow
+def test_what_no_cache_holds_is_refused_above_the_limit_of_memory(monkeypatch):
+    measured(monkeypatch, *[Machine(1e9, 1e14, 1e-9, 2e9)] * 9)
+    f = mg.jit(lambda x: x + 1)
+    program = f.program(mg.ones(1 << 25))
+    event = Event("kernel_0", "main", 0.0, 1e-3, f.cost(mg.ones(1 << 25)).program)
+    with pytest.raises(mg.MinigradError, match=r"the machine is busy: kernel_0 moved 268.4 GB/s, and a copy 1.0"):
+        Record("as a program", 1e-3, [event], program).roofline()
+    roofline.machine.cache_clear()
+
+
+def test_a_record_without_a_program_has_no_roofline():
+    with pytest.raises(mg.MinigradError, match="no program ran"):
+        eager_record(lambda: mg.tanh(X), 1).roofline()
+
+
+# the stages -----------------------------------------------------------------------------------------------------------
+
+
+def test_all_stages_are_one_list():
+    f = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1))
+    stages = f.stages(X)
+    assert [stage.name for stage in stages] == ["as traced", "simplify", "common", "kernels", "code", "program"]
+    by_name = {stage.name: stage for stage in stages}
+    assert by_name["as traced"].object is f.passes(X).first and by_name["program"].object is f.program(X)
+    assert by_name["kernels"].text == str(f.kernels(X)) and by_name["code"].text == str(f.code(X))
+    drawn = [stage["name"] for stage in mg.viz.fusion(f, X).data()["stages"]]
+    assert drawn == [stage.name for stage in stages if isinstance(stage.object, type(f.graph(X)))]

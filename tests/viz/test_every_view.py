@@ -1,0 +1,116 @@
+"""Every view of ten programs: each shows its boxes and numbers, or refuses with a reason in words."""
+
+import json
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from tests.viz.browser import needs_browser, opened
+from tests.viz.ten_programs import TEN
+
+STEPS = ("mlp", "cnn", "gpt", "resnet")  # jitted training steps
+NO_GRADIENT, NOTHING_KEPT = "no gradient flows through", "nothing is kept for the backward pass"
+NOTHING_RAN, TOO_MANY = "no operation ran", "operations are too many to step through"
+
+
+def once(view):
+    """A view that measures, with a single run."""
+    return lambda f, *args: view(f, *args, runs=1)
+
+
+VIEWS = {
+    "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
+    "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule, "expand": mg.viz.expand,
+    "compare": once(mg.viz.compare), "profile": once(mg.viz.profile), "timeline": once(mg.viz.timeline),
+    "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "dispatch": mg.viz.dispatch,
+    "stack": mg.viz.stack, "beside": mg.viz.beside, "tape": mg.viz.tape,
+    "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
+}
+REFUSED = {
+    **{(name, view): why for name in STEPS for view, why in (
+        ("backward", NO_GRADIENT), ("step", NO_GRADIENT), ("tape", NOTHING_KEPT),
+    )},
+    # The running means of the resnet are written after its program, by operations.
+    **{(name, view): NOTHING_RAN for name in ("mlp", "cnn", "gpt") for view in ("dispatch", "stack")},
+    ("gpt", "beside"): TOO_MANY, ("resnet", "beside"): TOO_MANY,
+}
+SLOW = {("gpt", "placement"), ("resnet", "placement"), ("resnet", "fusion")}  # 9, 22 and 6 seconds
+
+
+def differentiable(result):
+    if result is None or not result.tracked:
+        raise mg.MinigradError(NO_GRADIENT)
+    return result.sum()
+
+
+@cache
+def programs(name):
+    """A function and its arguments, after a first call: a jitted step has its programs."""
+    function, *args = TEN[name]()
+    function(*args)
+    return function, *args
+
+
+LABEL = re.compile(r"<text[^>]*>([^<]*)</text>")
+CASES = [
+    pytest.param(name, view, marks=[pytest.mark.slow] if (name, view) in SLOW else [])
+    for name in TEN for view in VIEWS
+]
+
+
+@pytest.mark.parametrize("name, view", CASES)
+def test_a_view_of_a_program(name, view):
+    function, *args = programs(name)
+    with np.errstate(all="ignore"):
+        if (name, view) in REFUSED:
+            with pytest.raises(mg.MinigradError, match=REFUSED[name, view]):
+                VIEWS[view](function, *args)
+            return
+        made = VIEWS[view](function, *args)
+    forms = made._repr_mimebundle_()
+    words = made.text() + "\n".join(LABEL.findall(forms["image/svg+xml"]))
+    assert json.dumps(made.data()) and forms["text/html"] and made.text().strip()
+    assert not re.search(r"\bproject\b(?!`)|\bproject_\d|\bcall_\d|\b1 results\b", words)
+    assert not re.search(r"(?<![\w'.])(nan|inf|NaN|Infinity)(?![\w'(-])", words)
+    if view in ("graph", "backward", "step"):
+        assert "" not in LABEL.findall(forms["image/svg+xml"])
+
+
+BOXES = """() => {
+  const problems = [], scale = 1;
+  const canvas = [...document.querySelectorAll(".mg-canvas svg")].find(each => each.getBoundingClientRect().width);
+  const boxes = [...canvas.querySelectorAll(".mg-box")].filter(each => each.getBoundingClientRect().width);
+  const place = each => {
+    const shape = each.querySelector("rect, path, ellipse").getBoundingClientRect();
+    return [shape.left, shape.top, shape.right, shape.bottom];
+  };
+  const places = boxes.map(place);
+  places.forEach(([l, t, r, b], i) => places.slice(i + 1).forEach(([m, u, s, c], j) => {
+    const wide = Math.min(r, s) - Math.max(l, m), high = Math.min(b, c) - Math.max(t, u);
+    if (wide > 3 && high > 3) {
+      problems.push(`${boxes[i].textContent} lies on ${boxes[i + 1 + j].textContent}`);
+    }
+  }));
+  for (const each of canvas.querySelectorAll("text")) {
+    const size = parseFloat(getComputedStyle(each).fontSize);
+    if (each.textContent.trim() && size < 9) problems.push(`${size} px: ${each.textContent}`);
+  }
+  return [boxes.length, problems];
+}"""
+
+
+@needs_browser
+@pytest.mark.parametrize("name", TEN)
+def test_a_graph_in_a_browser(name):
+    """The page draws without an error of its script, which `opened` checks, and its boxes lie beside each other."""
+    function, *args = programs(name)
+    for view in ("graph", "step"):
+        if (name, view) in REFUSED:
+            continue
+        with opened(VIEWS[view](function, *args).to_html()) as page:
+            count, problems = page.evaluate(BOXES)
+            assert count > 0
+            assert problems == []
