@@ -208,3 +208,17 @@ def test_a_file_is_small_enough_to_mail():
     loss = mg.cross_entropy(model(text).reshape(320, 27), text.reshape(320))
     assert len(mg.viz.step(_loss()).to_html()) < 100_000
     assert len(mg.viz.step(loss, names=model).to_html()) < 300_000
+
+
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 900, 1600])
+@pytest.mark.parametrize("name", ["step", "fusion", "flipbook", "timeline", "compare"])
+def test_no_picture_covers_the_facts_beside_it(name, width, tmp_path):
+    view = VIEWS[name][0]() if name in VIEWS else getattr(mg.viz, name)(_f, mg.ones(3), runs=1)
+    view.save(str(tmp_path / "view.html"))
+    with opened(url=(tmp_path / "view.html").as_uri(), size=(width, 900)) as page:
+        page.locator(".mg-side").first.wait_for()
+        picture, facts = (page.locator(part).first.bounding_box() for part in (".mg-canvas", ".mg-side"))
+    below, beside = picture["y"] + picture["height"], picture["x"] + picture["width"]
+    assert below <= facts["y"] + 1 or beside <= facts["x"] + 1, (picture, facts)

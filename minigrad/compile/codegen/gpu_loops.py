@@ -6,18 +6,46 @@ from dataclasses import replace
 from math import prod
 
 from ..loops.index import Copied, depends, divided, plus, position, remainder, replaced, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Store, statements
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
 from ..loops.scalar import identity
 from ..loops.sums import in_blocks
 from ..nodes.view import Dims
 
 FEW = 64  # elements that a thread reduces to one: more are shared by a team of threads, or reduced in blocks
+TEAMS = 8192  # results that teams reduce; where there are more, each thread has one, and all are busy
 
 
 def for_threads(kernel: Kernel) -> Kernel:
     """The kernel with loops that threads can share."""
     gathered = _gathered(kernel)
-    return gathered or replace(kernel, body=[_interchanged(s) if isinstance(s, For) else s for s in kernel.body])
+    if gathered:
+        return gathered
+    body = [_interchanged(s) if isinstance(s, For) else s for s in kernel.body]
+    if kernel.parallel != "elements":
+        return replace(kernel, body=body)
+    if kernel.units <= TEAMS and _have_long_sums(body):
+        return replace(kernel, body=body, parallel="rows")
+    return replace(kernel, body=[_summed_in_blocks(s) if isinstance(s, For) else s for s in body])
+
+
+def _have_long_sums(body: list[Statement]) -> bool:
+    """Whether loops over elements reduce many values to each, of arrays that the kernel only reads."""
+    written = {s.buffer for s in statements(body) if isinstance(s, (Store, Accumulate))}
+    loops = [inner for s in body if isinstance(s, For) for inner in s.body if isinstance(inner, For)]
+    read = {let.args[0] for let in statements(loops) if isinstance(let, Let) and let.op == "load"}
+    longest = max([loop.high - loop.low for loop in loops if _is_counted(loop)], default=0)
+    return longest >= FEW and all(map(_is_counted, loops)) and not written & read
+
+
+def _is_counted(loop: For) -> bool:
+    """Whether a loop has no other loops, a fixed number of rounds, and accumulates only."""
+    only = all(isinstance(s, Let) for s in loop.body)
+    return only and isinstance(loop.low, int) and isinstance(loop.high, int)
+
+
+def _summed_in_blocks(loop: For) -> For:
+    """The loop over elements, each of which is a sum of sums of blocks if there are many values."""
+    return replace(loop, body=[in_blocks(s, FEW) if isinstance(s, For) and _is_counted(s) else s for s in loop.body])
 
 
 def _gathered(kernel: Kernel) -> Kernel | None:
@@ -141,7 +169,7 @@ def _interchanged(loop: For) -> For:
         return loop
     total = f"total_{loop.variable}"
     sums = [Accumulator(total, last.op, last.value, dtypes[str(last.value)])]
-    summing = in_blocks(For(loop.variable, loop.low, loop.high, [*lets], sums), FEW)
+    summing = For(loop.variable, loop.low, loop.high, [*lets], sums)
     return For(inner.variable, inner.low, inner.high, [summing, Accumulate(last.op, last.buffer, last.index, total)])
 
 

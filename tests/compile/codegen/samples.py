@@ -309,6 +309,17 @@ def total(n=1000, chunk=300):
     return sample([("a", FLOAT, n, "in"), ("t", FLOAT, chunks, "partial")], body, {"a": x}, "chunks", chunks)
 
 
+def finished(parts=200, places=5, op="sum"):
+    """The reduction of partial results: the first ones are stored, and the others added."""
+    x = np.random.default_rng(9).integers(-9, 9, parts * places).astype(np.float32)
+    load = Let("y", "load", ("a", ("+", ("*", "k", places), "n")), FLOAT)
+    body = [
+        For("m", "lo", "hi", [Let("x", "load", ("a", "m"), FLOAT), Store("b", "m", "x")]),
+        For("k", 1, parts, [For("n", "lo", "hi", [load, Accumulate(op, "b", "n", "y")])]),
+    ]
+    return sample([("a", FLOAT, parts * places, "in"), ("b", FLOAT, places, "out")], body, {"a": x}, units=places)
+
+
 def shared_places(n=90, chunk=40, places=3):
     """Several rounds of the innermost loop, neighbours or far apart, add to the same element."""
     chunks = -(-n // chunk)
@@ -393,7 +404,8 @@ LOOPS = {
     "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),
-    "total": total, "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
+    "total": total, "finished": finished, "finished_maxima": lambda: finished(70, 40, "max"),
+    "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
     "lanes": lanes, "wide_lanes": lambda: lanes(width=16),
     "windows": windows, "sums_of_windows": lambda: windows(op="sum"), "wide_windows": lambda: windows(2, 70),
 }

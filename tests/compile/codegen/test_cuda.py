@@ -14,11 +14,11 @@ import pytest
 
 from minigrad.compile.codegen.cuda import cuda_source
 from minigrad.compile.codegen.gpu_loops import own_sums
-from minigrad.compile.loops.ir import For, Kernel, Let, Parameter
+from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.samples import DTYPES, FLOAT, FUNCTIONS, LOOPS, check, every_operation, expected, poison
 
-from tests.compile.codegen.samples import column_sums, softmax, total, windows  # isort: skip
+from tests.compile.codegen.samples import column_sums, finished, softmax, total, windows  # isort: skip
 
 CXX = shutil.which("g++") if sys.platform == "linux" else None
 EMULATION = Path(__file__).parent / "emulation"
@@ -205,6 +205,21 @@ def test_elements_that_several_threads_add_to_have_one_owner():
     text = cuda_source(LOOPS["shared_places"]().kernel).text
     assert "% 256 == threadIdx.x) t[" in text
     assert "% 256 ==" not in cuda_source(LOOPS["column_sums"]().kernel).text
+
+
+def test_few_results_are_each_reduced_by_a_team():
+    source = cuda_source(finished(512, 1).kernel)
+    assert "for (int k = 1 + threadIdx.x; k < 512; k += 256) {" in source.text and source.blocks(1, 132) == 1
+    assert "if (threadIdx.x == 0) b[m] = x;" in source.text and "if (threadIdx.x == 0) b[n] += total_k;" in source.text
+    for kernel in (finished(512, 9000).kernel, finished(60, 1).kernel):  # all are busy; there is little to share
+        assert "for (int n = lo + blockIdx.x * 256 + threadIdx.x;" in cuda_source(kernel).text
+
+
+def test_a_reduction_of_what_the_kernel_writes_is_not_shared():
+    kernel = finished(512, 1).kernel
+    first = replace(kernel.body[0], body=[kernel.body[0].body[0], Store("a", "m", "x"), kernel.body[0].body[1]])
+    assert "team_sum" in cuda_source(kernel).text
+    assert "team_sum" not in cuda_source(replace(kernel, body=[first, kernel.body[1]])).text
 
 
 def test_arrays_of_more_than_2_to_the_31_elements_have_64_bit_positions():
