@@ -79,6 +79,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 watch_cells()
+del _abspath
 
 
 def _eager_kernels() -> Any:
