@@ -74,12 +74,11 @@ def elements(opts: Options) -> str:
     return "\n".join(lines) + "\n"
 
 
-def bandwidth(opts: Options) -> str:
+def bandwidth() -> str:
     """The bandwidth of a copy of a large array in this run, for comparison."""
-    from minigrad.compile.look import roofline
+    from minigrad.compile.look.roofline import machine
 
-    roofline.COPIED, roofline.ORDER = (1000, 8) if opts.smoke else (roofline.COPIED, roofline.ORDER)
-    m = roofline.machine()
+    m = machine()
     return f"- this machine, in this run: {m.bandwidth / 1e9:.1f} GB/s for a copy, {m.flops / 1e9:.0f} GFLOP/s\n"
 
 
@@ -316,7 +315,7 @@ def memory(opts: Options) -> str:
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments, rounds=7)
     parts = {
-        "bandwidth": lambda: bandwidth(opts), "elements": lambda: elements(opts), "nodes": lambda: nodes(opts),
+        "bandwidth": lambda: bandwidth(), "elements": lambda: elements(opts), "nodes": lambda: nodes(opts),
         "calls": lambda: calls(opts), "memory": lambda: memory(opts),
     }
     text = f"## Growth\n\n{facts(opts)}\n"

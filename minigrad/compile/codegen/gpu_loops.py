@@ -31,21 +31,22 @@ def for_threads(kernel: Kernel) -> Kernel:
 def _have_long_sums(body: list[Statement]) -> bool:
     """Whether loops over elements reduce many values to each, of arrays that the kernel only reads."""
     written = {s.buffer for s in statements(body) if isinstance(s, (Store, Accumulate))}
-    loops = [inner for s in body if isinstance(s, For) for inner in s.body if isinstance(inner, For)]
+    loops: list[Statement] = [inner for s in body if isinstance(s, For) for inner in s.body if isinstance(inner, For)]
     read = {let.args[0] for let in statements(loops) if isinstance(let, Let) and let.op == "load"}
-    longest = max([loop.high - loop.low for loop in loops if _is_counted(loop)], default=0)
-    return longest >= FEW and all(map(_is_counted, loops)) and not written & read
+    rounds = [_summed(loop) for loop in loops]
+    return max(rounds, default=0) >= FEW and 0 not in rounds and not written & read
 
 
-def _is_counted(loop: For) -> bool:
-    """Whether a loop has no other loops, a fixed number of rounds, and accumulates only."""
-    only = all(isinstance(s, Let) for s in loop.body)
-    return only and isinstance(loop.low, int) and isinstance(loop.high, int)
+def _summed(loop: Statement) -> int:
+    """How many values a loop over numbers accumulates; 0 if it does anything else."""
+    if not isinstance(loop, For) or not isinstance(loop.low, int) or not isinstance(loop.high, int):
+        return 0
+    return loop.high - loop.low if all(isinstance(s, Let) for s in loop.body) else 0
 
 
 def _summed_in_blocks(loop: For) -> For:
     """The loop over elements, each of which is a sum of sums of blocks if there are many values."""
-    return replace(loop, body=[in_blocks(s, FEW) if isinstance(s, For) and _is_counted(s) else s for s in loop.body])
+    return replace(loop, body=[in_blocks(s, FEW) if isinstance(s, For) and _summed(s) else s for s in loop.body])
 
 
 def _gathered(kernel: Kernel) -> Kernel | None:
