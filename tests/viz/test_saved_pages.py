@@ -222,3 +222,14 @@ def test_no_picture_covers_the_facts_beside_it(name, width, tmp_path):
         picture, facts = (page.locator(part).first.bounding_box() for part in (".mg-canvas", ".mg-side"))
     below, beside = picture["y"] + picture["height"], picture["x"] + picture["width"]
     assert below <= facts["y"] + 1 or beside <= facts["x"] + 1, (picture, facts)
+
+
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["step", "fusion", "flipbook", "timeline", "compare"])
+def test_in_a_narrow_cell_of_a_wide_window_the_facts_are_below_the_picture(name):
+    view = VIEWS[name][0]() if name in VIEWS else getattr(mg.viz, name)(_f, mg.ones(3), runs=1)
+    with opened(f"<div style='width: 440px'>{view._repr_mimebundle_()['text/html']}</div>", size=(900, 900)) as page:
+        page.locator(".mg-narrow .mg-side").first.wait_for()
+        picture, facts = (page.locator(part).first.bounding_box() for part in (".mg-canvas", ".mg-side"))
+    assert picture["y"] + picture["height"] <= facts["y"] + 1 and picture["width"] > 400 and facts["width"] > 400
