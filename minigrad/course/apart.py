@@ -19,17 +19,18 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import partial
 from mmap import PAGESIZE
 from pathlib import Path
 from typing import Any
+
+from ..distributed.guard import ends_with_parent
 
 MEMORY, DISK, PROCESSES = 8 << 30, 1 << 30, 64  # of all processes of a notebook together, looked up in each TURN
 FILE, FILES, THREADS = 100 << 20, 256, 256  # bytes of a file, open files, threads of the user more than now
 ENTRY = 64 << 10  # bytes that a file counts at least
 RESULTS = 1 << 20  # bytes that are read of what a process hands over
 TURN = 0.5  # seconds
-DIE_WITH_PARENT, ADOPT = 1, 36  # PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of Linux
+ADOPT = 36  # PR_SET_CHILD_SUBREAPER of Linux
 PACKAGES = Path(__file__).resolve().parents[2]
 # What a sandbox shows of the system.  The rest of the disk is not there: other submissions, homes, secrets.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache",
@@ -86,7 +87,7 @@ def run_apart(
         process = subprocess.Popen(
             [*_within(sandbox, place, hidden), sys.executable, "-m", module, "--apart"], start_new_session=True,
             cwd=place, env=_environment(place), stdin=subprocess.PIPE, stdout=out, stderr=subprocess.DEVNULL,
-            preexec_fn=partial(_end_with, os.getpid()) if hasattr(os, "fork") else None,
+            preexec_fn=ends_with_parent(signal.SIGKILL) if hasattr(os, "fork") else None,
         )
         try:
             assert process.stdin is not None
@@ -184,13 +185,6 @@ def _control(option: int, value: int) -> None:
     """Set an option of this process, on Linux."""
     with contextlib.suppress(OSError, AttributeError, TypeError):  # other systems have no `prctl`
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-def _end_with(parent: int) -> None:
-    """Let this new process end when its parent ends, even if that is killed in this moment."""
-    _control(DIE_WITH_PARENT, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _end(process: subprocess.Popen[bytes], before: set[int]) -> None:

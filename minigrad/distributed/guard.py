@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def run(life: int, group: int, mark: str, command: list[str]) -> int:
     heed(lambda *_: None)  # signals for all are for the launcher; the command does not inherit handlers
     variables = os.environ | {MARK: os.environ.get(MARK, "") + mark}  # after the mark of a run around this one
     process = subprocess.Popen(
-        command, env=variables, process_group=group, preexec_fn=end_with_parent,
+        command, env=variables, process_group=group, preexec_fn=ends_with_parent(),
         restore_signals=False,  # SIGPIPE stays ignored: mpirun ends its ranks although nothing reads its words
     )
     gone = False
@@ -50,10 +51,17 @@ def run(life: int, group: int, mark: str, command: list[str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def end_with_parent() -> None:
-    """Let the system end this process if the one that started it, this program, is killed."""
-    with suppress(OSError, AttributeError):  # only Linux can
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+def ends_with_parent(how: int = signal.SIGTERM) -> Callable[[], None]:
+    """What a new process does first, so that it ends when this one is killed, even if that is in this moment."""
+    parent = os.getpid()
+
+    def begin() -> None:
+        with suppress(OSError, AttributeError):  # only Linux can
+            ctypes.CDLL(None).prctl(1, how)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return begin
 
 
 def end_all(mark: str) -> None:

@@ -18,6 +18,7 @@ from tests.composed import COMPOSED
 from tests.composed_nn import plain  # noqa: F401 - adds its samples
 from tests.nn.test_every_layer import LAYERS, built, listed
 from tests.samples import SAMPLES
+from tests.viz.ten_programs import numbers
 
 PROGRAMS = {}
 
@@ -25,10 +26,6 @@ PROGRAMS = {}
 def program(function):
     PROGRAMS[function.__name__] = function
     return function
-
-
-def numbers(*shape):
-    return mg.asarray(np.random.default_rng(0).normal(size=shape).astype(np.float32), requires_grad=True)
 
 
 @program

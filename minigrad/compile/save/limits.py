@@ -18,6 +18,7 @@ from ...support.table import bytes_text
 from ..functions.function import Function
 from ..fusion.count import flops_of
 from ..nodes.graph import Graph
+from ..running.counts import copies_of
 from ..running.plan import LIBRARY, RESULT
 from ..running.program import PlainProgram, Program
 from .codec import ProgramError
@@ -95,8 +96,4 @@ def _memory(program: Program | PlainProgram) -> int:
         return _bytes(program.graph.nodes)
     plan = program.plan
     made = [buffer.nbytes for buffer in plan.buffers if buffer.kind in (RESULT, LIBRARY)]
-    copied = [
-        read.size * plan.buffers[read.buffer].dtype.itemsize
-        for number, read in enumerate(plan.outputs) if plan.is_copied(number)
-    ]
-    return sum(plan.slots) + sum(made) + sum(copied)
+    return sum(plan.slots) + sum(made) + copies_of(plan).bytes_written
