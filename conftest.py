@@ -18,7 +18,7 @@ from minigrad.core.programs import PROGRAMS
 SLOW_FIXTURES = {"site", "graded", "pyodide_folder"}
 
 # Stubs fail on purpose, and sources run as the notebooks that are made from them.
-collect_ignore_glob = ["notebooks/exercises/*", "notebooks/masters/*", "notebooks/sources/*", "my-course/*"]
+collect_ignore_glob = ["notebooks/exercises/*", "notebooks/minigrad_course/*_notebook.py", "my-course/*"]
 collect_ignore = ["tests/typed_script.py"]  # for type checkers, which refuse some of its lines
 
 
@@ -76,7 +76,7 @@ def is_slow(item):
 def _namespace(doctest_namespace, request, monkeypatch):
     """The name `mg`; eager programs, but in the course; views as on a quiet machine, whichever tests ran before."""
     doctest_namespace["mg"] = minigrad
-    in_course = "course" in request.node.path.parts[:-1]  # whose import turns programs off, in the whole process
+    in_course = not {"course", "minigrad_course"}.isdisjoint(request.node.path.parts)  # where `begin` turns them off
     monkeypatch.setattr(PROGRAMS, "on", not in_course)
     if not {"viz", "look"}.isdisjoint(request.node.path.parts):
         from minigrad.eager import calls
@@ -86,3 +86,9 @@ def _namespace(doctest_namespace, request, monkeypatch):
         from minigrad.compile.look import roofline
 
         monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e12, 1e14, 1e-6, 1e13))
+
+
+@pytest.fixture
+def numpy_kernels(monkeypatch):
+    """NumPy runs the programs: for tests of many programs, whose kernels would take minutes to compile."""
+    monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")

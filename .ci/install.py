@@ -20,8 +20,11 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 from versions import ROOT, Skipped
+
+from lectures.site.browser.archives import shipped
 
 PROGRAM = Path(__file__).with_name("installed.py")
 DIST = ROOT / "build" / "dist"
@@ -66,7 +69,7 @@ def checks(uv: str) -> dict[str, bool]:
         empty.mkdir()
         example = ["-m", "minigrad.examples", "digits_mlp", "--quick"]
         return {
-            "every file of the package": not missing,
+            "every file of the packages": not missing,
             "import, views, data, course": used(python, [str(PROGRAM)], empty),
             "an example": used(python, example, empty),
         }
@@ -82,10 +85,9 @@ def built(uv: str) -> Path:
 
 
 def left_out(wheel: Path) -> list[str]:
-    """The files of the package that the wheel lacks."""
-    files = [path for path in (ROOT / "minigrad").rglob("*") if path.is_file() and path.suffix not in (".pyc", ".pyo")]
+    """The files of the packages that the wheel lacks."""
     with zipfile.ZipFile(wheel) as archive:
-        return sorted({path.relative_to(ROOT).as_posix() for path in files} - {*archive.namelist()})
+        return sorted({*shipped()} - {*archive.namelist()})
 
 
 def environment(uv: str, wheel: Path, folder: Path) -> Path:

@@ -9,14 +9,15 @@ from importlib import import_module
 from pathlib import Path
 
 import minigrad as mg
-from minigrad import course
-from minigrad.course.feedback import Wrong
+import minigrad_course as course
+from minigrad_course.feedback import Wrong
 
 HERE = Path(sys.prefix).resolve()
 DEPENDENCIES = {"numpy", "graphviz", "llvmlite", "tqdm"}
 OTHERS = ("matplotlib", "IPython", "ipywidgets", "anywidget", "scipy", "onnx", "pandas", "pytest", "safetensors")
 
 # The environment is empty.
+assert import_module("minigrad.course") is course  # its name before 0.2.0
 assert HERE in Path(mg.__file__).resolve().parents, mg.__file__
 assert list(Path.cwd().iterdir()) == []
 assert all(map(importlib.util.find_spec, DEPENDENCIES)) and not any(map(importlib.util.find_spec, OTHERS))

@@ -23,7 +23,7 @@ from _harness import Options, facts, options, text_of
 NOTEBOOK = "00_start.ipynb"
 DIGITS = """
 import time
-from minigrad import course
+import minigrad_course as course
 begin = time.perf_counter()
 course.train_digits()
 print(time.perf_counter() - begin)
@@ -66,7 +66,7 @@ def megabytes(value: float) -> str:
 
 def notebooks(opts: Options) -> list[Row]:
     """JupyterLite, from the folder of `course browser`: on a first visit, and on a later one."""
-    from lectures.browser import lite
+    from lectures.site.browser import lite
     from tests.browser.lite import EXECUTE, RUN_ALL, served
 
     with tempfile.TemporaryDirectory() as place:

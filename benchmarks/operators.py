@@ -4,7 +4,7 @@
 
 PyTorch declares its operators in two text files, which its package contains: `native_functions.yaml` has an entry for
 each operator, with a kernel for each kind of device, and `derivatives.yaml` has the gradients.  Unit 09 of the course
-has what this script printed, with the version (`minigrad/course/units/u09_eager_costs/demo.py`).
+has what this script printed, with the version (`notebooks/minigrad_course/units/u09_eager_costs/demo.py`).
 """
 
 from __future__ import annotations

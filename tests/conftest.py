@@ -39,12 +39,6 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=str(error).splitlines()[0]))
 
 
-@pytest.fixture
-def numpy_kernels(monkeypatch):
-    """NumPy runs the programs: for tests of many programs, whose kernels would take minutes to compile."""
-    monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
-
-
 def pytest_terminal_summary(terminalreporter):
     """List the skipped tests with their reasons at the end, with any options of pytest."""
     skipped = [report.longrepr for report in terminalreporter.stats.get("skipped", ())]

@@ -104,8 +104,8 @@ def test_viz_draws_and_steps():
 
 
 def test_course_recognises_a_mistake():
-    from minigrad import course
-    from minigrad.course.feedback import Wrong
+    import minigrad_course as course
+    from minigrad_course.feedback import Wrong
 
     with pytest.raises(Wrong, match="swapped"):
         course.check("mul_grad", lambda g, out, a, b: (g * a, g * b))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, assert_type
 
 import minigrad as mg
-import minigrad.course as course
+import minigrad_course as course
 from minigrad import Tensor, grad, nn, no_grad
 from minigrad.data import DataLoader
 

@@ -15,7 +15,8 @@ from types import FunctionType
 from typing import Any
 
 import minigrad
-from minigrad import course, viz
+import minigrad_course as course
+from minigrad import viz
 from minigrad.core import tensor as module
 
 PACKAGES = minigrad, viz, course  # those that load names when they are first used

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minigrad.course.museum import MUSEUM
 from minigrad.viz.drawing import Drawing
+from minigrad_course.museum import MUSEUM
 
 
 def __getattr__(name: str) -> Callable[[], Drawing]:

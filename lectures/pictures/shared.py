@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lectures.drawn import LARGE, LINE, Box, Point, Sketch
+from lectures.site.drawn import LARGE, LINE, Box, Point, Sketch
 from minigrad.data import digits
 
 HIGH = 42.0  # of a value, and of its gradient below

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from lectures.drawn import LARGE, SMALL, Sketch
+from lectures.site.drawn import LARGE, SMALL, Sketch
 
 from .shared import Diamond, draw_digits
 from .shared import added as added

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lectures.drawn import LARGE, SMALL, Box, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Sketch
 from minigrad.data import digits
 
 FRAMED = ((1, 2, "back"), (2, 3, "there"), (4, 1, "good"))  # windows of the first digit, and their colours

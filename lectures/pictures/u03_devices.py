@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lectures.drawn import LARGE, SMALL, Box, Point, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Point, Sketch
 from minigrad.core.primitive import P
-from minigrad.course.units.u03_devices.training import NEEDED
 from minigrad.devices.cuda_kernels import CudaKernels
-from minigrad.viz.lessons.queues import BATCHES, LAUNCH, PYTHON, batches, ended, scheduled
+from minigrad_course.units.u03_devices.training import NEEDED
+from minigrad_course.views.queues import BATCHES, LAUNCH, PYTHON, batches, ended, scheduled
 
 from .shared import draw_digits
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from lectures.drawn import LARGE, SMALL, Box, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Sketch
 
 
 class Spot(NamedTuple):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from lectures.drawn import LARGE, SMALL, Box, Point, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Point, Sketch
 
 from .shared import draw_digits
 from .shared import rule as rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lectures.drawn import LARGE, SMALL, Sketch
+from lectures.site.drawn import LARGE, SMALL, Sketch
 
 from .shared import draw_digits
 

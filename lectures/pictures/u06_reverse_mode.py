@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain, pairwise
 
-from lectures.drawn import LARGE, SMALL, Box, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Sketch
 
 from .shared import GRADIENT
 from .shared import added as added

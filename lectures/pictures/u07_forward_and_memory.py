@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 import minigrad as mg
-from lectures.drawn import LARGE, SMALL, Box, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Sketch
 from minigrad.viz.heat import heat_map
 
 from .u07_kept import a_step as a_step

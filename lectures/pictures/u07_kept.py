@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 
 import minigrad as mg
-from lectures.drawn import LARGE, SMALL, Sketch
-from minigrad.course.counting import most_bytes
+from lectures.site.drawn import LARGE, SMALL, Sketch
+from minigrad_course.counting import most_bytes
 
 MB = 48.0  # the length of a megabyte
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lectures.drawn import LARGE, SMALL, Box, Sketch
-from minigrad.course.units.u08_training.resuming import STOP, parted, uninterrupted, without
+from lectures.site.drawn import LARGE, SMALL, Box, Sketch
 from minigrad.data import digits
+from minigrad_course.units.u08_training.resuming import STOP, parted, uninterrupted, without
 
 from .shared import draw_digits
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lectures.drawn import LARGE, SMALL, Sketch
-from minigrad.course.units.u09_eager_costs.demo import ELEMENTWISE, PYTORCH
+from lectures.site.drawn import LARGE, SMALL, Sketch
+from minigrad_course.units.u09_eager_costs.demo import ELEMENTWISE, PYTORCH
 
 OPERATIONS = ("× 0.707", "erf", "× 0.5", "+ 0.5", "× x")
 TRIPS = (8, 8, 8, 8, 12)  # MB

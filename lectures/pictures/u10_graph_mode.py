@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lectures.drawn import LARGE, SMALL, Box, Point, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Point, Sketch
 
 from .shared import draw_digits
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from lectures.drawn import LARGE, SMALL, Box, Sketch
-from minigrad.course.jobs import GRAHAM, by_chain, taken
-from minigrad.viz.lessons.gantts import Jobs, Turn, length
+from lectures.site.drawn import LARGE, SMALL, Box, Sketch
+from minigrad_course.units.u12_parallelism.gantts import Jobs, Turn, length
+from minigrad_course.units.u12_parallelism.jobs import GRAHAM, by_chain, taken
 
 ORDER = "ABCDEFGHI"
 DIAMOND = Jobs({"a": 2, "b": 3, "c": 5, "d": 4, "e": 2, "f": 4},

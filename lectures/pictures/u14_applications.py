@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lectures.drawn import LARGE, SMALL, Box, Sketch
+from lectures.site.drawn import LARGE, SMALL, Box, Sketch
 
 PROGRAMS = (("digits", "DNN", 110.0), ("names", "GPT", 300.0), ("club", "GNN", 500.0), ("pole", "deep RL", 690.0))
 NEEDED, SHARED, ALL = 30, 16, 84

@@ -23,7 +23,7 @@ from ..core.mode import CURRENT
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
-from ..support.source import in_library, show
+from ..support.source import OURS, in_library, show
 from ..support.synonyms import hint_for, nearest
 from ..support.words import shown, too_deep
 from .fits import LIMITS, Kind, kind_of, within
@@ -190,7 +190,7 @@ def _is_of_users(error: Exception) -> bool:
     while trace is not None:
         frame = trace.tb_frame
         file, package = frame.f_code.co_filename, str(frame.f_globals.get("__name__")).partition(".")[0]
-        generated = file == "<string>" and package == "minigrad"  # the constructor of a dataclass
+        generated = file == "<string>" and package in OURS  # the constructor of a dataclass
         if not (generated or in_library(file) or package == "numpy" or package in sys.stdlib_module_names):
             return True
         trace = trace.tb_next

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from inspect import getattr_static
 from typing import Any, NoReturn
 
 from ..support.errors import MissingImportError, MissingNameError
 from ..support.synonyms import hint_for, nearest, synonyms
+from .guests import FINDER, place_of
 
 # Where a name is looked for that another room lacks.
 ROOMS = ("minigrad", *[f"minigrad.{room}" for room in (
@@ -38,22 +39,23 @@ def _hint(room: str, name: str) -> str | None:
 
 
 class _LastFinder:
-    """The last finder for imports: it raises the error, with a hint, for a module or a name that a room lacks."""
+    """The last finder for imports: it finds guests, and raises the error, with a hint, for what a room lacks."""
 
     @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        found = FINDER.find_spec(name)
         room, _, part = name.rpartition(".")
-        if room not in ROOMS or part.startswith("_"):
-            return
-        if not _is_module(room, part):  # tools look in other places, too
+        if found is None and room in ROOMS and not part.startswith("_") and not _is_module(room, part):
             raise MissingImportError(f"{room} has no {part!r}", hint=_hint(room, part))
+        return found
 
 
 sys.meta_path.append(_LastFinder())
 
 
 def _is_module(room: str, name: str) -> bool:
-    return PathFinder.find_spec(f"{room}.{name}", getattr(sys.modules[room], "__path__", [])) is not None
+    path = getattr(sys.modules[room], "__path__", [])
+    return PathFinder.find_spec(f"{room}.{name}", path) is not None or place_of(f"{room}.{name}") is not None
 
 
 def _public(room: str) -> list[str]:

@@ -42,7 +42,7 @@ class PROGRAMS:
 def eager_programs(on: bool = True) -> switch:
     """Whether calls of composed functions run as compiled programs in this block, in eager mode.
 
-    They do by default, except after `import minigrad.course`; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
+    They do by default, except after `course.begin`; with `MINIGRAD_EAGER_PROGRAMS=0` in the environment they
     do not.  A program may round differently from the operations that it replaces.  These run for fewer than 128
     elements, and in a function that has programs for 16 other kinds of arguments (64 for a convolution).
 

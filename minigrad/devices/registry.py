@@ -13,6 +13,7 @@ from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
 from ..support.errors import ConversionError, DeviceError
+from ..support.source import OURS
 from ..support.words import shown
 from .compiled import with_machine_code
 from .kernel_table import Kernels, dispatch_table
@@ -244,7 +245,7 @@ def as_device(device: Any) -> Device:
         for op in P:
             if op.name in made.own_kernels:
                 kernel = with_out(op, made.own_kernels[op.name])
-                ours = type(made).__module__.startswith("minigrad.")
+                ours = type(made).__module__.partition(".")[0] in OURS
                 made.own_kernels[op.name] = kernel if ours else _guarded(op, kernel)
         install_kernels(made)
         found = DEVICES.setdefault(name, made)  # another thread may have been first

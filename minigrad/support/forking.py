@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from .source import OURS
+
 LOCKS: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -40,7 +42,7 @@ def _locks_of_properties() -> Iterator[Any]:
     if sys.version_info >= (3, 12):
         return
     for name, module in list(sys.modules.items()):
-        if name.startswith("minigrad."):
+        if name.partition(".")[0] in OURS:
             for cls in list(vars(module).values()):
                 if isinstance(cls, type):
                     found = [p for p in list(vars(cls).values()) if isinstance(p, cached_property)]

@@ -20,6 +20,7 @@ from typing import Any
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 EXAMPLES = os.path.join(HOME, "examples", "")
+OURS = {"minigrad": HOME}  # packages whose lines are not the user's, with their folders
 
 Where = tuple[CodeType, int]
 ON_BEHALF_OF: ContextVar[Where | None] = ContextVar("line", default=None)  # the caller for whom a worker thread runs
@@ -33,13 +34,18 @@ class Files(dict[str, bool]):
 
     def __missing__(self, filename: str) -> bool:
         path = filename if filename.startswith("<") else os.path.abspath(filename)  # of an import by "../minigrad"
-        inside = self[filename] = path.startswith(HOME) and not path.startswith(EXAMPLES)
+        inside = self[filename] = path.startswith((*OURS.values(),)) and not path.startswith(EXAMPLES)
         return inside
 
 
 # minigrad calls itself through these.
 LIBRARY = Files(dict.fromkeys((functools.__file__, contextlib.__file__, "<frozen importlib._bootstrap>"), True))
 in_library = LIBRARY.__getitem__  # hot paths use `LIBRARY[filename]`, which is faster
+
+
+def join(package: str, file: str) -> None:
+    """A package that stands on minigrad calls this first: its lines are not shown as the user's either."""
+    OURS[package] = os.path.dirname(os.path.abspath(file)) + os.sep
 
 
 @functools.lru_cache(maxsize=256)

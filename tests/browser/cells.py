@@ -1,9 +1,9 @@
 """A small site with cells that readers run, and its cells in Chromium, for tests and figures."""
 
-from lectures import build_site
-from lectures.browser import live
-from lectures.frames import page
-from lectures.markup import Lecture, as_page
+from lectures.site import build_site
+from lectures.site.browser import live
+from lectures.site.frames import page
+from lectures.site.markup import Lecture, as_page
 
 PATIENCE = 180_000  # ms until Python must have started
 STATUS = "document.querySelectorAll('.try .status')[{}].textContent"

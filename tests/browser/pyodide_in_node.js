@@ -11,7 +11,7 @@ const answer = (value) => fs.writeSync(1, JSON.stringify(value) + "\n");
   const printed = [];
   const write = (text) => { printed.push(text); };
   const python = await loadPyodide({
-    indexURL: folder, lockFileURL: path.join(__dirname, "..", "..", "lectures", "browser", "pyodide-lock.json"),
+    indexURL: folder, lockFileURL: path.join(__dirname, "..", "..", "lectures", "site", "browser", "pyodide-lock.json"),
     stdout: write, stderr: write,
   });
   for (const file of [numpy, minigrad]) {

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from lectures.browser import archives, pyodide
+from lectures.site.browser import archives, pyodide
 from minigrad.support.files import locked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,7 @@ def node():
 def archive():
     """minigrad as a zip file, made from the working tree."""
     path = Path(tempfile.mkdtemp()) / "minigrad.zip"
-    path.write_bytes(archives.archive(archives.files_of(ROOT / "minigrad").items()))
+    path.write_bytes(archives.archive(archives.shipped().items()))
     return path
 
 

@@ -6,7 +6,7 @@ LIMITS = """
 import signal, time
 import pyodide_js
 from pyodide.code import run_js
-from minigrad.course.limits import TimeIsUp, at_most
+from minigrad_course.limits import TimeIsUp, at_most
 
 def loop():
     while True:
@@ -90,8 +90,8 @@ finally:
 
 def test_a_check_stops_a_loop_and_names_the_button_of_the_page(in_node):
     said = in_node.run("""
-from minigrad import course
-from minigrad.course import session
+import minigrad_course as course
+from minigrad_course import session
 
 course.begin("00_start", student="Ada")
 session._task("mul_grad").__class__.seconds = 0.2

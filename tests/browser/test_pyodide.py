@@ -2,7 +2,7 @@
 
 import pytest
 
-from lectures.browser import pyodide
+from lectures.site.browser import pyodide
 
 
 def test_the_hashes_belong_to_each_file():

@@ -99,7 +99,7 @@ ANSWERS = [
            "list(dict.fromkeys([getattr(x, 'node', x) for x in inputs]))", "one edge for each use", SMAUG),
     Answer("emit", "def emit(op, inputs):\n    return op.compute([getattr(x, 'data', x) for x in inputs]), inputs",
            "an edge leads to a node", TRIED),
-    Answer("topological_order", "from minigrad.course import inputs_of\n"
+    Answer("topological_order", "from minigrad_course import inputs_of\n"
            "def topological_order(result):\n    found = []\n    def visit(node):\n"
            "        if node not in found:\n            found.append(node)\n            for each in inputs_of(node):\n"
            "                visit(each)\n    visit(result)\n    return found[::-1]", "when it is first met", PREORDER),

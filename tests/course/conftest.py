@@ -2,7 +2,7 @@
 
 import pytest
 
-from lectures import build_site
+from lectures.site import build_site
 from minigrad.devices import registry
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import nbformat
 
 import minigrad as mg
-from minigrad import course
-from minigrad.course import made_from
-from minigrad.course.attempts import ATTEMPTS
-from minigrad.course.feedback import Feedback
+import minigrad_course as course
+from minigrad_course import made_from
+from minigrad_course.attempts import ATTEMPTS
+from minigrad_course.feedback import Feedback
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.course import apart, grading
+from minigrad_course import apart, grading
 from tests.course import hostile
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sandboxes are those of Linux")
@@ -160,7 +160,7 @@ def test_more_processes_than_allowed_are_ended(tmp_path, monkeypatch):
 @on_linux
 def test_the_processes_of_a_grader_that_is_killed_end(tmp_path):
     hostile.write(tmp_path / "endless", hostile.notebook(hostile.ENDLESS["catches everything"]))
-    command = [sys.executable, "-m", "minigrad.course.grading", str(tmp_path)]
+    command = [sys.executable, "-m", "minigrad_course.grading", str(tmp_path)]
     place = tmp_path / "places"
     place.mkdir()
     environment, running = {**os.environ, "TMPDIR": str(place)}, left(place)

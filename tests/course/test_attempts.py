@@ -8,10 +8,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from minigrad.course import attempts, session
-from minigrad.course.attempts import Attempts
-from minigrad.course.results import Progress
-from minigrad.course.session import SESSION
+from minigrad_course import attempts, session
+from minigrad_course.attempts import Attempts
+from minigrad_course.results import Progress
+from minigrad_course.session import SESSION
 
 RIGHT = "def mul_grad(g, out, a, b):\n    return g * b, g * a"
 SWAPPED = "def mul_grad(g, out, a, b):\n    return g * a, g * b"

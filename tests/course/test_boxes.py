@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from minigrad.course.boxes import KINDS, Box
-from minigrad.course.feedback import NotWritten, Stopped, Wrong, stopped
+from minigrad_course.boxes import KINDS, Box
+from minigrad_course.feedback import NotWritten, Stopped, Wrong, stopped
 from tests.viz.browser import needs_browser, opened
 
 SWAPPED = Wrong(

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import course
-from minigrad.course import limits, session
-from minigrad.course.compare import difference
-from minigrad.course.feedback import NotWritten, Stopped, Wrong, stopped
-from minigrad.course.limits import TimeIsUp, at_most
-from minigrad.course.results import FILE, Progress, report_page
-from minigrad.course.session import SESSION
-from minigrad.course.tasks import FunctionTask
+import minigrad_course as course
 from minigrad.support import files
+from minigrad_course import limits, session
+from minigrad_course.compare import difference
+from minigrad_course.feedback import NotWritten, Stopped, Wrong, stopped
+from minigrad_course.limits import TimeIsUp, at_most
+from minigrad_course.results import FILE, Progress, report_page
+from minigrad_course.session import SESSION
+from minigrad_course.tasks import FunctionTask
 from tests.course.answers import ANSWERS
 from tests.course.running import ROOT, Notebook
 
@@ -154,7 +154,7 @@ def test_an_exception_is_shown_at_the_students_line(notebook, body, what, hint):
     said = says(notebook, f"def mul_grad(g, out, a, b):\n    {body}")
     assert f"✗ mul_grad: stopped with {what}" in said
     assert f"line 2 of the cell: {body.splitlines()[0]}" in said
-    assert "minigrad/course" not in said and (hint is None or hint in said)
+    assert "notebooks/minigrad_course" not in said and (hint is None or hint in said)
 
 
 def test_check_explains_a_wrong_number_of_parameters(notebook):
@@ -238,7 +238,7 @@ def test_time_is_up_in_a_thread_and_where_there_are_no_signals():
 
 PROFILED = """
 import sys
-from minigrad.course.limits import TimeIsUp, _by_thread
+from minigrad_course.limits import TimeIsUp, _by_thread
 try:
     with _by_thread(0.05):
         while True:
@@ -392,7 +392,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from minigrad.support import files
-from minigrad.course.results import Progress
+from minigrad_course.results import Progress
 files.os.fsync = lambda _: None  # this is about the lock; the disk takes most of the time
 progress = Progress(Path(sys.argv[1]))
 for number in range(100):

@@ -6,11 +6,11 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.node import topological_order
-from minigrad.course.budgets import Limit, PlanTask, within
-from minigrad.course.counting import Passes, kept_bytes, kept_over_time, most_bytes
-from minigrad.course.feedback import Wrong
-from minigrad.course.tasks import ValueTask
 from minigrad.viz.lessons.tapes import Unit, peak, play, read_tape
+from minigrad_course.counting import Passes, kept_bytes, kept_over_time, most_bytes
+from minigrad_course.feedback import Wrong
+from minigrad_course.tasks import ValueTask
+from minigrad_course.units.u07_forward_and_memory.budget_tasks import Limit, PlanTask, within
 
 
 def chain(operation, count, plan=()):

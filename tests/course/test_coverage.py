@@ -2,10 +2,10 @@
 
 import pytest
 
-from lectures.cells import _without_marks, met, sections_of
-from lectures.ideas import DOCUMENTS, IDEAS, ideas
-from lectures.overview import coverage, idea_anchor
-from minigrad.course.unit import units
+from lectures.site.cells import _without_marks, met, sections_of
+from lectures.site.ideas import DOCUMENTS, IDEAS, ideas
+from lectures.site.overview import coverage, idea_anchor
+from minigrad_course.unit import units
 
 SEEDS = [(unit, seed) for unit in units().values() for seed in unit.seeds]
 

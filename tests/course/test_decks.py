@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from lectures.drawn import Sketch
-from lectures.frames import deck
-from lectures.markup import Lecture, LectureError, as_page, as_slides, chosen, parsed, parser
-from lectures.quotes import WINDOW, windows
-from minigrad.course.unit import units
+from lectures.site.drawn import Sketch
+from lectures.site.frames import deck
+from lectures.site.markup import Lecture, LectureError, as_page, as_slides, chosen, parsed, parser
+from lectures.site.quotes import WINDOW, windows
+from minigrad_course.unit import units
 from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
 

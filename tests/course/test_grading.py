@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.course import grading
-from minigrad.course.unit import units
-from tests.course.running import ROOT, module, stored
+from minigrad_course import grading
+from minigrad_course.authoring import build
+from minigrad_course.unit import units
+from tests.course.running import ROOT, stored
 
-build = module("build", ROOT / "notebooks" / "build.py")
 UNIT = units()["00_start"]
-MASTER = ROOT / "notebooks" / "masters" / "00_start.py"
+MASTER = build.source_of("00_start", build.EXERCISE)
 STUB = ROOT / "notebooks" / "exercises" / "00_start_exercise.ipynb"
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 import minigrad as mg
-from minigrad.course.boards import Arrow, act_out, draw, evaluated, expression, mover, with_arrow
-from minigrad.course.feedback import Wrong, written
-from minigrad.course.graphs import (
+from minigrad_course.boards import Arrow, act_out, draw, evaluated, expression, mover, with_arrow
+from minigrad_course.feedback import Wrong, written
+from minigrad_course.graphs import (
     ITSELF,
     Unreadable,
     disorder,
@@ -16,7 +16,7 @@ from minigrad.course.graphs import (
     unfolded,
     unlike,
 )
-from minigrad.course.units.u04_graphs.graph_tasks import EACH_USE, ONE_NODE, SWAPPED, UNUSED, GraphTask, OrderTask
+from minigrad_course.units.u04_graphs.graph_tasks import EACH_USE, ONE_NODE, SWAPPED, UNUSED, GraphTask, OrderTask
 
 GRAPH = {"a": ("multiply", "x", 2), "b": ("subtract", "a", "x"), "y": ("multiply", "b", "b")}
 

@@ -5,8 +5,8 @@ import copy
 import pytest
 
 import minigrad as mg
-from minigrad import course
-from minigrad.course.feedback import Misused
+import minigrad_course as course
+from minigrad_course.feedback import Misused
 
 scale = 1.0
 scales = [1.0, 2.0]

@@ -7,10 +7,10 @@ import re
 import pytest
 
 import minigrad as mg
-from lectures import build_site, instructors
-from lectures.markup import Lecture, as_page, as_slides
-from minigrad.course.museum import MUSEUM
-from minigrad.course.unit import parts, units
+from lectures.site import build_site, instructors
+from lectures.site.markup import Lecture, as_page, as_slides
+from minigrad_course.museum import MUSEUM
+from minigrad_course.unit import parts, units
 from tests.course.running import ROOT
 
 LECTURES = ROOT / "lectures"
@@ -91,7 +91,7 @@ def test_commands_of_the_page_exist():
     launcher = (ROOT / "course").read_text(encoding="utf-8")
     for command in set(re.findall(r"python3 course (\w+)", PAGE)):
         assert f'"{command}": ' in launcher
-    for path in re.findall(r"notebooks/masters/\w+\.py", PAGE):
+    for path in re.findall(r"notebooks/minigrad_course/[\w/]+\.py", PAGE):
         assert (ROOT / path).exists()
 
 

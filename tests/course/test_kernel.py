@@ -43,7 +43,7 @@ def test_cells_in_a_kernel_show_words_without_tracebacks(tmp_path):
                 pieces.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
         seen[name] = "\n".join(pieces)
     for name, text in seen.items():
-        assert "minigrad/course" not in text and ("Traceback" not in text or name == "stops"), name
+        assert "notebooks/minigrad_course" not in text and ("Traceback" not in text or name == "stops"), name
     assert "the cell of your answer stopped with NameError" in seen["check of what stopped"]
     assert seen["check of what did not"].startswith("✗ gradient_of_a: your answer 1 is not right")
     assert "35 minutes" in seen["begin"] and "for Ada" in seen["begin"]

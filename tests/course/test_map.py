@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from lectures.house import House, floors, picture, readers, rooms_page, units_of
-from lectures.markup import slug
-from lectures.rooms import COMPILER, ONLOOKERS, PACKAGE, ROOMS, imports_of, purpose_of, size_of, taught
-from minigrad.course.unit import units
+from lectures.site.house import House, floors, picture, readers, rooms_page, units_of
+from lectures.site.markup import slug
+from lectures.site.rooms import COMPILER, ONLOOKERS, PACKAGE, ROOMS, imports_of, purpose_of, size_of, taught
+from minigrad_course.unit import units
 from tests.viz.browser import needs_browser, opened
 
 

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from minigrad.course.museum import MUSEUM
-from minigrad.course.museum.broken_picture import BrokenCode
-from minigrad.course.results import Progress
-from minigrad.course.session import SESSION
-from minigrad.course.unit import units
+from minigrad_course.museum import MUSEUM
+from minigrad_course.museum.broken_picture import BrokenCode
+from minigrad_course.results import Progress
+from minigrad_course.session import SESSION
+from minigrad_course.unit import units
 from tests.course.running import ROOT, said_to, stored
 from tests.course.test_units import lines_of_code
 

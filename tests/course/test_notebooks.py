@@ -6,9 +6,9 @@ import re
 import nbformat
 import pytest
 
-from tests.course.running import ROOT, Notebook, module, stored
+from minigrad_course.authoring import build
+from tests.course.running import ROOT, Notebook, stored
 
-build = module("build", ROOT / "notebooks" / "build.py")
 DEMOS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 # Texts that differ between runs, machines or versions.
@@ -97,13 +97,13 @@ def test_accidents_accepts_a_good_cell():
 
 @pytest.mark.parametrize("path", DEMOS, ids=lambda path: path.stem)
 def test_a_demo_is_stored_as_its_source_says(path):
-    source = build.read(ROOT / "notebooks" / "sources" / f"{path.stem}.py")
+    source = build.read(build.source_of(path.stem))
     notebook = stored(path)
     assert [(cell.id, cell.cell_type, cell.source) for cell in notebook.cells] == [
         (cell.id, cell.cell_type, cell.source) for cell in source.cells
-    ], "run: python -m notebooks.build"
+    ], "run: python -m minigrad_course.authoring.build"
     text = path.read_text(encoding="utf-8")
-    assert build.text_of(build.normalised(notebook)) == text, "not normalised: run python -m notebooks.build"
+    assert build.text_of(build.normalised(notebook)) == text, "not normalised: build it again"
 
 
 def output(notebook, source):
@@ -136,7 +136,7 @@ def test_no_two_notebooks_have_the_same_tab():
 @pytest.mark.slow
 def test_demo_is_built_the_same_to_the_byte():
     path = ROOT / "notebooks" / "00_start.ipynb"
-    assert build.demo(ROOT / "notebooks" / "sources" / "00_start.py") == path.read_text(encoding="utf-8")
+    assert build.demo(build.source_of("00_start")) == path.read_text(encoding="utf-8")
 
 
 def test_a_stored_picture_stands_still():

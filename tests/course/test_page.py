@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import minigrad as mg
-from minigrad.course import page as module
-from minigrad.course.page import Page
-from minigrad.course.session import SESSION
 from minigrad.support.source import notebook_shell
+from minigrad_course import page as module
+from minigrad_course.page import Page
+from minigrad_course.session import SESSION
 
 
 class Shown:

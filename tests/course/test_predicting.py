@@ -3,11 +3,11 @@
 import pytest
 
 import minigrad as mg
-from minigrad.course import by_example
-from minigrad.course.feedback import Misused, Wrong
-from minigrad.course.predicting import Choice, Printed
-from minigrad.course.source_code import Program
-from minigrad.course.tasks import Prediction, ValueTask
+from minigrad_course import by_example
+from minigrad_course.feedback import Misused, Wrong
+from minigrad_course.predicting import Choice, Printed
+from minigrad_course.source_code import Program
+from minigrad_course.tasks import Prediction, ValueTask
 
 
 class Maker(Choice):

@@ -11,11 +11,11 @@ from urllib.parse import unquote
 import pytest
 
 import minigrad as mg
-from lectures import api, build_site, overview
-from lectures.cells import notebooks, page_of
-from lectures.frames import texts
-from lectures.markup import Lecture, LectureError, as_page, as_slides
-from minigrad.course.unit import units
+from lectures.site import api, build_site, overview
+from lectures.site.cells import notebooks, page_of
+from lectures.site.frames import texts
+from lectures.site.markup import Lecture, LectureError, as_page, as_slides
+from minigrad_course.unit import units
 from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
 

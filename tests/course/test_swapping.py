@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import minigrad as mg
-from minigrad import course
+import minigrad_course as course
 from minigrad.autodiff import reverse
 from minigrad.core.mode import current_mode
 from minigrad.core.node import topological_order
 from minigrad.core.override import OVERRIDES
-from minigrad.course.feedback import Misused
-from minigrad.course.results import Progress
-from minigrad.course.session import SESSION
+from minigrad_course.feedback import Misused
+from minigrad_course.results import Progress
+from minigrad_course.session import SESSION
 
 
 def mul_grad(g, out, a, b):

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from minigrad.course import workspace
-from minigrad.course.results import FILE
+from minigrad_course import workspace
+from minigrad_course.results import FILE
 from tests.course.running import ROOT
 
 
@@ -184,7 +184,7 @@ def test_an_update_that_is_killed_damages_nothing(course, mine):
     code = """
 import os, sys
 from minigrad.support import files
-from minigrad.course import workspace
+from minigrad_course import workspace
 files.os.fsync = lambda _: os.kill(os.getpid(), 9)
 workspace.main(sys.argv[1:])
 """

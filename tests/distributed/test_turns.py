@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.course import cables
-from minigrad.course.feedback import Wrong
-from minigrad.course.units.u13_distributed import on_ranks, training
-from minigrad.course.units.u13_distributed.exercise import AllGather, ReduceScatter
 from minigrad.distributed import Communicator, ThreadCommunicators
 from minigrad.distributed.engine import Engine
 from minigrad.distributed.turns import Turns
 from minigrad.viz.lessons.rings import ring_rounds
+from minigrad_course.feedback import Wrong
+from minigrad_course.units.u13_distributed import cables, on_ranks, training
+from minigrad_course.units.u13_distributed.exercise import AllGather, ReduceScatter
 
 
 def in_turns(size, function):

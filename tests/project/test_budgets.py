@@ -15,30 +15,30 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "minigrad"
 FILE = Path("tests/project/budgets.toml")
 REPAIRS = 1.01  # a room may stand so much above its number until the next commit that lowers another one
-# Lesson views that `mg.viz` has under its own name; the others belong to the course.
-PUBLIC = {
-    "benches", "tapes", "timelines", "rings", "scalings", "trainings", "dispatches", "stacks", "three_ways",
-    "side_by_side", "expansion",
-}
+COURSE = ROOT / "notebooks" / "minigrad_course"
+# Of the course, the platform, the units and the museum are counted, and not what makes and tests them.
+NOT_COUNTED = ("*_notebook.py", "test_*.py", "conftest.py", "authoring/*")
 
 
 def budgets(text=None):
     return tomllib.loads((ROOT / FILE).read_text(encoding="utf-8") if text is None else text)
 
 
-def room_of(path):
-    """The room of a file, as the budgets name it."""
-    first, *rest = path.relative_to(PACKAGE).parts
-    if first == "viz" and rest[0] == "lessons":
-        return "viz" if path.stem in PUBLIC else "lessons"
-    return first if rest else "roof"
+def files():
+    """The files of both houses, with the names of their rooms, as the budgets name them."""
+    for path in sorted(PACKAGE.rglob("*")):
+        first, *rest = path.relative_to(PACKAGE).parts
+        yield path, first if rest else "roof"
+    for path in sorted(COURSE.rglob("*")):
+        if not any(map(path.relative_to(COURSE).match, NOT_COUNTED)):
+            yield path, "course"
 
 
 def rooms(*endings):
     found = {}
-    for path in sorted(PACKAGE.rglob("*")):
+    for path, room in files():
         if path.suffix in endings:
-            found.setdefault(room_of(path), []).append(path)
+            found.setdefault(room, []).append(path)
     return found
 
 

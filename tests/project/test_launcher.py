@@ -422,7 +422,7 @@ def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
 
 def test_grade_hands_its_arguments_to_the_course(course, commands):
     assert course.main(["grade", "submitted", "grades.csv"]) == 0
-    assert commands.ran == [["minigrad.course.grading", "submitted", "grades.csv"]]
+    assert commands.ran == [["minigrad_course.grading", "submitted", "grades.csv"]]
 
 
 @pytest.fixture
@@ -540,7 +540,7 @@ def test_the_exit_code_is_that_of_pytest_unless_only_a_linter_failed(
 def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, monkeypatch, tmp_path):
     monkeypatch.setattr(course, "ROOT", tmp_path)
     mine = tmp_path / "my-course"
-    workspace = ["minigrad.course.workspace", str(tmp_path / "notebooks"), str(mine)]
+    workspace = ["minigrad_course.workspace", str(tmp_path / "notebooks"), str(mine)]
     jupyter = ["jupyterlab", f"--ServerApp.root_dir={mine}"]
     mine.mkdir()
     assert course.main(["lab"]) == 0
@@ -555,7 +555,7 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     (mine / ".ipynb_checkpoints" / "00_start-checkpoint.ipynb").touch()
     assert course.main(["lab"]) == 0
     assert commands.ran == [workspace, jupyter]
-    commands.codes = {"minigrad.course.workspace": 2}
+    commands.codes = {"minigrad_course.workspace": 2}
     commands.ran.clear()
     assert course.main(["lab"]) == 2
     assert commands.ran == [workspace]
@@ -576,12 +576,12 @@ def test_root_is_refused_before_anything_is_made(course, commands, monkeypatch, 
 
 def test_site_builds_the_pages(course, commands):
     assert course.main(["site", "--open"]) == 0
-    assert commands.ran == [["lectures.build_site", "--open"]]
+    assert commands.ran == [["lectures.site.build_site", "--open"]]
 
 
 def test_browser_makes_the_folder_for_browsers(course, commands):
     assert course.main(["browser", "--pyodide", "there"]) == 0
-    assert commands.ran == [["lectures.browser.lite", "--pyodide", "there"]]
+    assert commands.ran == [["lectures.site.browser.lite", "--pyodide", "there"]]
 
 
 def test_python_gets_its_arguments_untouched(course, commands):

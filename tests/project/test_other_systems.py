@@ -15,9 +15,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.codegen import native
-from minigrad.course import limits
 from minigrad.devices import threads
 from minigrad.support import files
+from minigrad_course import limits
 from tests.project.launcher import load_launcher
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,8 +172,8 @@ for name in ("fork", "register_at_fork", "sched_getaffinity", "getuid", "geteuid
 for name in ("setitimer", "getitimer", "SIGALRM", "ITIMER_REAL", "SIGHUP"):
     delattr(signal, name)
 import minigrad as mg
-import minigrad.course as course
-from minigrad.course.limits import at_most
+import minigrad_course as course
+from minigrad_course.limits import at_most
 
 x = mg.asarray(numpy.linspace(0, 1, 200_000), requires_grad=True)
 f = mg.jit(lambda x: (mg.tanh(x) * x).sum())

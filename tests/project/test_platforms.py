@@ -27,13 +27,13 @@ TESTED = {
     "minigrad/devices/blas.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/compile/codegen/native.py:": f"{SYSTEMS}::test_minigrad_works_where_functions_of_posix_are_missing",
     "minigrad/devices/threads.py:_default_count": f"{SYSTEMS}::test_threads_are_counted_by_cores_without_affinity",
-    "minigrad/course/apart.py:_end":
+    "notebooks/minigrad_course/apart.py:_end":
         "tests/course/test_apart.py::test_a_process_is_ended_where_the_system_has_no_groups",
-    "minigrad/course/apart.py:run_apart":
+    "notebooks/minigrad_course/apart.py:run_apart":
         "tests/course/test_apart.py::test_a_process_is_run_where_the_system_cannot_fork",
-    "minigrad/course/apart.py:_limit":
+    "notebooks/minigrad_course/apart.py:_limit":
         "tests/course/test_apart.py::test_nothing_is_limited_where_the_system_has_no_limits",
-    "minigrad/course/limits.py:at_most": f"{SYSTEMS}::test_a_time_limit_works_without_timers",
+    "notebooks/minigrad_course/limits.py:at_most": f"{SYSTEMS}::test_a_time_limit_works_without_timers",
     "minigrad/compile/codegen/native.py:_find": f"{SYSTEMS}::test_the_mathematical_library_is_that_of_the_system",
     "minigrad/compile/codegen/disk_cache.py:folder":
         "tests/compile/codegen/test_native.py::test_cache_folder_follows_the_conventions_of_the_system",
@@ -89,7 +89,9 @@ def switches(path):
 
 @pytest.mark.slow
 def test_every_switch_has_a_test_with_a_stand_in():
-    paths = [*sorted((ROOT / "minigrad").rglob("*.py")), ROOT / "course"]
+    packages = ROOT / "minigrad", ROOT / "notebooks" / "minigrad_course"
+    paths = [path for package in packages for path in sorted(package.rglob("*.py")) if "test_" not in path.name]
+    paths.append(ROOT / "course")
     found = {f"{path.relative_to(ROOT).as_posix()}:{name}" for path in paths for name in switches(path)}
     assert found == TESTED.keys()
 

@@ -1,40 +1,33 @@
 """The stored reference pages are up to date with the library."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from lectures.site import build_reference as builder
+
 LECTURES = Path(__file__).resolve().parents[2] / "lectures"
 
 
-@pytest.fixture(scope="module")
-def builder():
-    spec = importlib.util.spec_from_file_location("build_reference", LECTURES / "build_reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("name", ["primitives.md", "errors.md", "coming_from.md"])
-def test_the_stored_page_is_fresh(builder, name):
+def test_the_stored_page_is_fresh(name):
     stored = (LECTURES / "reference" / name).read_text(encoding="utf-8")
-    assert stored == builder.pages()[name], "run: python lectures/build_reference.py"
+    assert stored == builder.pages()[name], "run: python -m lectures.site.build_reference"
 
 
-def test_errors_are_all_in_the_catalogue(builder):
+def test_errors_are_all_in_the_catalogue():
     page = builder.errors_page()
     for cls in builder.catalogue():
         assert f"## {cls.__name__}\n" in page and f"{cls.__name__}: " in page
     assert len(builder.catalogue()) >= 13
 
 
-def test_pages_do_not_name_the_machine(builder):
+def test_pages_do_not_name_the_machine():
     for page in builder.pages().values():
         assert str(LECTURES.parent) not in page
 
 
-def test_the_page_counts_what_it_lists(builder):
+def test_the_page_counts_what_it_lists():
     page = builder.primitives_page()
     from minigrad.core.primitive import P
 

@@ -12,7 +12,7 @@ from tests.project.launcher import load_launcher
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 LAUNCHER = load_launcher()
 # Where the options of a command of the launcher are described, beside the launcher's own help.
-OPTIONS = {"site": "lectures/build_site.py", "browser": "lectures/browser/lite.py"}
+OPTIONS = {"site": "lectures/site/build_site.py", "browser": "lectures/site/browser/lite.py"}
 WRITE = {"pages": {"pages: write", "id-token: write"}, "release": {"id-token: write"}}  # of single jobs
 VERSION = re.compile(r"[\w.-]+/[\w.-]+@(v\d+|release/v\d+)")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.lessons.readings import reading
 from minigrad.viz.page import in_theme
+from minigrad_course.views.readings import reading
 from tests.viz.browser import needs_browser, opened, outputs
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.course.feedback import Wrong, stopped
+from minigrad_course.feedback import Wrong, stopped
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.course.letters import GPT
 from minigrad.viz.exhibit import Exhibit
+from minigrad_course.letters import GPT
 from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
 

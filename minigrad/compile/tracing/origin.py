@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...support.source import HOME, installed_in
+from ...support.source import OURS, installed_in
 
 FOLDERS = ("/site-packages/", "/dist-packages/")
 PYTHON = tuple({sysconfig.get_path(name).replace("\\", "/") + "/" for name in ("stdlib", "platstdlib")})
@@ -24,7 +24,7 @@ NUMPY = np.__path__[0].replace("\\", "/") + "/"
 
 def is_our_file(filename: str) -> bool:
     """Whether a file is minigrad's."""
-    return filename.startswith(HOME)
+    return filename.startswith((*OURS.values(),))
 
 
 @lru_cache(maxsize=4096)
@@ -70,4 +70,4 @@ def is_foreign_function(function: Any) -> bool:
 
 def is_ours(module: Any) -> bool:
     """Whether a module of this name is minigrad's."""
-    return isinstance(module, str) and (module == "minigrad" or module.startswith("minigrad."))
+    return isinstance(module, str) and module.partition(".")[0] in OURS

@@ -17,8 +17,8 @@ from minigrad.core.primitive import P
 from minigrad.core.tree import leaves
 from minigrad.support.table import bytes_text, counted
 from minigrad.viz.compiled import not_jitted
-from minigrad.viz.lessons.savings import stages_of
 from minigrad.viz.memories import lives_of
+from minigrad_course.units.u11_fusion.savings import stages_of
 from tests.viz.ten_programs import TEN
 
 

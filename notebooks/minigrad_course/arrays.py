@@ -1,0 +1,122 @@
+"""Tasks on arrays: gradient rules, functions to compose, and hints for words of NumPy and PyTorch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from inspect import unwrap
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad.core.dtypes import float64
+from minigrad.core.emit import Eager
+from minigrad.core.mode import switch
+from minigrad.core.override import overriding
+from minigrad.core.tensor import Tensor
+from minigrad.ops.composite import COMPOSED
+from minigrad.ops.creation import asarray
+
+from .compare import Difference, difference, plain
+from .feedback import Wrong, written
+from .tasks import ROUNDS, FunctionTask, GradientTask, Mistake
+
+FITTING = {  # the common mistakes that a rule of arrays can make too
+    "swapped", "without_g", "swapped_without_g", "first_only", "last_only", "value", "times_out", "rule_of_a_sum",
+    "nothing_returned",
+}
+OF_ONE_INPUT = {"without_g", "value", "times_out", "rule_of_a_sum", "nothing_returned"}
+
+ADVICE = {  # a part of an error of minigrad -> the hint
+    "is ambiguous": "`if`, `max` and `and` decide once for all places. Multiply by (a > b) instead: 1 where it is true",
+    "do not go together": "p @ q needs as many columns of p as rows of q: write down the shapes, and turn one",
+    "argument 'dim'": "minigrad has NumPy's names: g.sum(0) or g.sum(axis=0), and keepdims=True",
+    "argument 'keepdim'": "minigrad has NumPy's names: keepdims=True, with an s",
+    "attribute 't": "a matrix is transposed by .T, without brackets",
+    "not callable": "to multiply, write the sign: out * (...)",
+    "do not fit into shape": "reshape adds nothing: sum g over the axis along which b was repeated",
+    "do not broadcast": "`*` and `+` work place by place, on equal shapes. The matrix product is `@`",
+}
+
+
+class ArrayRule(GradientTask):
+    """A gradient rule of arrays.  A rule of one input may return its gradient with or without a comma."""
+
+    mistakes = tuple([known for known in GradientTask.mistakes if known.name in FITTING])
+    source = "by finite differences"  # of the right gradients
+    advice = ADVICE
+
+    def drawn(self, draw: random.Random, *shapes: tuple[int, ...]) -> tuple[Any, ...]:
+        """Arguments of the rule for inputs of these shapes."""
+        inputs = [array(draw, shape) for shape in shapes]
+        out = asarray(self.forward(*map(plain, inputs)), dtype=float64)
+        return array(draw, out.shape), out, *inputs
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        return super().check(in_brackets(answer) if len(self.inputs()) == 1 else answer, rounds)
+
+    def wrong(self, known: Mistake) -> Any:
+        return in_brackets(super().wrong(known)) if len(self.inputs()) == 1 else super().wrong(known)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        given = [written(each) if each.ndim < 2 else f"shape {each.shape}" for each in args]
+        return f"{self.name}({', '.join(f'{name}: {value}' for name, value in zip(self.parameters(), given))})"
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        names = self.inputs()
+        if not isinstance(yours, tuple | list):
+            return f"it returned {written(yours)}, not {len(names)} gradients"
+        return difference(yours, self.right(*args), [f"the gradient of {name}" for name in names], self.source)
+
+
+class ComposedTask(FunctionTask):
+    """A function of tables to compose from primitives.  The composite of the library, `mg.<composite>`, is refused."""
+
+    composite: ClassVar[str]
+    advice: ClassVar[dict[str, str]] = ADVICE | {
+        "float() needs": "exp, sqrt, ... of minigrad_course work on one number. For tables: mg.exp, mg.sqrt, ...",
+        "do not broadcast": "a sum over an axis drops the axis. keepdims=True keeps it: (2, 3) and (2, 1) fit",
+        "do not fit into shape": "a sum over an axis drops the axis. keepdims=True keeps it: (2, 3) and (2, 1) fit",
+        "'dim'": "minigrad has NumPy's names: axis=-1, and keepdims=True",
+        "'keepdim'": "minigrad has NumPy's names: keepdims=True, with an s",
+        "'unbiased'": "minigrad has NumPy's names. Or compose it: the mean of the squares of x - mean",
+    }
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        def refused(*args: Any, **options: Any) -> Any:
+            hint = "write it with mg.exp, mg.sqrt, .max, .sum, .mean and arithmetic"
+            raise Wrong(self.name, f"mg.{self.composite} is the composite itself", hint)
+
+        def careful(*args: Any) -> Any:
+            given = [asarray(each) for each in args]
+            composite = overriding(unwrap(COMPOSED[self.composite]), refused)
+            with np.errstate(all="ignore"), composite, switch(interpreter=Eager()):
+                return answer(*given)
+
+        return super().check(careful, rounds)
+
+    def wrong(self, known: Mistake) -> Any:
+        return np.errstate(all="ignore")(super().wrong(known))  # some overflow on purpose
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        return "it returned None: is there a `return`?" if yours is None else super().judge(yours, args)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        rows = ", ".join(str([round(float(x), 2) for x in row]) for row in args[0][:3])
+        return f"{self.name}, for x of shape {args[0].shape}: {rows}"
+
+
+def array(draw: random.Random, shape: tuple[int, ...]) -> Tensor:
+    """Numbers with one decimal, none of them 0 or 1."""
+    numbers = [draw.choice((-1, 1)) * draw.choice((5, 12, 15, 20, 25, 30)) / 10 for _ in range(int(np.prod(shape)))]
+    return asarray(np.reshape(numbers, shape), dtype=float64)
+
+
+def in_brackets(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of one input, which returns a tuple of one gradient."""
+
+    def one(*args: Any) -> Any:
+        found = rule(*args)
+        return found if isinstance(found, tuple | list) and len(found) == 1 else (found,)
+
+    return one

@@ -1,0 +1,161 @@
+"""Make the notebooks from their sources: `python -m minigrad_course.authoring.build [UNIT ...]`.
+
+- `demo_notebook.py` of a unit is executed and becomes the demo `notebooks/NN_name.ipynb`, with its outputs stored.
+  The museum has a demo of its own, without a number.
+- `exercise_notebook.py` holds solutions in nbgrader's format and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
+  which holds none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
+
+Both are py:percent, as jupytext pairs them.  What is written depends on nothing but the sources and the library: made
+again, it is the same to the byte.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+from minigrad.viz.page import LOADER
+
+from ..apart import search_path
+
+COURSE = Path(__file__).resolve().parents[1]
+NOTEBOOKS = COURSE.parent
+FOLDERS = {path.name.removeprefix("u"): path for path in (*sorted((COURSE / "units").glob("u*")), COURSE / "museum")}
+DEMO, EXERCISE = "demo_notebook.py", "exercise_notebook.py"
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # nbgrader's own
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
+HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
+
+
+def source_of(key: str, name: str = DEMO) -> Path:
+    """The source of a notebook of a unit, or of the museum.
+
+    >>> source_of("00_start").parent.name
+    'u00_start'
+    """
+    return FOLDERS[key] / name
+
+
+def read(path: Path) -> Any:
+    """A notebook from its source.  Cells are called as `name=` in their header says, or by their number."""
+    part = re.sub(r"^u[0-9]+_", "", path.parent.name)
+    kind = "s" if path.name == DEMO else "m"  # no other: students' notebooks have these ids
+    notebook = jupytext.read(path)
+    for number, cell in enumerate(notebook.cells):
+        grade = cell.metadata.get("nbgrader", {}).get("grade_id")
+        name = cell.metadata.pop("name", None) or grade or f"{kind}{number:02}"
+        cell["id"] = re.sub(r"[^A-Za-z0-9_-]", "-", f"{part}-{name}")[:64]
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def demo(path: Path) -> str:
+    """The text of a demo notebook: executed, and without what differs from run to run."""
+    notebook = read(path)
+    client = NotebookClient(notebook, timeout=120, kernel_name="python3", record_timing=False,
+                            resources={"metadata": {"path": str(NOTEBOOKS)}})
+    client.execute(env={**os.environ, "PYTHONPATH": search_path()})
+    return text_of(normalised(notebook))
+
+
+def normalised(notebook: Any) -> Any:
+    """The notebook with its outputs as they are stored: counted from 1, no widgets, one piece for each stream."""
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    count = 0
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        cell.metadata.pop("execution", None)
+        count += bool(cell.source.strip())
+        cell.execution_count = count if cell.source.strip() else None
+        outputs: list[Any] = []
+        for output in cell.outputs:
+            if "data" in output:
+                output.data.pop(WIDGET, None)
+                # Scripts are not stored: a notebook that has not been run shows still pictures, and a new version of a
+                # script changes no notebook.  The hook in `conftest.py` lets nbval compare the rest.
+                if "text/html" in output.data:
+                    output.data["text/html"] = re.sub(LOADER, "", output.data["text/html"])
+                output.metadata = {}
+            if "execution_count" in output:
+                output.execution_count = count
+            last = outputs[-1] if outputs else {}
+            if output.output_type == "stream" and last.get("name") == output.name:
+                last["text"] += output.text
+            else:
+                outputs.append(output)
+        cell.outputs = outputs
+    return notebook
+
+
+def exercise(path: Path) -> str:
+    """The text of the student's copy: no solution, no hidden test, no output, and what is locked cannot be edited."""
+    notebook = read(path)
+    for cell in notebook.cells:
+        about = cell.metadata.get("nbgrader", {})
+        source = without(cell.source, *HIDDEN)
+        cell.source = without(source, *SOLUTION, STUB) if about.get("solution") else source
+        if about.get("locked"):
+            cell.metadata["editable"] = False
+        if about:
+            cell.metadata["deletable"] = False
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return text_of(notebook)
+
+
+def without(source: str, begin: str, end: str, instead: tuple[str, ...] = ()) -> str:
+    """A cell without the regions between two marks; other lines may stand in their place, indented as they were.
+
+    >>> print(without("def f():\\n    ### A\\n    return 1\\n    ### B", "### A", "### B", ("pass",)))
+    def f():
+        pass
+    """
+    lines: list[str] = []
+    inside = False
+    for line in source.split("\n"):
+        mark = line.strip()
+        if mark == begin and not inside:
+            inside = True
+            lines += [line[: len(line) - len(line.lstrip())] + each for each in instead]
+        elif mark == end and inside:
+            inside = False
+        elif mark in (begin, end):
+            raise ValueError(f"{mark!r} where there is nothing to {'end' if mark == end else 'begin'}:\n{source}")
+        elif not inside:
+            lines.append(line)
+    if inside:
+        raise ValueError(f"{begin!r} without an end:\n{source}")
+    return "\n".join(lines).rstrip("\n")
+
+
+def text_of(notebook: Any) -> str:
+    """A notebook as it is stored."""
+    nbformat.validate(notebook)
+    return str(nbformat.writes(notebook)).rstrip("\n") + "\n"
+
+
+def main(chosen: list[str]) -> None:
+    """Write every notebook, or those of the units that are named."""
+    for key in chosen or FOLDERS:
+        for name, make, target_of in (DEMO, demo, "{}.ipynb"), (EXERCISE, exercise, "exercises/{}_exercise.ipynb"):
+            if source_of(key, name).exists():
+                target = NOTEBOOKS / target_of.format(key)
+                text = make(source_of(key, name))
+                same = target.exists() and target.read_text(encoding="utf-8") == text
+                target.write_text(text, encoding="utf-8")
+                print(f"notebooks/{target.relative_to(NOTEBOOKS)}: {'as it was' if same else 'written'}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

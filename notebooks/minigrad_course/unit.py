@@ -1,0 +1,137 @@
+"""A unit of the course: its question, outcomes, misconceptions and tasks.
+
+A unit is declared once, for the notebooks, the checks, and the tests of both.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from pkgutil import iter_modules, resolve_name
+from typing import NamedTuple
+
+from .tasks import Task
+
+
+class Misconception(NamedTuple):
+    """A wrong belief that many people have: its source, and the task or cell that corrects it."""
+
+    belief: str
+    source: str  # an address, or a title and page
+    met_in: str  # the name of a task, or the id of a cell
+
+
+class Seed(NamedTuple):
+    """An idea that the course must cover, and the task or cell where a student predicts, computes or changes it."""
+
+    idea: str  # as `lectures/site/ideas.py` has it: "000: JAX"
+    met_in: str
+
+
+@dataclass
+class Unit:
+    """A unit of the course.  Its lecture, notebook and exercise have the same number and name."""
+
+    number: int
+    name: str
+    title: str
+    question: str  # the first question, with a surprising answer
+    minutes: int
+    outcomes: dict[str, str]  # what a student can do afterwards; tasks refer to the keys
+    prerequisites: tuple[str, ...] = ()  # units, such as "00_start"
+    misconceptions: tuple[Misconception, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    tasks: dict[str, type[Task]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The number and name: `00_start`."""
+        return f"{self.number:02}_{self.name}"
+
+    @property
+    def heading(self) -> str:
+        """The number and title: `00 · What a gradient is`."""
+        return f"{self.number:02} · {self.title}"
+
+    @property
+    def points(self) -> int:
+        """The points of all tasks together."""
+        return sum(task.points for task in self.tasks.values())
+
+    def task(self, cls: type[Task]) -> type[Task]:
+        """Add a task to the unit: a decorator of the class."""
+        self.tasks[cls.name] = cls
+        return cls
+
+
+class Annex(Unit):
+    """A part of the course with tasks that is not a unit: its name and title have no number, which is for the order."""
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    @property
+    def heading(self) -> str:
+        return self.title
+
+
+class Parts(Mapping[str, Unit]):
+    """Parts of the course by their keys, from places such as `package.module:NAME`.
+
+    The module of a part is imported when the part is used.  A notebook uses one unit, and the import of all units would
+    take a browser seconds.
+    """
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self.places = places
+
+    def __getitem__(self, key: str) -> Unit:
+        part: Unit = resolve_name(self.places[key])
+        return part
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def used(self) -> list[Unit]:
+        """The parts that have been used."""
+        places = [place.split(":") for place in self.places.values()]
+        found = [getattr(sys.modules.get(module), name, None) for module, name in places]
+        return [part for part in found if part is not None]
+
+
+@cache
+def units() -> Parts:
+    """All units by their keys, in order.
+
+    >>> list(units())[0]
+    '00_start'
+    """
+    folder = str(Path(__file__).with_name("units"))
+    return Parts({each.name[1:]: f"{__package__}.units.{each.name}:UNIT" for each in iter_modules([folder])})
+
+
+@cache
+def parts() -> Parts:
+    """Everything that has tasks: the units, and after them the museum.
+
+    >>> list(parts())[-1]
+    'museum'
+    """
+    return Parts(units().places | {"museum": f"{__package__}.museum:MUSEUM"})
+
+
+def task_names() -> list[str]:
+    """The names of the tasks of all parts."""
+    return [name for part in parts().values() for name in part.tasks]
+
+
+def names_in_use() -> set[str]:
+    """The names of the tasks of the parts that have been used."""
+    return {name for part in parts().used() for name in part.tasks}

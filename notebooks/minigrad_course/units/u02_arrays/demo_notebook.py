@@ -1,0 +1,272 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 02 · Arrays
+#
+# Below every framework lies a library for **numerical linear algebra**: NumPy, or something like it. This notebook asks what the library does better than
+# Python, what a call costs, where arrays are in memory, and what happens when a program writes into them. You need [unit 00](00_start.ipynb).
+
+# %% name="setup"
+import minigrad as mg
+import minigrad_course as course
+from minigrad_course.units.u02_arrays import crossings, strides
+from minigrad_course.units.u02_arrays.memory_maps import memory_map
+
+course.begin("02_arrays")
+
+# %% [markdown]
+# ## Five times the numbers
+#
+# A picture of a digit has 8 × 8 = 64 numbers. A *window* is a part of 3 × 3 numbers. There are 36 of them, because a window can begin at 6 rows and at
+# 6 columns. `mg.windows` makes one array of all windows:
+
+# %% name="all-windows"
+picture = mg.asarray(mg.data.digits()[1].arrays[0][0].reshape(8, 8))
+windows = mg.windows(picture, 3, axis=(0, 1))
+
+print("picture", picture.shape, picture.size, "numbers")
+print("windows", windows.shape, windows.size, "numbers")
+
+# %% [markdown]
+# 64 numbers have become 324. **How many numbers were copied to make the array of windows?**
+
+# %% name="window-numbers" tags=["question"]
+window_numbers = ...
+
+course.check("window_numbers")
+
+# %% [markdown]
+# At the end of the exercise, your own array of windows runs in the library, and a network reads digits with it. To get there, we need to know what an array is. And
+# first: why is there a library at all?
+#
+# ## What the library is for
+#
+# A product of two 64 × 64 matrices needs 64 · 64 · 64 = 262,144 multiplications. `a @ b` calls **BLAS** for them, a collection of functions that people have
+# tuned for each processor since 1979. **About how many times as long do loops in Python take: "3", "30" or "3000"?**
+
+# %% name="loop-times" tags=["question"]
+loop_times = ...
+
+course.check("loop_times")
+
+# %% [markdown]
+# There are ways in between. `row @ column` lets the library compute one number of the result. Python loops over the rows and columns. **How often does Python call
+# the library, for the whole 64 × 64 result?**
+
+# %% name="library-calls" tags=["question"]
+library_calls = ...
+
+course.check("library_calls")
+
+# %% [markdown]
+# The arithmetic is the same in all four ways. Guess which takes longest, then press **time**: it shows what your machine has needed.
+
+# %% name="ladder" jupyter={"outputs_hidden": true}
+crossings.ladder()
+
+# %% [markdown]
+# Thousands of calls of an optimised function take longer than loops in Python, or about as long: each **call** has a price. One call that does all the work gains the most. The
+# library works on several numbers with one instruction, and multiplies blocks that fit into the fast memory next to the processor.
+#
+# So is the library quicker for small arrays too? One number is added to one number, then 10 to 10, and so on. Who is quicker for one number? Press **time**:
+
+# %% name="race"
+crossings.race()
+
+# %% [markdown]
+# ## There and back
+#
+# A call leaves the interpreter, which runs Python. The library, which is machine code, computes. Then control returns to the line that called. Here is this
+# back and forth for a small function, measured on your machine. Change the function: make the matrices larger or smaller.
+
+# %% name="there-and-back"
+a, b = mg.ones((200, 200)), mg.ones((200, 200))
+
+
+def program():
+    c = a @ b
+    d = mg.tanh(c)
+    return d.sum()
+
+
+crossings.there_and_back(program)
+
+# %% [markdown]
+# Ten such calls in a row. The library needs 100 µs for each of them, and Python needs 5 µs for each line before it calls. **How many µs after the start has the tenth
+# line run?**
+
+# %% name="clock" tags=["question"]
+clock = ...
+
+course.check("clock")
+
+# %% [markdown]
+# (On a GPU the answer is another one, which is the subject of unit 03.)
+#
+# ## Names are not arrays
+#
+# The library owns the memory of an array: Python only has a name for it. Several names can refer to the same memory. Four lines:
+#
+# ```python
+# a = mg.asarray([1, 2, 3])
+# b = a
+# c = a[1:]
+# d = a + 0
+# c += 10
+# ```
+#
+# **What are `a[1]`, `b[1]` and `d[1]` now?** Three numbers in brackets.
+
+# %% name="same-buffer" tags=["question"]
+same_buffer = ...
+
+course.check("same_buffer")
+
+# %% [markdown]
+# The **memory map** runs a program line by line. It shows names, the views that they refer to, and the **buffers**, where the numbers are. Step through it. Then
+# write a program of your own: one statement in each line.
+
+# %% name="map" jupyter={"outputs_hidden": true}
+memory_map("""
+a = mg.asarray([1, 2, 3])
+b = a
+c = a[1:]
+d = a + 0
+c += 10
+""")
+
+# %% [markdown]
+# The **version** of a buffer counts the lines that have written into it. You will need it soon.
+#
+# Two programs that look alike. In both, `a = mg.asarray([1, 2])` and `b = a` come first:
+#
+# | first program | second program |
+# |---|---|
+# | `b = b * 2` | `b *= 2` |
+#
+# **What is `a[0]` after the first, and after the second?**
+
+# %% name="rebound" tags=["question"]
+rebound = ...
+
+course.check("rebound")
+
+# %% name="rebinding" jupyter={"outputs_hidden": true}
+a = mg.asarray([1, 2])
+b = a
+b = b * 2
+print("after b = b * 2, a is", a.tolist())
+
+a = mg.asarray([1, 2])
+b = a
+b *= 2
+print("after b *= 2,    a is", a.tolist())
+
+# %% [markdown]
+# ## One buffer, many shapes
+#
+# Memory is one long row. A table in it is a rule for reading: a **shape**, and for each axis a **stride**, which is how far the next number is. The number at row i
+# and column j is at `offset + i · (stride of the rows) + j · (stride of the columns)`. On the bench, the view has 3 × 3 numbers, and the buffer holds 0, 1, 2 …, so that
+# each number is its own place.
+
+# %% name="bench"
+strides.bench()
+
+# %% [markdown]
+# Turn the table round: its first row is to be 0, 3, 6, and its second row 1, 4, 7. **Which two steps do that?** The step to the next row first.
+
+# %% name="turned-strides" tags=["question"]
+turned_strides = ...
+
+course.check("turned_strides")
+
+# %% [markdown]
+# So `.T` moves no number, and takes the same time for nine numbers and for nine million. Try other steps, also 0. And then:
+#
+# `mg.broadcast_to(mg.asarray(1.0), (1000, 1000))` is one number, of 4 bytes, as a table of a million places. **How many bytes do its numbers take in memory?**
+
+# %% name="owned-bytes" tags=["question"]
+owned_bytes = ...
+
+course.check("owned_bytes")
+
+# %% name="broadcast" jupyter={"outputs_hidden": true}
+table = mg.broadcast_to(mg.asarray(1.0), (1000, 1000))
+print("shape", table.shape, "strides", table.numpy().strides)
+
+try:
+    table += 1
+except mg.MinigradError as error:
+    print(str(error).splitlines()[0])
+
+# %% [markdown]
+# PyTorch of 2017 did not stop here: a 1 that was broadcast to 4 × 5 places [became 21](https://github.com/pytorch/pytorch/issues/4664), because 1 was added 20 times to
+# the same number.
+#
+# A reading rule with one stride for each axis cannot read everything. With `a = mg.arange(12).reshape(3, 4)`, **which of these have to copy?**
+# A `a.T` · B `a.reshape(-1)` · C `a.T.reshape(-1)` · D `a[::2]` · E `a[[0, 2, 1]]`. (`reshape(-1)` puts all numbers into one row.)
+
+# %% name="copies" tags=["question"]
+copies = ...
+
+course.check("copies")
+
+# %% name="which-copy" jupyter={"outputs_hidden": true}
+memory_map("""
+a = mg.arange(12).reshape(3, 4)
+A = a.T
+B = a.reshape(-1)
+C = a.T.reshape(-1)
+D = a[::2]
+E = a[[0, 2, 1]]
+""")
+
+# %% [markdown]
+# ## A damaged gradient
+#
+# Arrays can change, and gradients are computed later. The rule of a product needs the other factor, so the product w · x keeps x until the backward pass:
+#
+# ```python
+# y = (w * x).sum()
+# x += 1
+# y.backward()
+# ```
+#
+# **What happens in the last line?** A: `w.grad` is the x before `x += 1`. B: `w.grad` is the x after it. C: an error.
+
+# %% name="changed-in-between" tags=["question"]
+changed_in_between = ...
+
+course.check("changed_in_between")
+
+# %% name="damaged" jupyter={"outputs_hidden": true}
+memory_map("""
+x = mg.asarray([2.0, 3.0])
+w = mg.asarray([1.0, 4.0], requires_grad=True)
+p = w * x
+q = w + x
+x += 1
+q.sum().backward()
+p.sum().backward()
+""")
+
+# %% [markdown]
+# The product noted the version of the buffer that it kept. The sum kept nothing, so its gradient is right. Without versions, the gradient of p would be [3, 4]: that of another
+# function, and no message. Other ways to write into memory behind the engine's back have [given such gradients](https://github.com/pytorch/pytorch/issues/6990).
+#
+# Try this one too, a line each: `w = mg.asarray([1.0, 2.0], requires_grad=True)`, `h = w * 3`, `y = h * h`, `h += 1`. Here h has a history, and minigrad does something else than to write
+# into its buffer. Is the gradient of y damaged?
+#
+# In [the exercise](exercises/02_arrays_exercise.ipynb) you predict which names change, repair a loop with a damaged gradient, and write the views of the library: transposed arrays,
+# broadcasting, windows. A network then learns to read digits through your windows.

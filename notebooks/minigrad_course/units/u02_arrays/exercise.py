@@ -1,0 +1,389 @@
+"""Unit 02: which names change, a damaged gradient and its repair, and a convolution."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.core.tensor import Tensor
+from minigrad.ops.creation import asarray, zeros
+from minigrad.support.errors import GradError, MutationError
+
+from ...arrays import ADVICE, array
+from ...compare import Difference, difference, plain
+from ...feedback import Wrong, written
+from ...tasks import ROUNDS, FunctionTask, ValueTask
+from .about import UNIT
+from .training import see
+
+
+class Named(NamedTuple):
+    """An expression that gets a name, whether the last line changes its numbers, and why."""
+
+    code: str
+    changes: bool
+    why: str
+
+
+EXPRESSIONS = (
+    Named("a", True, "it is another name for the same array"),
+    Named("a.T", True, "the transposed array is a view: the same buffer with other strides"),
+    Named("a[:, 1]", True, "a column is a view, and reads one number of each changed row"),
+    Named("a.reshape(-1)", True, "the numbers are in the order of memory, so this reshape is a view"),
+    Named("a[::-1]", True, "it reads the same rows from the last to the first: a view"),
+    Named("a[2]", True, "a row is a view, and this row is among the changed ones"),
+    Named("a + 0", False, "an operation computes a new array, even if it adds 0"),
+    Named("a.copy()", False, "a copy has a buffer of its own"),
+    Named("a[[1, 2]]", False, "a list of rows makes a copy: any rows in any order have no constant step"),
+    Named("a.T.reshape(-1)", False, "no constant step leads through these numbers, so this reshape is a copy"),
+    Named("a[0]", False, "it shares the buffer, but the last line writes into the rows 1 and 2 only"),
+)
+LETTERS = "cdefgh"
+
+
+@UNIT.task
+class WhoChanges(ValueTask):
+    """A program of names, views and copies: which names have other numbers after its last line?"""
+
+    name = "who_changes"
+    points = 2
+    minutes = 6
+    outcome = "aliases"
+    mistakes = ()
+    example = '["c", "d"]'
+    otherwise = 'the letters in quotation marks and in brackets, for example ["c", "d"]'
+
+    def vary(self, draw: random.Random) -> None:
+        yes = draw.sample([each for each in EXPRESSIONS if each.changes], 3)
+        no = draw.sample([each for each in EXPRESSIONS if not each.changes], 3)
+        self.named = draw.sample(yes + no, 6)
+
+    def code(self) -> str:
+        """The program."""
+        lines = ["a = mg.arange(12).reshape(3, 4)", "b = a[1:]"]
+        lines += [f"{letter} = {each.code}" for letter, each in zip(LETTERS, self.named)]
+        return "\n".join([*lines, "b += 100"])
+
+    def text(self) -> str:
+        return (
+            f"```python\n{self.code()}\n```\n\n`a` has three rows. The last line changes b. **Which of the names c to "
+            "h have other numbers after it than before?** Decide first, then check."
+        )
+
+    def given(self) -> dict[str, Any]:
+        return {"code": self.code()}
+
+    def right(self) -> list[str]:
+        return [letter for letter, each in zip(LETTERS, self.named) if each.changes]
+
+    def explained(self) -> str:
+        return "task.code has the program: step through it in the memory map, in the next cell."
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        given = letters(answer)
+        if given is None or not set(given) <= set("ab" + LETTERS):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+        for letter, each in zip(LETTERS, self.named):
+            if (letter in given) != each.changes:
+                verb = "changes" if each.changes else "does not change"
+                raise Wrong(self.name, f"{letter} = {each.code} {verb}", each.why)
+        return self.explained()
+
+
+def letters(answer: Any) -> list[str] | None:
+    """Names in an answer: a list of texts, or one text with several names."""
+    if isinstance(answer, str):
+        answer = answer.replace(",", " ").split()
+    if not isinstance(answer, list | tuple | set) or not all(isinstance(each, str) for each in answer):
+        return None
+    return [each.strip().lower() for each in answer]
+
+
+# ---- a damaged gradient ----------------------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A line of a program on x, and what it does: whether it writes into the buffer, or whether its node keeps it."""
+
+    code: str
+    acts: bool
+    why: str
+
+
+KEEPING = (Step("w * x", True, "the rule of a product needs the other input, so the node keeps x"),
+           Step("x * w", True, "the rule of a product needs the other input, so the node keeps x"),
+           Step("w @ x", True, "the rule of a matrix product needs both inputs, so the node keeps x"))
+PASSING = (Step("w + x", False, "the rule of a sum passes g on: its node keeps nothing"),
+           Step("w - x", False, "the rule of a difference passes g and −g on: its node keeps nothing"))
+WRITING = (Step("x += 1", True, ""), Step("x[0] = 7.0", True, ""), Step("v *= 2", True, ""))
+READING = (Step("u = x + 1", False, "x + 1 makes a new array"), Step("u = x[0] * 2", False, "it only reads x"))
+
+
+@UNIT.task
+class Versions(ValueTask):
+    """A program that writes into x between its operations: the version at the end, and the gradients that stop."""
+
+    name = "versions"
+    points = 3
+    minutes = 8
+    outcome = "versions"
+    mistakes = ()
+    example = '(1, ["p"])'
+    otherwise = 'two parts: the version, and the names in brackets. For example (1, ["p"])'
+
+    def vary(self, draw: random.Random) -> None:
+        made = [draw.choice(KEEPING), draw.choice(PASSING), draw.choice(KEEPING)]
+        draw.shuffle(made)
+        between = draw.sample(WRITING, 2)
+        last = draw.choice(READING)
+        between.insert(draw.choice([0, 1, 2]), last)
+        self.made, self.between = made, between
+
+    def lines(self) -> list[str]:
+        """The program."""
+        lines = ["x = mg.asarray([2.0, 3.0])", "v = x[1:]", "w = mg.asarray([1.0, 4.0], requires_grad=True)"]
+        for name, each, event in zip("pqr", self.made, self.between):
+            lines += [f"{name} = {each.code}", event.code]
+        return lines
+
+    def text(self) -> str:
+        listed = "\n".join(self.lines())
+        return (
+            f"```python\n{listed}\n```\n\nThe buffer of x has version 0 after its first line. **Which version has it "
+            "at the end? And for which of p, q and r does `.sum().backward()` now stop with an error?** Two parts: "
+            '`(1, ["p"])`, for example.'
+        )
+
+    def given(self) -> dict[str, Any]:
+        return {"code": "\n".join(self.lines())}
+
+    def right(self) -> tuple[int, list[str]]:
+        stops = [name for i, (name, each) in enumerate(zip("pqr", self.made))
+                 if each.acts and any(event.acts for event in self.between[i:])]
+        return sum(event.acts for event in self.between), stops
+
+    def explained(self) -> str:
+        return "a node stops if it kept the buffer, and the buffer has been written to since."
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        version, names = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (None, None)
+        names = letters(names)
+        if type(version) is not int or names is None or not set(names) <= set("pqr"):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+        right, stops = self.right()
+        if version != right:
+            raise Wrong(self.name, f"{version} is not the version", self._version(version))
+        for i, (name, each) in enumerate(zip("pqr", self.made)):
+            if (name in names) != (name in stops):
+                verb = "stops" if name in stops else "does not stop"
+                raise Wrong(self.name, f"{name} = {each.code} {verb}", self._why(i, each))
+        return self.explained()
+
+    def _version(self, version: int) -> str:
+        through_view = any(event.code.startswith("v") for event in self.between)
+        if version == self.right()[0] - 1 and through_view:
+            return "v is a view of x: to write into v is to write into the buffer of x"
+        if version == 3:
+            return "a line that makes a new array, or only reads, does not write into the buffer: it counts nothing"
+        return "each line that writes into the buffer adds 1: +=, *=, x[0] = …, and the same through a view"
+
+    def _why(self, i: int, each: Step) -> str:
+        if not each.acts:
+            return each.why
+        if any(event.acts for event in self.between[i:]):
+            return f"{each.why}, and the buffer is written to after this line"
+        return "it kept x, but no line after it writes into the buffer: the version is still the same"
+
+
+SHARES = "that is a view of the same memory, so the next batch writes over it. What has a buffer of its own?"
+SHARING = {"detach": SHARES, "[:]": SHARES, ".T": SHARES, "reshape": SHARES, "view": SHARES}
+KEPT = (
+    "each product keeps the buffer itself, and the next turn of the loop writes into it. What may the product keep in "
+    "its place?"
+)
+LOST = "the losses have lost their history: no no_grad, and no detach() of w"
+TWICE = "one backward pass follows after the loop, from the sum of the losses: no backward() inside of the loop"
+EARLY = "that is the first batch: is the `return` inside of the loop?"
+UNFILLED = "other parts of the program read the buffer: keep buffer[:] = batch"
+NUMBER = "the sum of the losses as a tensor: a number from item() or float() has no history"
+RETURNED: dict[type, str] = {
+    type(None): "is there a `return`? return sum(losses)",
+    list: "that is the list of losses. Return their sum: sum(losses)",
+}
+
+
+def code_of(function: Any) -> str:
+    """The source of a student's function, where there is one."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+
+
+@UNIT.task
+class Refilled(FunctionTask):
+    """`refilled(w, buffer, batches)` adds the losses of all batches, each read into the same buffer."""
+
+    name = "refilled"
+    points = 0
+    minutes = 8
+    outcome = "versions"
+    otherwise = "keep the three lines of the loop, and change only what goes into the product"
+    wrong_programs = (
+        (lambda self, w, batches: np.float32(batches[-1]),
+         "that is the last batch alone. The function returns the sum of the losses of all batches"),
+        (lambda self, w, batches: np.float32(batches[0]),
+         "that is the first batch alone: is the `return` inside of the loop?"),
+        (lambda self, w, batches: np.float32(batches[-1]) * len(batches),
+         "each loss uses the last batch: the products are computed after the loop, when the buffer holds the last"),
+    )
+    advice = ADVICE | {"'numpy.ndarray' object": "tensors have copy() too: buffer.copy()"}
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        yield [1.0, 2.0], [[3.0, 4.0], [5.0, -6.0]]
+        yield [2.0, -1.0, 0.5], [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0], [4.0, 4.0, -4.0]]
+
+    def parameters(self) -> list[str]:
+        return ["w", "batches"]
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        def tried(w: Any, batches: Any) -> Any:
+            weights, buffer = asarray(w, requires_grad=True), zeros(len(w))
+            loss = answer(weights, buffer, [list(each) for each in batches])
+            if not isinstance(loss, Tensor):
+                hint = next((hint for kind, hint in RETURNED.items() if isinstance(loss, kind)), NUMBER)
+                raise Wrong(self.name, f"it returned {written(loss)}, not a tensor", hint)
+            self._backward(answer, loss)
+            if not np.array_equal(plain(buffer), np.asarray(batches[-1])):
+                problem = f"the buffer holds {written(buffer)} at the end, not the last batch {written(batches[-1])}"
+                early = np.array_equal(plain(buffer), np.asarray(batches[0]))
+                raise Wrong(self.name, problem, EARLY if early else UNFILLED)
+            if weights.grad is None:
+                raise Wrong(self.name, "w.grad is None", "the losses have lost their history: no detach() of them")
+            return float(loss.item()), plain(weights.grad)
+
+        return super().check(tried, rounds)
+
+    def _backward(self, answer: Any, loss: Tensor) -> None:
+        try:
+            loss.backward()
+        except MutationError as error:
+            changed = str(error).splitlines()[0]
+            code = code_of(answer).replace("buffer[:] =", "")
+            hint = next((hint for part, hint in SHARING.items() if part in code), KEPT)
+            raise Wrong(self.name, f"loss.backward() stopped: {changed}", hint) from None
+        except GradError as error:
+            problem = f"loss.backward() stopped: {str(error).splitlines()[0]}"
+            raise Wrong(self.name, problem, TWICE if "second time" in problem else LOST) from None
+
+    def wrong(self, known: Any) -> Any:
+        factors = super().wrong(known)
+
+        def made(w: Any, *more: Any) -> Any:
+            for buffer in more[:-1]:
+                buffer[:] = asarray(more[-1][-1])
+            return (asarray(w) * asarray(factors(w, more[-1]))).sum()
+
+        return made
+
+    def right(self, w: Any, batches: Any) -> Any:
+        total = np.sum(batches, axis=0)
+        return float(np.dot(w, total)), total
+
+    def solution(self) -> Any:
+        def refilled(w: Tensor, buffer: Tensor, batches: Any) -> Tensor:
+            losses = []
+            for batch in batches:
+                buffer[:] = asarray(batch)
+                losses.append((w * buffer.copy()).sum())
+            return sum(losses)  # type: ignore[return-value]
+
+        return refilled
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        return difference(yours, self.right(*args), ["the sum of the losses", "w.grad"])
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        for known in self.mistakes:
+            if all(np.allclose(yours[1], known.program(self, *args)) for args, yours, _ in found):
+                return known.hint
+        return self.otherwise
+
+
+# ---- a convolution ---------------------------------------------------------------------------------------------------
+
+
+def responses(pictures: Any, kernels: Any) -> Any:
+    """The sum of products of each kernel with each window: pictures (n, 8, 8) to (n, 6, 6, k)."""
+    windows = np.lib.stride_tricks.sliding_window_view(plain(pictures), kernels.shape[1:], axis=(1, 2))
+    return np.einsum("nijab,kab->nijk", windows, plain(kernels))
+
+
+def columns(kernels: Any) -> Any:
+    """The kernels that a student uses who reshapes to (9, k): each is a column."""
+    return plain(kernels).reshape(9, -1).T.reshape(kernels.shape)
+
+
+PRODUCTS = {  # a part of an error in a student's convolution -> the hint
+    "do not go together": "the last axis of the windows must have 9 numbers, and the kernels shape (9, k)",
+    "matmul: shapes": "`@` uses the last two axes: reshape the windows to (n, 6, 6, 9), and the kernels to (k, 9)",
+    "do not fit into shape": "the windows become (n, 6, 6, 9), the kernels (k, 9). Other pictures have another number "
+    "of windows, and there may be 1 kernel: take n, the sizes and k from .shape",
+    "axis": "mg.windows(pictures, 3, axis=(1, 2)) slides along rows and columns, not along the pictures",
+}
+
+
+@UNIT.task
+class Convolve(FunctionTask):
+    """`convolve(pictures, kernels)` applies kernels of 3 × 3 to pictures: windows, and one matrix product."""
+
+    name = "convolve"
+    points = 0
+    minutes = 12
+    outcome = "windows"
+    advice = PRODUCTS | ADVICE | PRODUCTS  # its own hints first
+    otherwise = (
+        "windows of shape (n, 6, 6, 3, 3); reshape both: the windows to (n, 6, 6, 9), the kernels to (k, 9); then @ .T"
+    )
+
+    wrong_programs = (
+        (lambda self, pictures, kernels: np.moveaxis(responses(pictures, kernels), -1, 1),
+         "the kernels' axis belongs at the end: (n, rows, columns, k)"),
+        (lambda self, pictures, kernels: np.swapaxes(responses(pictures, kernels), 1, 2),
+         "rows and columns of the result are exchanged: axis=(1, 2), in this order"),
+        (lambda self, pictures, kernels: responses(pictures, np.swapaxes(plain(kernels), 1, 2)),
+         "the kernels or the windows are turned: reshape kernels to (k, 9) first, and transpose after that"),
+        (lambda self, pictures, kernels: responses(pictures, columns(kernels)),
+         "reshape(9, k) mixes the kernels: reshape them to (k, 9), one in each row, and then .T"),
+        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(-1, len(kernels)),
+         "right, but in one long list of windows. Keep their places: reshape the windows to (n, rows, columns, 9)"),
+        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(len(pictures), -1, len(kernels)),
+         "right, but in one list of windows for each picture. Keep rows and columns: (n, rows, columns, 9)"),
+        (lambda self, pictures, kernels: responses(pictures, plain(kernels)[:, ::-1, ::-1]),
+         "the kernels are flipped, as in mathematics. Here, as in all frameworks, they are not"),
+        (lambda self, pictures, kernels: responses(pictures, kernels) / 9,
+         "that is the mean of the products: a convolution adds them"),
+        (lambda self, pictures, kernels: responses(pictures, kernels).sum(-1),
+         "all kernels are added here. Each kernel has its own number at the end of the result"),
+    )
+
+    def given(self) -> dict[str, Any]:
+        return {"see": see}
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        yield array(draw, (2, 5, 5)), array(draw, (1, 3, 3))
+        yield array(draw, (1, 8, 8)), array(draw, (4, 3, 3))
+        yield array(draw, (3, 4, 6)), array(draw, (2, 3, 3))
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        return "it returned None: is there a `return`?" if yours is None else super().judge(yours, args)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        return f"convolve(pictures of shape {args[0].shape}, kernels of shape {args[1].shape})"
+
+    def right(self, pictures: Any, kernels: Any) -> Any:
+        return responses(pictures, kernels)

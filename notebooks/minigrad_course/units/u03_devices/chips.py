@@ -1,0 +1,306 @@
+"""Unit 03: the kernels of the student's own device, and the meter that counts what they cost."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad.core.primitive import P
+from minigrad.devices.registry import CPU
+
+from ...compare import Difference, difference, same
+from ...feedback import Misused, Wrong, stopped, written
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
+from .training import NEEDED, at_work, train
+
+Kernel = Callable[..., Any]
+RAW = "a kernel gets NumPy arrays and returns one: use np, not mg"
+BY_NAME = "hand the attributes on by name: x.sum(axis=axis, keepdims=keepdims)"
+STOPS = {  # a part of an error in a student's kernel -> the hint
+    "unexpected keyword": "attributes come as keywords: def chip_sum(x, axis, keepdims, dtype)",
+    "missing": "it is called as the line above says: does `def` have these parameters?",
+    "positional argument": "it is called as the line above says: does `def` have these parameters?",
+    "only length-1 arrays": "math works on one number. NumPy has the same function for arrays: np.tanh",
+    "only 0-dimensional": "math works on one number. NumPy has the same function for arrays: np.tanh",
+    "must be real number": "math works on one number. NumPy has the same function for arrays: np.tanh",
+    "at most 2": "Python's own function does not take arrays with attributes: use np.sum, or x.sum",
+    "integer": BY_NAME, "data type": BY_NAME, "bool": BY_NAME,
+    "'tuple' object": BY_NAME,
+    "core dimension": "`@` is the matrix product. add, subtract, multiply and divide work place by place",
+    "ArrayType": BY_NAME,
+    "broadcast": "matmul is the matrix product: x @ y. `*` works place by place",
+}
+
+
+def f32(*rows: Any) -> Any:
+    """An array of the type of all tensors here."""
+    return np.array(rows, np.float32)
+
+
+def samples() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    """Calls of the seven kernels, as the engine makes them: arrays, Python numbers, attributes."""
+    x, y = f32([1.5, -2.0], [3.0, 0.25], [-1.0, 4.0]), f32([2.0, 0.5, -1.0], [1.0, -3.0, 8.0])
+    ways = ((1,), False), ((0,), True), ((0, 1), False)
+    sums = [{"axis": axis, "keepdims": keepdims, "dtype": None} for axis, keepdims in ways]
+    inputs: Any = {"matmul": [(x, y)], "tanh": [(x,)], "sum": [(x,)]}
+    for name in NEEDED:
+        for values in inputs.get(name, [(x, y.T), (x, y[1, :2]), (x, 0.5), (2.0, x)]):
+            yield from [(name, values, attrs) for attrs in (sums if name == "sum" else [{}])]
+
+
+def moves() -> dict[str, Kernel]:
+    """The kernels that compute nothing: views, copies between devices, and arrays of one value."""
+    return {op.name: CPU.own_kernels[op.name] for op in P if op.kind == "view" or op.name in ("full", "to_device")}
+
+
+def kernels(*wrong: tuple[str, Kernel, str]) -> list[tuple[dict[str, Kernel], str]]:
+    """Known wrong kernels: the name of the operation, the kernel, and a hint."""
+    return [({op: kernel}, hint) for op, kernel, hint in wrong]
+
+
+class ChipKernels(ValueTask):
+    """`chip_kernels` has a function on NumPy arrays for each of seven operations."""
+
+    name = "chip_kernels"
+    points = 0
+    minutes = 15
+    outcome = "device"
+    advice = STOPS
+    otherwise = 'compare it with the kernel of the CPU, mg.as_device("cpu").kernels[name], on a small array'
+    mistakes: ClassVar[tuple[Mistake, ...]] = ()  # none of those of values
+    wrong_values = kernels(
+        ("matmul", lambda x, y: x * y.T,
+         "that multiplies place by place. matmul is the matrix product, x @ y or np.matmul"),
+        ("matmul", lambda x, y: y @ x, "the two factors are swapped: x @ y, not y @ x"),
+        ("subtract", lambda x, y: y - x, "swapped: x − y, not y − x"),
+        ("divide", lambda x, y: y / x, "swapped: x / y, not y / x"),
+        ("divide", lambda x, y: x // y, "that rounds down: `/` or np.divide, not `//`"),
+        ("multiply", lambda x, y: x + y, "that is x + y. multiply is x * y"),
+        ("tanh", np.tan, "that is the tangent, with its poles. The network needs the hyperbolic tangent, np.tanh"),
+        ("sum", lambda x, axis, keepdims, dtype: x.sum(),
+         "that adds all numbers. Hand axis on: np.sum(x, axis=axis, keepdims=keepdims)"),
+        ("sum", lambda x, axis, keepdims, dtype: x.sum(axis),
+         "the axis is gone. keepdims says whether it stays, with size 1: hand it on too"),
+        ("sum", lambda x, axis, keepdims, dtype: x.sum(axis, keepdims=True),
+         "keepdims comes with each call, and is not always True: hand it on, keepdims=keepdims"),
+        ("sum", lambda x, axis, keepdims, dtype: sum(x),
+         "Python's sum adds the rows, always. np.sum and x.sum have axis and keepdims"),
+    )
+
+    def given(self) -> dict[str, Any]:
+        return {"needed": NEEDED, "moves": moves(), "train": train, "at_work": at_work}
+
+    def right(self) -> dict[str, Kernel]:
+        def chip_sum(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
+            return np.sum(x, axis=axis, keepdims=keepdims, dtype=dtype)
+
+        return {name: chip_sum if name == "sum" else getattr(np, name) for name in NEEDED}
+
+    def wrong(self, known: Mistake) -> dict[str, Kernel]:
+        return {**self.right(), **known.program(self)}
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        self._form(answer)
+        for name, values, attrs in samples():
+            self._call(name, answer[name], values, attrs)
+        return "seven kernels, and not one gradient function. Now make a device with them."
+
+    def _form(self, answer: Any) -> None:
+        """Raise `Wrong` where the table itself is wrong."""
+        if not isinstance(answer, Mapping):
+            raise Wrong(self.name, f"it is {written(answer)}, not a dictionary", 'in braces: {"matmul": ..., ...}')
+        for name in answer:
+            if name not in {op.name for op in P}:
+                raise Wrong(self.name, f"{name!r} is not an operation", f"in quotation marks: {', '.join(NEEDED)}")
+        for name in NEEDED:
+            if name not in answer:
+                raise Misused(self.name, f"{name} is missing", f"the table needs {', '.join(NEEDED)}")
+            if not callable(answer[name]):
+                hint = "the function itself, without brackets after it: np.add, and not np.add(x, y)"
+                raise Wrong(self.name, f"{name} is {written(answer[name])}, not a function", hint)
+
+    def _call(self, name: str, kernel: Kernel, values: tuple[Any, ...], attrs: dict[str, Any]) -> None:
+        """Raise `Wrong` where a kernel stops, changes its inputs, or computes something else."""
+        given = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+        call = ", ".join([*map(written, values), *[f"{key}={value!r}" for key, value in attrs.items()]])
+        try:
+            yours = kernel(*given, **attrs)
+        except (TypeError, ValueError) as error:
+            raise stopped(self.name, error, self.advice, f"{name}({call})") from None
+        if not all(same(value, before) for value, before in zip(given, values)):
+            hint = "tensors of the program use these arrays: compute a new array, x + y and not x += y"
+            raise Wrong(self.name, f"{name} has changed its input", hint)
+        check_array(self.name, yours, name)
+        right = CPU.own_kernels[name](*values, **attrs)
+        problem = difference(yours, right, f"the result of {name}", "by NumPy")
+        if problem is not None:
+            hints = [each.hint for each in self.mistakes if self._computes(each, name, values, attrs, yours)]
+            raise Wrong(self.name, f"{problem}\n  in {name}({call})", (hints or [self.otherwise])[0])
+
+    def _computes(self, known: Mistake, name: str, values: Any, attrs: Any, yours: Any) -> bool:
+        """Whether a known wrong kernel gives the same result."""
+        try:
+            return all(same(yours, each(*values, **attrs)) for each in [known.program(self)[name]])
+        except (KeyError, ValueError, TypeError):
+            return False
+
+
+def check_array(task: str, result: Any, kernel: str) -> None:
+    """Raise `Wrong` for the result of a kernel that is not an array of float32, as the inputs are."""
+    if not isinstance(result, np.ndarray | np.generic):
+        what, hint = ("None", "is there a `return`?") if result is None else (f"a {type(result).__name__}", RAW)
+        raise Wrong(task, f"{kernel} returned {what}, not an array", hint)
+    if result.dtype != np.float32:
+        hint = "a kernel keeps the type of its arrays: no astype, and no np.array(..., float)"
+        raise Wrong(task, f"{kernel} returned {result.dtype}, and its inputs are float32", hint)
+
+
+# ---- the meter -------------------------------------------------------------------------------------------------------
+
+ALL = "a kernel has any number of inputs, and attributes: def run(*values, **attrs), and kernel(*values, **attrs)"
+EARLY = "the kernel runs too early: def run(*values, **attrs): ... inside of metered; return run, without brackets"
+METERS = {  # a part of an error in a student's meter -> the hint
+    "but 0 were given": EARLY, "positional argument": ALL, "unexpected keyword": ALL, "'dict'": ALL, "'tuple'": ALL,
+    "'bill'": "one entry of the bill grows: bill[op] += ...",
+    "no attribute 'nbytes'": "a Python number has no bytes: count a value only if isinstance(value, np.ndarray)",
+}
+Price = Callable[[Any, tuple[Any, ...], Any], float]  # of the task, the inputs of a call, and its result
+
+
+def nbytes(*values: Any) -> float:
+    """The bytes of the arrays among some values."""
+    return float(sum(value.nbytes for value in values if isinstance(value, np.ndarray)))
+
+
+def charging(price: Price, keep: int = 1) -> Callable[[Any], Kernel]:
+    """A meter that adds a price for each call, or replaces the bill where `keep` is 0."""
+
+    def of(task: Any) -> Kernel:
+        def metered(op: str, kernel: Kernel, bill: Counter[str]) -> Kernel:
+            def run(*values: Any, **attrs: Any) -> Any:
+                result = kernel(*values, **attrs)
+                bill[op] = keep * bill[op] + price(task, values, result)  # type: ignore[assignment]
+                return result
+
+            return run
+
+        return metered
+
+    return of
+
+
+RIGHT = charging(lambda t, values, result: t.launch + nbytes(*values, result) / t.speed)
+
+
+class Metered(FunctionTask):
+    """`metered(op, kernel, bill)` returns a kernel that computes the same, and adds its cost to the bill."""
+
+    name = "metered"
+    points = 2
+    minutes = 12
+    outcome = "cost"
+    advice = METERS
+    otherwise = "inside of run: result = kernel(*values, **attrs), then bill[op] += the cost, then return result"
+    wrong_programs = (
+        (charging(lambda t, values, result: nbytes(*values, result) / t.speed),
+         "the launch is missing: each call costs it, however small its arrays are"),
+        (charging(lambda t, values, result: t.launch),
+         "that counts the launch only: add the bytes, divided by the speed"),
+        (charging(lambda t, values, result: t.launch + nbytes(*values) / t.speed),
+         "the result is missing: a kernel writes it, so its bytes count too"),
+        (charging(lambda t, values, result: t.launch + nbytes(result) / t.speed),
+         "the inputs are missing: a kernel reads them, so their bytes count too"),
+        (charging(lambda t, values, result: t.launch + nbytes(*values[:1], result) / t.speed),
+         "only the first input is counted: go over all `values`"),
+        (charging(lambda t, values, result: t.launch + nbytes(*values, result) / t.speed, 0),
+         "a later call has replaced the one before: add to the bill, bill[op] += ..."),
+        (charging(lambda t, values, result: t.launch + nbytes(*values, result) / 4 / t.speed),
+         "that counts numbers. A float32 number has 4 bytes: array.nbytes, not array.size"),
+        (charging(lambda t, values, result: t.launch + nbytes(*values, result) * t.speed),
+         "bytes / speed: at more bytes in a µs, a kernel costs less. You multiplied"),
+        (charging(lambda t, values, result: (t.launch + nbytes(*values, result)) / t.speed),
+         "the launch is not divided by the speed, only the bytes are: mind the brackets"),
+        (charging(lambda t, values, result: 1), "that counts the calls. A call costs its launch and its bytes"),
+        (charging(lambda t, values, result: t.launch + nbytes(*values, result) // t.speed),
+         "`//` rounds down: divide by `/`"),
+        (charging(lambda t, values, out: sum(t.launch + nbytes(x) / t.speed for x in (*values, out) if nbytes(x))),
+         "the launch is added for each array: a call costs it once. Add up the bytes first, in a loop of their own"),
+    )
+
+    def vary(self, draw: random.Random) -> None:
+        self.launch, self.speed = draw.choice([4, 5, 6, 8]), draw.choice([50, 80, 100, 125])
+
+    def text(self) -> str:
+        return (
+            f"Your chip needs **{self.launch} µs** to launch a kernel, and then reads and writes **{self.speed} bytes "
+            f"in a µs**. So a call costs `{self.launch} + bytes / {self.speed}`. The bytes are those of all arrays "
+            "that the kernel reads and of the array that it returns. `array.nbytes` has the bytes of an array. Python "
+            "numbers have none: `isinstance(value, np.ndarray)` says what is an array.\n\n"
+            "`metered(op, kernel, bill)` **returns a function**, which does the same as `kernel`, and adds its cost to "
+            "`bill[op]`. `bill` is a `collections.Counter`: a name that is not in it yet counts as 0."
+        )
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        x, y = f32([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), f32(1.0, 0.5, 2.0)
+        yield "add", np.add, [((x, x), {})]
+        yield "add", np.add, [((x, y), {}), ((y, y), {})]
+        yield "add", np.add, [((np.ones((6, 8), "f"),) * 2, {})]
+        yield "multiply", np.multiply, [((x, 0.5), {}), ((2.0, y), {})]
+        yield "sum", CPU.own_kernels["sum"], [((x,), {"axis": (1,), "keepdims": True, "dtype": None})]
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        return super().check(lambda op, kernel, calls: self.billed(answer, op, kernel, calls), rounds)
+
+    def billed(self, metered: Callable[..., Any], op: str, kernel: Kernel, calls: Any) -> Any:
+        """The results of some calls of a metered kernel, and the bill after them."""
+        bill: Counter[str] = Counter()
+        try:
+            run = metered(op, kernel, bill)
+            if run is None:
+                return None  # a stub, or no `return`
+            if not callable(run):
+                hint = "write def run(*values, **attrs): ... inside of metered, and at its end: return run"
+                raise Wrong(self.name, f"it returned {written(run)}, not a function", hint)
+            if bill:
+                raise Wrong(self.name, "it has added to the bill before the kernel ran",
+                            "add to the bill inside of the function that you return: def run(*values, **attrs)")
+            return (*[run(*values, **attrs) for values, attrs in calls], dict(bill))
+        except (TypeError, AttributeError, UnboundLocalError) as error:
+            raise stopped(self.name, error, self.advice, self._call((op, kernel, calls))) from None
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        if yours is None:
+            raise Wrong(self.name, "it returned None, not a function",
+                        "the inner function is missing: at the end of metered, return run")
+        *results, bill = yours
+        *expected, right = self.right(*args)
+        for one, other in zip(results, expected):
+            check_array(self.name, one, "your function")
+            wrong = difference(one, other, "the result of your function", "by the kernel")
+            if wrong is not None:
+                return wrong
+        return difference(bill, right, "the bill")
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        op, _, calls = args
+        shapes = [", ".join(str(getattr(value, "shape", value)) for value in values) for values, _ in calls]
+        return f"{op}, called with {', and then with '.join(shapes)}; all arrays are float32"
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        for known in self.mistakes:
+            if all(same(yours, self.billed(self.wrong(known), *args)) for args, yours, _ in found):
+                return known.hint
+        return self.otherwise
+
+    def right(self, op: str, kernel: Kernel, calls: Any) -> Any:
+        return self.billed(self.solution(), op, kernel, calls)
+
+    def solution(self) -> Callable[..., Any]:
+        return RIGHT(self)
+
+    def wrong(self, known: Mistake) -> Callable[..., Any]:
+        return known.program(self)  # type: ignore[no-any-return]

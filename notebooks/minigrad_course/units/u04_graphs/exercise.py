@@ -1,0 +1,189 @@
+"""Unit 04: the graph of a program as a dictionary, and a graph with one wrong arrow."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from minigrad.viz.numbers import short
+
+from ...boards import Arrow, arrows_of, evaluated, mover, with_arrow
+from ...feedback import Wrong, written
+from ...graphs import Graph
+from ...tasks import ROUNDS, ValueTask, mistake
+from .about import UNIT
+from .graph_tasks import GraphTask
+
+SIGNS = {"add": "+", "subtract": "-", "multiply": "*"}
+
+
+@UNIT.task
+class TypedGraph(GraphTask):
+    """Write the graph of a program as a dictionary."""
+
+    name = "typed_graph"
+    points = 2
+    minutes = 10
+    outcome = "express"
+    given_names = ("x", "w")
+    operations = ("multiply", "add", "subtract")
+    example = '{"a": ("multiply", "w", "x"), "y": ("subtract", "a", 1)}'
+
+    def vary(self, draw: random.Random) -> None:
+        self.left = draw.choice([True, False])  # whether w is the left factor
+        self.second = draw.choice(["add", "subtract"])
+        self.factor = draw.choice([2, 3, 4])
+        self.number = draw.choice([5, 6, 7])
+        self.positive = draw.choice([True, False])
+
+    def text(self) -> str:
+        product = "w * h" if self.left else "h * w"
+        start = "x = 3.0, w = 2.0" if self.positive else "x = -3.0, w = 2.0"
+        return (
+            f"Here {start}.\n\n```python\ndef scaled(h):\n    return {product}\n\nh = x\nfor i in range(2):\n"
+            f"    h = scaled(h) {SIGNS[self.second]} x\nspare = h * {self.number}\nif h.item() > 0:\n"
+            f"    y = h * h\nelse:\n    y = h - {self.factor}\n```\n\n**Write the graph of y, before you draw it.** "
+            "Each entry is a node that an operation makes: its name, and then the operation and its inputs, in order. "
+            'Call the result `"y"`, and the other nodes as you like. The operations are `"multiply"`, `"add"` and '
+            '`"subtract"`; inputs are names in quotation marks, and numbers.'
+        )
+
+    def rounds(self, count: int) -> tuple[dict[str, tuple[Any, ...]], str]:
+        """The graph of the loop, and the name of its last value."""
+        graph: dict[str, tuple[Any, ...]] = {}
+        h = "x"
+        for i in range(1, count + 1):
+            graph[f"a{i}"] = ("multiply", "w", h) if self.left else ("multiply", h, "w")
+            graph[f"h{i}"] = (self.second, f"a{i}", "x")
+            h = f"h{i}"
+        return graph, h
+
+    def ended(self, count: int, positive: bool) -> dict[str, tuple[Any, ...]]:
+        """The graph of the whole program, for a number of rounds, and the way that it takes in the end."""
+        graph, h = self.rounds(count)
+        return {**graph, "y": ("multiply", h, h) if positive else ("subtract", h, self.factor)}
+
+    def right(self) -> dict[str, tuple[Any, ...]]:
+        return self.ended(2, self.positive)
+
+    def explained(self) -> str:
+        return "five nodes. The function, the loop, the names and `spare` are not in the graph of y."
+
+    @mistake("that is one round of the loop. It goes round twice, and the second begins with the h of the first")
+    def one_round(self) -> Graph:
+        return self.ended(1, self.positive)
+
+    @mistake("range(2) is two rounds, with i = 0 and i = 1")
+    def three_rounds(self) -> Graph:
+        return self.ended(3, self.positive)
+
+    @mistake("work out h for the given x and w: which of the two branches runs?")
+    def other_branch(self) -> Graph:
+        return self.ended(2, not self.positive)
+
+    @mistake("the loop begins with h = x, which is not an operation: the first product has x as an input")
+    def begins_with_w(self) -> Graph:
+        wrong = dict(self.right())
+        wrong["a1"] = ("multiply", "w", "w")
+        return wrong
+
+    @mistake("x is added in both rounds, as it is: its name is not assigned again")
+    def previous_h(self) -> Graph:
+        wrong = dict(self.right())
+        wrong["h2"] = (self.second, "a2", "h1")
+        return wrong
+
+
+@UNIT.task
+class Moved(ValueTask):
+    """A graph has one wrong arrow: which, and where should it begin?"""
+
+    name = "moved"
+    points = 2
+    minutes = 7
+    outcome = "repair"
+    example = '("c", 0, "a")'
+    otherwise = "compare the boxes with the lines of the program, one after the other"
+    mistakes = ()
+
+    def vary(self, draw: random.Random) -> None:
+        while True:
+            self.values = {"x": float(draw.choice([2, 3, 5])), "w": float(draw.choice([4, 7]))}
+            ops = [draw.choice(["add", "subtract"]) for _ in range(3)]
+            self.graph: dict[str, tuple[Any, ...]] = {
+                "a": ("multiply", "x", "w"), "b": (ops[0], "a", "x"), "c": (ops[1], "b", "w"),
+                "d": (ops[2], "a", "c"), "y": ("multiply", "c", "d"),
+            }
+            self.arrow = draw.choice([each for each in arrows_of(self.graph, "y") if each.target in ("b", "c", "d")])
+            self.begins = draw.choice(["x", "w", "a", "b"])
+            self.broken = with_arrow(self.graph, self.arrow, self.begins)
+            if self._possible(self.begins):
+                results = {abs(self._result(graph)) for graph in (self.graph, self.broken)}
+                if len(results) == 2 and 0 < min(results) and max(results) < 1000:
+                    return
+
+    def _possible(self, name: str) -> bool:
+        """Whether the chosen arrow can begin at a node by mistake: all nodes must stay in use."""
+        broken = with_arrow(self.graph, self.arrow, name)
+        used = {each for node in broken.values() for each in node[1:]}
+        return name not in (self.arrow.source, self.arrow.target) and used >= {"x", "w", "a", "b", "c", "d"}
+
+    def lines(self) -> str:
+        """The program."""
+        return "\n".join(f"{name} = {left} {SIGNS[op]} {right}" for name, (op, left, right) in self.graph.items())
+
+    def text(self) -> str:
+        x, w = (short(self.values[name]) for name in "xw")
+        return (
+            f"x = {x} and w = {w}.\n\n```python\n{self.lines()}\n```\n\nThe picture below was made by a recorder with "
+            f"a fault: **one arrow begins at the wrong box**, so y is {short(self._result(self.broken))}, and not "
+            f"{short(self._result(self.graph))}. Choose an arrow in the first list, click the box where it should "
+            "begin, and watch y. Your answer has three parts: the box where the arrow ends, which input it is "
+            "(0 or 1), and the box where it should begin."
+        )
+
+    def given(self) -> dict[str, Any]:
+        return {"board": mover(self.broken, self.values, "y", self._result(self.graph))}
+
+    def _result(self, graph: Graph) -> float:
+        return evaluated(graph, self.values, "y")["y"]
+
+    def right(self) -> tuple[str, int, str]:
+        return self.arrow.target, self.arrow.slot, self.arrow.source
+
+    def explained(self) -> str:
+        return f"{self.arrow.target} is {self._line(self.graph)}, and the picture had {self._line(self.broken)}."
+
+    def _line(self, graph: Graph) -> str:
+        op, left, right = graph[self.arrow.target]
+        return f"{left} {SIGNS[op]} {right}"
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        parts = tuple([each.strip() if isinstance(each, str) else each for each in answer]) if (
+            isinstance(answer, tuple | list) and len(answer) == 3) else ()
+        if not parts or not isinstance(parts[0], str) or not isinstance(parts[2], str):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"like {self.example}")
+        target, slot, source = parts
+        if target not in self.graph:
+            raise Wrong(self.name, f"no arrow ends at {target!r}", "the first part is the box where the arrow ends")
+        if isinstance(slot, bool) or slot not in (0, 1):
+            raise Wrong(self.name, f"{target} has no input {written(slot)}", "inputs count from 0: the left one is 0")
+        if source not in (*self.graph, *self.values):
+            raise Wrong(self.name, f"there is no box {source!r}", f"one of {', '.join([*self.values, *self.graph])}")
+        if parts == self.right():
+            return self.explained()
+        raise Wrong(self.name, f"{target} is not wrong there" if target != self.arrow.target else
+                    "this move does not repair the graph", self._hint_for(Arrow(source, target, slot)))
+
+    def _hint_for(self, move: Arrow) -> str:
+        right = self.arrow
+        if (move.target, move.slot, move.source) == (right.target, right.slot, self.begins):
+            return "that is where the arrow begins now. Where should it begin?"
+        if move.target == right.source and move.source == right.target:
+            return "the other way round: first the box where the arrow ends, last the box where it should begin"
+        if move.target != right.target:
+            op, left, other = self.broken[move.target]
+            return f"the program has {move.target} = {left} {SIGNS[op]} {other}, and so has the picture"
+        if move.slot != right.slot:
+            return f"the other input of {move.target}. The left operand is input 0, and the right one is input 1"
+        return f"the right arrow. What does the program have in the line of {move.target}?"

@@ -1,0 +1,368 @@
+"""Unit 04: a student's recorder and topological order, which run in the engine, and equal graphs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad.core.node import Node
+from minigrad.core.primitive import P
+from minigrad.core.tensor import Tensor
+from minigrad.ops.elementwise import tanh
+
+from ...compare import Difference, difference
+from ...feedback import Misused, Wrong, written
+from ...interpreting import Operation
+from ...limits import TimeIsUp
+from ...orders import NodeOrder
+from ...programs import doubled, leaf
+from ...tasks import ROUNDS, FunctionTask, mistake
+from .about import UNIT
+
+TENSORS = "an edge leads to a node, x.node. With tensors as edges, every value would stay in memory"
+SHARED = (
+    "these graphs differ in what is shared: one has a node with two arrows, the other has two nodes. When you meet a "
+    "node again, it must correspond to the same node as before: keep a dictionary"
+)
+BOTH_WAYS = (
+    "two nodes of one graph may not correspond to one node of the other: keep a dictionary for each direction"
+)
+IN_ORDER = "the order of the inputs counts: b - a is not a - b"
+NUMBERS = "numbers are inputs too: x * 2 and x * 3 have different graphs"
+NUMBER = "an input can be a number, which has no name and no inputs: compare numbers with =="
+FURTHER = "compare the names of the two nodes, then go on with their inputs, pair by pair"
+EQUAL = "these are equal. Two runs make different nodes, in another order perhaps: compare names and inputs"
+NEITHER = "a number has no data and no node: x.data if isinstance(x, mg.Tensor) else x"
+ARRAY = "the value of a tensor x is x.data, an array of any size"
+ANY_NUMBER = "an operation has one input, two or more: go through the list `inputs` in a loop"
+COMPUTE = "op.compute(values) computes the operation: it takes one list of values"
+ADVICE = {  # a part of an error -> the hint
+    "'float' object has no attribute": NEITHER, "'int' object has no attribute": NEITHER,
+    "values to unpack": ANY_NUMBER,
+    "Operation.compute() takes": COMPUTE, "'Operation' object": COMPUTE, "'Operation' has no": COMPUTE,
+    "item() needs": ARRAY, "float() needs": ARRAY,
+    "'Tensor' object has no attribute": "a tensor x has a value, x.data, and a node, x.node",
+}
+EDGES = "a list of edges: x.node for a tensor x, and a number as it is"
+
+
+@UNIT.task
+class Emit(FunctionTask):
+    """`emit(op, inputs)` computes an operation, and returns its value and the edges of its node."""
+
+    name = "emit"
+    points = 0
+    minutes = 15
+    outcome = "record"
+    advice = ADVICE
+    otherwise = f"two things, with a comma between them: op.compute(values), and {EDGES}"
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        a, b = leaf(2.0, 3.0), leaf(5.0, 7.0)
+        for name, *inputs in (
+            ("multiply", a, b), ("multiply", 2.0, a), ("multiply", a, a), ("subtract", a * b, 1.0), ("tanh", b),
+            ("subtract", b, a * b), ("add", 3, a),
+        ):
+            yield Operation(P[name], len(inputs), {}, a.device), inputs
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        try:
+            return super().check(_in_words(answer), rounds)
+        except Misused as error:
+            raise Wrong(self.name, error.message, error.hint) from None
+
+    def wrong(self, known: Any) -> Any:
+        return _in_words(super().wrong(known))
+
+    def right(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        known = super()._hint(found)
+        if known != self.otherwise:
+            return known
+        if any("the value is wrong" in words and "tensor" in words for _, _, words in found):
+            return "op.compute returns the value, and the engine makes a tensor of it: return the value itself"
+        if any(isinstance(yours, tuple) and isinstance(yours[0], list) for _, yours, _ in found):
+            return COMPUTE
+        if any("the tensor" in words for _, _, words in found):
+            return TENSORS
+        if all("edges are wrong" in words for _, _, words in found):
+            rights = [_in_words(self.right)(*args)[1] for args, _, _ in found]
+            if all(set(yours[1]) == set(right) for (_, yours, _), right in zip(found, rights)):
+                return "a set has no order, and keeps one of two equal edges: make a list"
+        return known
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        value, edges = _in_words(self.right)(*args)
+        if not isinstance(yours, tuple) or len(yours) != 2:
+            return difference(yours, (value, edges))
+        if not isinstance(yours[1], list):
+            return f"the second result, {written(yours[1])}, is not a list of edges"
+        if yours[1] == edges and isinstance(yours[0], str | list):
+            got = yours[0] if isinstance(yours[0], str) else f"a list, {', '.join(map(str, yours[0]))}"
+            return Difference("the value is wrong", written(value), got)
+        if yours[1] == edges:
+            return difference(yours[0], value, "the value")
+        return Difference("the edges are wrong", ", ".join(edges), ", ".join(map(str, yours[1])) or "no edge")
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        op, inputs = args
+        called = _letters(inputs)
+        names = [called[x.node] if isinstance(x, Tensor) else written(x) for x in inputs]
+        return f"emit({op.name}, [{', '.join(names)}])"
+
+    @mistake("the value comes first, and the edges after it")
+    def swapped(self, op: Any, inputs: Any) -> Any:
+        return self.right(op, inputs)[::-1]
+
+    @mistake(TENSORS)
+    def tensors(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), inputs
+
+    @mistake("the edges are nodes, x.node. Values, x.data, are only for op.compute")
+    def values(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _values(inputs)
+
+    @mistake(
+        "one edge for each use: in a * a both inputs are a. A set keeps one of the two",
+        source="https://github.com/harvard-acc/smaug/pull/18",
+    )
+    def each_once(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), list(dict.fromkeys(_edges(inputs)))
+
+    @mistake("a number is an input too: it belongs among the edges as it is. In 2 * a, where else would the 2 be?")
+    def without_numbers(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), [x.node for x in inputs if isinstance(x, Tensor)]
+
+    @mistake("the edges are turned round: h - 1 is not 1 - h, so the inputs stay in their order")
+    def turned(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)[::-1]
+
+    @mistake("that is one edge only. Is the `return`, or the list, inside of the loop?")
+    def first_only(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)[:1]
+
+    @mistake("that is the last edge only: begin the list before the loop, and append in the loop")
+    def last_only(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), _edges(inputs)[-1:]
+
+    @mistake("that is the value. Return the edges too, after a comma")
+    def value_only(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs))
+
+    @mistake("those are the edges. Compute the value before them: op.compute(values)")
+    def edges_only(self, op: Any, inputs: Any) -> Any:
+        return _edges(inputs)
+
+    @mistake("a function gives back only the value after `return`: to compute or to print is not enough")
+    def nothing(self, op: Any, inputs: Any) -> Any:
+        return None
+
+    @mistake("the nodes themselves, not their names: two nodes can have the same name")
+    def names(self, op: Any, inputs: Any) -> Any:
+        return op.compute(_values(inputs)), [x.name if isinstance(x, Node) else x for x in _edges(inputs)]
+
+    @mistake("one step only: the node of the input itself, not the inputs of that node")
+    def too_far(self, op: Any, inputs: Any) -> Any:
+        found = [each for x in _edges(inputs) for each in (x.inputs if isinstance(x, Node) else [x])]
+        return op.compute(_values(inputs)), found
+
+
+def _in_words(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An `emit` whose nodes, tensors and edges are words, which can be compared."""
+
+    def words(op: Any, inputs: Any) -> Any:
+        called = _letters(inputs)
+
+        def word(found: Any) -> Any:
+            if isinstance(found, list | tuple | set | dict):
+                return list(map(word, found))
+            if isinstance(found, Tensor):
+                return f"the tensor {called[found.node]}" if found.node in called else "a new tensor"
+            if isinstance(found, Node):
+                return f"the node of {called.get(found, found.name)}"
+            return found if isinstance(found, str) or found is None else written(found)
+
+        found = function(op, list(inputs))
+        if not isinstance(found, list | tuple) or len(found) != 2:
+            return found if isinstance(found, np.ndarray) else word(found)
+        return found[0] if isinstance(found[0], np.ndarray) else word(found[0]), word(found[1])
+
+    return words
+
+
+def _letters(inputs: Any) -> dict[Any, str]:
+    """Names for the nodes of the tensors among some inputs."""
+    return dict(zip(dict.fromkeys([x.node for x in inputs if isinstance(x, Tensor)]), "abc"))
+
+
+def _values(inputs: Any) -> list[Any]:
+    return [x.data if isinstance(x, Tensor) else x for x in inputs]
+
+
+def _edges(inputs: Any) -> list[Any]:
+    return [x.node if isinstance(x, Tensor) else x for x in inputs]
+
+
+@UNIT.task
+class TopologicalOrder(NodeOrder):
+    """`topological_order(result)` lists the node `result` and all nodes it was made from, each after its inputs."""
+
+    name = "topological_order"
+    points = 0
+    minutes = 15
+    outcome = "order"
+
+
+@UNIT.task
+class SameGraph(FunctionTask):
+    """`same_graph(one, other)` returns whether two nodes have the same graph."""
+
+    name = "same_graph"
+    points = 0
+    minutes = 18
+    seconds: ClassVar[float] = 8.0
+    outcome = "equal"
+    advice = dict.fromkeys(("attribute 'inputs'", "attribute 'name'"), NUMBER)
+    otherwise = "go through both graphs at the same time, and write down which node corresponds to which"
+
+    def vary(self, draw: random.Random) -> None:
+        self.texts: dict[Node, str] = {}  # the programs that made the nodes
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        for one, other, _ in PAIRS:
+            yield self._node(one), self._node(other)
+            if PROGRAMS[one] is not PROGRAMS[other]:
+                yield self._node(other), self._node(one)
+
+    def _node(self, text: str) -> Node:
+        node: Any = PROGRAMS[text](leaf(3.0), leaf(2.0)).node
+        self.texts[node] = text
+        return node
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        super().check(answer, rounds)
+        one, other = doubled().node, doubled().node
+        many = "a = 0.5 * (a + a), 40 times, compared with itself"
+        try:
+            found = answer(one, other)
+        except TimeIsUp:
+            hint = (
+                "it compares the same pair again and again: a is used twice, so its inputs are compared twice, "
+                "their inputs four times ... Skip a pair that you have written down"
+            )
+            raise Wrong(self.name, f"{many}: it did not come to an end", hint) from None
+        if found is not True:
+            raise Wrong(self.name, f"{many}: it returned {written(found)}", self.otherwise)
+        return "also for a graph with 2⁴⁰ paths."
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        if yours is None or not isinstance(yours, bool | np.bool_):
+            return f"it returned {written(yours)}, not True or False"
+        return super().judge(bool(yours), args)
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        """The hint of the mistake with the same results in all cases; else that of the first pair with a wrong one."""
+        if any(yours is None for _, yours, _ in found):
+            return "each way through the function ends in `return True` or `return False`"
+        failed = {tuple([self.texts[node] for node in args]) for args, _, _ in found}
+        for known in self.mistakes:
+            wrong = self.wrong(known)
+            if failed == {tuple([self.texts[node] for node in args]) for args in self._all_cases(1)
+                          if wrong(*args) != self.right(*args)}:
+                return known.hint
+        one, other = (self.texts[node] for node in found[0][0])
+        return next(hint for *pair, hint in PAIRS if set(pair) == {one, other})
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        return f"same_graph({', '.join(f'the graph of {self.texts[node]}' for node in args)})"
+
+    def right(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, {})
+
+    @mistake(SHARED)
+    def trees(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, None, None)
+
+    @mistake(BOTH_WAYS)
+    def one_way(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, None)
+
+    @mistake(NUMBERS)
+    def without_numbers(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, {}, numbers=False)
+
+    @mistake(IN_ORDER)
+    def any_order(self, one: Any, other: Any) -> bool:
+        return _alike(one, other, {}, {}) or _names(one) == _names(other) == ["leaf", "multiply", "subtract"]
+
+    @mistake("these are the same operations, but other arrows lead to them: compare the inputs of each pair of nodes")
+    def operations_only(self, one: Any, other: Any) -> bool:
+        return _names(one) == _names(other)
+
+    @mistake("only the last operation is compared: go on with its inputs, and with theirs")
+    def last_operation(self, one: Any, other: Any) -> bool:
+        return bool(one.name == other.name)
+
+    @mistake("it says False for all of them. Two runs make different nodes: compare their names and their inputs")
+    def itself(self, one: Any, other: Any) -> bool:
+        return one is other
+
+    @mistake("it says True for all of them. Where does it return False?")
+    def always(self, one: Any, other: Any) -> bool:
+        return True
+
+
+PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "h * h, with h = x * 2": lambda x, w: (lambda h: h * h)(x * 2),
+    "(x * 2) * (x * 2)": lambda x, w: (x * 2) * (x * 2),
+    "x * w": lambda x, w: x * w,
+    "x * x": lambda x, w: x * x,
+    "x + w": lambda x, w: x + w,
+    "x * 3": lambda x, w: x * 3,
+    "x * 2": lambda x, w: x * 2,
+    "(x * 2) - x": lambda x, w: (x * 2) - x,
+    "x - (x * 2)": lambda x, w: x - (x * 2),
+    "tanh(x * w)": lambda x, w: tanh(x * w),
+    "tanh(x + w)": lambda x, w: tanh(x + w),
+    "a * b, with a = x * 2, b = w + 1": lambda x, w: (lambda a, b: a * b)(x * 2, w + 1),
+    "a * b, with b = w + 1, a = x * 2": lambda x, w: (lambda b, a: a * b)(w + 1, x * 2),
+    "a * b, with a = x * 2, b = x + 1": lambda x, w: (lambda a, b: a * b)(x * 2, x + 1),
+}
+PAIRS = (  # two programs, and the hint where they are compared wrongly
+    ("h * h, with h = x * 2", "(x * 2) * (x * 2)", SHARED), ("x * w", "x * x", BOTH_WAYS), ("x * w", "x * w", EQUAL),
+    ("h * h, with h = x * 2", "h * h, with h = x * 2", EQUAL), ("(x * 2) - x", "x - (x * 2)", IN_ORDER),
+    ("x * 2", "x * 3", NUMBERS), ("x * w", "x + w", FURTHER), ("tanh(x * w)", "tanh(x + w)", FURTHER),
+    ("a * b, with a = x * 2, b = w + 1", "a * b, with b = w + 1, a = x * 2", EQUAL),
+    ("a * b, with a = x * 2, b = w + 1", "a * b, with a = x * 2, b = x + 1", BOTH_WAYS),
+)
+
+
+def _alike(
+    one: Any, other: Any, there: dict[Any, Any] | None, back: dict[Any, Any] | None, numbers: bool = True
+) -> bool:
+    """Whether two graphs are the same; without a dictionary, what is shared does not count in this direction."""
+    if not (isinstance(one, Node) and isinstance(other, Node)):
+        return not isinstance(one, Node) and not isinstance(other, Node) and (not numbers or one == other)
+    if there is not None and back is not None and one in there:
+        return there[one] is other
+    for pairs, first, second in ((there, one, other), (back, other, one)):
+        if pairs is not None and pairs.setdefault(first, second) is not second:
+            return False
+    if one.name != other.name or len(one.inputs) != len(other.inputs):
+        return False
+    return all(_alike(*pair, there, back, numbers) for pair in zip(one.inputs, other.inputs))
+
+
+def _names(node: Node) -> list[str]:
+    """The operations of a graph, sorted."""
+    found, stack = {node}, [node]
+    while stack:
+        new = {each for each in stack.pop().inputs if isinstance(each, Node)} - found
+        found |= new
+        stack += new
+    return sorted(each.name for each in found)

@@ -1,0 +1,207 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 05 · Gradient functions
+#
+# An engine contains no calculus. For each operation it has a **gradient function**, also called a *rule*, which a person wrote. This notebook puts single
+# operations on a bench, and asks what their rules need, what they return, and what they return where no answer is right. You need
+# [unit 00](00_start.ipynb): a gradient ∂x says how many times as fast as x the one final number y grows.
+
+# %% name="setup"
+import minigrad as mg
+import minigrad_course as course
+
+course.begin("05_gradient_functions")
+
+# %% [markdown]
+# ## A line with a kink in it
+#
+# relu(x) is x where x is positive, and 0 elsewhere. Take `relu(x) - relu(-x)`. For x = 2 it is 2 − 0, for x = −2 it is 0 − 2. It is x, for every x:
+
+# %% name="program"
+def f(x):
+    return mg.relu(x) - mg.relu(-x)
+
+
+print([f(mg.asarray(value)).item() for value in (-2.0, -0.5, 0.0, 0.5, 2.0)])
+
+# %% [markdown]
+# So f is a straight line, and its slope is 1 everywhere. **Which gradient does the engine compute at x = 0?**
+
+# %% name="same-function" tags=["question"]
+same_function = ...
+
+course.check("same_function")
+
+# %% name="at-zero" jupyter={"outputs_hidden": true}
+def other(x):
+    return mg.maximum(x, 0.0) - mg.maximum(-x, 0.0)  # relu, in other words
+
+
+print("the gradients at 0:")
+for function in f, other:
+    x = mg.asarray(0.0, requires_grad=True)
+    function(x).backward()
+    print(function.__name__, x.grad.item())
+
+# %% [markdown]
+# The two compute the same numbers, and their gradients at 0 differ. The engine does not see a function: it sees **operations**, and each operation brings
+# its own rule. (Reports of such differences are filed as bugs of [JAX](https://github.com/jax-ml/jax/issues/37821) and
+# [PyTorch](https://github.com/pytorch/pytorch/issues/184572).) So this unit is about one operation at a time.
+#
+# ## What a rule gets, and what it returns
+#
+# A rule gets three things: the **inputs** of the operation, its **output** `out`, and `g`, the **gradient of the output**. It returns one gradient for each
+# input: how many times as fast the final number grows as this input. Here is tanh, with its declaration in minigrad:
+#
+# ```python
+# @elementwise(expr="tanh(x)", formula=r"\tanh x", local={"x": r"1 - \tanh^2 x"},
+#              x=lambda g, out: multiply(g, subtract(1.0, multiply(out, out))))
+# ```
+#
+# The last line is the rule: g · (1 − out²). Its parameters say what it needs: g and out.
+#
+# tanh has returned 0.6 for some x. The gradient of this output is g = 2. **What is the gradient of x?**
+
+# %% name="from-output" tags=["question"]
+from_output = ...
+
+course.check("from_output")
+
+# %% [markdown]
+# On the bench you change x and g, and see what the rule returns. The last column is measured: tanh is computed a little to the right and a little to
+# the left of x, and the difference is divided by the distance (*finite differences*).
+
+# %% name="bench-tanh"
+mg.viz.bench(mg.tanh)
+
+# %% [markdown]
+# Move x to its right end, 3, and the gradient to 1. **What does tanh pass back?**
+
+# %% name="flat" tags=["question"]
+flat = ...
+
+course.check("flat")
+
+# %% [markdown]
+# ## The chain rule is a relay
+#
+# Now two operations: `h = 3 * x`, then `y = tanh(h)`. y is 0.6. Its own gradient is 1. What the rule of tanh returns is the g of the product.
+# **What is the gradient of x?**
+
+# %% name="chained" tags=["question"]
+chained = ...
+
+course.check("chained")
+
+# %% name="relay" jupyter={"outputs_hidden": true}
+x = mg.asarray(0.6931472 / 3, requires_grad=True)  # so that tanh(3 x) is 0.6
+h = 3 * x
+h.retain_grad()
+y = mg.tanh(h)
+y.backward()
+print("y, ∂h, ∂x:")
+print([round(value.item(), 3) for value in (y, h.grad, x.grad)])
+
+# %% [markdown]
+# ## Broadcasting needs a sum
+#
+# X has 4 rows and 3 columns, b has 3 numbers. `X + b` adds b to **each** row: b is *broadcast*, as if it had been copied 4 times. Then everything is added to
+# one number. **What is `b.grad`?**
+
+# %% name="bias" tags=["question"]
+bias = ...
+
+course.check("bias")
+
+# %% name="bias-grad" jupyter={"outputs_hidden": true}
+X = mg.zeros((4, 3))
+b = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
+(X + b).sum().backward()
+print("b.grad:")
+print(b.grad.tolist())
+
+# %% [markdown]
+# A value that is used several times gets the sum of its contributions: that was unit 00. Broadcasting uses a value several times. On the bench, the one
+# number b is added to three numbers. Choose a gradient of 1 for all of them, then for one of them:
+
+# %% name="bench-broadcast"
+def add_to_three(b):
+    return mg.asarray([1.0, 2.0, 3.0]) + b
+
+
+mg.viz.bench(add_to_three, b=(-1, 1))
+
+# %% [markdown]
+# ## Matrix gradients by shapes
+#
+# `out = X @ W` is a matrix product: X is (4, 3), W is (3, 2), so out is (4, 2), and its gradient g too. ∂W has the shape of W, and is a matrix product of X and
+# g, one of them transposed (`.T` swaps rows and columns). **Which product?** Write it as text.
+
+# %% name="by-shapes" tags=["question"]
+by_shapes = ...
+
+course.check("by_shapes")
+
+# %% name="shapes" jupyter={"outputs_hidden": true}
+X = mg.asarray([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+W = mg.asarray([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], requires_grad=True)
+out = X @ W
+g = mg.asarray([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.0, 1.0]])
+out.backward(g)
+print("W.grad, and X.T @ g:")
+print(W.grad.tolist())
+print((X.T @ g).tolist())
+
+# %% [markdown]
+# You need not learn the rule of a matrix product by heart. Write down the shapes, all different, and only one product fits.
+#
+# ## Measured slopes
+#
+# How do you know that a rule is right? Measure: compute the function at x + h and at x − h, subtract, and divide by 2h. Back to the kink. **What does this give
+# for relu at x = 0?** (Take h = 0.1.)
+
+# %% name="at-the-kink" tags=["question"]
+at_the_kink = ...
+
+course.check("at_the_kink")
+
+# %% [markdown]
+# Move the slider over 0: the bench marks the place where rule and measurement differ.
+
+# %% name="bench-relu"
+mg.viz.bench(mg.relu)
+
+# %% [markdown]
+# So a check of a rule stays away from kinks. It also needs a good step h. The slope of tanh at 1 is 1 − tanh(1)². **Which step comes closest to it: 1e-1,
+# 1e-5 or 1e-15?** (1e-5 is 0.00001.)
+
+# %% name="step" tags=["question"]
+step = ...
+
+course.check("step")
+
+# %% name="steps" jupyter={"outputs_hidden": true}
+import math
+
+print("h, and the digits that are right:")
+for power in (1, 3, 5, 7, 9, 11, 13, 15):
+    h = 10.0**-power
+    slope = (math.tanh(1 + h) - math.tanh(1 - h)) / (2 * h)
+    error = abs(slope - (1 - math.tanh(1) ** 2))
+    print(f"1e-{power:<2}", "*" * round(-math.log10(error)))
+
+# %% [markdown]
+# Where h is large, the bend of the curve is in the way; where h is tiny, rounding is. In [the exercise](exercises/05_gradient_functions_exercise.ipynb) you
+# write four rules, and train a network that uses nothing else for these operations. Then you write the check, and find the wrong rule among five.

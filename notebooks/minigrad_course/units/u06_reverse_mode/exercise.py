@@ -1,0 +1,237 @@
+"""Unit 06: the engine as the student writes it, its seeds, and three broken engines."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad.autodiff import reverse
+from minigrad.core.node import Leaf, Node, topological_order
+from minigrad.core.tensor import Tensor
+from minigrad.ops.creation import asarray
+from minigrad.ops.elementwise import tanh
+from minigrad.support.errors import GradError
+
+from ...compare import Difference
+from ...feedback import Wrong, written
+from ...programs import leaf
+from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from ...walking import Passes, add, impatient, made_from
+from .about import UNIT
+from .walks import BackwardOrder, ClippedWalk, WalkBack, numbers
+
+for each in (BackwardOrder, WalkBack, ClippedWalk):
+    UNIT.task(each)
+
+
+@UNIT.task
+class Jacobian(FunctionTask):
+    """`jacobian(f, x)` lists the gradients of the numbers of f(x), one row for each."""
+
+    name = "jacobian"
+    points = 0
+    minutes = 10
+    outcome = "seeds"
+    otherwise = "row i is x.grad after y.backward(seed), with 1 at place i of the seed and 0 elsewhere"
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        w = asarray([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
+        yield (lambda x: w @ x), leaf(1.0, 2.0, -1.0)
+        yield (lambda x: tanh(w @ x)), leaf(0.1, 0.2, -0.3)
+        yield (lambda x: x * x), leaf(1.0, 2.0, 3.0)
+        yield (lambda x: x + x.sum()), leaf(1.0, 2.0)
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        def plain(f: Any, x: Tensor) -> Any:
+            x.grad = None
+            found = answer(f, x)
+            return None if found is None else np.array([numbers(row) for row in found])
+
+        try:
+            return super().check(plain, rounds)
+        except GradError as error:
+            if "has its shape" in str(error):
+                problem = "the seed does not have as many numbers as y"
+                raise Wrong(self.name, problem, "one row for each number of y: y.size, and not x.size") from None
+            if "a second time" not in str(error):
+                raise
+            hint = (
+                "keep them for the next row, y.backward(seed, retain_graph=True), or compute y = f(x) anew for each row"
+            )
+            raise Wrong(self.name, "after the first row, the values that y had saved are gone", hint) from None
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        if all(np.shape(yours) == np.shape(self.right(*args)) and np.allclose(yours, self.right(*args), atol=0.05)
+               for args, yours, _ in found):
+            return "nearly right, like finite differences. y.backward(seed) gives the exact numbers, one row at a time"
+        return super()._hint(found)
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        return "it returned None, not a list of rows" if yours is None else super().judge(yours, args)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        return f"jacobian(f, {written(args[1])})"
+
+    def right(self, f: Any, x: Tensor) -> Any:
+        y = f(x)
+        seeds = map(asarray, np.eye(y.size, dtype=np.float32))
+        return np.array([reverse.gradients(y, x, seed, retain_graph=True).numpy() for seed in seeds])
+
+    @mistake("backward() adds to x.grad: each row contains the rows before it. Set x.grad = None before each row")
+    def rows_added_up(self, f: Any, x: Tensor) -> Any:
+        return np.cumsum(self.right(f, x), axis=0)
+
+    @mistake("every row is x.grad itself, the same tensor, which is the sum in the end. Keep a copy of each row")
+    def the_same_tensor(self, f: Any, x: Tensor) -> Any:
+        rows = self.right(f, x)
+        return np.array([rows.sum(axis=0)] * len(rows))
+
+    @mistake("a seed of ones asks for the gradient of the sum of all numbers. Row i is that of number i alone")
+    def from_ones(self, f: Any, x: Tensor) -> Any:
+        return self.right(f, x).sum(axis=0)
+
+    @mistake("transposed: row i is the gradient of number i of the output, and has as many numbers as x")
+    def transposed(self, f: Any, x: Tensor) -> Any:
+        return self.right(f, x).T
+
+    @mistake("that is number i of f(x) by number i of x only; it depends on the other numbers of x too")
+    def diagonal(self, f: Any, x: Tensor) -> Any:
+        return np.diag(np.diag(self.right(f, x)))
+
+
+@UNIT.task
+class Weighted(ValueTask):
+    """`y = W @ x`. What is x.grad after y.backward(seed)?"""
+
+    name = "weighted"
+    minutes = 4
+    outcome = "seeds"
+    example = "[1, 2, 3]"
+    otherwise = "the seed's first number times the first row of W, its second times the second row, added"
+
+    def vary(self, draw: random.Random) -> None:
+        self.matrix = [[draw.randint(1, 4) for _ in range(3)], [draw.randint(5, 9) for _ in range(3)]]
+        self.seed = [draw.choice([2, 3]), draw.choice([-1, -2])]
+
+    def text(self) -> str:
+        return (
+            f"`W = {self.matrix}`, x has three numbers, and `y = W @ x` has two. **What is `x.grad` after "
+            f"`y.backward(mg.asarray({[float(x) for x in self.seed]}))`?** Work it out before you run it."
+        )
+
+    def right(self) -> list[int]:
+        (p, q), (one, two) = self.seed, self.matrix
+        return [p * a + q * b for a, b in zip(one, two)]
+
+    def explained(self) -> str:
+        return f"the number that was fixed is {self.seed[0]} · y[0] + ({self.seed[1]}) · y[1]: the seed says which."
+
+    @mistake("that is the result of a seed of ones. Your seed weighs the two rows")
+    def from_ones(self) -> list[int]:
+        return [a + b for a, b in zip(*self.matrix)]
+
+    @mistake("the seed's second number counts too, with its sign")
+    def first_only(self) -> list[int]:
+        return [self.seed[0] * a for a in self.matrix[0]]
+
+    @mistake("mind the sign of the seed's second number")
+    def without_sign(self) -> list[int]:
+        return [self.seed[0] * a - self.seed[1] * b for a, b in zip(*self.matrix)]
+
+    @mistake("that is one row for each output. x.grad has the shape of x: the two are added")
+    def rows(self) -> list[list[int]]:
+        return [[weight * a for a in row] for weight, row in zip(self.seed, self.matrix)]
+
+    @mistake("the seed weighs the rows of W, one for each number of y. It is not multiplied by y")
+    def times_y(self) -> list[int]:
+        return [weight * sum(row) for weight, row in zip(self.seed, self.matrix)]
+
+
+def lost(result: Node, gradients: Any, passes_back: Passes) -> None:
+    """Replaces the contributions that came before."""
+    for node in reversed(topological_order([result])):
+        for source, value in passes_back(node, gradients[node]):
+            gradients[source] = value
+
+
+def stale(result: Node, gradients: Any, passes_back: Passes) -> None:
+    """Reads values that have been changed since: here, the inputs of a * w."""
+    for node in reversed(topological_order([result])):
+        if node not in gradients:
+            continue
+        for source, value in passes_back(node, gradients[node]):
+            changed = node.name == "multiply" and isinstance(source, Leaf) and len(made_from(node)) == 2
+            value = value * 0.25 if changed else value
+            add(gradients, source, value)
+
+
+BUGS: dict[str, Callable[..., None]] = {"lost": lost, "order": impatient, "stale": stale}
+
+
+@UNIT.task
+class Broken(ValueTask):
+    """Three engines, each with one bug: which is which?"""
+
+    name = "broken"
+    points = 3
+    minutes = 15
+    outcome = "diagnose"
+    example = '{"A": "lost", "B": "order", "C": "stale"}'
+    otherwise = 'one of "lost", "order" and "stale" for each of "A", "B" and "C"'
+
+    def vary(self, draw: random.Random) -> None:
+        self.x, self.w = draw.choice([1.0, 2.0, 3.0]), draw.choice([0.5, 1.5, -0.5])
+        bugs = list(BUGS)
+        draw.shuffle(bugs)
+        self.bugs = dict(zip("ABC", bugs))
+
+    def text(self) -> str:
+        return (
+            f'Three engines go back through `y = a + b * b`, where `a = 2 * x`, `b = a * w`, x = {self.x:g}, w = '
+            f'{self.w:g}. Each has one bug: A, B, C. **Which is which?** `"lost"`: the second contribution replaces '
+            'the first. `"order"`: a gradient is passed back too early. `"stale"`: a rule reads a value that has been '
+            'changed since.'
+        )
+
+    def given(self) -> dict[str, Any]:
+        return {"x": self.x, "w": self.w, "engine": self.engine}
+
+    def engine(self, letter: str) -> Callable[..., None]:
+        """One of the three."""
+        if letter not in self.bugs:
+            raise KeyError(f"the engines are called A, B and C, not {letter!r}")
+        bug = BUGS[self.bugs[letter]]
+
+        def engine(result: Node, gradients: Any, passes_back: Passes) -> None:
+            bug(result, gradients, passes_back)
+
+        engine.__name__ = f"engine_{letter}"
+        return engine
+
+    def right(self) -> dict[str, str]:
+        return self.bugs
+
+    def explained(self) -> str:
+        return "a framework has a test for each of the three."
+
+    SIGNS: ClassVar[dict[str, str]] = {
+        "lost": "is there a box with two contributions, where no step says that they are added?",
+        "order": "is there a box that passes back, and gets another contribution afterwards?",
+        "stale": "is there a step where the rule and finite differences do not agree (✗)?",
+    }
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        if isinstance(answer, dict):
+            answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
+        if not isinstance(answer, dict) or set(answer) != set(self.bugs) or not set(answer.values()) <= set(BUGS):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+        wrong = [letter for letter in self.bugs if answer[letter] != self.bugs[letter]]
+        if not wrong:
+            return self.explained()
+        raise Wrong(
+            self.name, f"{len(wrong)} of 3 are not right, {wrong[0]} is one of them",
+            f'you say "{answer[wrong[0]]}" for {wrong[0]}: {self.SIGNS[answer[wrong[0]]]}',
+        )

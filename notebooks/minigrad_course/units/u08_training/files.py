@@ -1,0 +1,279 @@
+"""Unit 08: loaders that survive damaged entries: rows of a table, and items of any kind."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad import optim
+from minigrad.data import DataLoader, Dataset, Subset, digits
+from minigrad.support.errors import MinigradError
+from minigrad.support.table import counted
+
+from ...compare import Difference, difference, plain
+from ...digits import BATCH, EPOCHS, Trained, fitted, tanh_network
+from ...feedback import Wrong, written
+from ...tasks import FunctionTask, Mistake
+from .about import UNIT
+
+HEAD = ("frequency", "angle", "chord")
+SIGNS = {",": "a comma", ";": "a semicolon", "|": "an upright line"}
+DAMAGED = (["800", "", "0.3"], ["800", "n/a", "0.3"], ["800", "1.5"], ["800", "1.5", "0.3", "7"],
+           ["nan", "1.5", "0.3"], ["800", "1.5", "inf"])
+ANY = "any error can come out of an item: put dataset[index] into try, and write except Exception as error"
+
+
+class ReportTask(FunctionTask):
+    """A function that returns what is good, and a report of the rest.  The words of the report are free."""
+
+    outcome = "data"
+    what: ClassVar[str]  # a line, an item
+    reason: ClassVar[str]  # an example
+
+    def right(self, given: Any) -> Any:
+        return self.faulty("", given)
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        if not isinstance(yours, tuple | list) or len(yours) != 2:
+            raise Wrong(self.name, f"it returned {written(yours)}", "two things, with a comma: the good, and left_out")
+        if isinstance(yours[0], dict):
+            raise Wrong(self.name, "the report comes first", "swapped: the good come first, then left_out")
+        right, reported = self.right(*args), self.reported(yours[1])
+        for number in sorted({*right[1]} ^ {*reported}):
+            said = "bad, and the report does not name it" if number in right[1] else "good, and reported"
+            return f"{self.what} {number} is {said}"
+        good = list(yours[0])
+        if len(good) != len(right[0]):
+            return f"{counted(len(right[0]), f'{self.what} is', f'{self.what}s are')} good, and {len(good)} came back"
+        return next(filter(None, [difference(one, two, "the list") for one, two in zip(good, right[0])]), None)
+
+    def reported(self, left_out: Any) -> list[int]:
+        """The numbers of what was left out; `Wrong` is raised for a report in another form."""
+        form = f"a dictionary from the number of the {self.what} to the reason: {{4: {self.reason!r}}}"
+        if not isinstance(left_out, dict):
+            raise Wrong(self.name, f"the report is {written(left_out)}", form)
+        for number, why in left_out.items():
+            if not isinstance(number, int) or not str(why or "").strip():
+                raise Wrong(self.name, f"the report has the entry {written(number)}: {written(why)}", form)
+        return sorted(map(int, left_out))
+
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        return _form(self.wrong(known)(*args)) == _form(yours)
+
+
+def _form(result: Any) -> Any:
+    """A result in a form that can be compared, without the words of the report."""
+    return [repr(plain(each)) for each in result[0]], sorted(map(int, result[1]))
+
+
+@UNIT.task
+class ReadRows(ReportTask):
+    """`read_rows(lines)` returns the rows of a table as numbers, and a report of what was left out."""
+
+    name, what, reason, points, minutes = "read_rows", "line", "no number in angle", 2, 15
+    otherwise = (
+        "for each line after the header: split it, check the number of fields, float() each, check math.isfinite. "
+        "If any of this fails: left_out[number] = the reason"
+    )
+    advice: ClassVar[dict[str, str]] = {
+        "could not convert": "float() raises ValueError for such a field: use try: ... except ValueError as error:",
+        "index out of range": "a line may have fewer fields than the header: compare len(fields) first",
+        "must be real number, not str": "the fields are still texts: float(field) makes a number of each",
+        "must be real number, not list": "math.isfinite takes one number: all(math.isfinite(x) for x in row)",
+        "'list' object has no attribute 'split'": "lines is a list of texts: split each line, not the list",
+    }
+
+    def vary(self, draw: random.Random) -> None:
+        self.sign = draw.choice(list(SIGNS))
+
+    def text(self) -> str:
+        return (
+            "A **table** comes as lines of text. The first line has the names of the columns, and each other line "
+            f"should have as many numbers, **separated by {SIGNS[self.sign]}** (`{self.sign}`) in your file. Not every "
+            "line is so. `read_rows(lines)` returns two things: the **rows**, a list with a list of floats for each "
+            "good line; and **left_out**, a dictionary from the number of each bad line to the reason, in words. Lines "
+            "are counted from 1, as an editor does, so the header is line 1. A line is bad if it has fewer or more "
+            "fields than the header, or a field that is not a finite number (`nan` and `inf` are not)."
+        )
+
+    def given(self) -> dict[str, Any]:
+        return {"lines": self.lines(["800", "0", "0.3"], *DAMAGED[:1], [" 1250 ", "1.5", "0.3"], *DAMAGED[-1:])}
+
+    def lines(self, *rows: list[str]) -> list[str]:
+        """A file of these rows, as Python reads it."""
+        return [f"{self.sign.join(row)}\n" for row in (list(HEAD), *rows)]
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        good = [[str(draw.choice([800, 1000])), draw.choice(["0", "1.5"]), each] for each in ("0.3", " 0.1 ", "3e-1")]
+        yield (self.lines(*good),)
+        for bad in DAMAGED:
+            yield (self.lines(good[0], bad, good[1]),)
+        yield (self.lines(good[0], *DAMAGED, good[2], DAMAGED[0]),)
+
+    def reported(self, left_out: Any) -> list[int]:
+        found = super().reported(left_out)
+        if 1 in found:
+            hint = "the header is not a row and not bad: begin with the second line, lines[1:]"
+            raise Wrong(self.name, "line 1 is the header, and it is reported", hint)
+        return found
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        return "the lines " + " / ".join([line.strip() for line in args[0]][:4])
+
+    def faulty(self, fault: Sequence[str], lines: Any) -> Any:  # type: ignore[override]
+        rows, left_out = list[Any](), {}
+        bad = math.isnan if "inf" in fault else lambda each: not math.isfinite(each)
+        for number, line in enumerate(lines[1:], 2 + ("far" in fault) - ("zero" in fault)):
+            fields = line.split("another" if "sign" in fault else self.sign)
+            try:
+                row = [float("0" if "filled" in fault and each in ("", "n/a") else each) for each in fields]
+                if (more := len(fields) - len(HEAD)) and not {"fields", "more" if more > 0 else "fewer"} & {*fault}:
+                    raise ValueError("another number of fields")
+                if any(map(bad, row)) and "nan" not in fault:
+                    raise ValueError("not a finite number")
+                rows += row if "flat" in fault else [fields if "texts" in fault else row]
+            except ValueError as error:
+                left_out[number] = str(error)
+                if "stops" in fault:
+                    break
+        return rows, {} if "silent" in fault else left_out
+
+    faults = (
+        ("silent",
+         "the rows are right, but the report is empty: a line that is dropped silently is missed too late, or never. "
+         "left_out[number] = the reason"),
+        ("nan",
+         "float() accepts nan and inf: one nan makes the loss nan, and with it all weights. Check each number with "
+         "math.isfinite"),
+        ("fields",
+         "a line with fewer or more fields than the header is bad as well: compare len(fields) with the header's"),
+        ("inf", "inf is not a number to learn from either: math.isfinite refuses nan, inf and -inf"),
+        ("more", "a line with more fields than the header is bad too: compare with !=, not with <"),
+        ("fewer", "a line with fewer fields than the header is bad too: compare with !=, not with >"),
+        ("silent", "nan", "fields",
+         "three things are missing: the report of the bad lines, the number of fields, and math.isfinite for each "
+         "number (float() accepts nan and inf)"),
+        ("silent", "nan",
+         "two things are missing: the report of the bad lines, and math.isfinite for each number (float() accepts nan "
+         "and inf)"),
+        ("sign", "no line is good. Is it split at the sign of your file? The text of the task names it"),
+        ("flat", "each good line is a row of its own, a list in the list: rows.append(row)"),
+        ("nan", "fields",
+         "two checks are missing: the number of fields, and math.isfinite for each number (float() accepts nan and "
+         "inf)"),
+        ("zero",
+         "the lines are counted from 0, or the header is not counted: an editor calls the header line 1. "
+         "enumerate(lines, 1) counts so"),
+        ("far", "the first line after the header is line 2: the header is line 1"),
+        ("stops", "it stops at the first bad line, and the good lines after it are lost: go on with the next"),
+        ("filled",
+         "a 0 in the place of a missing number looks like a measurement, and the model learns it. Leave the line out"),
+        ("texts", "the fields are still texts: float(field) makes a number of each"),
+    )
+
+
+# ---- items of any kind -----------------------------------------------------------------------------------------------
+
+
+class Pictures(Dataset):
+    """Pictures as files in memory: a line `P2 8 8 16`, then 64 grey levels.  Some files are damaged."""
+
+    def __init__(self, count: int, bad: int, draw: random.Random) -> None:
+        images, self.labels = [each[:count] for each in digits()[0].arrays]
+        levels = np.round(16 * images.reshape(len(images), 64)).astype(int)
+        self.files = [("P2 8 8 16\n" + " ".join(map(str, row)) + "\n").encode() for row in levels.tolist()]
+        for number, index in enumerate(draw.sample(range(1, len(self.files)), bad)):
+            file = self.files[index]
+            damaged = file[:60], b"", b"GIF89a" + file, file[:-2] + b"x\n", b"\xff\xd8" + file
+            self.files[index] = damaged[number % len(damaged)]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Any:
+        kind, _, _, most, *levels = self.files[index].decode("ascii").split()
+        if kind != "P2":
+            raise ValueError(f"not a picture: it begins with {kind}")
+        return np.array(list(map(int, levels)), np.float32).reshape(64) / int(most), self.labels[index]
+
+
+class Sentences(Dataset):
+    """Lines of text; one is not UTF-8, and one has a letter that the alphabet lacks."""
+
+    lines = (b"anna", b"bo", b"zo\xeb", b"nab", b"Anna", b"oban")
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, index: int) -> list[int]:
+        return [{"a": 0, "b": 1, "n": 2, "o": 3}[letter] for letter in self.lines[index].decode("utf-8")]
+
+
+@UNIT.task
+class Usable(ReportTask):
+    """`usable(dataset)` returns the numbers of the items that can be loaded, and a report of the others."""
+
+    name, what, reason, points, minutes = "usable", "item", "not a picture", 0, 7
+    otherwise = "for index in range(len(dataset)): try dataset[index]; good.append(index), or except Exception as error"
+    advice: ClassVar[dict[str, str]] = {
+        "'int' object is not iterable": "a number cannot be walked through: for index in range(len(dataset))",
+        "unhashable": "for item in dataset gives the items. Their numbers: for index in range(len(dataset))",
+    } | dict.fromkeys(("a picture", "codec can't", "not enough values", "reshape", "invalid literal", "'A'"), ANY)
+
+    def given(self) -> dict[str, Any]:
+        return {"train": train_on}
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        yield (Pictures(12, 5, draw),)
+        yield (Sentences(),)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        kind = "lines of text" if isinstance(args[0], Sentences) else "pictures"
+        return f"{len(args[0])} {kind}, of which {', '.join(map(str, self.right(*args)[1]))} cannot be loaded"
+
+    def faulty(self, fault: Sequence[str], dataset: Any) -> Any:  # type: ignore[override]
+        good, left_out = [], dict[int, str]()
+        first = int("from one" in fault)
+        for index in range(first, len(dataset) + first - ("short" in fault)):
+            number = index + ("one" in fault)
+            try:
+                item = dataset[index]
+                good.append(item if "items" in fault else number)
+            except Exception as error:
+                left_out[len(left_out) if "keys" in fault else number] = f"{type(error).__name__}: {error}"
+                if "stops" in fault:
+                    break
+        good = list(range(len(dataset))) if "early" in fault else good
+        return good, {} if "silent" in fault else left_out
+
+    faults = (
+        ("silent",
+         "the report is empty: an item that is dropped silently is missed too late, or never. left_out[index] = the "
+         "reason"),
+        ("stops", "it stops at the first bad item, and the good items after it are lost: go on with the next"),
+        ("one", "items are counted from 0, as in dataset[0]"),
+        ("from one", "items are counted from 0 to len(dataset) - 1: range(len(dataset)) counts so"),
+        ("short", "the last item is missing: range(len(dataset)) ends before len(dataset)"),
+        ("early", "the number is appended before the item is loaded: first dataset[index], then good.append(index)"),
+        ("keys", "the report counts the errors. Its keys are the numbers of the items: left_out[index] = the reason"),
+        ("items", "these are the items themselves. Return their numbers, so that nothing has to stay in memory"),
+    )
+
+
+def train_on(usable: Callable[[Any], Any]) -> Trained:
+    """Train on 1,437 files of which 12 are damaged, with those that a student's function lets through."""
+    files = Pictures(1437, 12, random.Random(8))
+    good, left_out = usable(files)
+    listed = [f"{number} ({why})" for number, why in left_out.items()]
+    print(f"{len(good):,} pictures; left out: {', '.join(listed[:3])}, and {max(len(listed) - 3, 0)} more")
+    loader = DataLoader(Subset(files, good), BATCH, shuffle=True, seed=0)
+    try:
+        batches = [batch for _ in range(EPOCHS) for batch in loader]
+    except MinigradError as error:
+        raise Wrong("usable", str(error).partition("\n")[0], "a bad item came through: leave it out") from None
+    model = tanh_network()
+    return fitted(model, optim.AdamW(model.parameters(), lr=0.01), batches)

@@ -1,0 +1,381 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 10 · Graph mode
+#
+# Eager mode computes each operation when Python reaches its line. **Graph mode** only *manifests* it: the operation is noted as a node of a graph, without a
+# value. Later the whole graph is optimised and computed. This notebook asks what such a graph holds, what it has lost, and how a framework
+# finds out that it is out of date. You need [unit 00](00_start.ipynb): nodes and operations.
+
+# %% name="setup"
+import minigrad as mg
+import minigrad_course as course
+from minigrad_course import by_example
+
+course.begin("10_graph_mode")
+
+# %% [markdown]
+# ## A learning rate of zero
+#
+# One step of gradient descent on w²/2, whose gradient is w. Many trainings begin with a **warm-up**: in the first step the rate is 0, and then it is larger.
+#
+# `by_example(step, w)` **traces** the function: it runs `step` once, and records the operations. Each later call repeats these operations with a new w, and
+# nothing else. (PyTorch's `torch.jit.trace` works in this way.)
+
+# %% name="freeze"
+def step(w):
+    return w - rate * w
+
+
+rate = 0.0
+frozen_step = by_example(step, mg.asarray(8.0))
+rate = 0.5
+frozen_step
+
+# %% [markdown]
+# Now rate is 0.5, and w is 8. In eager mode, three steps would give 4, 2 and 1. **What is w after `w = frozen_step(w)`, three times?**
+
+# %% name="frozen-rate" tags=["question"]
+frozen_rate = ...
+
+course.check("frozen_rate")
+
+# %% name="three-steps" jupyter={"outputs_hidden": true}
+w = mg.asarray(8.0)
+for _ in range(3):
+    w = frozen_step(w)
+print(w.item())
+print(frozen_step.graph)
+
+# %% [markdown]
+# Where the source has the name `rate`, the graph has the number `0.0`: it was **baked in**. Nothing is wrong with any line of this program, and no error is
+# raised. Learning rates that stayed as they were in the first step have been filed as bugs of
+# [TensorFlow](https://github.com/tensorflow/tensorflow/issues/31323), and frozen global names as questions to
+# [JAX](https://github.com/jax-ml/jax/issues/1348). In the exercise you write the part of a framework that prevents this. First: what happens when?
+#
+# ## Manifest now, compute later
+#
+# When an operation is called, a framework can do one of two things.
+#
+# - **eager**: manifest the node, *and compute its value* at once;
+# - **graph**: just manifest the node. Something has to be called later to compute it.
+#
+# In `with mg.graph():` minigrad does the second. Reading a value (by `item()`, `tolist()`, an `if`) computes it.
+
+# %% name="manifest"
+x = mg.ones(3)
+with mg.graph() as recording:
+    y = (x * 2 + 1).sum()
+    print(y)
+    print(recording.recorded(y))
+    print(y.item())
+
+# %% [markdown]
+# `mg.print` is an operation like a sum: it is recorded, and prints when the graph is computed. Python's own `print` prints when Python reaches it. **Which lines
+# does this print, and in which order?** A list of three texts.
+#
+# ```python
+# x = mg.ones(3)
+# with mg.graph():
+#     y = x * 2
+#     mg.print("computed")
+#     print("recorded")
+#     y.sum().item()
+#     print("read")
+# ```
+
+# %% name="printed-order" tags=["question"]
+printed_order = ...
+
+course.check("printed_order")
+
+# %% name="order" jupyter={"outputs_hidden": true}
+x = mg.ones(3)
+with mg.graph():
+    y = x * 2
+    mg.print("computed")
+    print("recorded")
+    y.sum().item()
+    print("read")
+
+# %% [markdown]
+# Step through both modes, with → and ←. Left, eager mode; right, graph mode with the same lines. Go on into the **second call**.
+
+# %% name="beside"
+def gate(x):
+    h = mg.tanh(x * 2 + 1)
+    return h * h * 1.0
+
+
+mg.viz.beside(gate, mg.asarray([0.5, -0.5, 1.0]))
+
+# %% [markdown]
+# **Which step is the first at which graph mode has computed a number?**
+
+# %% name="first-number" tags=["question"]
+first_number = ...
+
+course.check("first_number")
+
+# %% [markdown]
+# Until then there is no value to look at: that is the price of the two phases. What they buy: the product with 1.0 is gone, and one kernel does the work of five. Eager
+# mode is to graph mode as an **interpreted** language is to a **compiled** one.
+#
+# ## The second call
+#
+# `@mg.jit` is an *annotation*: the function below it is traced when it is called, with placeholders instead of values, and its graph becomes a program. In a
+# later call the program runs. **How many lines do these four calls print?**
+#
+# ```python
+# @mg.jit
+# def doubled(x):
+#     print("Python runs")
+#     return x * 2
+#
+# doubled(mg.ones(3))
+# doubled(mg.zeros(3))
+# doubled(mg.ones(4))
+# doubled(mg.ones(3))
+# ```
+
+# %% name="python-runs" tags=["question"]
+python_runs = ...
+
+course.check("python_runs")
+
+# %% name="four-calls" jupyter={"outputs_hidden": true}
+@mg.jit
+def doubled(x):
+    print("Python runs")
+    return x * 2
+
+
+for x in mg.ones(3), mg.zeros(3), mg.ones(4), mg.ones(3):
+    doubled(x)
+print(doubled.traces)
+
+# %% [markdown]
+# `traces` lists why Python ran. A trace is for one *kind* of arguments: shapes, types, and the values of Python numbers. And the names that a function reads?
+
+# %% name="guarded"
+rate = 0.0
+jitted_step = mg.jit(step)
+w = jitted_step(mg.asarray(8.0))
+rate = 0.5
+for _ in range(3):
+    w = jitted_step(w)
+print(w.item())
+print(jitted_step.traces)
+
+# %% [markdown]
+# The right answer. minigrad keeps **guards** with each trace: conditions under which it may be used again. Before each run it compares `rate` with the
+# number in the graph. `torch.compile` does this too; `jax.jit`, and `tf.function` for Python's globals, do not: their manuals advise against such
+# names.
+#
+# ## One function, three ways
+#
+# Clip a gradient: if it is longer than `limit`, make it as long as `limit`. This `if` depends on the numbers in a tensor.
+
+# %% name="clip"
+limit = 1.0
+
+
+def clip(g):
+    length = (g * g).sum().sqrt()
+    if length > limit:
+        g = g * (limit / length)
+    return g
+
+
+long, short = mg.asarray([3.0, 4.0]), mg.asarray([0.4, 0.3])
+print(clip(long), clip(short))
+
+# %% [markdown]
+# `short` has the length 0.5: nothing is to be done. Now **trace** it by the example `long`. **What does the graph compute for `short`?**
+
+# %% name="small-gradient" tags=["question"]
+small_gradient = ...
+
+course.check("small_gradient")
+
+# %% name="by-example" jupyter={"outputs_hidden": true}
+traced = by_example(clip, long)
+print(traced(short))
+traced.graph
+
+# %% [markdown]
+# There is no `if` in the graph. The example has decided it, for ever. (`torch.jit.trace` does the same. It warns you, for a branch like this one, but not for a
+# changed global name.)
+#
+# A **script** reads the source of the function instead of running it: `mg.script`, and `torch.jit.script`. An **annotation** such as `@mg.jit` traces too, but
+# with placeholders, which have no values. **What does each of the three give for `short`, in the order script, trace by example, annotation? Write `"right"`, `"wrong"` or
+# `"error"` for each.**
+
+# %% name="three-ways" tags=["question"]
+three_ways = ...
+
+course.check("three_ways")
+
+# %% name="all-three" jupyter={"outputs_hidden": true}
+scripted = mg.jit(mg.script(clip))
+print("script:    ", scripted(short))
+print("trace:     ", by_example(clip, long)(short))
+try:
+    mg.jit(clip)(short)
+except mg.TraceError as error:
+    print("annotation:", str(error).splitlines()[0])
+
+# %% [markdown]
+# The script's graph has a node `cond` with both branches in it:
+
+# %% name="script-graph"
+scripted.graph(short)
+
+# %% [markdown]
+# | | reads | in minigrad | elsewhere | gets wrong |
+# |---|---|---|---|---|
+# | **annotation** | each call; traces when a guard fails | `@mg.jit` | `torch.compile`, `tf.function`, `jax.jit` | what no guard sees. An `if` on a tensor is an error (`@mg.jit`, `jax.jit`), or cuts the graph in two (`torch.compile`) |
+# | **script** | the source | `mg.script` | `torch.jit.script`, AutoGraph in `tf.function` | what it cannot read: code without source, Python that has no graph |
+# | **trace** | one run | `by_example` | `torch.jit.trace` | everything that is not an operation: branches, loops, names |
+#
+# ## A loop
+#
+# `halve` goes on until x is at most 1.
+
+# %% name="halving"
+def halve(x):
+    while x > 1.0:
+        x = x / 2
+    return x
+
+
+print(halve(mg.asarray(12.0)), halve(mg.asarray(100.0)))
+
+# %% [markdown]
+# One graph is made by example, with 12, and another by script. **How many `divide` nodes are in each?** Two numbers.
+
+# %% name="divisions" tags=["question"]
+divisions = ...
+
+course.check("divisions")
+
+# %% name="two-graphs" jupyter={"outputs_hidden": true}
+print(by_example(halve, mg.asarray(12.0)).graph)
+print()
+print(mg.jit(mg.script(halve)).graph(mg.asarray(12.0)))
+
+# %% [markdown]
+# ## Why it is harder to debug
+#
+# In eager mode an error stops at its line, and a print shows a value. In a graph both come too late, or too early: while Python runs there are no values, and
+# when there are values, no Python runs. Five tools help.
+#
+# **The line.** An index out of range is found when the graph is computed. The message names the line that *recorded* the node:
+
+# %% name="line"
+try:
+    with mg.graph():
+        y = mg.ones(3) * 2
+        z = y[mg.asarray([0, 7])]
+        print("recorded: no error yet")
+        z.sum().item()
+except mg.IndexingError as error:
+    print(str(error).splitlines()[0])
+    print(error.__notes__[0].partition(" at ")[0], "by the line", error.__notes__[0].partition("  ")[2])
+
+# %% [markdown]
+# **Node values.** Every node has a name in the printed graph, and its value can be computed:
+
+# %% name="values"
+values = scripted.values(long)
+print(list(values.named())[:4])
+print(values["sqrt_1"].item())
+
+# %% [markdown]
+# **Prints that are operations.** `mg.print` prints in each run, also inside of a branch or a loop:
+
+# %% name="prints"
+@mg.jit
+@mg.script
+def talking(x):
+    while x > 1.0:
+        x = x / 2
+        mg.print("x is {x}", x=x)
+    return x
+
+
+talking(mg.asarray(6.0)).item()
+
+# %% [markdown]
+# **A hunt.** x · log x goes to 0 as x goes to 0. At 0, the computer returns nan. **Which operation makes the first nan: `log`, `multiply` or `sum`?**
+
+# %% name="entropy"
+@mg.jit
+def entropy(x):
+    return (x * mg.log(x)).sum()
+
+
+entropy(mg.asarray([0.5, 0.0])).item()
+
+# %% name="nan-maker" tags=["question"]
+nan_maker = ...
+
+course.check("nan_maker")
+
+# %% name="hunt" jupyter={"outputs_hidden": true}
+import numpy as np
+
+try:
+    with mg.debug_nans(), np.errstate(all="ignore"):
+        entropy(mg.asarray([0.5, 0.0]))
+except mg.NanError as error:
+    print(str(error).partition(", made at")[0], "made a nan")
+
+# %% [markdown]
+# **A check.** `mg.jit(f, check=True)` also runs the function in eager mode in each call, and names the first node that differs. It finds what no guard sees:
+# here, an environment variable.
+
+# %% name="check"
+import os
+
+
+def scaled(x):
+    return mg.tanh(x) * float(os.environ["SCALE"])
+
+
+os.environ["SCALE"] = "1"
+checked = mg.jit(scaled, check=True)
+checked(mg.ones(2))
+os.environ["SCALE"] = "3"
+try:
+    checked(mg.ones(2))
+except mg.CheckError as error:
+    print(str(error).partition("Got: ")[2].partition(", made at")[0], "is the first node that differs")
+
+# %% [markdown]
+# ## Which framework does what
+#
+# | | how a program runs | a graph is made by |
+# |---|---|---|
+# | TensorFlow 1 (2015) | graph: you build it, `session.run` computes it | your program, node by node |
+# | PyTorch (2017) | eager | later: `torch.jit.trace`, `torch.jit.script` (2018), `torch.compile` (2023) |
+# | JAX (2018) | eager, one operation at a time | `jax.jit`, a trace with placeholders |
+# | TensorFlow 2 (2019) | eager | `tf.function`: a trace, after AutoGraph has rewritten `if` and `while` |
+# | minigrad | eager | `mg.graph`, `mg.jit`, `mg.script` |
+#
+# The classic distinction was: TensorFlow builds graphs, PyTorch computes at once. Today all of them do both. (`torch.jit.trace` and `torch.jit.script` still work, and are
+# deprecated in favour of `torch.compile` and `torch.export`.)
+#
+# In [the exercise](exercises/10_graph_mode_exercise.ipynb) you find a baked-in branch, and write the guard that was missing at the beginning. It saves a network that
+# would learn nothing.

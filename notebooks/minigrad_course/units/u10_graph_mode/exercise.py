@@ -1,0 +1,366 @@
+"""Unit 10: the second call, the baked-in branch, and a loop by script and by trace."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from minigrad.compile.jitted import Jitted
+from minigrad.ops.creation import asarray
+from minigrad.scripting.scripted import script
+from minigrad.support.errors import MinigradError, ScriptError
+
+from ...compare import difference, plain
+from ...feedback import Wrong, written
+from ...predicting import Choice
+from ...source_code import Program
+from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from .about import UNIT
+from .guarding import Guard
+from .one_run import by_example
+
+
+class Call(NamedTuple):
+    """A call of `f(x, n)`, and a global number that is set before it."""
+
+    x: str
+    size: int
+    n: int
+    offset: float = 1.0
+    before: str = ""
+
+    @property
+    def kind(self) -> tuple[int, int, float]:
+        """What the graph depends on."""
+        return self.size, self.n, self.offset
+
+    def __str__(self) -> str:
+        return f"{self.before}f({self.x}, {self.n})"
+
+
+
+@UNIT.task
+class SecondCall(ValueTask):
+    """Which calls of a jitted function run its Python code?"""
+
+    name = "second_call"
+    points = 2
+    minutes = 6
+    outcome = "calls"
+    mistakes = ()
+    example = "[1, 2, 5]"
+    otherwise = "a list of numbers. Go call by call: is there a trace for this shape, this `n` and this `offset`?"
+
+    def vary(self, draw: random.Random) -> None:
+        small, large = draw.sample([2, 3, 4, 5, 6], 2)
+        n, other = draw.sample([2, 3, 4, 5], 2)
+        offset = draw.choice([10, 20, 30])
+        self.code = (
+            "offset = 1.0\n\n@mg.jit\ndef f(x, n):\n    print(\"Python runs\")\n    return x * n + offset\n"
+        )
+        first, other_shape = Call(f"mg.ones({small})", small, n), Call(f"mg.ones({large})", large, n)
+        middle = [
+            other_shape, first._replace(n=other), first._replace(x=f"mg.zeros({small})"),
+            first._replace(x=f"mg.ones({small}) * 7"),
+            other_shape._replace(x=f"mg.asarray({[float(i) for i in range(large)]})"),
+        ]
+        draw.shuffle(middle)
+        self.calls = [
+            first, *middle, first._replace(offset=float(offset), before=f"offset = {offset:.1f}; "),
+            other_shape._replace(before="offset = 1.0; "),
+        ]
+
+    def text(self) -> str:
+        listed = "\n".join(f"{i}. `{words}`" for i, words in enumerate(self.calls, 1))
+        return (
+            f"```python\n{self.code}```\n\nThese calls run one after the other:\n\n{listed}\n\n"
+            "**In which calls does Python run the body of `f`?** A list of their numbers, in order."
+        )
+
+    def read(self, answer: Any) -> Any:
+        return sorted(answer) if isinstance(answer, list | tuple) else answer
+
+    def right(self) -> list[int]:
+        return self.new(lambda call: call.kind)
+
+    def new(self, kind: Callable[[Call], Any]) -> list[int]:
+        """The numbers of the calls with a `kind` that no call before has."""
+        kinds = [kind(call) for call in self.calls]
+        return [i + 1 for i, each in enumerate(kinds) if each not in kinds[:i]]
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        given = answer if isinstance(answer, list | tuple) else self.right()
+        wrong = [i for i in range(1, len(self.calls) + 1) if (i in given) != (i in self.right())]
+        self.otherwise = self._about(wrong[0]) if wrong else type(self).otherwise
+        return super().check(answer, rounds)
+
+    def _about(self, number: int) -> str:
+        """A hint for a call that an answer gets wrong."""
+        kinds = [call.kind for call in self.calls]
+        before = kinds.index(kinds[number - 1]) + 1
+        return (
+            f"look at calls {before} and {number}: the same shape, `n` and `offset`. The trace of call {before} is kept"
+            if before < number else f"look at call {number}: has a call before it this shape, `n` and `offset`?"
+        )
+
+    why = "a new shape, a new Python number or a new global makes a new trace. Old traces are kept."
+
+    @mistake("that is eager mode: a call that finds a fitting trace runs the program, without Python")
+    def all_of_them(self) -> list[int]:
+        return [i + 1 for i in range(len(self.calls))]
+
+    @mistake("the calls are counted from 1")
+    def from_zero(self) -> list[int]:
+        return [number - 1 for number in self.right()]
+
+    @mistake("only the first? The loops of a program are made for one shape, and a Python number is in the graph")
+    def first_only(self) -> list[int]:
+        return [1]
+
+    @mistake("new shapes are right. But `n` is a Python number: it is written into the graph, and so is `offset`")
+    def shapes_only(self) -> list[int]:
+        return self.new(lambda call: call.size)
+
+    @mistake("`n` is right. The function also reads `offset` by name, and a guard compares it")
+    def no_globals(self) -> list[int]:
+        return self.new(lambda call: (call.size, call.n))
+
+    @mistake("the numbers *in* a tensor are inputs of the program: other numbers need no new trace")
+    def values_too(self) -> list[int]:
+        return self.new(lambda call: (call.kind, call.x))
+
+    @mistake("a trace is kept: a later call of the same kind uses it, also when other calls came between")
+    def last_only_kept(self) -> list[int]:
+        kinds = [None, *[call.kind for call in self.calls]]
+        return [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
+
+
+@UNIT.task
+class BakedBranch(ValueTask):
+    """A graph traced by an example: give an x for which it is wrong."""
+
+    name = "baked_branch"
+    points = 2
+    minutes = 7
+    outcome = "baked"
+    mistakes = ()
+    example = "[1.0, 2.0, 3.0]"
+    otherwise = "read the graph: which branch is in it? Then find an x for which the function takes the other one"
+
+    def vary(self, draw: random.Random) -> None:
+        self.limit, self.up = float(draw.choice([4, 6, 8, 10])), draw.choice([True, False])
+        branches = [f"x * {draw.choice([2.0, 3.0])}", f"x + {draw.choice([1.0, 5.0])}"]
+        draw.shuffle(branches)
+        self.measure = draw.choice(["sum", "max"])
+        self.program = Program(
+            f"def f(x):\n    if x.{self.measure}() > {self.limit}:\n        return {branches[0]}\n"
+            f"    return {branches[1]}\n")
+        whole = self.limit / 3 if self.measure == "sum" else self.limit
+        self.sample = [whole + (1.0 if self.up else -1.0)] * 3
+        self.graph = by_example(self.program.function, asarray(self.sample)).graph
+
+    def text(self) -> str:
+        return (
+            f"```python\n{self.program.code}```\n\n`f` was traced by an example. The example is lost. This is the "
+            f"graph:\n\n```\n{self.graph}\n```\n\n**Give an x of three numbers for which the graph is wrong.**"
+        )
+
+    def given(self) -> dict[str, Any]:
+        return {"f": self.program.function, "graph": self.graph}
+
+    def right(self) -> list[float]:
+        others = [[each - step if self.up else each + step for each in self.sample] for step in (2.0, 3.0)]
+        return next(x for x in others if len(set(map(str, self.both(x)))) > 1)
+
+    def both(self, x: Any) -> list[Any]:
+        """What the function computes, and what the graph computes."""
+        function = self.program.function
+        return [each(asarray(x)).tolist() for each in (function, by_example(function, asarray(self.sample)))]
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        numbers = plain(answer)
+        if np.shape(numbers) != (3,) or np.asarray(numbers).dtype.kind not in "if":
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"three numbers: {self.example}")
+        x = np.asarray(numbers, np.float32)
+        wanted, found = self.both(x)
+        if str(wanted) != str(found):  # nan is not equal to itself, and is the same text
+            return f"f computes {written(wanted)}, and the graph {written(found)}."
+        size = float(getattr(x, self.measure)())
+        order = "greater than" if size > self.limit else "not greater than"
+        hint = f"the {self.measure} is {size:g}, {order} {self.limit:g}: that is the branch in the graph"
+        if (size > self.limit) != self.up:
+            hint = "it takes the other branch, but the two results are equal by chance: take other numbers"
+        raise Wrong(self.name, f"for {written(x)} the function and the graph both compute {written(found)}", hint)
+
+
+UNIT.task(Guard)
+
+
+def grown(x: Any) -> Any:
+    """The solution of `grow`."""
+    while x < 10.0:
+        x = x * 2
+    return x
+
+
+@UNIT.task
+class Grow(FunctionTask):
+    """`grow(x)` doubles a number while it is less than 10.  It becomes a graph with a loop by `mg.script`."""
+
+    name = "grow"
+    points = 0
+    minutes = 8
+    outcome = "ways"
+    otherwise = "while x < 10.0: x = x * 2. The last line returns x"
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        yield from [(asarray(value),) for value in (3.0, 12.0, 10.0, 5.0, 0.1)]
+
+    def parameters(self) -> list[str]:
+        return ["x"]
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        super().check(answer, rounds)
+        function = getattr(answer, "__wrapped__", answer)
+        compiled = self._scripted(function)
+        for (x,) in self._all_cases(rounds):
+            try:
+                found = compiled(x)
+            except MinigradError as error:
+                first = str(error).partition(", made at")[0].partition("\n")[0]
+                hint = RECURSION if "grow" in function.__code__.co_names else TENSORS
+                raise Wrong(self.name, f"right in eager mode, but as a graph it stops: {first}", hint) from None
+            if differs := difference(found, self.right(x)):
+                problem = f"right in eager mode, but not as a graph, for x={written(x)}: {differs}"
+                raise Wrong(self.name, problem, TENSORS)
+        if len(compiled.traces) > 1:
+            problem = f"right, but it was traced {len(compiled.traces)} times for 5 numbers"
+            raise Wrong(self.name, problem, "a loop over a tensor needs one trace only: where is a Python number?")
+        if "while_loop" not in str(compiled.graph(x)):
+            raise Wrong(
+                self.name, "right for these numbers, but its graph has no loop",
+                "write the doubling as a loop, `while x < 10.0:`. The next tasks look at this loop in the graph")
+        return "one trace, for every x: the loop is a node of the graph."
+
+    def _scripted(self, function: Callable[..., Any]) -> Jitted:
+        try:
+            return Jitted(script(function))
+        except ScriptError as error:
+            raise Wrong(
+                self.name, str(error).partition("\n")[0],
+                "write `def grow(x):` in a cell, without a decorator: the check makes a script of it") from None
+
+    def solution(self) -> Any:
+        return grown
+
+    def right(self, x: Any) -> Any:
+        return grown(x)
+
+    @mistake("only once. It goes on while x is less than 10: `while` in the place of `if`")
+    def once(self, x: Any) -> Any:
+        return x * 2 if x < 10.0 else x
+
+    @mistake("that doubles one time too often: 10 itself is not doubled. `<` in the place of `<=`")
+    def too_far(self, x: Any) -> Any:
+        return grown(x) * 2 if grown(x) == 10.0 else grown(x)
+
+    @mistake("that stops one turn too early: it goes on while x is less than 10")
+    def too_early(self, x: Any) -> Any:
+        return grown(x) / 2 if x < 10.0 else x
+
+    @mistake("that returns x unchanged: does the loop assign x? x * 2 alone changes nothing")
+    def unchanged(self, x: Any) -> Any:
+        return x
+
+    @mistake("compare first: a number that is 10 or more is not doubled at all")
+    def doubles_first(self, x: Any) -> Any:
+        return grown(x * 2)
+
+    @mistake("`return` is inside of the loop, so the loop ends in its first turn")
+    def returns_inside(self, x: Any) -> Any:
+        return x * 2 if x < 10.0 else None
+
+
+RECURSION = "a loop, not a function that calls itself: the inner call is not scripted, so its `if` cannot be recorded"
+TENSORS = "the loop's condition and x must stay tensors: x < 10.0 and x * 2, without .item(), float() and int()"
+
+
+@UNIT.task
+class LoopDifference(ValueTask):
+    """`grow` by script and by example: what do they compute for another x?"""
+
+    name = "loop_difference"
+    points = 3
+    minutes = 6
+    outcome = "ways"
+    example = "[1.0, 0.25]"
+    otherwise = "two numbers: the script runs the loop for this x, the trace doubles as often as for the example"
+    hints: ClassVar[dict[str, str]] = {
+        "turned": "the other way round: the script first",
+        "all_like_the_first": "the first is right. The trace has no loop: it doubles as often as for the example",
+        "all_like_the_last": "the second is right. The script has the loop, and goes on while x is less than 10",
+        "first_only": "two numbers are asked for: by script, and by trace",
+    }
+
+    def vary(self, draw: random.Random) -> None:
+        self.turns = draw.choice([2, 3])
+        self.first, self.last = 16 / 2**self.turns, draw.choice([0.75, 0.625, 12.0, 15.0, 20.0])
+
+    def text(self) -> str:
+        return (
+            f"`grow` becomes a graph by script, and a graph by trace with the example **{self.first:g}**. Both are "
+            f"called with **{self.last:g}**. **What do they compute?** Two numbers, the script's first. Work them out "
+            "before you run anything."
+        )
+
+    def right(self) -> list[float]:
+        return [grown(self.last), self.last * 2**self.turns]
+
+    def explained(self) -> str:
+        return f"the trace is {self.turns} products in a row: right for numbers that need {self.turns} turns only."
+
+    @mistake("the trace does not hold the example's result: it doubles the new x, as often as it doubled the example")
+    def result_of_the_example(self) -> list[float]:
+        return [self.right()[0], 16]
+
+    @mistake("the trace doubles once for each turn of the example, not once in all")
+    def one_product(self) -> list[float]:
+        return [self.right()[0], self.last * 2]
+
+    @mistake("count the example's turns again: it stops when x is 10 or more")
+    def one_turn_more(self) -> list[float]:
+        return [self.right()[0], self.last * 2 ** (self.turns + 1)]
+
+    @mistake("the trace is right. The script stops too early: it goes on while x is less than 10")
+    def script_too_early(self) -> list[float]:
+        return [self.right()[0] / 2, self.right()[1]]
+
+
+@UNIT.task
+class WhyLoop(Choice):
+    """Why do the two graphs of `grow` differ?
+
+    - `"A"`: the script reads the source, where the loop is; the trace sees only the operations that ran.
+    - `"B"`: the trace is optimised, and the passes have removed the loop.
+    - `"C"`: the script runs in eager mode, and the trace in graph mode.
+    - `"D"`: the trace stops after a fixed number of turns, to protect you from endless loops.
+
+    One letter.
+    """
+
+    name = "why_loop"
+    points = 0
+    minutes = 2
+    outcome = "ways"
+    right_value = "A"
+    options: ClassVar[dict[str, str]] = {
+        "A": "",
+        "B": "the passes change nothing that is computed. Look at the graph before the passes: has it a loop?",
+        "C": "both are graphs. `grow` was checked with one trace for five numbers",
+        "D": "it is the number of turns that the example needed: with another example, another number",
+    }
+
+    why = "a tracer sees operations. `while` is not an operation, but a word of Python."

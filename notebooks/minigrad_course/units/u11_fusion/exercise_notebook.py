@@ -1,0 +1,237 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 11 · Optimising graphs, and fusion: rules, a pass, kernels
+#
+# Do [11 · Optimising graphs, and fusion](../11_fusion.ipynb) first. Here you write parts of the compiler, and they compile a training step.
+
+# %% name="begin"
+import minigrad as mg
+import minigrad_course as course
+
+course.begin("11_fusion", student="")
+
+# %% [markdown]
+# ## 1 · Numbers that break rules
+
+# %% name="task-breaks"
+course.task("breaks")
+
+# %% name="both"
+inf, nan = float("inf"), float("nan")
+task = course.task("breaks")
+print(task.both("A", 2.5), task.both("B", 2.5), task.both("C", 2.5), task.both("D", 2.5))
+
+# %% nbgrader={"grade": false, "grade_id": "breaks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+breaks = {"A": ..., "B": ..., "C": ..., "D": ...}  # a number each, or "holds"
+### BEGIN SOLUTION
+breaks = {"A": -0.0, "B": "holds", "C": 0.0, "D": inf}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-breaks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+course.check("breaks")
+
+# %% [markdown]
+# ## 2 · Rules for a gradient
+#
+# A programmer does not write two minus signs in a row. Autodiff does: each gradient rule adds its own operations, without looking at the others.
+
+# %% name="task-my-rules"
+course.task("my_rules")
+
+# %% name="gradient"
+print(course.task("my_rules").gradient)
+course.task("my_rules").gradient
+
+# %% [markdown]
+# A rule is an equation in quotation marks, for example `"x - 0 -> x"`. The left side is found in the graph, in either order of a sum or a product, and the right
+# side takes its place. `course.task("my_rules").after(["..."])` returns the gradient that your rules leave.
+
+# %% nbgrader={"grade": false, "grade_id": "my_rules", "locked": false, "schema_version": 3, "solution": true, "task": false}
+my_rules = ...  # equations in brackets: ["... -> ...", "... -> ..."]
+### BEGIN SOLUTION
+my_rules = ["-x * y -> -(x * y)", "-x / y -> -(x / y)"]
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-my-rules", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+course.check("my_rules")
+
+# %% [markdown]
+# ## 3 · A pass that merges
+#
+# `merge_same(nodes)` gets the nodes of a graph, each after its inputs. It returns a dictionary: **for each node the node that takes its place**, which is the node
+# itself, or an earlier node that computes the same. Nodes look like this:
+
+# %% name="nodes"
+def example(x):
+    return (x * 2).sum(0) + (x * 2).sum(1) + mg.asarray([1.0, 2.0])
+
+
+for node in mg.trace(example, mg.ones((2, 2))).nodes:
+    print(node.name, [getattr(x, "name", x) for x in node.inputs], node.attrs, "a constant" if node.op is None else "")
+
+# %% [markdown]
+# - Inputs are nodes and plain numbers. Nodes can be the keys of a dictionary.
+# - `attrs` is a dictionary, which cannot be part of a key; `str(node.attrs)` can.
+# - Python says `0.0 == -0.0` and `2 == 2.0`; `repr` tells them apart: `[x if hasattr(x, "name") else repr(x) for x in node.inputs]`.
+# - A constant (`node.op is None`) has no inputs and no attrs, and its numbers cannot be seen here. It stays.
+# - Two nodes whose inputs are twins may be twins as well. If `now` is your dictionary, `now.get(x, x)` is the node that takes the place of x, or x itself.
+# - If `first` is another dictionary, `first.setdefault(key, node)` returns what is stored for the key; if nothing is, it stores the node and returns it.
+
+# %% nbgrader={"grade": false, "grade_id": "merge_same", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def merge_same(nodes):
+    ### BEGIN SOLUTION
+    first, now = {}, {}
+    for node in nodes:
+        inputs = [now.get(x, x) for x in node.inputs]
+        inputs = tuple([x if hasattr(x, "name") else repr(x) for x in inputs])
+        key = node.name, inputs, str(node.attrs)
+        now[node] = node if node.op is None else first.setdefault(key, node)
+    return now
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-merge-same", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+course.check("merge_same")
+### BEGIN HIDDEN TESTS
+course.check("merge_same", hidden=True)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 4 · Your passes compile a training step
+#
+# A network for the digits, in which layer norm and SiLU are written out by hand. Inside of this `with`, your rules join the compiler's table, and your pass
+# takes the place of its `common`. The step is compiled once, then it trains the network. The first picture shows what the step takes after each pass; the
+# buttons *before* and *after* above it show which digits the network reads.
+
+# %% name="training"
+simplify = course.task("my_rules").as_pass(my_rules)
+common = course.task("merge_same").as_pass(merge_same)
+with course.compiler_pass("simplify", simplify) as first, course.compiler_pass("common", common) as second:
+    picture = course.task("merge_same").train()
+
+print(first, second)
+picture
+
+# %% [markdown]
+# `simplify` with your rules and your `common` take away ten of 82 operations and more than a tenth of the traffic, **as long as the step runs node by node**.
+# Fused, an operation less in a kernel saves no launch and no byte: it ran in registers, between others. To see it, run the cell again with the passes of
+# minigrad alone (`picture = course.task("merge_same").train()` without the `with`): without your rules there is one operation more before fusion, and the last
+# row is the same. Fusion changed what an optimisation is worth.
+#
+# Break your pass on purpose: write `node.shape` in the place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
+# Look at the digits, and put your pass right.
+#
+# And a GPT? Here is a training step of the example `names_gpt`, two blocks with attention. What does your pass find in it?
+
+# %% name="gpt"
+from minigrad.examples.names_gpt import GPT
+from minigrad_course.units.u11_fusion.savings import stages_of, table_of
+
+model = GPT(27, 32, heads=4, layers=2, dropout=0.0)
+optimizer = mg.optim.AdamW(model.parameters(), lr=5e-3)
+
+
+@mg.jit
+def step(rows):
+    optimizer.zero_grad()
+    loss = model.loss(rows)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+rows = mg.zeros((64, 13), dtype=mg.int64)
+with course.compiler_pass("common", course.task("merge_same").as_pass(merge_same)):
+    log, cost = step.passes(rows), step.cost(rows)
+    print(table_of(stages_of(log, cost)))
+
+for fired in log.fired:
+    if fired.rule == "merged by you":
+        print(fired.node.name, fired.node.shape)
+
+# %% [markdown]
+# Each block makes the mask of its attention anew (`arange`, `less`, ...). In each of five layer norms, the gradient of a square d · d is g · d, twice: once for
+# each factor. The example does not contain these twins: they come from composed functions and from gradient rules. Mind the last column as well: the passes
+# look at launches and bytes, not at how long a value is kept, and the peak may rise.
+#
+# ## 5 · Kernels within a budget
+
+# %% name="task-my-kernels"
+course.task("my_kernels")
+
+# %% name="kernels"
+course.task("my_kernels").view
+
+# %% [markdown]
+# Write down the kernels that you found: a list for each, with the names of the picture.
+
+# %% nbgrader={"grade": false, "grade_id": "my_kernels", "locked": false, "schema_version": 3, "solution": true, "task": false}
+my_kernels = ...  # [["...", "..."], ["..."]]
+### BEGIN SOLUTION
+my_kernels = [["exp_1", "sum_1"], ["exp_1", "divide_1"]]
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-my-kernels", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+course.check("my_kernels")
+
+# %% [markdown]
+# ## 6 · Why not fused?
+
+# %% name="task-why-not-fused"
+course.task("why_not_fused")
+
+# %% nbgrader={"grade": false, "grade_id": "why_not_fused", "locked": false, "schema_version": 3, "solution": true, "task": false}
+why_not_fused = {"A": ..., "B": ..., "C": ...}
+### BEGIN SOLUTION
+why_not_fused = {"A": "library", "B": "rows", "C": "elsewhere"}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-why-not-fused", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+course.check("why_not_fused")
+
+# %% [markdown]
+# ## 7 · Change the program
+#
+# A compiler keeps what your program says. You may say it differently.
+
+# %% name="task-one-kernel"
+course.task("one_kernel")
+
+# %% nbgrader={"grade": false, "grade_id": "one_kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def one_kernel(x):
+    ### BEGIN SOLUTION
+    return mg.sin(x[::-1]) * x
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-one-kernel", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+course.check("one_kernel")
+
+# %% name="task-row-loops"
+course.task("row_loops")
+
+# %% nbgrader={"grade": false, "grade_id": "row_loops", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def row_loops(x, v):
+    ### BEGIN SOLUTION
+    return (mg.exp(x) * v).sum(-1)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-row-loops", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+course.check("row_loops")
+
+# %% [markdown]
+# The last change is not exact: the library adds in another order, so the last digits may differ. That is why a compiler does not make it. Large speed-ups in
+# practice, such as FlashAttention, are changes of this kind: a person wrote the same mathematics in a form that fits into one kernel.
+
+# %% name="progress"
+course.progress()

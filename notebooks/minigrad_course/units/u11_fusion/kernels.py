@@ -1,0 +1,315 @@
+"""Unit 11: kernels by hand within a budget of bytes, why operations are not fused, and how to change the program."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad.compile.fusion.by_hand import Finish, divided, members_of
+from minigrad.compile.jitted import trace
+from minigrad.compile.look.cost import Cost
+from minigrad.compile.running.program import Program
+from minigrad.ops.creation import asarray, ones
+from minigrad.support.errors import CompileError, MinigradError
+from minigrad.support.table import bytes_text, counted
+from minigrad.viz.fused import Fusion
+
+from ...feedback import Wrong, written
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
+from .about import UNIT
+from .graphs import NAMES, evaluated
+
+SIDE = 256
+WHOLE = 4 * SIDE * SIDE  # bytes of a table
+BUDGET = 3 * WHOLE + 1000  # x is read twice, the result is written; and room for partial results
+COMBINED = ", combined"  # the second half of a reduction across rows
+
+
+@UNIT.task
+class MyKernels(ValueTask):
+    """Divide a program among kernels, so that it moves fewer bytes than with the compiler's own kernels."""
+
+    name, outcome, points, minutes, mistakes = "my_kernels", "fuse", 2, 12, ()
+    example = '[["exp_1"], ["sum_1"], ["divide_1"]]'
+    otherwise = f"a list of kernels, each a list of names in quotation marks: {example}"
+
+    def vary(self, draw: random.Random) -> None:
+        self.function, self.sign = draw.choice(["exp", "tanh", "sin", "cos"]), draw.choice("/-")
+        given = ones((SIDE, SIDE))
+        graph = trace(lambda x: evaluated(f"a {self.sign} a.sum()", a=NAMES[self.function](x)), given)
+        self.program = Program(graph, backend="numpy")
+        names = self.program.partition.graph.names()
+        members = [member for kernel in members_of(self.program.partition) for member in kernel]
+        self.members = {names[m.node] + COMBINED if isinstance(m, Finish) else names[m]: m for m in members}
+        self.names = [name for name in self.members if not name.endswith(COMBINED)]
+        self.first, self.total, *_ = self.names
+
+    def text(self) -> str:
+        own = Cost(self.program).program
+        return (
+            f"The program is `a = {self.function}(x)`, `y = a {self.sign} a.sum()`, for x of {SIDE} × {SIDE} numbers "
+            f"({bytes_text(WHOLE)}). The compiler makes {own.launches} kernels, which move {bytes_text(own.bytes)}. "
+            f"**Find kernels that move at most {bytes_text(BUDGET)}.** In the view below each operation is a kernel. "
+            "Press *next*, then *more* and *move operations*. Drag operations; with Shift, both kernels compute it."
+        )
+
+    def given(self) -> dict[str, Any]:
+        return {"view": Fusion(self._divided([[name] for name in self.members]), {})}
+
+    def _divided(self, kernels: Sequence[Sequence[str]]) -> Program:
+        members = [[self.members[name] for name in kernel] for kernel in kernels]
+        return self.program.divided(divided(self.program.partition, members))
+
+    def right(self) -> list[list[str]]:
+        first, total, last, *_ = self.members
+        return [[first, total], [first, last]]
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        self._check_form(answer)
+        try:
+            moved = Cost(self._divided(answer)).program.bytes
+        except CompileError as error:
+            raise Wrong(
+                self.name, str(error).partition("\n")[0],
+                "the sum is known only after all of a. So what reads the sum needs another kernel, which runs later"
+            ) from None
+        if moved <= BUDGET:
+            return (
+                f"{self.function} is computed twice, and its {bytes_text(WHOLE)} are never written. The compiler does "
+                "not do this: by its prices the arithmetic takes longer. Fewer bytes are not always less time."
+            )
+        hint = f"put {self.total} into the kernel of {self.first}: then it need not read {self.first} from memory"
+        if any(self.first in kernel and self.total in kernel for kernel in answer):
+            hint = f"one kernel writes {self.first}, another reads it. What if both compute it? Put it into both lists"
+        what = f"legal, but it moves {bytes_text(moved)}, and the budget is {bytes_text(BUDGET)}"
+        raise Wrong(self.name, what, hint)
+
+    def _check_form(self, answer: Any) -> None:
+        if not isinstance(answer, list | tuple) or not all(isinstance(kernel, list | tuple) for kernel in answer):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+        named = [name for kernel in answer for name in kernel]
+        unknown = [name for name in named if name not in self.members]
+        if unknown:
+            what = f"{written(unknown[0])} is not an operation of this program"
+            raise Wrong(self.name, what, "the names are " + ", ".join(self.names))
+        missing = [name for name in self.names if name not in named]
+        if missing:
+            raise Wrong(self.name, f"no kernel computes {', '.join(missing)}", "each operation is in a kernel")
+
+
+# ---- why not? --------------------------------------------------------------------------------------------------------
+
+REASONS = {  # what it means, and what to look at if it is not the reason
+    "library": ("one of the two is a library call, which reads and writes memory",
+                "is there a matrix product, or a join? Which of the two is not a loop of the compiler?"),
+    "elsewhere": ("the second reads other positions than the first one has just computed",
+                  "when the first has computed place (0, 1), which place does the second need?"),
+    "complete": ("the second also needs a sum, which is known only after everything has been read",
+                 "is there a reduction over everything, whose result goes into the second operation?"),
+    "rows": ("the two go through rows of different length",
+             "how many numbers does each reduction take together? Are these counts different?"),
+}
+PLACES = {  # programs, and the two operations that are not fused
+    "library": [
+        ("tanh(x) @ w", "tanh and the matrix product"), ("concat([x, x]) * 2", "the join and the product"),
+        ("exp(x @ w)", "the matrix product and exp"),
+    ],
+    "elsewhere": [
+        ("exp(x) + exp(x).T", "exp and the sum"), ("tanh(x)[::-1] * x", "tanh and the product"),
+        ("sin(x)[1:] - sin(x)[:-1]", "sin and the difference"),
+    ],
+    "complete": [
+        ("exp(x) / exp(x).sum()", "exp and the quotient"), ("tanh(x) - tanh(x).sum()", "tanh and the difference"),
+    ],
+    "rows": [
+        ("exp(x).sum(-1), exp(x).reshape((512, 128)).sum(-1)", "the two sums"),
+        ("sin(x).max(-1), sin(x).reshape((512, 128)).max(-1)", "the two largest values"),
+    ],
+}
+
+
+@UNIT.task
+class WhyNot(ValueTask):
+    """Three pairs of operations that are not fused: why not?"""
+
+    name, outcome, points, minutes, mistakes = "why_not_fused", "why", 2, 6, ()
+    example = '{"A": "library", "B": "rows", "C": "complete"}'
+    otherwise = "for each of A, B and C one of " + ", ".join(f'"{reason}"' for reason in REASONS)
+
+    def vary(self, draw: random.Random) -> None:
+        self.reasons = dict(zip("ABC", draw.sample(list(REASONS), 3)))
+        self.places = {letter: draw.choice(PLACES[reason]) for letter, reason in self.reasons.items()}
+
+    def text(self) -> str:
+        pairs = "".join(f"\n- **{letter}**: {what} in `{code}`" for letter, (code, what) in self.places.items())
+        listed = "".join(f'\n- `"{key}"`: {words}' for key, (words, _) in REASONS.items())
+        first = f"x and w are tables of {SIDE} × {SIDE} numbers. Each pair is in two kernels:"
+        return f"{first}\n{pairs}\n\n**Why?**\n{listed}"
+
+    def right(self) -> dict[str, str]:
+        return self.reasons
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        if isinstance(answer, dict):
+            answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
+        known = isinstance(answer, dict) and all(each in list(REASONS) for each in answer.values())
+        if not known or set(answer) != set(self.reasons):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+        wrong = [letter for letter in self.reasons if answer[letter] != self.reasons[letter]]
+        if not wrong:
+            return "a click on an arrow between two kernels, in the fusion view, gives the reason."
+        said, problem = answer[wrong[0]], f"{3 - len(wrong)} of 3 right; {wrong[0]} is wrong"
+        raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {REASONS[said][1]}')
+
+
+# ---- the program, in another way -------------------------------------------------------------------------------------
+
+ROWS = 64
+NOTHING = "nothing", "None", "the function gives back only the value after `return`: to print it is not enough"
+
+
+def rewrites(*known: tuple[str, str, str]) -> tuple[Mistake, ...]:
+    """Known wrong programs: the name, the text, and the hint.  The text may be the name of an attribute."""
+
+    def program(text: str) -> Callable[..., Any]:
+        return lambda self, *args: self.computed(getattr(self, text, text), *args)
+
+    return tuple([Mistake(name, hint, program(text), None) for name, text, hint in known])
+
+
+class FusedTask(FunctionTask):
+    """A function to write in another way, so that one kernel computes it.  Programs are texts; f is drawn."""
+
+    points, outcome = 2, "change"
+    refused: str  # the program as it is written now
+    better: str  # a program of one kernel
+    shapes: ClassVar[dict[str, tuple[int, ...]]] = {"x": (ROWS, ROWS)}
+    still: str  # the hint where the numbers are right, and it is not fused
+
+    def vary(self, draw: random.Random) -> None:
+        self.function = draw.choice(["exp", "tanh", "sin"])
+
+    def computed(self, text: str, *args: Any) -> Any:
+        """The value of a program."""
+        return evaluated(text, f=NAMES[self.function], **dict(zip(self.shapes, args)))
+
+    @property
+    def code(self) -> str:
+        """The refused program, with the name of the function."""
+        return self.refused.replace("f(", f"mg.{self.function}(")
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        values = np.random.default_rng(draw.randrange(1 << 30))
+        yield tuple([asarray(values.uniform(-1, 1, shape).astype("f")) for shape in self.shapes.values()])
+
+    def right(self, *args: Any) -> Any:
+        return self.computed(self.better, *args)
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        shapes = [f"{name} of {' × '.join(map(str, shape))}" for name, shape in self.shapes.items()]
+        return f"{self.name}, for {' and '.join(shapes)}"
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        super().check(answer, rounds)
+        (args,) = self.cases(random.Random(0))
+        try:
+            program = Program(trace(answer, *args), backend="numpy")
+        except MinigradError as error:
+            what = f"it cannot be recorded as a graph: {str(error).partition(chr(10))[0]}"
+            raise Wrong(
+                self.name, what, "use operations of minigrad only, without .numpy(), .item() and float()"
+            ) from None
+        before = Cost(Program(trace(lambda *args: self.computed(self.refused, *args), *args), backend="numpy")).program
+        count, names = Cost(program).program, program.partition.graph.names()
+        if count.launches != 1 or len(program.partition.kernels) != 1:
+            reasons = program.partition.reasons.items()
+            why = "".join([f". Not fused: {names[a]} and {names[b]}: {why}" for (a, b), why in reasons][:1])
+            what = f"the numbers are right, but it takes {counted(count.launches, 'launch', 'launches')}{why}"
+            raise Wrong(self.name, what, self.still)
+        return (
+            f"1 launch instead of {before.launches}, {bytes_text(count.bytes)} instead of {bytes_text(before.bytes)}; "
+            f"operations: {count.flops:,}, before: {before.flops:,}."
+        )
+
+
+VIEWS = {  # a program -> one kernel for it, and what a wrong idea would compute
+    "f(x)[1:] - f(x)[:-1]": (
+        "f(x[1:]) - f(x[:-1])", "f(x[1:] - x[:-1])", "x[1:] - x[:-1]", "f(x[:-1]) - f(x[1:])", "f(x[1:]) - f(x[1:])",
+        "f(x[:, 1:]) - f(x[:, :-1])"),
+    "f(x) + f(x).T": (
+        "f(x) + f(x.T)", "f(x + x.T)", "x + x.T", "x + f(x.T)", "f(x.T) + f(x.T)", "f(x) + f(x[::-1])"),
+    "f(x)[::-1] * x": (
+        "f(x[::-1]) * x", "f(x[::-1] * x)", "x[::-1] * x", "f(x) * x[::-1]", "f(x[::-1]) * x[::-1]",
+        "f(x[::-1, ::-1]) * x"),
+}
+
+
+@UNIT.task
+class OneKernel(FusedTask):
+    """`one_kernel(x)` computes the same numbers as a program that takes two kernels, in one."""
+
+    name, minutes = "one_kernel", 8
+    otherwise = still = (
+        "a view of x is free: the kernel reads x at other places. A view of a computed value has to wait until the "
+        "value is in memory. So take the view first, and compute afterwards"
+    )
+    mistakes = rewrites(
+        ("inside", "mixed", "the function of a sum is not the sum of the functions. Take each view of x alone, and "
+                   "compute the function of each"),
+        ("without_function", "bare", "the function itself is missing: these are only the views"),
+        ("without_views", "f(x)", "the views are missing: which places of x belong together?"),
+        ("elsewhere", "elsewhere", "the parts are right, but at other places: compare with the program. Which x has "
+                      "the view, and which x goes into the function?"),
+        ("equal_views", "equal", "both parts have the same view of x. In the program they differ"),
+        ("other_axis", "axis", "that is another view: [::-1] and [1:] go along the first axis alone, the rows, and .T "
+                       "makes columns of rows"),
+        NOTHING,
+    )
+
+    def vary(self, draw: random.Random) -> None:
+        super().vary(draw)
+        self.refused = draw.choice(list(VIEWS))
+        self.better, self.mixed, self.bare, self.elsewhere, self.equal, self.axis = VIEWS[self.refused]
+
+    def text(self) -> str:
+        return (
+            f"The compiler makes two kernels of `{self.code}`: between them, `mg.{self.function}(x)` is written to "
+            "memory and read at other places. **Write `one_kernel(x)`, which returns the same numbers and takes one "
+            "kernel.**"
+        )
+
+
+@UNIT.task
+class RowLoops(FusedTask):
+    """`row_loops(x, v)` computes the product of a table and a vector without the library."""
+
+    name, minutes, refused, better = "row_loops", 6, "f(x) @ v", "(f(x) * v).sum(-1)"
+    shapes: ClassVar = {"x": (ROWS, ROWS), "v": (ROWS,)}
+    otherwise = "number i of x @ v is the sum of x[i, j] * v[j] over j. A product and a sum along the rows are loops"
+    still = (
+        "a library call is still there: the matrix product (`@`, matmul, einsum), or a join. Multiply place by place, "
+        "`*`, and add along the rows, .sum(-1)"
+    )
+    mistakes = rewrites(
+        ("columns", "(f(x) * v).sum(0)", "that adds along the columns. Number i is a sum over row i: .sum(-1)"),
+        ("everything", "(f(x) * v).sum()", "that adds everything to one number: .sum(-1) adds each row"),
+        ("without_sum", "f(x) * v", "the products are right. Now add each row: .sum(-1)"),
+        ("without_function", "(x * v).sum(-1)", "the function is missing: it is applied to x first"),
+        ("outside", "f((x * v).sum(-1))", "the function is applied to x alone, before v comes in"),
+        ("by_rows", "(f(x) * v[:, None]).sum(-1)", "v[j] belongs to column j: x * v. v[:, None] multiplies the rows"),
+        ("turned", "(f(x).T * v).sum(-1)", "that is v @ f(x): rows and columns are exchanged. Number i belongs to row "
+                   "i of x: f(x) * v, and then along the row, .sum(-1)"),
+        ("inside", "f(x * v).sum(-1)", "the function is applied to x alone, before v comes in"),
+        ("mean", "(f(x) * v).mean(-1)", "a mean is the sum divided by the number of columns: .sum(-1)"),
+        NOTHING,
+        ("keeps", "(f(x) * v).sum(-1, keepdims=True)", "the result has one number for each row: without keepdims"),
+    )
+
+    def text(self) -> str:
+        return (
+            f"`{self.code}`, for a vector v, takes two launches: `@` is a library call, which reads its inputs from "
+            "memory. **Write `row_loops(x, v)`, which computes the same in one kernel, without the library.**"
+        )

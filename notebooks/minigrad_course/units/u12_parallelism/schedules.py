@@ -1,0 +1,344 @@
+"""Unit 12: the student's scheduler: checked against bounds, drawn for real training steps, and run in the executor."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from minigrad import nn, optim
+from minigrad import random as seeds
+from minigrad.compile.jitted import jit
+from minigrad.compile.running.order import ScheduledStep
+from minigrad.compile.running.profiler import profile
+from minigrad.compile.running.program import Program
+from minigrad.data import digits
+from minigrad.examples.names_gpt import GPT
+from minigrad.ops.creation import asarray, ones, zeros
+from minigrad.ops.losses import cross_entropy
+from minigrad.support.table import counted
+from minigrad.viz.charts import KINDS, legend
+from minigrad.viz.compiled import Shown
+from minigrad.viz.drawing import Drawing
+from minigrad.viz.flipbook import Flipbook, Knob, Page
+from minigrad.viz.phases import PHASES
+
+from ...compare import Difference
+from ...digits import Trained, read_by
+from ...feedback import Misused
+from ...session import SESSION
+from ...swapping import in_lists, scheduler, whose
+from ...tasks import FunctionTask, Mistake
+from ...views.costs import pairs
+from .about import UNIT
+from .exercise import on_copies
+from .gantts import LEFT, WIDTH, After, Costs, Jobs, Turn, lanes, length, ran
+from .jobs import CLOSE, GRAHAM, by_chain, chains, fault, form_of, in_levels, listed, random_jobs, taken, turns_of
+
+Scheduler = Callable[[Costs, After, int], Any]
+FORM = "a dictionary with an entry for every job: {job: (worker, begin)}"
+WORKERS = (1, 2, 3, 4, 8)
+BATCH, HIDDEN, EPOCHS, RATE = 64, 256, 4, 3e-3  # of the training
+
+
+# ---- the network's steps ---------------------------------------------------------------------------------------------
+
+
+class Network(NamedTuple):
+    """The training step of a network: its steps as jobs, and the phase of each."""
+
+    name: str
+    jobs: Jobs
+    phases: dict[str, str]
+
+
+def jobs_of(steps: Sequence[ScheduledStep]) -> Jobs:
+    """The steps of a program as jobs.  A job takes as long as so many kB of memory traffic."""
+    return Jobs({step.name: step.cost / 1000 for step in steps},
+                {step.name: [steps[i].name for i in step.after] for step in steps})
+
+
+def _stepper(model: Any, loss_of: Callable[..., Any]) -> Any:
+    optimizer = optim.AdamW(model.parameters(), lr=RATE)
+
+    @jit
+    def step(*batch: Any) -> Any:
+        optimizer.zero_grad()
+        loss = loss_of(*batch)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def _mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(64, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, 10))
+
+
+@cache
+def networks() -> list[Network]:
+    """The training steps of an MLP, a CNN and a GPT of the examples, without dropout."""
+    seeds.seed(0)
+    mlp = _mlp()
+    cnn = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(512, 128), nn.ReLU(), nn.Linear(128, 10))
+    gpt = GPT(27, 32, heads=4, layers=2, dropout=0.0)
+    labels = zeros(BATCH, dtype="int64")
+    made: dict[str, Any] = {
+        "MLP": (mlp, lambda x, y: cross_entropy(mlp(x), y), (ones((BATCH, 64)), labels)),
+        "CNN": (cnn, lambda x, y: cross_entropy(cnn(x), y), (ones((BATCH, 1, 8, 8)), labels)),
+        "GPT": (gpt, gpt.loss, (zeros((BATCH, 13), dtype="int64"),)),
+    }
+    found = []
+    for name, (model, loss_of, batch) in made.items():
+        graph = _stepper(model, loss_of).graph(*batch)
+        program = Program(graph, backend="numpy")  # the same kernels on every machine
+        phases = {step: section.phase for step, section in Shown(name, program, {}).sections.items()}
+        found.append(Network(name, jobs_of(program.schedule.steps), phases))
+    return found
+
+
+# ---- a schedule and its faults ---------------------------------------------------------------------------------------
+
+FAULTS = (  # a part of the message -> the hint
+    ("is not a dictionary", f"return {FORM}"),
+    ("has no entry", f"every job is done once. Return {FORM}"),
+    ("is not a job", "the keys are the names of the jobs: for job in costs"),
+    ("has another form", "for each job two numbers: (worker, begin)"),
+    ("there is no worker", "workers are numbered from 0: range(workers)"),
+    ("which it waits for", "a job is ready when all jobs in after[job] have ended: the largest of their ends, "
+                           "begin + costs"),
+    ("at the same time", "a worker does one job at a time: it is free at the end of its last job, begin + costs"),
+    ("although", "as long as a job is ready and a worker is free, the worker takes it: go on from one end of a job to "
+                 "the next"),
+    ("is possible", "valid. But which of the ready jobs comes first? The one with the longest chain behind it: "
+                    "longest_chains"),
+)
+
+
+def ordered(rule: Callable[[Costs, After], Sequence[str]]) -> Callable[..., Any]:
+    """A valid scheduler with another rule for the next job."""
+    return lambda task, costs, after, workers: form_of(taken(costs, after, workers, rule(costs, after)))
+
+
+def _by(key: Callable[[Costs, After, str], float]) -> Callable[..., Any]:
+    return ordered(lambda costs, after: sorted(costs, key=lambda job: key(costs, after, job)))
+
+
+def _each_in_turn(around: bool = False, waits: bool = True) -> Callable[..., Any]:
+    """A scheduler that places the jobs in the order of the list: on the worker that is free first, or `around`."""
+
+    def program(task: Any, costs: Costs, after: After, workers: int) -> Any:
+        free, ends, found = [0.0] * workers, dict[str, float](), dict[str, Any]()
+        for i, job in enumerate(costs):
+            worker = i % workers if around else free.index(min(free))
+            begin = max([free[worker], *[ends[each] for each in after[job] if waits]])
+            free[worker] = ends[job] = begin + costs[job]
+            found[job] = worker, begin
+        return found
+
+    return program
+
+
+def _shifted(change: Callable[[int, float, float], tuple[float, float]]) -> Callable[..., Any]:
+    """The right schedule, with each entry changed: worker, begin, time of the job."""
+
+    def program(task: Any, costs: Costs, after: After, workers: int) -> Any:
+        right = form_of(taken(costs, after, workers, by_chain(costs, after)))
+        return {job: change(*place, costs[job]) for job, place in right.items()}
+
+    return program
+
+
+MISTAKES = (
+    ("in_order", "valid. But each worker takes the first job that is ready, and a long chain may begin late: take the "
+                 "ready job with the longest chain", ordered(lambda costs, after: list(costs))),
+    ("longest_job", "valid. But the longest job is not always urgent: a short job may have a long chain behind it. "
+                    "Choose by longest_chains, not by costs", _by(lambda costs, after, job: -costs[job])),
+    ("shortest_job", "valid. But the shortest job first keeps the long ones for the end. Choose the longest chain",
+                     _by(lambda costs, after, job: costs[job])),
+    ("shortest_chain", "valid, but the wrong way round: you take the shortest chain first. max, or a minus sign",
+                       _by(lambda costs, after, job: chains(costs, after)[job])),
+    ("without_waiting", "the jobs in `after` are not looked at: a job begins when its worker is free and all jobs that "
+                        "it waits for have ended", _each_in_turn(waits=False)),
+    ("next_in_line", "each job is placed in the order of the list, so a worker waits for its job while another one is "
+                     "ready. At each moment choose among the jobs that are ready *then*", _each_in_turn()),
+    ("around", "the workers take turns, busy or not: give the job to one that is free",
+               _each_in_turn(around=True)),
+    ("alone", "worker 0 does everything. All workers may begin at 0",
+              lambda task, costs, after, workers: form_of(taken(costs, after, 1, by_chain(costs, after)))),
+    ("levels", "each level waits for the whole level before. A job waits only for the jobs in after[job]",
+               lambda task, costs, after, workers: form_of(in_levels(Jobs(costs, after), workers))),
+    ("from_one", "workers are numbered from 0 to workers - 1",
+                 _shifted(lambda worker, begin, time: (worker + 1, begin))),
+    ("ends", "these are the ends of the jobs. Write when each begins",
+             _shifted(lambda worker, begin, time: (worker, begin + time))),
+    ("swapped", "the worker comes first, and then the time: (worker, begin)",
+                _shifted(lambda worker, begin, time: (begin, worker))),
+)
+
+
+@UNIT.task
+class ListSchedule(FunctionTask):
+    """`list_schedule(costs, after, workers)`: who does what when, the longest chain first."""
+
+    name, outcome, points, minutes = "list_schedule", "schedule", 0, 30
+    seconds = 20.0
+    advice = {
+        "max() arg is an empty": "at times no job is ready: choose one only if the list of ready jobs is not empty",
+        "min() arg is an empty": "no job runs, and none was ready. A job is ready at the moment at which the last job "
+                                 "in after[job] ends, not later: <=",
+        "'function' object has no attribute": "that is the function itself: call it, longest_chains(costs, after)",
+    }
+    mistakes = tuple([Mistake(name, hint, program, None) for name, hint, program in MISTAKES])
+    hints = {name: hint for name, hint, _ in MISTAKES}
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        chain = Jobs({"a": 2, "b": 3, "c": 1}, {"a": [], "b": ["a"], "c": ["b"]})
+        fork = Jobs({"a": 4, "b": 4, "c": 1, "d": 4, "e": 4}, {"a": [], "b": [], "c": [], "d": ["c"], "e": ["d"]})
+        others = Jobs({"s": 1, "a": 1, "b": 1, "c": 1, "x": 6, "t": 1},
+                      {"s": [], "a": ["s"], "b": ["s"], "c": ["s"], "x": ["s"], "t": ["x", "a"]})
+        for jobs, workers in ((chain, 1), (chain, 2), (fork, 2), (GRAHAM, 3), (GRAHAM, 4), (others, 2)):
+            yield dict(jobs.costs), {job: list(each) for job, each in jobs.after.items()}, workers
+        for workers in (2, 3, 4):
+            jobs = random_jobs(draw, 40)
+            yield dict(jobs.costs), dict(jobs.after), workers
+
+    def right(self, costs: Costs, after: After, workers: int) -> Any:
+        return form_of(taken(costs, after, workers, by_chain(costs, after)))
+
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
+        jobs, workers = Jobs(*args[:2]), args[2]
+        turns = turns_of(yours)
+        problem = turns if isinstance(turns, str) else fault(jobs, workers, turns)
+        if problem is None:
+            done, chosen = (length(jobs.costs, each) for each in (turns, turns_of(self.right(*args))))  # type: ignore
+            if done > chosen * (1.0 if len(jobs.costs) < 10 else 1.1) + CLOSE:
+                return f"all are done after {done:g}, and {chosen:g} is possible"
+        return problem
+
+    def check(self, answer: Callable[..., Any], rounds: int = 1) -> str | None:
+        super().check(on_copies(answer), rounds)
+        return "valid on 9 graphs, and never longer than work / workers and the critical path together."
+
+    def _call(self, args: tuple[Any, ...]) -> str:
+        return f"{counted(args[2], 'worker')}; {listed(*args[:2])}"
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        for known in self.mistakes:
+            if all(self.wrong(known)(*args) == yours for args, yours, _ in found):
+                return known.hint
+        return next((hint for part, hint in FAULTS if part in found[0][2]), None)
+
+    def given(self) -> dict[str, Any]:
+        return {"networks": compared, "train": train, "in_turns": in_turns}
+
+
+# ---- pictures of real steps ------------------------------------------------------------------------------------------
+
+
+def drawn(function: Scheduler, jobs: Jobs, workers: int) -> list[Turn]:
+    """The turns of a student's scheduler for the steps of a program; `Misused` if it is not valid."""
+    turns = turns_of(on_copies(function)(*jobs, workers))
+    problem = turns if isinstance(turns, str) else fault(jobs, workers, turns)
+    if problem is not None and "although" not in problem:
+        raise Misused("list_schedule", problem, 'first pass course.check("list_schedule")')
+    return turns  # type: ignore[return-value]
+
+
+def compared(function: Scheduler) -> Flipbook:
+    """Training steps of three networks: the executor's levels above, the student's schedule below."""
+    pages, words = [], []
+    for network in networks():
+        pages.append([_page(network, function, workers) for workers in WORKERS])
+        words += [page.say for page in pages[-1]]
+    knob = Knob("network", tuple(network.name for network in networks()), choice=True)
+    title = f"{whose('list_schedule')} on training steps of {len(pages)} networks"
+    return Flipbook(title, pages, (knob,), unit="workers", cover=1, words="\n".join(words), start=1)
+
+
+def _page(network: Network, function: Scheduler, workers: int) -> Page:
+    costs, after = network.jobs
+    work, path = sum(costs.values()), max(chains(costs, after).values())
+    scale, lane = (WIDTH - 20 - LEFT) / work, min(30.0, 150.0 / workers)
+    runs = {"by levels, as the executor does it": in_levels(network.jobs, workers),
+            whose("list_schedule"): drawn(function, network.jobs, workers)}
+    drawing, top = Drawing(WIDTH, 400.0), 40.0
+    legend(drawing, LEFT, 14, [(*KINDS[phase], phase) for phase in PHASES])
+    drawing.path([(LEFT + path * scale, 30), (LEFT + path * scale, 380)], "good", thick=2, dashes="5 4")
+    drawing.text(LEFT + path * scale, 394, "the critical path", size=13, fill="good", anchor="middle")
+    times = []
+    for name, run in runs.items():
+        times.append(length(costs, run))
+        drawing.heading(LEFT, top + 8, f"{name}: {work / times[-1]:.2f} times as fast as one worker")
+        lanes(drawing, costs, run, workers, top + 14, scale, lambda job: network.phases.get(job) or "other",
+              names=workers < 3, lane=lane)
+        end = LEFT + times[-1] * scale
+        drawing.path([(end, top + 14), (end, top + 14 + lane * workers)], "bad", thick=2.4)
+        top += 176.0
+    first, second = (work / time for time in times)
+    says = (f"{network.name}, {len(costs)} steps, {workers} worker{'s' * (workers > 1)}: by levels {first:.2f}, "
+            f"by {whose('list_schedule')} {second:.2f} times as fast as one. The limit is {work / path:.2f}.")
+    return Page(drawing, says)
+
+
+# ---- in the executor -------------------------------------------------------------------------------------------------
+
+
+def in_turns(function: Scheduler, workers: int = 2) -> Callable[[Sequence[ScheduledStep]], list[list[int]]]:
+    """A student's `list_schedule` for the executor: lists of steps that run at the same time, in their order."""
+
+    def list_schedule(steps: Sequence[ScheduledStep]) -> list[list[int]]:
+        turns = drawn(function, jobs_of(steps), workers)
+        begins = {turn.job: turn.begin for turn in turns}
+        return in_lists(sorted(steps, key=lambda step: (begins[step.name], step.number)), workers)
+
+    return list_schedule
+
+
+def train(function: Scheduler, workers: int = 2) -> Flipbook:
+    """Train a network on the digits, with the steps of the program in the student's order, several at the same time."""
+    with scheduler(in_turns(function, workers)) as mine:
+        trained, step, batch = _trained()
+    own = step.program(*batch).plan.turns
+    count, together = sum(map(len, own)), sum(len(turn) > 1 for turn in own)
+    _, serial, _ = _trained(epochs=0)
+    title = (f"{whose(mine.name)} in the executor: {count} steps in {len(own)} turns, {together} of them with several "
+             f"steps; {trained.right} of {trained.shown} digits read")
+    pages = [*trained.picture.pages[0], _measured(step, serial, batch)]
+    return Flipbook(title, [pages], cover=0, unit="picture", words=title)
+
+
+def _trained(epochs: int = EPOCHS) -> tuple[Trained, Any, Any]:
+    """A network that has been trained on the digits, its step, and a batch."""
+    seeds.seed(0)
+    model = _mlp()
+    step = _stepper(model, lambda x, y: cross_entropy(model(x), y))
+    images, labels = digits()[0].arrays
+    parts = [slice(i, i + BATCH) for i in range(0, len(labels) - BATCH + 1, BATCH)]
+    batches = [(asarray(images[part].reshape(BATCH, 64)), asarray(labels[part].copy())) for part in parts]
+    before = read_by(model)
+    losses = [float(step(*batch).item()) for _ in range(epochs) for batch in batches]
+    step(*batches[0])
+    return Trained(SESSION.author, None, losses, before, read_by(model)), step, batches[0]
+
+
+def _measured(step: Any, serial: Any, batch: Any) -> Page:
+    """What the workers did in one step on this machine, and the time of a step beside that of one step at a time."""
+    best = [1.0, 1.0]
+    for _ in range(20):  # in turns, because the machine may be busy
+        for i, each in enumerate((serial, step)):
+            begin = perf_counter()
+            each(*batch)
+            best[i] = min(best[i], perf_counter() - begin)
+    with profile() as run:
+        step(*batch)
+    drawing = ran(run.events)
+    pairs(drawing, 130, WIDTH, [("a step: one by one, and in your turns", 1e3 * best[0], 1e3 * best[1], " ms")],
+          ("one by one", "in turns"))
+    return Page(drawing, "Steps as short as these gain little: a second thread has to be woken for each turn.", (),
+                "this machine")

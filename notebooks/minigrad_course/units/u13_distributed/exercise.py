@@ -1,0 +1,357 @@
+"""Unit 13: the ring that the student writes, in two halves, and a ring with other cables."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad.viz.flipbook import Flipbook
+
+from ...compare import same
+from ...feedback import Feedback, Wrong, stopped
+from ...tasks import ROUNDS, FunctionTask
+from .about import UNIT
+from .cables import Rank, on_cables
+from .chunks import Sent, counts, faults, rounds_of
+from .known import hints_of, rings
+from .training import train
+
+Chunks = list[list[Any]]  # of each rank
+UNCHANGED = (
+    "`chunks[i] = ...` and `x = a + b` give a name to another array: the memory of the chunk is as before. Write into "
+    "it, `chunks[i][...] = ...` or `chunks[i] += ...`"
+)
+ADVICE = {
+    "the message of rank": "the two sides mean different chunks: `like` is the chunk that the other rank sends, not "
+    "the one that you send",
+    "index out of range": "the chunks are 0 to n - 1, and the ring is closed: chunks[(...) % n]",
+    "'int' object is not callable": "comm.rank and comm.size are numbers, without brackets",
+    "argument: 'like'": "comm.recv(source, like): `like` is an array of the same shape, as the chunk that it is for",
+    "'Rank' object has no attribute": "comm has rank, size, start_send, send and recv, as in the table. The sum over "
+    "all ranks is what you write",
+    "has no attribute 'wait'": "comm.start_send returns something to wait for; comm.send and comm.recv do not",
+    "same_kind": "`+=` keeps the type of the chunk: do not divide",
+    "could not be broadcast": "the two sides mean different chunks, of different lengths",
+}
+
+
+class RingTask(FunctionTask):
+    """A function that all ranks call, each with its own chunks: `(comm, chunks)`.
+
+    It runs on counts first, so that a wrong result says what is counted twice or missing; then on numbers.
+    """
+
+    advice: ClassVar[dict[str, str]] = ADVICE
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        for workers in (4, 2, 3, 5):
+            yield (self.before(counts(workers)),)
+        rng = np.random.default_rng(draw.randrange(2**32))
+        for workers, size in ((4, 8), (3, 7)):  # the second one with chunks of different lengths
+            arrays = [rng.integers(-9, 9, size).astype(np.float32) for _ in range(workers)]
+            yield (self.before([np.array_split(array, workers) for array in arrays]),)
+
+    def before(self, chunks: Chunks) -> Chunks:
+        """What the ranks begin with."""
+        return chunks
+
+    def wanted(self, chunks: Chunks) -> dict[tuple[int, int], Any]:
+        """What chunk c of rank r must hold afterwards, by (r, c)."""
+        raise NotImplementedError
+
+    def ran(self, function: Callable[..., Any], chunks: Chunks) -> tuple[Chunks, list[Rank], bool]:
+        """The chunks after a run, what each rank did, and whether a rank has replaced arrays of its list."""
+        memory = [[chunk.copy() for chunk in row] for row in chunks]
+        lists = [list(row) for row in memory]
+
+        def call(rank: Rank) -> None:
+            lists[rank.rank][:] = memory[rank.rank]  # the rank may have begun before
+            function(rank, lists[rank.rank])
+
+        ranks = on_cables(call, len(chunks), self.name, 1, 0.6 * self.seconds, memory)
+        replaced = any(len(a) != len(b) or any(x is not y for x, y in zip(a, b)) for a, b in zip(lists, memory))
+        return memory, ranks, replaced
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        for (chunks,) in self._all_cases(rounds):
+            found, ranks, replaced = self.ran(answer, chunks)
+            wrong = self.what_is_wrong(chunks, found)
+            if wrong:
+                words = f"{wrong[0]}\n  on {len(chunks)} ranks" + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
+                raise Wrong(self.name, words, UNCHANGED if replaced else self.known(chunks, found))
+            self._sent(chunks, ranks)
+        return "no rank waits for ever, and each sends (n − 1) / n of its array"
+
+    def what_is_wrong(self, chunks: Chunks, found: Chunks) -> list[str]:
+        """What is wrong with the chunks of the ranks."""
+        right = {place: value for place, value in self.wanted(chunks).items()
+                 if not np.allclose(found[place[0]][place[1]], value, atol=1e-4)}
+        if len(chunks[0][0]) == len(chunks) ** 2:  # counts
+            named = [each.replace("worker", "rank") for each in faults(found, list(right))]
+            if named:
+                return named
+        return [
+            f"chunk {c} of rank {r} is wrong\n  Expected: {value.tolist()}\n  Got: {found[r][c].tolist()}"
+            for (r, c), value in right.items()
+        ]
+
+    def known(self, chunks: Chunks, found: Chunks) -> str | None:
+        """The hint of the mistake that leaves the same numbers in all chunks."""
+        for each in self.mistakes:
+            try:
+                theirs, _, _ = self.ran(self.wrong(each), chunks)
+            except Exception:  # a known mistake may fail, as the student's own does
+                continue
+            if all(same(x, y) for one, other in zip(theirs, found) for x, y in zip(one, other)):
+                return each.hint
+        return self.otherwise
+
+    def _sent(self, chunks: Chunks, ranks: Sequence[Rank]) -> None:
+        most = max(ranks, key=lambda rank: len(rank.sent))
+        if len(most.sent) >= len(chunks):
+            words = f"right, but rank {most.rank} of {len(chunks)} sends {len(most.sent)} messages"
+            hint = "the last round changes nothing any more: n - 1 rounds are enough"
+            raise Wrong(self.name, f"{words}\n  Expected: {len(chunks) - 1}", hint)
+
+    def solution(self) -> Any:
+        return self.right
+
+    def right(self, comm: Any, chunks: Any) -> None:
+        self.ring(comm, chunks)
+
+    def ring(
+        self, comm: Any, chunks: Any, first: int = 0, rounds: int = 0, step: int = 1, apart: int = 1,
+        put: Callable[..., Any] | None = None, mean: str = "",
+    ) -> None:
+        """The ring with its usual faults: where it begins, how often it sends, which way it goes on."""
+        n, r = comm.size, comm.rank
+        for i in range(n - 1 + rounds):
+            sent = chunks[(r + self.first + first - step * i) % n]
+            into = chunks[(r + self.first + first - step * i - apart) % n]
+            sending = comm.start_send(sent, (r + 1) % n)
+            got = comm.recv((r - 1) % n, into)
+            sending.wait()
+            (put or self.put)(into, got, sent)
+        for chunk in {"own": chunks[r : r + 1], "all": chunks}.get(mean, ()):
+            chunk /= n
+
+    first: ClassVar[int]  # the chunk that rank 0 sends first
+
+    def put(self, into: Any, got: Any, sent: Any) -> None:
+        """What is done with a chunk that has come."""
+        raise NotImplementedError
+
+    def show(self, function: Callable[..., Any]) -> Flipbook:
+        """What a function does on four ranks, round by round: right or wrong."""
+        chunks = self.before(counts(4))
+        try:
+            found, ranks, _ = self.ran(function, chunks)
+        except (Feedback, NotImplementedError):
+            raise
+        except Exception as error:
+            raise stopped(self.name, error, self.advice) from None
+        many = max(len(rank.sent) for rank in ranks)
+        states = [[(rank.held[i] if i < len(rank.held) else rank.held[-1]) for rank in ranks] for i in range(many)]
+        rounds = [
+            [Sent(rank.rank, rank.sent[i][0], rank.sent[i][1]) for rank in ranks if i < len(rank.sent)
+             and rank.sent[i][1] >= 0] for i in range(many)
+        ]
+        wrong = self.what_is_wrong(chunks, found)
+        says = f"{wrong[0]}." if wrong else "Each chunk is complete where it should be."
+        return rounds_of(f"your {self.name} on 4 ranks: {many} rounds", [*states, found], rounds, says)
+
+    def given(self) -> dict[str, Any]:
+        return {"show": self.show, "train": train}
+
+
+@UNIT.task
+class ReduceScatter(RingTask):
+    """`reduce_scatter(comm, chunks)`: afterwards chunk r of rank r is the sum over all ranks."""
+
+    name, outcome, points, minutes = "reduce_scatter", "write", 0, 20
+    first = -1
+    mistakes = rings(
+        ("step=0",
+         "each rank sends the same chunk in all rounds. In the next round it sends the chunk that has just come: the "
+         "number goes down by 1 from round to round"),
+        ("first=1, step=0",
+         "each rank begins with its own chunk, r, and sends it in all rounds. In the next round it sends the chunk "
+         "that has just come; and the chunk to begin with is r - 1"),
+        ("first=1",
+         "the sums are complete, but in the wrong ranks: chunk r + 1 in rank r. Begin with the chunk before: r - 1"),
+        ("first=-1",
+         "the sums are complete, but in the wrong ranks: chunk r - 1 in rank r. Begin one chunk later: r - 1"),
+        ("rounds=-1",
+         "there is a round too few: with n ranks there are n - 1, for step in range(n - 1)"),
+        ("put=lambda into, got, sent: np.copyto(into, got)",
+         "what comes replaces the rank's own numbers. Add it to them: into += comm.recv(...)"),
+        ("apart=0",
+         "the chunk that comes is added to another chunk: rank r - 1 sends the number before yours, so the chunk that "
+         "comes has the number that you send, minus 1"),
+        ("apart=-1",
+         "the chunk that comes is added to another chunk: what comes has the number that you send, minus 1"),
+        ("step=-1",
+         "the numbers of the chunks go up from round to round. A rank sends next what has just come: they go down"),
+        ("put=lambda into, got, sent: np.copyto(into, into + 2 * got)",
+         "what comes is added twice"),
+        ("put=lambda into, got, sent: np.copyto(into, into + sent)",
+         "what was sent is added, not what has come: into += the array that comm.recv returns"),
+        ("mean='own'",
+         "each sum is divided by the number of ranks. A ring makes sums: the training divides, once, afterwards"),
+        ("mean='all'",
+         "all chunks are divided by the number of ranks. A ring makes sums: the training divides, once, afterwards"),
+        ("put=lambda into, got, sent: None",
+         "nothing has changed: what comm.recv returns has to be added to a chunk, `chunks[i] += ...`"),
+    )
+    hints = hints_of(mistakes)
+    otherwise = 'course.task("reduce_scatter").show(reduce_scatter) draws each round: which is the first wrong one?'
+
+    def wanted(self, chunks: Chunks) -> dict[tuple[int, int], Any]:
+        return {(r, r): sum(row[r] for row in chunks) for r in range(len(chunks))}
+
+    def put(self, into: Any, got: Any, sent: Any) -> None:
+        into += got
+
+
+@UNIT.task
+class AllGather(RingTask):
+    """`all_gather(comm, chunks)`: chunk r of rank r is complete; afterwards all ranks have all chunks."""
+
+    name, outcome, points, minutes = "all_gather", "write", 0, 10
+    first = 0
+    mistakes = rings(
+        ("put=lambda into, got, sent: np.copyto(into, into + got)",
+         "what comes is complete: it replaces the rank's own numbers, which are in it already. Do not add"),
+        ("first=-1",
+         "a rank begins with the chunk that is complete, its own: r. You begin with r - 1, which is not complete"),
+        ("first=1",
+         "a rank begins with the chunk that is complete, its own: r. You begin with r + 1, as where sums end there"),
+        ("step=0",
+         "each rank sends its own chunk in all rounds. In the next round it passes on the chunk that has just come"),
+        ("rounds=-1",
+         "there is a round too few: with n ranks there are n - 1, for step in range(n - 1)"),
+        ("apart=0",
+         "what comes is put into another chunk: it has the number that you send, minus 1"),
+        ("step=-1",
+         "the numbers of the chunks go up from round to round. A rank sends next what has just come: they go down"),
+        ("put=lambda into, got, sent: None",
+         "nothing has changed: write what comm.recv returns into a chunk, `chunks[i][...] = ...`"),
+    )
+    hints = hints_of(mistakes)
+    otherwise = 'course.task("all_gather").show(all_gather) draws each round: which is the first that is wrong?'
+
+    def before(self, chunks: Chunks) -> Chunks:
+        total = [sum(row[c] for row in chunks) for c in range(len(chunks))]
+        return [[total[c].copy() if c == r else chunk for c, chunk in enumerate(row)] for r, row in enumerate(chunks)]
+
+    def wanted(self, chunks: Chunks) -> dict[tuple[int, int], Any]:
+        return {(r, c): chunks[c][c] for r in range(len(chunks)) for c in range(len(chunks))}
+
+    def put(self, into: Any, got: Any, sent: Any) -> None:
+        np.copyto(into, got)
+
+
+OPS: dict[str, tuple[str, Any]] = {
+    "maximum": ("the largest", np.maximum), "minimum": ("the smallest", np.minimum),
+    "multiply": ("the product", np.multiply),
+}
+
+
+@UNIT.task
+class OtherRing(FunctionTask):
+    """An all-reduce in a ring with other cables, and another operation."""
+
+    name, outcome, points, minutes = "other_ring", "write", 3, 15
+    advice = ADVICE
+    mistakes = rings(
+        ("op=np.add", "the arrays are added. Your task is another operation: see the text"),
+        ("by_rank=True",
+         "the chunk numbers depend on the rank, as in a ring 0 → 1 → 2. Here the rank before is not r - 1: use the "
+         "place p of the rank in the ring"),
+        ("halves=1",
+         "that is the first half: each rank has the result of one chunk. The results have to go round too"),
+    )
+    hints = hints_of(mistakes)
+    otherwise = (
+        "write down the ring, 0 → ... → 0, for 5 ranks. p is a rank's place in this list. The chunks that are sent "
+        "depend on p as they depended on r before"
+    )
+
+    def vary(self, draw: random.Random) -> None:
+        self.stride, self.op = draw.choice([2, 3]), draw.choice(list(OPS))
+
+    def text(self) -> str:
+        what, op = OPS[self.op][0], self.op
+        return (
+            f"In this hall the cables are laid in another way: rank r sends to rank (r + {self.stride}) % n only, and "
+            f"receives from rank (r - {self.stride}) % n. n is 5 or 7, so the ring still passes all ranks. Write "
+            f"`other_ring(comm, x)`: x is an array of one dimension. Afterwards x holds, element by element, "
+            f"**{what}** of the arrays of all ranks (`np.{op}(a, b)` of two). Each rank sends chunks: 2 (n − 1) "
+            "messages, and not more than 2 (n − 1) / n of its array (chunks differ in length by 1 at most)."
+        )
+
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        rng = np.random.default_rng(draw.randrange(2**32))
+        for workers, size in ((5, 20), (7, 21), (5, 23)):
+            yield ([rng.integers(2, 5, size) * rng.choice([-0.5, 0.5], size) for _ in range(workers)],)
+
+    def ran(self, function: Callable[..., Any], arrays: list[Any]) -> tuple[list[Any], list[Rank]]:
+        """The arrays after a run, and what each rank did."""
+        memory = [array.copy() for array in arrays]
+        ranks = on_cables(lambda rank: function(rank, memory[rank.rank]), len(arrays), self.name, self.stride,
+                          0.6 * self.seconds, [[array] for array in memory])
+        return memory, ranks
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        for (arrays,) in self._all_cases(rounds):
+            found, ranks = self.ran(answer, arrays)
+            total, n = OPS[self.op][1].reduce(arrays), len(arrays)
+            wrong = [rank for rank in range(n) if not np.allclose(found[rank], total)]
+            if wrong:
+                at = int(np.flatnonzero(~np.isclose(found[wrong[0]], total))[0])
+                words = (
+                    f"x[{at}] of rank {wrong[0]} is wrong on {n} ranks\n  Expected: {total[at]:g}\n  "
+                    f"Got: {found[wrong[0]][at]:g} ({len(wrong)} of {n} ranks have wrong numbers)"
+                )
+                raise Wrong(self.name, words, self._known(arrays, found, total))
+            most = 2 * (n - 1) * -(-arrays[0].size // n) * arrays[0].itemsize
+            sent = max(sum(size for *_, size in rank.sent) for rank in ranks)
+            if sent > most:
+                words = f"right, but a rank of {n} sends {sent} bytes\n  Expected: at most {most}"
+                hint = "send chunks, np.array_split(x, n), and not whole arrays; twice n - 1 rounds"
+                raise Wrong(self.name, words, hint)
+        return "2 (n − 1) / n of the array, with any cables that make a ring"
+
+    def _known(self, arrays: list[Any], found: list[Any], total: Any) -> str | None:
+        if all(((old == new) | np.isclose(new, total)).all() for old, new in zip(arrays, found)):
+            return (
+                "x is as before, or a part of it: write into its memory. np.array_split(x, n) gives views of it: "
+                "chunks[i][...] = ..., and not chunks[i] = ..."
+            )
+        for each in self.mistakes:
+            theirs, _ = self.ran(self.wrong(each), arrays)
+            if all(np.allclose(x, y) for x, y in zip(theirs, found)):
+                return each.hint
+        return self.otherwise
+
+    def solution(self) -> Any:
+        return self.right
+
+    def right(self, comm: Any, x: Any) -> None:
+        self.ring(comm, x)
+
+    def ring(self, comm: Any, x: Any, op: Any = None, by_rank: bool = False, halves: int = 2) -> None:
+        """The ring; with `by_rank` the chunks depend on the rank instead of its place."""
+        n, s, op = comm.size, self.stride, op or OPS[self.op][1]
+        p = comm.rank if by_rank else [i * s % n for i in range(n)].index(comm.rank)
+        chunks = np.array_split(x, n)
+        for half in range(halves):
+            for i in range(n - 1):
+                sent, into = chunks[(p - 1 - i + half) % n], chunks[(p - 2 - i + half) % n]
+                sending = comm.start_send(sent, (comm.rank + s) % n)
+                got = comm.recv((comm.rank - s) % n, into)
+                sending.wait()
+                into[...] = got if half else op(into, got)

@@ -1,0 +1,175 @@
+"""Unit 14: the order of the rooms, and the report on the four programs."""
+
+from __future__ import annotations
+
+import random
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from minigrad.support.files import write_whole
+from minigrad.support.table import as_table
+
+from ...feedback import Misused, Wrong, written
+from ...results import STYLE
+from ...session import SESSION
+from ...tasks import ROUNDS, ValueTask
+from .about import UNIT
+from .constellations import constellations
+from .runs import LAST
+
+STATIONS = {  # rooms of the library, in the order in which a line meets them
+    "ops": "checks the arguments, and declares formula and gradient rule",
+    "core": "makes a node: the operation and its inputs",
+    "autodiff": "goes back through the nodes, and adds those of the gradient",
+    "rewriting": "applies equations to the graph, and merges what is the same",
+    "fusion": "decides which operations run in one kernel",
+    "lowering": "makes loops of a kernel",
+    "codegen": "prints loops as text for LLVM or CUDA",
+    "running": "launches the kernels on arrays",
+}
+
+SWAPPED = {
+    ("ops", "core"): "a node records an operation that has been checked: the check comes first",
+    ("core", "autodiff"): "the backward pass goes through nodes: they have to exist before",
+    ("autodiff", "rewriting"): "the graph contains the gradient: the equations are applied to all of it",
+    ("rewriting", "fusion"): "kernels are chosen in the graph that the equations leave",
+    ("fusion", "lowering"): "loops are made of a whole kernel: first it is decided what is in it",
+    ("lowering", "codegen"): "text is printed from loops: first there are loops",
+    ("codegen", "running"): "a kernel without code cannot be launched",
+}
+
+
+@UNIT.task
+class LineRooms(ValueTask):
+    """The rooms of the library in the order in which a line of code meets them."""
+
+    name, outcome, points, minutes, mistakes = "line_rooms", "line", 2, 6, ()
+    example = '"ABCDEFGH"'
+    otherwise = "what does each room need? Loops need a kernel, a kernel needs a graph, a gradient needs nodes"
+
+    def vary(self, draw: random.Random) -> None:
+        letters = list("ABCDEFGH")
+        draw.shuffle(letters)
+        self.letters = dict(zip(STATIONS, letters))
+
+    def text(self) -> str:
+        listed = "".join(f"\n- **{letter}** {STATIONS[room]}"
+                         for room, letter in sorted(self.letters.items(), key=lambda item: item[1]))
+        return (
+            f"Eight rooms of the library:\n{listed}\n\nA jitted training step runs for the first time. **In which "
+            "order do its lines meet these rooms?** All eight letters, in quotation marks."
+        )
+
+    def right(self) -> list[str]:
+        return list(self.letters.values())
+
+    def explained(self) -> str:
+        return ", ".join(STATIONS) + ": the rooms of the library are the stages of a line."
+
+    def read(self, answer: Any) -> Any:
+        parts = answer.replace(",", "").split() if isinstance(answer, str) else answer
+        if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"letters: {self.example}")
+        letters = list("".join(parts).upper())
+        if sorted(letters) != sorted(self.letters.values()):
+            raise Wrong(self.name, f"{''.join(letters)} does not have each of the eight letters once", self.example)
+        return letters
+
+    def swapped(self, one: str, two: str) -> list[str]:
+        """The right order, with two rooms exchanged."""
+        change = {self.letters[one]: self.letters[two], self.letters[two]: self.letters[one]}
+        return [change.get(each, each) for each in self.right()]
+
+    wrong_programs = tuple([(lambda self, pair=pair: self.swapped(*pair), hint) for pair, hint in SWAPPED.items()])
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+
+SENTENCES, LEAST = 3, 5  # sentences, and words of a sentence
+
+
+class Report:
+    """A page on the four programs: scores, curves, graphs, launches, and the student's sentences."""
+
+    def __init__(self, sentences: Any) -> None:
+        missing = ", ".join(name for name, program in LAST.items() if program is None)
+        if missing:
+            raise Misused("report", f"no training yet of {missing}", "run the cells that train the four programs")
+        self.runs = {name: run for name, run in LAST.items() if run is not None}
+        self.sentences = list(sentences) if isinstance(sentences, list | tuple) else []
+
+    def __repr__(self) -> str:
+        passed = sum(run.passed for run in self.runs.values())
+        return f"<report of {SESSION.author}: {passed} of {len(self.runs)} floors reached>"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """For each program: its score, its floor, and what a step takes."""
+        found: list[tuple[str, ...]] = []
+        for name, run in self.runs.items():
+            program, taken = run.program, run.taken
+            counts = ("–",) * 3 if taken is None else (
+                str(taken.nodes), str(taken.launches), str(taken.fused))
+            sign = "✓" if run.passed else "✗"
+            found.append((name, program.kind, f"{sign} {run.scored}", f"{program.floor:g}", *counts))
+        return found
+
+    def table(self) -> str:
+        """The rows as a table of text."""
+        return as_table(HEAD, self.rows(), left=3)
+
+    def picture(self) -> Any:
+        """The graphs of the steps that can be recorded, with the shared primitives lit."""
+        return constellations({name: run.taken.graph for name, run in self.runs.items() if run.taken is not None})
+
+    def page(self) -> str:
+        """The report as HTML."""
+        body = [f"<h1>One engine, {len(self.runs)} applications: {escape(SESSION.author)}</h1>"]
+        body += [f"<p>{escape(str(each))}</p>" for each in self.sentences]
+        cells = [[f"<td>{escape(each)}</td>" for each in row] for row in (HEAD, *self.rows())]
+        body.append("<table>" + "".join(f"<tr>{''.join(row)}</tr>" for row in cells) + "</table>")
+        pictures = [self.picture(), *[run.picture for run in self.runs.values()]]
+        body += [f"<h2>{escape(each.title)}</h2>{each.to_svg()}" for each in pictures]
+        return "\n".join(body)
+
+    def _repr_html_(self) -> str:
+        return f'<div style="background:#fff;color:#111;padding:1em">{self.page()}</div>'
+
+    def save(self, path: str = "capstone.html") -> None:
+        """Write the report to a file, to print or to hand in."""
+        head = f'<meta charset="utf-8"><title>{escape(repr(self)[1:-1])}</title><style>{STYLE}</style>'
+        write_whole(Path(path), f'<!doctype html><html lang="en"><head>{head}</head><body>{self.page()}</body></html>')
+        print(f"The report is {Path(path).name}.")
+
+
+HEAD = ("program", "kind", "score", "floor", "nodes", "launches", "fused")
+
+
+@UNIT.task
+class Sentences(ValueTask):
+    """Three sentences: what the four programs share, where they differ, and what the scores do not say."""
+
+    name, outcome, minutes, points, mistakes = "sentences", "report", 10, 0, ()
+    example = '["...", "...", "..."]'
+    otherwise = f"three sentences in brackets, with commas between them: {example}"
+
+    def right(self) -> list[str]:
+        return ["All four programs run the same four lines in each step.",
+                "They differ in their data, in their model, and in one piece.",
+                "The score of the club counts 32 members, so one member is 3 %."]
+
+    def given(self) -> dict[str, Any]:
+        return {"report": Report}
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        parts = [answer] if isinstance(answer, str) else answer
+        if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+        if len(parts) != SENTENCES:
+            raise Wrong(self.name, f"there are {len(parts)} texts in the list, not three", self.otherwise)
+        for each in parts:
+            if len(each.split()) < LEAST:
+                raise Wrong(self.name, f"{written(each)} is not a sentence yet", f"at least {LEAST} words")
+        if len({each.strip().lower() for each in parts}) < SENTENCES:
+            raise Wrong(self.name, "two of the sentences are the same", "one on each of the three things")
+        return "they are in the report. Only a person can judge what they say."

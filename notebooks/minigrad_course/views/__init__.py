@@ -1,0 +1,1 @@
+"""Views that more than one unit shows."""
