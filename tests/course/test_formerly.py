@@ -30,6 +30,15 @@ LINES = [  # that import something, in any notebook of the course before 2026-12
 ]
 
 
+@pytest.fixture(autouse=True)
+def forgotten():
+    """The old names are gone again after each test."""
+    yield
+    for name in [name for name in sys.modules if f"{name}.".startswith("minigrad.course.")]:
+        del sys.modules[name]
+    vars(mg).pop("course", None)
+
+
 @pytest.mark.parametrize("line", LINES)
 def test_an_import_of_a_saved_notebook_works(line):
     exec(line, {})

@@ -45,6 +45,7 @@ def test_every_room_is_on_the_map_and_has_a_section():
     assert "Optimizers" in body.partition('<h2 id="optim">')[2].partition("</dl>")[0]  # its part of the API page
 
 
+@pytest.mark.slow
 def test_bars_have_one_scale():
     bars = re.findall(r'width="([\d.]+)" height="4"', House(units(), 860.0).to_svg("the map"))
     rooms = [room for rooms in reversed(floors()) for room in rooms]

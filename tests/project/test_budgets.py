@@ -100,6 +100,7 @@ def test_the_ratchet_finds_growth():
     assert not too_large(allowed, {"python": {"a": 80}, "scripts": {"c": 5}})
 
 
+@pytest.mark.slow
 def test_code_does_not_become_denser():
     """Size follows from removed mechanisms, not from longer functions or fewer explanations."""
     library = [path for room, paths in PYTHON.items() if room != "course" for path in paths]
