@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from .layers import Path, layers
+from .layering import Path, layers
 
 SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
 ORDERING = 4  # rounds in which they may change places

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from .folding import BUDGET, Outline, Path
+from .repeats import with_rounds
 from .scene import Box, Edge, Scene
-from .turns import with_rounds
 
 PILE = 9  # layers that are alike: so many are one pile, fewer stand side by side
 WHOLE = 120  # boxes of a scene that is also shown with everything open

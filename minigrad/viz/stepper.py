@@ -22,11 +22,11 @@ from .models import with_types
 from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import Part, parts_of
+from .repeats import with_calls, with_rounds
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
 from .svg import draw, laid_out, lean
-from .turns import with_calls, with_rounds
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 BUDGET, LOOPS = 16, 60  # boxes of a picture, at most; of a scene in which the rounds of loops get boxes

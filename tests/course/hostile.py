@@ -20,8 +20,8 @@ ALL, NONE = 3, 0  # points
 
 def notebook(*own, answers=RIGHT, student=""):
     """A notebook of unit 00: the student's own cells, then the answers, each with its check."""
-    cells = [nbformat.v4.new_code_cell(f'from minigrad import course\ncourse.begin("00_start", student={student!r})')]
-    cells += map(nbformat.v4.new_code_cell, own)
+    begin = f'import minigrad_course as course\ncourse.begin("00_start", student={student!r})'
+    cells = [nbformat.v4.new_code_cell(source) for source in (begin, *own)]
     for task, answer in zip(TASKS, answers):
         for grade_id, source, checks in ((task, answer, False), (f"check-{task}", f'course.check("{task}")', True)):
             about = {"nbgrader": {"grade_id": grade_id, "grade": checks}}

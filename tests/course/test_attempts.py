@@ -24,7 +24,7 @@ class Student:
 
     def __init__(self, shell):
         self.shell = shell
-        self("from minigrad import course")
+        self("import minigrad_course as course")
 
     def __call__(self, *cells):
         """Run cells and return the text of the last one."""

@@ -36,7 +36,7 @@ def alone(monkeypatch):
 @pytest.fixture
 def notebook():
     here = Notebook()
-    here.run("from minigrad import course")
+    here.run("import minigrad_course as course")
     return here
 
 

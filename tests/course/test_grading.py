@@ -47,7 +47,7 @@ def graded(tmp_path_factory):
         "good": build.read(MASTER), "stub": stored(STUB), "bare": without_checks(with_cell("this is not Python")),
         "leaves": with_cell("import os\nos._exit(1)"),
         "endless": with_cell("while True:\n    pass"), "swallows": swallowing(build.read(MASTER)),
-        "cheats": with_cell("from minigrad import course\ncourse.check = lambda *args, **more: print('right')"),
+        "cheats": with_cell("import minigrad_course as course\ncourse.check = lambda *args, **more: print('right')"),
     }
     for student, notebook in submitted.items():
         (folder / student / "unit 0").mkdir(parents=True)

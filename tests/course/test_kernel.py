@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 from tests.course.running import ROOT
 
 CELLS = {
-    "begin": "from minigrad import course\ncourse.begin('00_start', 'Ada')",
+    "begin": "import minigrad_course as course\ncourse.begin('00_start', 'Ada')",
     "stub of a value": "too_early = ...\n# YOUR CODE HERE\nraise NotImplementedError()",
     "unreadable": "def mul_grad(g, out, a, b)\n    return g * b, g * a",
     "check unreadable": "course.check('mul_grad')",

@@ -123,7 +123,7 @@ def test_a_long_traceback_is_short(shown):
 def test_a_check_finds_the_answer_and_its_source(shown, monkeypatch):
     monkeypatch.setattr(SESSION, "progress", SESSION.progress)
     assert notebook_shell() is shown.page
-    shown.run("from minigrad import course\ncourse.begin('00_start', 'Ada')")
+    shown.run("import minigrad_course as course\ncourse.begin('00_start', 'Ada')")
     assert shown.run("course.task('mul_grad')")[0][0] == "markdown"
     (kind, text, _) = shown.run("def mul_grad(g, out, a, b):\n    return g * b, g * a\n\ncourse.check('mul_grad')")[-1]
     assert kind == "html" and 'data-kind="right"' in text
@@ -134,7 +134,7 @@ def test_a_check_finds_the_answer_and_its_source(shown, monkeypatch):
 
 
 def test_an_answer_that_stopped_is_not_the_older_one(shown):
-    shown.run("from minigrad import course\nrise = 0.1")
+    shown.run("import minigrad_course as course\nrise = 0.1")
     shown.run("rise = 1 / 0")
     said = " ".join(text for _, text, _ in shown.run("course.check('rise')"))
     assert "ZeroDivisionError" in said
@@ -148,7 +148,7 @@ def test_a_setting_ends_with_the_cell_that_failed(shown):
 
 def test_a_cell_that_is_not_written_yet_is_explained(shown, monkeypatch):
     monkeypatch.setattr(SESSION, "progress", SESSION.progress)
-    shown.run("from minigrad import course\ncourse.begin('00_start')")
+    shown.run("import minigrad_course as course\ncourse.begin('00_start')")
     (kind, text, _) = shown.run("def f():\n    raise NotImplementedError()\n\nf()")[-1]
     assert kind == "html" and "not written yet" in text and not shown.ok
 

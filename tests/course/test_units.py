@@ -251,7 +251,7 @@ def test_sources_are_as_jupytext_writes_them(path):
 @pytest.mark.slow
 def test_a_unit_is_loaded_when_it_begins():
     """In a browser, the import of all units takes seconds, and that of the compiler too."""
-    code = "import sys\nfrom minigrad import course\ncourse.begin('00_start')\nmul_grad = 3\ncourse.task('rise')\n"
+    code = "import sys\nimport minigrad_course as course\ncourse.begin('00_start')\nmul_grad = 3\ncourse.task('rise')\n"
     code += "print(*[name for name in sys.modules if name.startswith('minigrad')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = [name.split(".") for name in done.stdout.split()]

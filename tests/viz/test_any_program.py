@@ -12,8 +12,8 @@ from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from minigrad.core.programs import opened_order
 from minigrad.examples import EXAMPLES
+from minigrad.viz.repeats import with_rounds
 from minigrad.viz.scene import scene_of
-from minigrad.viz.turns import with_rounds
 from tests.composed import COMPOSED
 from tests.composed_nn import plain  # noqa: F401 - adds its samples
 from tests.nn.test_every_layer import LAYERS, built, listed
