@@ -69,14 +69,12 @@ def export_onnx(
     batches = [None] if batch is None else [first, first + 1, 2 * first + 3]
     recordings = [_recorded(function, args, kwargs, tensors, axes, size) for size in batches]
     graphs = [recording.traced.graph for recording in recordings]
-    graph, calls = graphs[0], calls_in(graphs)
-    refuse_unknown(graph, calls)
-    if batch is not None:
-        merged = Merged(graphs, [size or 0 for size in batches])
-        graph = merged.graph
-        calls = {merged.of[n]: call._replace(inputs=[merged.of[i] for i in call.inputs]) for n, call in calls.items()}
+    calls = calls_in(graphs)
+    refuse_unknown(graphs[0], calls)
+    merged = Merged(graphs, [size or 0 for size in batches])
+    calls = {merged.of[n]: call._replace(inputs=[merged.of[i] for i in call.inputs]) for n, call in calls.items()}
     names = _names_of_inputs(function, args, kwargs, input_names)
-    model = _model(shared, function, recordings[0], graph, calls, names, axes, output_names)
+    model = _model(shared, function, recordings[0], merged.graph, calls, names, axes, output_names)
     if model.ByteSize() > LARGEST:
         raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
                         hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")

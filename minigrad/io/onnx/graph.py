@@ -12,7 +12,8 @@ from ...support.errors import FileError
 from ...support.source import show
 from .composites import CALLS, Call
 from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
-from .writer import Writer, number_type
+from .decompositions import DECOMPOSITIONS, number_type
+from .writer import Writer
 
 Names = dict[Any, Any]  # node -> the name of its value, or the names of several
 
@@ -35,7 +36,7 @@ def _without(graph: Graph, calls: Mapping[Node, Call]) -> list[tuple[Node, str]]
             found += _without(body, {})
         if node.op is not None and node not in calls:
             kind = node.op.kind if node.op.kind == "own" else node.op.name
-            if kind not in TABLE or (node.effect is not None and not inner):
+            if (kind not in TABLE and kind not in DECOMPOSITIONS) or (node.effect is not None and not inner):
                 found.append((node, WITHOUT.get(kind) or WITHOUT.get(str(node.effect), "")))
     return found
 

@@ -16,6 +16,7 @@ from ...compile.nodes.graph import Graph, in_place_of
 from ...core.node import Node
 from ...support.errors import FileError
 from ...support.source import show
+from .decompositions import decomposed
 
 
 class Size(int):
@@ -72,6 +73,7 @@ class Merged:
     def __init__(self, graphs: Sequence[Graph], batches: Sequence[int]) -> None:
         self.batches = batches
         self.of: dict[Any, Any] = {}
+        graphs, replaced = zip(*[decomposed(graph) for graph in graphs])
         first = graphs[0]
         if any(len(g) != len(first) or len(g.inputs) != len(first.inputs) for g in graphs):
             raise FileError("the function computes something else for another batch size", hint=WAY_OUT)
@@ -79,6 +81,7 @@ class Merged:
             self.of[nodes[0]] = self._node(nodes)
         ends = [self.of[node] for node in first.outputs]
         self.graph = Graph([self.of[node] for node in first.inputs], ends, [self.of[node] for node in first.effects])
+        self.of |= {node: self.of[new] for node, new in replaced[0].items() if new in self.of}
 
     def _node(self, nodes: Sequence[Any]) -> Node:
         first = nodes[0]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtypes
 from ...core.node import Node
 from ...support.errors import FileError
 from ...support.packages import needed
@@ -160,9 +159,3 @@ def fixed(values: Any, what: str, node: Node) -> Any:
             actual=values, hint="batch_axes=None for a model with exactly these shapes",
         )
     return values
-
-
-def number_type(node: Node) -> Any:
-    """The dtype that the Python numbers among a node's inputs take."""
-    assert node.op is not None
-    return node.op.common_dtype(node.inputs) or (dtypes.bool if node.dtype.__class__ is tuple else node.dtype)

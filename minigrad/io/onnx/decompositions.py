@@ -1,0 +1,271 @@
+"""Primitives that ONNX lacks, or has in another form, as functions of primitives that it has.
+
+A decomposition is a function of ours.  It is traced, and the nodes that it records replace the node before the graphs
+for several batch sizes become one: so the shapes in it are plain numbers.  It takes the node and its inputs as tensors,
+and returns the result; None keeps the node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compile.nodes.graph import Graph, node_like, remade
+from ...compile.tracing.tracer import Pending, Tracer
+from ...core import dtypes
+from ...core.mode import switch
+from ...core.node import Node
+from ...core.primitive import P
+from ...core.tensor import Tensor, wrap
+from ...devices import as_device
+from ...ops.creation import arange, full, zeros
+from ...ops.elementary import isinf
+from ...ops.elementwise import exp, log, round, tanh, where
+from ...ops.view import broadcast_to, inverse, moveaxis, permute_dims, reshape
+
+Decomposition = Callable[..., Any]
+
+DECOMPOSITIONS: dict[str, Decomposition] = {}
+
+
+def decomposes(*names: str) -> Callable[[Decomposition], Decomposition]:
+    """Put a function into the table, for the primitives of these names."""
+
+    def put(function: Decomposition) -> Decomposition:
+        DECOMPOSITIONS.update(dict.fromkeys(names, function))
+        return function
+
+    return put
+
+
+def decomposed(graph: Graph) -> tuple[Graph, dict[Any, Any]]:
+    """A graph with decompositions in place of its nodes, and for each node the one that replaces it."""
+    of: dict[Any, Any] = dict(zip(graph.inputs, graph.inputs))
+
+    def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        of[node] = _replaced(node, inputs)
+        return of[node]  # type: ignore[no-any-return]
+
+    return graph.rebuilt(replace), of
+
+
+def _replaced(node: Node, inputs: tuple[Any, ...]) -> Node:
+    if node.name in DECOMPOSITIONS:
+        recorder = _Recorder(node)
+        with switch(interpreter=recorder, grad=False):
+            tensors = [recorder.tensor(i) for i in inputs]
+            result = DECOMPOSITIONS[node.name](node, *tensors)
+        if result is not None:
+            return result._data.node  # type: ignore[no-any-return]
+    return remade(node, inputs)
+
+
+class _Recorder(Tracer):
+    """Records the nodes of a decomposition, with the line and the scope of the node that they replace."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self.node = node
+
+    def noted(self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any) -> Node:
+        return node_like(op, inputs, attrs, self.node)
+
+    def tensor(self, given: Any) -> Tensor:
+        """An input of the node as a tensor, on the usual device: a file has no devices."""
+        if not isinstance(given, Node):
+            return full((), given, number_type(self.node))
+        return wrap(Pending(self, given), as_device(None))
+
+
+def number_type(node: Node) -> Any:
+    """The dtype that the Python numbers among a node's inputs take."""
+    assert node.op is not None
+    return node.op.common_dtype(node.inputs) or (dtypes.bool if node.dtype.__class__ is tuple else node.dtype)
+
+
+# The dtypes of operators ---------------------------------------------------------------------------------------------
+
+LOGICAL = {"add": P.bitwise_or, "multiply": P.bitwise_and, "maximum": P.bitwise_or, "minimum": P.bitwise_and}
+
+
+@decomposes(*LOGICAL)
+def _logical(node: Node, x: Tensor, y: Tensor) -> Any:
+    return LOGICAL[node.name].apply(x, y) if node.dtype.kind == "b" else None
+
+
+@decomposes("less", "less_equal", "matmul", "max", "min", "argmax", "argmin", "sort", "argsort")
+def _of_numbers(node: Node, *xs: Tensor) -> Any:
+    """ONNX computes these only of numbers, and matrix products only of large ones."""
+    dtype = xs[-1].dtype
+    if dtype.kind == "b" or (node.name == "matmul" and dtype.itemsize < 4 and dtype.kind != "f"):
+        return node.op.apply(*[x.astype(dtypes.int32) for x in xs], **node.attrs).astype(node.dtype)
+    return None
+
+
+@decomposes("sum", "prod", "cumulative_sum")
+def _total(node: Node, x: Tensor) -> Any:
+    """In ONNX the result has the dtype of the elements."""
+    return None if x.dtype is node.dtype else node.op.apply(x.astype(node.dtype), **node.attrs)
+
+
+@decomposes("floor", "round")
+def _whole(node: Node, x: Tensor) -> Any:
+    return None if x.dtype.kind == "f" else x
+
+
+@decomposes("negative")
+def _negative(node: Node, x: Tensor) -> Any:
+    return 0 - x if x.dtype.kind == "u" else None
+
+
+# Arithmetic ----------------------------------------------------------------------------------------------------------
+
+
+@decomposes("expm1")
+def _expm1(node: Node, x: Tensor) -> Tensor:
+    """exp(x) - 1 = tanh(x / 2) · (exp(x) + 1), without cancellation."""
+    return tanh(x * 0.5) * (exp(x) + 1)
+
+
+@decomposes("log1p")
+def _log1p(node: Node, x: Tensor) -> Tensor:
+    """With u = 1 + x as rounded: log(u) · x / (u - 1), where two errors cancel; x where u is 1; ∞ where u is ∞."""
+    u = x + 1
+    near = log(u)
+    return where(u == 1, x, where(u == math.inf, near, near * (x / (u - 1))))
+
+
+@decomposes("remainder")
+def _remainder(node: Node, x: Tensor, y: Tensor) -> Any:
+    """For floats, ONNX has the remainder of two numbers that are not negative; the result has the sign of y."""
+    if node.dtype.kind != "f":
+        return None
+    rest = P.remainder.apply(abs(x), abs(y))
+    rest = where(x < 0, -rest, rest)
+    return where(((x < 0) ^ (y < 0)) & (rest != 0), rest + y, rest)
+
+
+@decomposes("floor_divide")
+def _floor_divide(node: Node, x: Tensor, y: Tensor) -> Any:
+    """x without its remainder is a multiple of y, except for rounding.  ONNX divides integers without rounding down."""
+    if node.dtype.kind != "f":
+        return P.floor_divide.apply(x - x % y, y)
+    rest = _remainder(node, x, y)
+    return where(y == 0, x / y, where(isinf(rest), -1, round((x - rest) / y)))
+
+
+@decomposes("atan2")
+def _atan2(node: Node, y: Tensor, x: Tensor) -> Tensor:
+    """The angle of y / x, turned by half a circle where x is negative; 1 / x shows the sign of -0.0."""
+    left, below = [(v < 0) | ((v == 0) & (1 / v < 0)) for v in (x, y)]
+    slope = where((x == 0) & (y == 0), y, y / x)
+    slope = where(isinf(x) & isinf(y), where(left ^ below, -1.0, 1.0), slope)
+    angle = P.atan2.apply(slope, 1.0)
+    return where(left, where(below, angle - math.pi, angle + math.pi), angle)
+
+
+@decomposes("bitwise_left_shift", "bitwise_right_shift")
+def _shift(node: Node, x: Tensor, y: Tensor) -> Any:
+    """ONNX shifts only unsigned integers; others are multiplied, or divided and rounded down."""
+    if node.dtype.kind == "u":
+        return None
+    power = P.pow.apply(2, y.astype(dtypes.int64)).astype(node.dtype)
+    return x * power if node.name == "bitwise_left_shift" else _floor_divide(node, x, power)
+
+
+# Picking and placing -------------------------------------------------------------------------------------------------
+
+
+@decomposes("gather")
+def _gather(node: Node, x: Tensor, *indices: Tensor) -> Any:
+    return P.gather.apply(x, *_of_one_shape(indices))
+
+
+def _of_one_shape(indices: Sequence[Tensor]) -> list[Tensor]:
+    shape = np.broadcast_shapes(*[i.shape for i in indices])
+    return [broadcast_to(i.astype(dtypes.int64), shape) for i in indices]
+
+
+@decomposes("scatter_add", "scatter_max")
+def _scatter(node: Node, base: Tensor, value: Tensor, *indices: Tensor) -> Any:
+    return _scattered(node.op, base, value, indices)
+
+
+def _scattered(op: Any, base: Tensor, value: Tensor, indices: Sequence[Tensor], **attrs: Any) -> Any:
+    indices = _of_one_shape(indices)
+    value = _fitted(value, indices[0].shape + base.shape[len(indices) :])
+    return op.apply(base, value, *indices, **attrs)
+
+
+def _fitted(value: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A value broadcast to a shape.  It may have more dimensions, of size 1, in front."""
+    extra = value.ndim - len(shape)
+    return broadcast_to(reshape(value, value.shape[extra:]) if extra > 0 else value, shape)
+
+
+@decomposes("put")
+def _put(node: Node, base: Tensor, value: Tensor, *indices: Tensor) -> Any:
+    """Views and indices applied to the positions of all elements give the positions to write."""
+    places = reshape(arange(base.size), base.shape)
+    for op, attrs in node.attrs["chain"]:
+        places = op.apply(places, **attrs)
+    if indices:
+        places = P.gather.apply(places, *_of_one_shape(indices))
+    return _at(base, places, value)
+
+
+def _at(base: Tensor, places: Tensor, value: Tensor) -> Any:
+    value = reshape(_fitted(value, places.shape), (-1,))
+    return reshape(_scattered(P.put, reshape(base, (-1,)), value, [reshape(places, (-1,))], chain=()), base.shape)
+
+
+@decomposes("place")
+def _place(node: Node, x: Tensor) -> Any:
+    """Zeros around a tensor; with a step, its elements are put among zeros."""
+    shape, index = node.shape, in_full(node.attrs["index"], len(node.shape))
+    if not all(isinstance(i, slice) and i.step in (None, 1) for i in index):
+        places = P.slice.apply(reshape(arange(math.prod(shape)), shape), index=node.attrs["index"])
+        return _at(zeros(shape, x.dtype), places, x)
+    index = tuple([slice(*i.indices(extent)) for i, extent in zip(index, shape)])
+    number = x.astype(dtypes.int32) if x.dtype.kind == "b" else x
+    return P.place.apply(number, shape=shape, index=index).astype(x.dtype)
+
+
+def in_full(index: Sequence[Any], ndim: int) -> list[Any]:
+    """An index with as many slices in place of `...`, or behind it, as there are dimensions left."""
+    rest = [slice(None)] * (ndim - len([i for i in index if i is not None and i is not Ellipsis]))
+    parts = [rest if i is Ellipsis else [i] for i in (index if Ellipsis in index else (*index, ...))]
+    return [i for part in parts for i in part]
+
+
+@decomposes("windows")
+def _windows(node: Node, x: Tensor) -> Any:
+    """Windows along one axis after the other; the axis of their elements moves to the end."""
+    for a, size, *steps in zip(*[node.attrs[key] for key in ("axis", "size", "stride", "dilation")]):
+        x = P.gather.apply(moveaxis(x, a, 0), _positions(node.shape[a], size, *steps))
+        x = moveaxis(x, (0, 1), (a, -1))
+    return x
+
+
+def _positions(count: int, size: int, stride: int, dilation: int, between: int = 0, behind: int = 0) -> Tensor:
+    """The positions of windows in a dimension; with dimensions of size 1 between windows and elements, and behind."""
+    starts = reshape(arange(0, count * stride, stride), (-1, *[1] * (between + 1 + behind)))
+    return starts + reshape(arange(0, size * dilation, dilation), (-1, *[1] * behind))
+
+
+@decomposes("overlap_add")
+def _overlap_add(node: Node, x: Tensor) -> Any:
+    """Move the dimensions that windows slide along to the front, then add each element at its position."""
+    slid, shape = node.attrs["axis"], node.shape
+    order = (*slid, *[a for a in range(len(shape)) if a not in slid])
+    last = len(slid) - 1
+    x = permute_dims(x, (*slid, *range(len(shape), x.ndim), *order[len(slid) :]))
+    indices = [
+        _positions(x.shape[n], x.shape[len(slid) + n], stride, dilation, between=last, behind=last - n)
+        for n, (stride, dilation) in enumerate(zip(node.attrs["stride"], node.attrs["dilation"]))
+    ]
+    base = zeros([shape[a] for a in order], x.dtype)
+    return permute_dims(_scattered(P.scatter_add, base, x, indices), inverse(order))
