@@ -13,9 +13,11 @@ from ...core.node import Node
 from ...core.tensor import Tensor
 from ...ops import convolution, functional, normalization, pooling, resampling
 from ...ops.declare import normal_axis
+from ...ops.windows import for_each
 from ...support.errors import FileError
 from ...support.table import counted
-from .composites import Call, writes_call
+from .composites import as_node
+from .counterparts import writes
 from .operators import OPERATORS, Operator
 from .writer import Writer, fixed
 
@@ -24,7 +26,7 @@ DIMENSIONS = {"1d": 3, "2d": 4}  # of what a function takes, by the end of its n
 
 def both(
     op_type: str, *functions: Callable[..., Any], arguments: str = "", needed: str = "x", optional: str = "",
-    covers: Callable[[Call], bool] = lambda call: True, compute: Callable[..., Any] | None = None, **constants: Any,
+    covers: Callable[[Node], bool] = lambda call: True, compute: Callable[..., Any] | None = None, **constants: Any,
 ) -> None:
     """Put an operator into the tables of both ways.
 
@@ -34,12 +36,15 @@ def both(
     """
     ours = {ATTRIBUTES[argument][0]: argument for argument in arguments.split()}
 
-    def is_covered(call: Call) -> bool:
+    def is_covered(call: Node) -> bool:
         return call.inputs[0].ndim == _dimensions(call.name, call.inputs[0]) and covers(call)
 
-    @writes_call(*[function.__name__ for function in functions], needed=needed, optional=optional, covers=is_covered)
-    def write(w: Writer, node: Node, call: Call, *names: str) -> str:
-        values = {theirs: ATTRIBUTES[argument][1](node, call, argument) for theirs, argument in ours.items()}
+    names = [function.__name__ for function in functions]
+    as_node(*names, needed=needed, optional=optional, covers=is_covered)
+
+    @writes(*names)
+    def write(w: Writer, node: Node, *names: str) -> str:
+        values = {theirs: ATTRIBUTES[argument][1](node, argument) for theirs, argument in ours.items()}
         return w.add(op_type, *names, **values, **constants)  # type: ignore[no-any-return]
 
     def computed(x: Tensor, *others: Any, **attributes: Any) -> Any:
@@ -61,31 +66,32 @@ def _dimensions(function: str, x: Node | Tensor) -> int:
 # Arguments as attributes ---------------------------------------------------------------------------------------------
 
 
-def _same(node: Node, call: Call, argument: str) -> Any:
-    return call.attributes[argument]
+def _same(node: Node, argument: str) -> Any:
+    return node.attrs[argument]
 
 
-def _number(node: Node, call: Call, argument: str) -> float:
-    return float(call.attributes[argument])
+def _number(node: Node, argument: str) -> float:
+    return float(node.attrs[argument])
 
 
-def _axis(node: Node, call: Call, argument: str) -> int:
-    return normal_axis(call.name, call.attributes[argument], node.ndim)
+def _axis(node: Node, argument: str) -> int:
+    return normal_axis(node.name, node.attrs[argument], node.inputs[0].ndim)
 
 
-def _sizes(node: Node, call: Call, argument: str) -> tuple[int, ...]:
-    return call.sizes(argument)
+def _sizes(node: Node, what: str) -> tuple[int, ...]:
+    """An argument that is a number for each dimension of an image, or one for all of them."""
+    return for_each(node.name, what, node.attrs[what], node.inputs[0].ndim - 2, least=0)
 
 
-def _steps(node: Node, call: Call, argument: str) -> tuple[int, ...]:
+def _steps(node: Node, argument: str) -> tuple[int, ...]:
     """Windows without a stride are side by side."""
-    return call.sizes("size" if call.attributes[argument] is None else argument)
+    return _sizes(node, "size" if node.attrs[argument] is None else argument)
 
 
-def _pads(node: Node, call: Call, argument: str) -> list[int]:
-    kernel = call.sizes("size") if "size" in call.attributes else fixed(call.inputs[1].shape[2:], "kernel's size", node)
-    gaps = call.sizes("dilation") if "dilation" in call.attributes else (1,) * len(kernel)
-    pairs = convolution.zeros_around(call.name, call.attributes[argument], kernel, _steps(node, call, "stride"), gaps)
+def _pads(node: Node, argument: str) -> list[int]:
+    kernel = _sizes(node, "size") if "size" in node.attrs else fixed(node.inputs[1].shape[2:], "kernel's size", node)
+    gaps = _sizes(node, "dilation") if "dilation" in node.attrs else (1,) * len(kernel)
+    pairs = convolution.zeros_around(node.name, node.attrs[argument], kernel, _steps(node, "stride"), gaps)
     before, behind = zip(*pairs)
     return [*before, *behind]
 
@@ -101,9 +107,9 @@ ATTRIBUTES: dict[str, tuple[str, Callable[..., Any]]] = {  # our argument: ONNX'
 # Activations and normalisation ---------------------------------------------------------------------------------------
 
 
-def _is_along_last_axis(call: Call) -> bool:
-    ndim = call.inputs[0].ndim
-    return normal_axis(call.name, call.attributes["axis"], ndim) == ndim - 1
+def _is_along_last_axis(node: Node) -> bool:
+    ndim = node.inputs[0].ndim
+    return normal_axis(node.name, node.attrs["axis"], ndim) == ndim - 1
 
 
 def _layer_norm(function: Any, axis: int, x: Tensor, **given: Any) -> Any:
@@ -127,9 +133,9 @@ both("LogSoftmax", functional.log_softmax, arguments="axis")
 both("LayerNormalization", functional.layer_norm, arguments="eps", needed="x weight", optional="bias", axis=-1,
      covers=_is_along_last_axis, compute=_layer_norm)
 both("BatchNormalization", normalization.batch_norm, arguments="eps", needed="x weight bias running_mean running_var",
-     covers=lambda call: not call.attributes["training"])
+     covers=lambda node: not node.attrs["training"])
 both("DepthToSpace", resampling.pixel_shuffle, arguments="factor", mode="CRD", compute=_pixel_shuffle,
-     covers=lambda call: call.inputs[0].ndim == 4)
+     covers=lambda node: node.inputs[0].ndim == 4)
 
 
 # Convolutions and pooling --------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...core.node import Node
+from ...ops.declare import normal_axes
+from .composites import as_node
 from .decompositions import in_full
 from .sizes import Size, difference
 from .writer import Writer
@@ -181,6 +183,15 @@ def _sort(w: Writer, node: Node, x: str) -> str:
     return found[node.name == "argsort"]  # type: ignore[no-any-return]
 
 
+as_node("mean")
+
+
+@writes("mean")
+def _mean(w: Writer, node: Node, x: str) -> str:
+    axes = normal_axes("mean", node.attrs["axis"], node.inputs[0].ndim)
+    return w.add("ReduceMean", x, w.vector(axes), keepdims=int(node.attrs["keepdims"]))
+
+
 # Picking and placing -------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +222,19 @@ def _place(w: Writer, node: Node, x: str) -> str:
     index = node.attrs["index"]
     widths = [*[i.start for i in index], *[difference(extent, i.stop) for extent, i in zip(node.shape, index)]]
     return w.add("Pad", x, w.vector(widths), w.number(0, node.dtype))
+
+
+# Layers --------------------------------------------------------------------------------------------------------------
+
+as_node("linear", needed="x weight", optional="bias")
+
+
+@writes("linear")
+def _linear(w: Writer, node: Node, x: str, weight: str, *bias: str) -> str:
+    if len(node.shape) == 2:
+        return w.add("Gemm", x, weight, *bias, transB=1)
+    product = w.add("MatMul", x, w.add("Transpose", weight, perm=[1, 0]))
+    return w.add("Add", product, *bias) if bias else product
 
 
 # Parts of what has several results -----------------------------------------------------------------------------------

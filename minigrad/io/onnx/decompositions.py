@@ -8,7 +8,8 @@ and returns the result; None keeps the node.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ from ...core.tensor import Tensor, wrap
 from ...devices import as_device
 from ...ops.creation import arange, full, zeros
 from ...ops.elementary import isinf
-from ...ops.elementwise import exp, log, round, tanh, where
+from ...ops.elementwise import erf, exp, log, round, tanh, where
 from ...ops.view import broadcast_to, inverse, moveaxis, permute_dims, reshape
+from .composites import as_node
 
 Decomposition = Callable[..., Any]
 
@@ -41,23 +43,23 @@ def decomposes(*names: str) -> Callable[[Decomposition], Decomposition]:
     return put
 
 
-def decomposed(graph: Graph) -> tuple[Graph, dict[Any, Any]]:
-    """A graph with decompositions in place of its nodes, and for each node the one that replaces it."""
-    of: dict[Any, Any] = dict(zip(graph.inputs, graph.inputs))
+def decomposed(graph: Graph, calls: Mapping[Node, Node] = MappingProxyType({})) -> Graph:
+    """A graph with these calls, and with decompositions, in place of its nodes."""
+    new: dict[Any, Any] = dict(zip(graph.inputs, graph.inputs))
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
-        of[node] = _replaced(node, inputs)
-        return of[node]  # type: ignore[no-any-return]
+        call = calls.get(node)
+        new[node] = _replaced(node, inputs) if call is None else _replaced(call, tuple([new[i] for i in call.inputs]))
+        return new[node]  # type: ignore[no-any-return]
 
-    return graph.rebuilt(replace), of
+    return graph.rebuilt(replace)
 
 
 def _replaced(node: Node, inputs: tuple[Any, ...]) -> Node:
     if node.name in DECOMPOSITIONS:
         recorder = _Recorder(node)
         with switch(interpreter=recorder, grad=False):
-            tensors = [recorder.tensor(i) for i in inputs]
-            result = DECOMPOSITIONS[node.name](node, *tensors)
+            result = DECOMPOSITIONS[node.name](node, *map(recorder.tensor, inputs))
         if result is not None:
             return result._data.node  # type: ignore[no-any-return]
     return remade(node, inputs)
@@ -174,6 +176,18 @@ def _shift(node: Node, x: Tensor, y: Tensor) -> Any:
         return None
     power = P.pow.apply(2, y.astype(dtypes.int64)).astype(node.dtype)
     return x * power if node.name == "bitwise_left_shift" else _floor_divide(node, x, power)
+
+
+as_node("gelu")
+
+
+@decomposes("gelu")
+def _gelu(node: Node, x: Tensor) -> Tensor:
+    """ONNX has gelu from opset 20 on.  Before, onnxruntime recognises these nodes."""
+    if node.attrs["approximate"] == "none":
+        return x * (erf(x / 2**0.5) + 1) * 0.5
+    bent = tanh((x + P.pow.apply(x, 3) * 0.044715) * (2 / math.pi) ** 0.5)
+    return x * 0.5 * (bent + 1)
 
 
 # Picking and placing -------------------------------------------------------------------------------------------------

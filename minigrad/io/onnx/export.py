@@ -24,6 +24,7 @@ from ...support.files import write_whole
 from ...support.words import a_type
 from . import both, whole_layers  # noqa: F401 - they add operators to the tables
 from .composites import calls_in
+from .decompositions import decomposed
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
 from .writer import IR_VERSION, OPSET, Shared, Writer
@@ -68,13 +69,12 @@ def export_onnx(
     first = max(2, batch or 0)
     batches = [None] if batch is None else [first, first + 1, 2 * first + 3]
     recordings = [_recorded(function, args, kwargs, tensors, axes, size) for size in batches]
-    graphs = [recording.traced.graph for recording in recordings]
-    calls = calls_in(graphs)
-    refuse_unknown(graphs[0], calls)
-    merged = Merged(graphs, [size or 0 for size in batches])
-    calls = {merged.of[n]: call._replace(inputs=[merged.of[i] for i in call.inputs]) for n, call in calls.items()}
+    traced = [recording.traced.graph for recording in recordings]
+    graphs = [decomposed(graph, calls) for graph, calls in zip(traced, calls_in(traced))]
+    refuse_unknown(graphs[0])
+    graph = Merged(graphs, [size or 0 for size in batches]).graph
     names = _names_of_inputs(function, args, kwargs, input_names)
-    model = _model(shared, function, recordings[0], merged.graph, calls, names, axes, output_names)
+    model = _model(shared, function, recordings[0], graph, names, axes, output_names)
     if model.ByteSize() > LARGEST:
         raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
                         hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")
@@ -190,7 +190,7 @@ def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
 
 
 def _model(
-    shared: Shared, function: Any, recording: Recording, graph: Graph, calls: Any, input_names: list[str],
+    shared: Shared, function: Any, recording: Recording, graph: Graph, input_names: list[str],
     axes: list[int | None], output_names: Sequence[str] | None,
 ) -> Any:
     """The graph as an ONNX model."""
@@ -213,7 +213,7 @@ def _model(
             if id(tensor) in known:
                 tensors[name] = bool(tensor.requires_grad)
         names[node] = name
-    computed = write_graph(w, graph, names, calls)
+    computed = write_graph(w, graph, names)
     results = []
     for name, result in zip(outputs, recording.results):
         node = graph.outputs[result.number]

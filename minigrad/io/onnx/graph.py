@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...compile.nodes.graph import Graph
@@ -10,7 +10,6 @@ from ...core import dtypes
 from ...core.node import Node
 from ...support.errors import FileError
 from ...support.source import show
-from .composites import CALLS, Call
 from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
 from .decompositions import DECOMPOSITIONS, number_type
 from .writer import Writer
@@ -18,43 +17,35 @@ from .writer import Writer
 Names = dict[Any, Any]  # node -> the name of its value, or the names of several
 
 
-def refuse_unknown(graph: Graph, calls: Mapping[Node, Call]) -> None:
+def refuse_unknown(graph: Graph) -> None:
     """Raise the error that lists all operations of a graph without a counterpart in ONNX, if there are any."""
     lines = [
-        f"  {node.name}, made at {show(node.where)}" + (f": {why}" if why else "")
-        for node, why in _without(graph, calls)
+        f"  {node.name}, made at {show(node.where)}" + (f": {why}" if why else "") for node, why in _without(graph)
     ]
     if lines:
         raise FileError("\n".join(["export_onnx: ONNX has no counterpart of these operations", *dict.fromkeys(lines)]))
 
 
-def _without(graph: Graph, calls: Mapping[Node, Call]) -> list[tuple[Node, str]]:
+def _without(graph: Graph) -> list[tuple[Node, str]]:
     found = []
-    for node in _needed(graph, calls):
+    for node in graph.nodes:
         inner = [held.graph for held in node.attrs.values() if isinstance(getattr(held, "graph", None), Graph)]
         for body in inner:
-            found += _without(body, {})
-        if node.op is not None and node not in calls:
+            found += _without(body)
+        if node.op is not None:
             kind = node.op.kind if node.op.kind == "own" else node.op.name
             if (kind not in TABLE and kind not in DECOMPOSITIONS) or (node.effect is not None and not inner):
                 found.append((node, WITHOUT.get(kind) or WITHOUT.get(str(node.effect), "")))
     return found
 
 
-def write_graph(w: Writer, graph: Graph, names: Names, calls: Mapping[Node, Call] | None = None) -> list[str]:
-    """Write the nodes that lead from the inputs, which have names, to the outputs; the names of the outputs.
-
-    `calls` are the nodes that are the results of composed functions, and are written as one operator.
-    """
-    calls = calls or {}
+def write_graph(w: Writer, graph: Graph, names: Names) -> list[str]:
+    """Write the nodes that lead from the inputs, which have names, to the outputs; the names of the outputs."""
     labels = graph.names()
-    for node in _needed(graph, calls):
+    for node in graph.nodes:
         w.label, w.scope = labels.get(node, node.name), "/".join(node.scope)
         if node.op is None:
             names[node] = w.constant(node.array())  # type: ignore[attr-defined]
-        elif node in calls:
-            call = calls[node]
-            names[node] = CALLS[call.name].write(w, node, call, *[names[i] for i in call.inputs])
         else:
             names[node] = TABLE[node.op.name](w, node, *_given(w, node, names))
     return [names[node] for node in graph.outputs]
@@ -63,16 +54,6 @@ def write_graph(w: Writer, graph: Graph, names: Names, calls: Mapping[Node, Call
 def _given(w: Writer, node: Node, names: Names) -> list[Any]:
     dtype = None if all(isinstance(i, Node) for i in node.inputs) else number_type(node)
     return [names[i] if isinstance(i, Node) else w.number(i, dtype) for i in node.inputs]
-
-
-def _needed(graph: Graph, calls: Mapping[Node, Call]) -> list[Node]:
-    """The nodes to write: of a call only its result, unless other nodes use more of it."""
-    needed = {*graph.outputs, *graph.effects}
-    for node in reversed(graph.nodes):
-        if node in needed:
-            inputs = calls[node].inputs if node in calls else node.inputs
-            needed.update([i for i in inputs if isinstance(i, Node)])
-    return [node for node in graph.nodes if node in needed]
 
 
 # Branches and loops --------------------------------------------------------------------------------------------------

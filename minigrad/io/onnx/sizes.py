@@ -68,12 +68,11 @@ def difference(a: int, b: int) -> int:
 
 
 class Merged:
-    """Several graphs of one function as a single graph; `of` maps nodes of the first graph to its nodes."""
+    """Several graphs of one function as a single graph."""
 
     def __init__(self, graphs: Sequence[Graph], batches: Sequence[int]) -> None:
         self.batches = batches
         self.of: dict[Any, Any] = {}
-        graphs, replaced = zip(*[decomposed(graph) for graph in graphs])
         first = graphs[0]
         if any(len(g) != len(first) or len(g.inputs) != len(first.inputs) for g in graphs):
             raise FileError("the function computes something else for another batch size", hint=WAY_OUT)
@@ -81,7 +80,6 @@ class Merged:
             self.of[nodes[0]] = self._node(nodes)
         ends = [self.of[node] for node in first.outputs]
         self.graph = Graph([self.of[node] for node in first.inputs], ends, [self.of[node] for node in first.effects])
-        self.of |= {node: self.of[new] for node, new in replaced[0].items() if new in self.of}
 
     def _node(self, nodes: Sequence[Any]) -> Node:
         first = nodes[0]
@@ -127,7 +125,7 @@ class Merged:
         if isinstance(first, slice):
             return slice(*[self._same(node, what, [getattr(v, f) for v in values]) for f in ("start", "stop", "step")])
         if isinstance(getattr(first, "graph", None), Graph):
-            return Part(Merged([v.graph for v in values], self.batches).graph)
+            return Part(Merged([decomposed(v.graph) for v in values], self.batches).graph)
         if all(v is first or v == first for v in values) or (first != first and all(v != v for v in values)):
             return first
         number: Size | Share | None = None

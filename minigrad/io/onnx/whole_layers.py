@@ -19,7 +19,8 @@ from ...ops.normalization import instance_norm
 from ...ops.resampling import interpolate
 from ...support.errors import FileError
 from ...support.table import counted
-from .composites import Call, writes_call
+from .composites import as_node
+from .counterparts import writes
 from .operators import Numbers, operator
 from .writer import Writer, fixed
 
@@ -31,10 +32,13 @@ OURS = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}  # our gates by ONNX's numbers
 ACTIVATIONS = {"lstm": ["Sigmoid", "Tanh", "Tanh"], "gru": ["Sigmoid", "Tanh"], "tanh": ["Tanh"], "relu": ["Relu"]}
 
 
-@writes_call("recurrent_layer", needed="x weight_ih weight_hh h", optional="bias_ih bias_hh c")
-def _recurrent(w: Writer, node: Node, call: Call, x: str, weight: str, recurrent: str, h: str, *others: str) -> Any:
+as_node("recurrent_layer", needed="x weight_ih weight_hh h", optional="bias_ih bias_hh c")
+
+
+@writes("recurrent_layer")
+def _recurrent(w: Writer, node: Node, x: str, weight: str, recurrent: str, h: str, *others: str) -> Any:
     """The results in the order of the scan's: the last states, then the outputs."""
-    kind, lstm = call.attributes["kind"], call.attributes["kind"] == "lstm"
+    kind, lstm = node.attrs["kind"], node.attrs["kind"] == "lstm"
     first = w.vector([0])
 
     def in_order(name: str) -> str:
@@ -50,8 +54,8 @@ def _recurrent(w: Writer, node: Node, call: Call, x: str, weight: str, recurrent
     unusual: dict[str, Any] = {"gru": {"linear_before_reset": 1}, "relu": {"activations": ACTIVATIONS["relu"]}}
     found, *last = w.add(
         OPERATOR[kind], x, *weights, bias, "", *states, outputs=2 + lstm,
-        direction="reverse" if call.attributes["reverse"] else "forward",
-        hidden_size=fixed(call.inputs[2].shape[-1], "size of the state", node), **unusual.get(kind, {}),
+        direction="reverse" if node.attrs["reverse"] else "forward",
+        hidden_size=fixed(node.inputs[2].shape[-1], "size of the state", node), **unusual.get(kind, {}),
     )
     return [*[w.add("Squeeze", end, first) for end in last], w.add("Squeeze", found, w.vector([1]))]
 
@@ -106,18 +110,21 @@ for _op_type in ("RNN", "GRU", "LSTM"):
 LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
-@writes_call("interpolate")
-def _interpolate(w: Writer, node: Node, call: Call, x: str) -> str:
-    factor, count = call.attributes["scale_factor"], node.ndim - 2
+as_node("interpolate")
+
+
+@writes("interpolate")
+def _interpolate(w: Writer, node: Node, x: str) -> str:
+    factor, count = node.attrs["scale_factor"], node.ndim - 2
     if factor is None:
         size = ["", w.vector(fixed(node.shape[2:], "size", node))]
     else:
         factors = factor if isinstance(factor, (tuple, list)) else [factor] * count
         size = [w.constant(np.array(factors, np.float32), "scales")]
-    if call.attributes["mode"] == "nearest":
+    if node.attrs["mode"] == "nearest":
         return w.add("Resize", x, "", *size, axes=range(2, count + 2), mode="nearest", nearest_mode="floor",
                      coordinate_transformation_mode="asymmetric")
-    places = "align_corners" if call.attributes["align_corners"] else "half_pixel"
+    places = "align_corners" if node.attrs["align_corners"] else "half_pixel"
     return w.add("Resize", x, "", *size, axes=range(2, count + 2), mode="linear", coordinate_transformation_mode=places)
 
 
@@ -143,11 +150,14 @@ def Resize(x: Tensor, roi: Any, scales: Numbers | None, sizes: Numbers | None, c
 # Instance normalisation ----------------------------------------------------------------------------------------------
 
 
-@writes_call("instance_norm", optional="weight bias", covers=lambda call: len(call.inputs) != 2)
-def _instance_norm(w: Writer, node: Node, call: Call, x: str, *parameters: str) -> str:
+as_node("instance_norm", optional="weight bias", covers=lambda node: len(node.inputs) != 2)
+
+
+@writes("instance_norm")
+def _instance_norm(w: Writer, node: Node, x: str, *parameters: str) -> str:
     channels = fixed(node.shape[1], "number of channels", node)
     given = parameters or [w.constant(np.full(channels, v, node.dtype)) for v in (1, 0)]
-    return w.add("InstanceNormalization", x, *given, epsilon=float(call.attributes["eps"]))
+    return w.add("InstanceNormalization", x, *given, epsilon=float(node.attrs["eps"]))
 
 
 @operator
