@@ -190,7 +190,12 @@ def _gelu(node: Node, x: Tensor) -> Tensor:
     return x * 0.5 * (bent + 1)
 
 
-# Picking and placing -------------------------------------------------------------------------------------------------
+# Moving, picking and placing -----------------------------------------------------------------------------------------
+
+
+@decomposes("permute_dims")
+def _permute_dims(node: Node, x: Tensor) -> Any:
+    return None if x.ndim else x  # ONNX has no empty permutation
 
 
 @decomposes("gather")

@@ -22,7 +22,7 @@ from ...nn.module import Module
 from ...support.errors import FileError, TraceError
 from ...support.files import write_whole
 from ...support.words import a_type
-from . import both, whole_layers  # noqa: F401 - they add operators to the tables
+from . import elementwise, layers, whole_layers  # noqa: F401 - they add operators to the table
 from .composites import calls_in
 from .decompositions import decomposed
 from .graph import refuse_unknown, write_graph

@@ -10,8 +10,9 @@ from ...core import dtypes
 from ...core.node import Node
 from ...support.errors import FileError
 from ...support.source import show
-from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
+from .arrays import FIRST, LAST
 from .decompositions import DECOMPOSITIONS, number_type
+from .table import TABLE, WITHOUT, writes
 from .writer import Writer
 
 Names = dict[Any, Any]  # node -> the name of its value, or the names of several

@@ -24,9 +24,10 @@ from ...nn.module import Module
 from ...support.errors import DtypeError, FileError, MinigradError, ShapeError
 from ...support.packages import needed
 from ...support.table import counted
-from . import both, whole_layers  # noqa: F401 - they add operators to the tables
+from . import layers, whole_layers  # noqa: F401 - they add operators to the table
+from .elementwise import NUMBERS_WELCOME
 from .export import TENSORS
-from .operators import NUMBERS_WELCOME, OPERATORS, Operator
+from .table import OPERATORS, Operator
 
 USUAL = ("", "ai.onnx")  # the domain of the operators of ONNX itself
 OLDEST = 13  # opset: before it, operators took some inputs as attributes

@@ -20,8 +20,7 @@ from ...ops.resampling import interpolate
 from ...support.errors import FileError
 from ...support.table import counted
 from .composites import as_node
-from .counterparts import writes
-from .operators import Numbers, operator
+from .table import Numbers, operator, writes
 from .writer import Writer, fixed
 
 # Recurrent layers ----------------------------------------------------------------------------------------------------

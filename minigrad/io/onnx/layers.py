@@ -1,0 +1,122 @@
+"""Layers: activations, normalisation, convolutions and pooling, most of which are one function and one operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.node import Node
+from ...core.tensor import Tensor
+from ...ops import contract, convolution, functional, normalization, pooling, resampling, view
+from ...ops.declare import normal_axis
+from ...support.errors import FileError
+from .composites import as_node
+from .table import both, operator, writes
+from .writer import Writer
+
+# Linear layers -------------------------------------------------------------------------------------------------------
+
+as_node("linear", needed="x weight", optional="bias")
+
+
+@writes("linear")
+def _linear(w: Writer, node: Node, x: str, weight: str, *bias: str) -> str:
+    if len(node.shape) == 2:
+        return w.add("Gemm", x, weight, *bias, transB=1)
+    product = w.add("MatMul", x, w.add("Transpose", weight, perm=[1, 0]))
+    return w.add("Add", product, *bias) if bias else product
+
+
+@operator
+def Gemm(a: Tensor, b: Tensor, c: Any, alpha: float, beta: float, transA: int, transB: int) -> Any:
+    a, b = (view.permute_dims(a) if transA else a), (b if transB else view.permute_dims(b))
+    c = c if c is None or beta == 1.0 else c * beta
+    if alpha == 1.0 and (c is None or c.ndim == 1):
+        return functional.linear(a, b, c)
+    out = contract.matmul(a, view.permute_dims(b)) * alpha
+    return out if c is None else out + c
+
+
+# Activations and normalisation ---------------------------------------------------------------------------------------
+
+
+def _is_along_last_axis(node: Node) -> bool:
+    ndim = node.inputs[0].ndim
+    return normal_axis(node.name, node.attrs["axis"], ndim) == ndim - 1
+
+
+def _layer_norm(function: Any, axis: int, x: Tensor, **given: Any) -> Any:
+    if axis % x.ndim != x.ndim - 1:
+        raise FileError(f"LayerNormalization: only the last axis is supported, not axis {axis}")
+    return function(x, **given)
+
+
+def _pixel_shuffle(function: Any, mode: str, **given: Any) -> Any:
+    if mode != "CRD":
+        raise FileError(f"DepthToSpace: mode {mode!r} is not supported", expect="CRD")
+    return function(**given)
+
+
+operator(functional.gelu, "Gelu")
+both("Relu", functional.relu)
+both("Softplus", functional.softplus)
+both("Elu", functional.elu, arguments="alpha")
+both("LeakyRelu", functional.leaky_relu, arguments="slope")
+both("Softmax", functional.softmax, arguments="axis")
+both("LogSoftmax", functional.log_softmax, arguments="axis")
+both("LayerNormalization", functional.layer_norm, arguments="eps", needed="x weight", optional="bias", axis=-1,
+     covers=_is_along_last_axis, compute=_layer_norm)
+both("BatchNormalization", normalization.batch_norm, arguments="eps", needed="x weight bias running_mean running_var",
+     covers=lambda node: not node.attrs["training"])
+both("DepthToSpace", resampling.pixel_shuffle, arguments="factor", mode="CRD", compute=_pixel_shuffle,
+     covers=lambda node: node.inputs[0].ndim == 4)
+
+
+# Convolutions and pooling --------------------------------------------------------------------------------------------
+
+
+def _pairs(padding: Sequence[int] | None, count: int) -> tuple[tuple[int, int], ...]:
+    """ONNX's pads, all that are before the image and then all behind it, as a pair for each dimension."""
+    pads = padding or [0] * (2 * count)
+    return tuple(zip(pads[:count], pads[count:]))
+
+
+def _conv(function: Any, x: Tensor, padding: Any = None, **given: Any) -> Any:
+    return function(x, padding=_pairs(padding, x.ndim - 2), **given)
+
+
+def _conv_transpose(function: Any, padding: Any = None, **given: Any) -> Any:
+    pairs = _pairs(padding, 2)
+    if any(before != behind for before, behind in pairs):
+        raise FileError("ConvTranspose: only images with equal padding on both sides are supported", actual=padding)
+    return function(padding=[before for before, _ in pairs], **given)
+
+
+def _max_pool(function: Any, **given: Any) -> Any:
+    return _pooled(function, -math.inf, **given)
+
+
+def _avg_pool(function: Any, count_include_pad: int, padding: Any = None, **given: Any) -> Any:
+    if not count_include_pad and any(padding or ()):
+        raise FileError("AveragePool: a mean without the padding is not supported",
+                        expect="count_include_pad=1, or no pads")
+    return _pooled(function, 0.0, padding=padding, **given)
+
+
+def _pooled(function: Any, outside: float, x: Tensor, size: Any, stride: Any = 1, padding: Any = None,
+            **given: Any) -> Any:
+    """Pooling with these pads; pads that the function does not take are put around the image first."""
+    pairs = _pairs(padding, x.ndim - 2)
+    if all(before == behind and 2 * before <= extent for (before, behind), extent in zip(pairs, size)):
+        return function(x, size, stride, padding=[before for before, _ in pairs], **given)
+    return function(convolution.padded(x, pairs, outside), size, stride, **given)
+
+
+both("Conv", convolution.conv1d, convolution.conv2d, arguments="padding stride dilation groups",
+     needed="x weight", optional="bias", compute=_conv)
+both("ConvTranspose", convolution.conv_transpose2d, arguments="padding stride dilation output_padding groups",
+     needed="x weight", optional="bias", compute=_conv_transpose)
+both("MaxPool", pooling.max_pool1d, pooling.max_pool2d, arguments="dilation size stride padding", compute=_max_pool)
+both("AveragePool", pooling.avg_pool1d, pooling.avg_pool2d, arguments="size stride padding", count_include_pad=1,
+     compute=_avg_pool)
