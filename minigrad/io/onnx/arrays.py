@@ -198,6 +198,8 @@ def TopK(x: Tensor, k: Numbers, axis: int, largest: int) -> Any:
 
 # Picking and placing -------------------------------------------------------------------------------------------------
 
+operator(index.take, "Gather")
+
 
 @writes("concat")
 def _concat(w: Writer, node: Node, *xs: str) -> str:
@@ -221,11 +223,6 @@ def Split(x: Tensor, sizes: Numbers | None, axis: int, num_outputs: Any = None) 
 @writes("gather")
 def _gather(w: Writer, node: Node, x: str, *indices: str) -> str:
     return w.add("GatherND", x, _tuples(w, indices)) if len(indices) > 1 else w.add("Gather", x, *indices, axis=0)
-
-
-@operator
-def Gather(x: Tensor, indices: Any, axis: int) -> Any:
-    return x[(slice(None),) * (axis % x.ndim) + (indices,)]  # type: ignore[index]
 
 
 @operator

@@ -78,8 +78,8 @@ def _inputs(operator: Operator, composite: Composite) -> tuple[Node, ...]:
         return ()
     wanted = [name for name in operator.optional if composite.attributes.get(name, composite) is not None]
     names, given = [*operator.needed, *wanted], composite.inputs
-    nodes = [node for name in names if (node := given.get(name)) is not None]
-    return tuple(nodes) if len(nodes) == len(names) == len(given) else ()
+    nodes = tuple([given.get(name) for name in names])
+    return nodes if None not in nodes and len(nodes) == len(given) else ()
 
 
 def _in_one_dtype(node: Node, composite: Composite) -> bool:

@@ -2,7 +2,7 @@
 
 A decomposition is a function of ours.  It is traced, and the nodes that it records replace the node before the graphs
 for several batch sizes become one: so the shapes in it are plain numbers.  It takes the node and its inputs as tensors,
-and returns the result; None keeps the node.
+and returns the result; or a list of inputs for the same node; or None if the node stays as it is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...devices import as_device
 from ...ops.creation import arange, full, zeros
 from ...ops.elementary import isinf
 from ...ops.elementwise import erf, exp, log, round, tanh, where
-from ...ops.view import broadcast_to, inverse, moveaxis, permute_dims, reshape
+from ...ops.view import broadcast_to, expand_dims, inverse, moveaxis, permute_dims, reshape
 from .composites import as_node
 
 Decomposition = Callable[..., Any]
@@ -60,6 +60,8 @@ def _replaced(node: Node, inputs: tuple[Any, ...]) -> Node:
         recorder = _Recorder(node)
         with switch(interpreter=recorder, grad=False):
             result = DECOMPOSITIONS[node.name](node, *map(recorder.tensor, inputs))
+        if isinstance(result, list):
+            return remade(node, tuple([tensor._data.node for tensor in result]))
         if result is not None:
             return result._data.node  # type: ignore[no-any-return]
     return remade(node, inputs)
@@ -110,7 +112,7 @@ def _of_numbers(node: Node, *xs: Tensor) -> Any:
 @decomposes("sum", "prod", "cumulative_sum")
 def _total(node: Node, x: Tensor) -> Any:
     """In ONNX the result has the dtype of the elements."""
-    return None if x.dtype is node.dtype else node.op.apply(x.astype(node.dtype), **node.attrs)
+    return [x.astype(node.dtype)]
 
 
 @decomposes("floor", "round")
@@ -200,7 +202,7 @@ def _permute_dims(node: Node, x: Tensor) -> Any:
 
 @decomposes("gather")
 def _gather(node: Node, x: Tensor, *indices: Tensor) -> Any:
-    return P.gather.apply(x, *_of_one_shape(indices))
+    return [x, *_of_one_shape(indices)]
 
 
 def _of_one_shape(indices: Sequence[Tensor]) -> list[Tensor]:
@@ -210,13 +212,8 @@ def _of_one_shape(indices: Sequence[Tensor]) -> list[Tensor]:
 
 @decomposes("scatter_add", "scatter_max")
 def _scatter(node: Node, base: Tensor, value: Tensor, *indices: Tensor) -> Any:
-    return _scattered(node.op, base, value, indices)
-
-
-def _scattered(op: Any, base: Tensor, value: Tensor, indices: Sequence[Tensor], **attrs: Any) -> Any:
     indices = _of_one_shape(indices)
-    value = _fitted(value, indices[0].shape + base.shape[len(indices) :])
-    return op.apply(base, value, *indices, **attrs)
+    return [base, _fitted(value, indices[0].shape + base.shape[len(indices) :]), *indices]
 
 
 def _fitted(value: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -227,18 +224,18 @@ def _fitted(value: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @decomposes("put")
 def _put(node: Node, base: Tensor, value: Tensor, *indices: Tensor) -> Any:
+    return _assigned(base, value, node.attrs["chain"], indices)
+
+
+def _assigned(base: Tensor, value: Tensor, chain: Any, indices: Sequence[Tensor] = ()) -> Any:
     """Views and indices applied to the positions of all elements give the positions to write."""
     places = reshape(arange(base.size), base.shape)
-    for op, attrs in node.attrs["chain"]:
+    for op, attrs in chain:
         places = op.apply(places, **attrs)
     if indices:
         places = P.gather.apply(places, *_of_one_shape(indices))
-    return _at(base, places, value)
-
-
-def _at(base: Tensor, places: Tensor, value: Tensor) -> Any:
-    value = reshape(_fitted(value, places.shape), (-1,))
-    return reshape(_scattered(P.put, reshape(base, (-1,)), value, [reshape(places, (-1,))], chain=()), base.shape)
+    flat, value, places = [reshape(each, (-1,)) for each in (base, _fitted(value, places.shape), places)]
+    return reshape(P.put.apply(flat, value, places, chain=()), base.shape)
 
 
 @decomposes("place")
@@ -246,8 +243,7 @@ def _place(node: Node, x: Tensor) -> Any:
     """Zeros around a tensor; with a step, its elements are put among zeros."""
     shape, index = node.shape, in_full(node.attrs["index"], len(node.shape))
     if not all(isinstance(i, slice) and i.step in (None, 1) for i in index):
-        places = P.slice.apply(reshape(arange(math.prod(shape)), shape), index=node.attrs["index"])
-        return _at(zeros(shape, x.dtype), places, x)
+        return _assigned(zeros(shape, x.dtype), x, ((P.slice, {"index": node.attrs["index"]}),))
     index = tuple([slice(*i.indices(extent)) for i, extent in zip(index, shape)])
     number = x.astype(dtypes.int32) if x.dtype.kind == "b" else x
     return P.place.apply(number, shape=shape, index=index).astype(x.dtype)
@@ -262,29 +258,26 @@ def in_full(index: Sequence[Any], ndim: int) -> list[Any]:
 
 @decomposes("windows")
 def _windows(node: Node, x: Tensor) -> Any:
+    return _slid(x, node.attrs["size"], node.attrs["axis"], node.attrs)
+
+
+def _slid(x: Tensor, sizes: Sequence[int], axes: Sequence[int], attrs: Any) -> Tensor:
     """Windows along one axis after the other; the axis of their elements moves to the end."""
-    for a, size, *steps in zip(*[node.attrs[key] for key in ("axis", "size", "stride", "dilation")]):
-        x = P.gather.apply(moveaxis(x, a, 0), _positions(node.shape[a], size, *steps))
+    for a, size, stride, dilation in zip(axes, sizes, attrs["stride"], attrs["dilation"]):
+        starts = arange(0, x.shape[a] - (size - 1) * dilation, stride)
+        x = P.gather.apply(moveaxis(x, a, 0), expand_dims(starts, 1) + arange(0, size * dilation, dilation))
         x = moveaxis(x, (0, 1), (a, -1))
     return x
-
-
-def _positions(count: int, size: int, stride: int, dilation: int, between: int = 0, behind: int = 0) -> Tensor:
-    """The positions of windows in a dimension; with dimensions of size 1 between windows and elements, and behind."""
-    starts = reshape(arange(0, count * stride, stride), (-1, *[1] * (between + 1 + behind)))
-    return starts + reshape(arange(0, size * dilation, dilation), (-1, *[1] * behind))
 
 
 @decomposes("overlap_add")
 def _overlap_add(node: Node, x: Tensor) -> Any:
     """Move the dimensions that windows slide along to the front, then add each element at its position."""
-    slid, shape = node.attrs["axis"], node.shape
-    order = (*slid, *[a for a in range(len(shape)) if a not in slid])
-    last = len(slid) - 1
-    x = permute_dims(x, (*slid, *range(len(shape), x.ndim), *order[len(slid) :]))
-    indices = [
-        _positions(x.shape[n], x.shape[len(slid) + n], stride, dilation, between=last, behind=last - n)
-        for n, (stride, dilation) in enumerate(zip(node.attrs["stride"], node.attrs["dilation"]))
-    ]
-    base = zeros([shape[a] for a in order], x.dtype)
-    return permute_dims(_scattered(P.scatter_add, base, x, indices), inverse(order))
+    slid, ndim = node.attrs["axis"], len(node.shape)
+    order = (*slid, *[a for a in range(ndim) if a not in slid])
+    shape = [node.shape[a] for a in order]
+    size = math.prod(shape[: len(slid)])
+    places = _slid(reshape(arange(size), shape[: len(slid)]), x.shape[ndim:], range(len(slid)), node.attrs)
+    x = permute_dims(x, (*slid, *range(ndim, x.ndim), *order[len(slid) :]))
+    out = P.scatter_add.apply(zeros((size, *shape[len(slid) :]), x.dtype), x, places)
+    return permute_dims(reshape(out, shape), inverse(order))

@@ -52,7 +52,7 @@ TABLE["floor_divide"] = _same("Div", "")  # of integers, once there is no remain
 @operator
 def Div(x: Any, y: Any) -> Any:
     """Integers are rounded towards zero."""
-    if _kind(x, y) not in "iu":
+    if dtypes.result_type(x, y).kind not in "iu":
         return elementwise.divide(x, y)
     down, rest = elementwise.floor_divide(x, y), elementwise.remainder(x, y)
     up = (rest != 0) & ((x < 0) ^ (y < 0))
@@ -71,10 +71,6 @@ def Mod(x: Any, y: Any, fmod: int) -> Any:
         return elementwise.remainder(x, y)
     rest = elementwise.remainder(elementwise.abs(x), elementwise.abs(y))
     return elementwise.where(x < 0, -rest, rest)
-
-
-def _kind(*values: Any) -> str:
-    return dtypes.result_type(*values).kind
 
 
 def _several(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -159,10 +159,12 @@ def _names_of_inputs(function: Any, args: Any, kwargs: Any, given: Sequence[str]
     values = zip((*positional, *kwargs), (*args, *kwargs.values()))
     named = [found for name, value in values for found in _within(name, value)]
     named = ["input"] if named == ["x"] else named
-    if given is None:
-        return named
-    if len(given) != len(named) or len(set(given)) != len(given) or not all(isinstance(n, str) and n for n in given):
-        raise FileError(f"export_onnx: input_names needs {len(named)} different strings, one for each tensor",
+    return named if given is None else _checked("input_names", given, len(named), "tensor")
+
+
+def _checked(what: str, given: Sequence[str], count: int, each: str) -> list[str]:
+    if len(given) != count or len(set(given)) != count or not all(isinstance(n, str) and n for n in given):
+        raise FileError(f"export_onnx: {what} needs {count} different strings, one for each {each}",
                         actual=repr(given))
     return list(given)
 
@@ -232,9 +234,6 @@ def _model(
 def _names_of_outputs(given: Sequence[str] | None, count: int) -> list[str]:
     if given is None:
         return ["output"] if count == 1 else [f"output_{i}" for i in range(count)]
-    if len(given) != count or len(set(given)) != count or not all(isinstance(n, str) and n for n in given):
-        raise FileError(f"export_onnx: output_names needs {count} different strings, one for each result",
-                        actual=repr(given))
-    return list(given)
+    return _checked("output_names", given, count, "result")
 
 

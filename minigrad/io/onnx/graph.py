@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...compile.nodes.graph import Graph
 from ...core import dtypes
@@ -53,8 +53,7 @@ def write_graph(w: Writer, graph: Graph, names: Names) -> list[str]:
 
 
 def _given(w: Writer, node: Node, names: Names) -> list[Any]:
-    dtype = None if all(isinstance(i, Node) for i in node.inputs) else number_type(node)
-    return [names[i] if isinstance(i, Node) else w.number(i, dtype) for i in node.inputs]
+    return [names[i] if isinstance(i, Node) else w.number(i, number_type(node)) for i in node.inputs]
 
 
 # Branches and loops --------------------------------------------------------------------------------------------------
@@ -83,8 +82,7 @@ def _cond(w: Writer, node: Node, pred: str, *names: str) -> Any:
     for key in ("then", "otherwise"):
         graph = node.attrs[key].graph
         branches.append(_body(w, key, [], graph, dict(zip(graph.inputs, names))))
-    found = w.add("If", pred, outputs=len(node.shape), then_branch=branches[0], else_branch=branches[1])
-    return [found] if len(node.shape) == 1 else found
+    return w.add("If", pred, outputs=len(node.shape), then_branch=branches[0], else_branch=branches[1])
 
 
 @writes("scan")
@@ -102,20 +100,19 @@ def _scan(w: Writer, node: Node, *names: str) -> Any:
     rows = len(moving) - carries
     if attrs["reverse"]:  # some programs do not support ONNX's own directions
         moving[carries:] = [_reversed(w, name) for name in moving[carries:]]
-    found = w.add("Scan", *moving, outputs=len(node.shape), body=body, num_scan_inputs=rows)
-    results = [found] if len(node.shape) == 1 else found
+    results = w.add("Scan", *moving, outputs=len(node.shape), body=body, num_scan_inputs=rows)
     return [*results[:carries], *[_reversed(w, y) if attrs["reverse"] else y for y in results[carries:]]]
+
+
+class _Typed(NamedTuple):
+    """A shape and a dtype, as a node has them."""
+
+    shape: tuple[int, ...]
+    dtype: Any
 
 
 def _reversed(w: Writer, name: str) -> str:
     return w.add("Slice", name, *[w.vector([number]) for number in (LAST, FIRST, 0, -1)])
-
-
-class _Typed:
-    """A shape and a dtype."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.shape, self.dtype = shape, dtype
 
 
 @writes("while_loop")
@@ -131,7 +128,7 @@ def _while_loop(w: Writer, node: Node, *names: str) -> Any:
         known = dict(zip(condition.inputs, (*fixed, *carry)))
         return write_graph(writer, condition, known)[0]
 
-    rounds = _Typed((), dtypes.int64)
+    rounds: Any = _Typed((), dtypes.int64)
     own = [(w.shared.fresh(f"{w.label}.{n}"), t) for n, t in (("round", rounds), ("go_on", _Typed((), dtypes.bool)))]
     own += [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
 
@@ -144,5 +141,4 @@ def _while_loop(w: Writer, node: Node, *names: str) -> Any:
     own.append((count_before, rounds))
     body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], fixed)), more)  # type: ignore[arg-type]
     limit = "" if attrs["limit"] is None else w.scalar(attrs["limit"])
-    found = w.add("Loop", limit, holds(w, start), *start, w.number(0, dtypes.int64), outputs=len(start) + 1, body=body)
-    return [found] if len(start) == 0 else found
+    return w.add("Loop", limit, holds(w, start), *start, w.number(0, dtypes.int64), outputs=len(start) + 1, body=body)

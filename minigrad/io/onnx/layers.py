@@ -75,46 +75,41 @@ both("DepthToSpace", resampling.pixel_shuffle, arguments="factor", mode="CRD", c
 
 # Convolutions and pooling --------------------------------------------------------------------------------------------
 
-
-def _pairs(padding: Sequence[int] | None, count: int) -> tuple[tuple[int, int], ...]:
-    """ONNX's pads, all that are before the image and then all behind it, as a pair for each dimension."""
-    pads = padding or [0] * (2 * count)
-    return tuple(zip(pads[:count], pads[count:]))
+Pairs = Sequence[tuple[int, int]]  # the padding before and behind each dimension
 
 
-def _conv(function: Any, x: Tensor, padding: Any = None, **given: Any) -> Any:
-    return function(x, padding=_pairs(padding, x.ndim - 2), **given)
+def _conv_transpose(function: Any, padding: Pairs = (), **given: Any) -> Any:
+    if any(before != behind for before, behind in padding):
+        pads = [*[before for before, _ in padding], *[behind for _, behind in padding]]
+        raise FileError("ConvTranspose: only images with equal padding on both sides are supported", actual=pads)
+    return function(padding=_before(padding), **given)
 
 
-def _conv_transpose(function: Any, padding: Any = None, **given: Any) -> Any:
-    pairs = _pairs(padding, 2)
-    if any(before != behind for before, behind in pairs):
-        raise FileError("ConvTranspose: only images with equal padding on both sides are supported", actual=padding)
-    return function(padding=[before for before, _ in pairs], **given)
+def _before(padding: Pairs) -> Any:
+    return [before for before, _ in padding] or 0
 
 
 def _max_pool(function: Any, **given: Any) -> Any:
     return _pooled(function, -math.inf, **given)
 
 
-def _avg_pool(function: Any, count_include_pad: int, padding: Any = None, **given: Any) -> Any:
-    if not count_include_pad and any(padding or ()):
+def _avg_pool(function: Any, count_include_pad: int, padding: Pairs = (), **given: Any) -> Any:
+    if not count_include_pad and any(map(any, padding)):
         raise FileError("AveragePool: a mean without the padding is not supported",
                         expect="count_include_pad=1, or no pads")
     return _pooled(function, 0.0, padding=padding, **given)
 
 
-def _pooled(function: Any, outside: float, x: Tensor, size: Any, stride: Any = 1, padding: Any = None,
+def _pooled(function: Any, outside: float, x: Tensor, size: Any, stride: Any = 1, padding: Pairs = (),
             **given: Any) -> Any:
     """Pooling with these pads; pads that the function does not take are put around the image first."""
-    pairs = _pairs(padding, x.ndim - 2)
-    if all(before == behind and 2 * before <= extent for (before, behind), extent in zip(pairs, size)):
-        return function(x, size, stride, padding=[before for before, _ in pairs], **given)
-    return function(convolution.padded(x, pairs, outside), size, stride, **given)
+    if all(before == behind and 2 * before <= extent for (before, behind), extent in zip(padding, size)):
+        return function(x, size, stride, padding=_before(padding), **given)
+    return function(convolution.padded(x, padding, outside), size, stride, **given)
 
 
 both("Conv", convolution.conv1d, convolution.conv2d, arguments="padding stride dilation groups",
-     needed="x weight", optional="bias", compute=_conv)
+     needed="x weight", optional="bias")
 both("ConvTranspose", convolution.conv_transpose2d, arguments="padding stride dilation output_padding groups",
      needed="x weight", optional="bias", compute=_conv_transpose)
 both("MaxPool", pooling.max_pool1d, pooling.max_pool2d, arguments="dilation size stride padding", compute=_max_pool)

@@ -10,6 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,6 @@ IGNORED = frozenset((  # attributes that do not change a result, or not in the c
     "activation_alpha", "activation_beta", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "hidden_size",
     "kernel_shape", "momentum", "saturate", "sorted", "stash_type",
 ))
-CONTROL = ("If", "Loop", "Scan", "Shape", "Constant", "Dropout")  # operators that are not functions of tensors
 
 
 class Known:
@@ -375,17 +375,16 @@ def run(graph: Steps, given: Sequence[Any], outside: dict[str, Any]) -> list[Any
 def _applied(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
     """The results of a node."""
     if step.op in CONTROL:
-        return _CONTROL[step.op](step, values, known)
+        return CONTROL[step.op](step, values, known)
     operator = OPERATORS[step.op]
-    if values and all(v is None or isinstance(v, Known) for v in values):  # then the result is known too
-        with switch(Mode(grad=False)):
-            found = operator.compute(*_arguments(step.op, operator, values), **step.attrs)
-            return [Known(r.numpy_copy()) for r in (found if isinstance(found, tuple) else (found,))]
-    found = operator.compute(*_arguments(step.op, operator, values), **step.attrs)
-    return found if isinstance(found, tuple) else (found,)
+    alone = bool(values) and all(v is None or isinstance(v, Known) for v in values)  # then the result is known too
+    with switch(Mode(grad=False)) if alone else nullcontext():
+        found = operator.compute(*_arguments(step.op, operator, values, alone), **step.attrs)
+        results = found if isinstance(found, tuple) else (found,)
+        return [Known(r.numpy_copy()) for r in results] if alone else results
 
 
-def _arguments(op: str, operator: Operator, values: list[Any]) -> list[Any]:
+def _arguments(op: str, operator: Operator, values: list[Any], alone: bool) -> list[Any]:
     """The inputs as the operator takes them: numbers for parameters annotated `Numbers`, tensors for others."""
     device = next((v.device for v in values if isinstance(v, Tensor)), as_device("cpu"))
     arguments = []
@@ -397,7 +396,6 @@ def _arguments(op: str, operator: Operator, values: list[Any]) -> list[Any]:
             arguments.append(value.array.reshape(-1).tolist())
         elif isinstance(value, Known):
             number = op in NUMBERS_WELCOME and not value.array.ndim and len(values) > 1
-            alone = all(v is None or isinstance(v, Known) for v in values)
             arguments.append(value.array.item() if number and not alone else value.tensor(device))
         else:
             arguments.append(value)
@@ -471,7 +469,6 @@ def _scan(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]
     return [*last, *ys]
 
 
-_CONTROL: dict[str, Callable[..., Sequence[Any]]] = {
+CONTROL: dict[str, Callable[..., Sequence[Any]]] = {  # operators that are not functions of tensors
     "If": _branch, "Loop": _loop, "Scan": _scan, "Shape": _shape, "Constant": _constant, "Dropout": _dropout,
 }
-

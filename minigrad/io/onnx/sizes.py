@@ -8,6 +8,7 @@ the offset, and the third one checks them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ class Size(int):
     factor: int
     offset: int
 
+    def __new__(cls, value: int, factor: int, offset: int) -> Size:
+        size = super().__new__(cls, value)
+        size.factor, size.offset = factor, offset
+        return size
+
     @classmethod
     def through(cls, values: Sequence[int], batches: Sequence[int]) -> Size | None:
         """The number with these values for these batch sizes; None if there is none."""
@@ -36,9 +42,7 @@ class Size(int):
         offset = values[0] - factor * batches[0]
         if rest or any(factor * b + offset != v for v, b in zip(values, batches)):
             return None
-        size = cls(values[0])
-        size.factor, size.offset = factor, offset
-        return size
+        return cls(values[0], factor, offset)
 
     def __repr__(self) -> str:
         return f"{self.factor} × batch" + (f" + {self.offset}" if self.offset else "")
@@ -61,10 +65,9 @@ def difference(a: int, b: int) -> int:
     """a - b, where both may depend on the batch."""
     if not isinstance(a, Size) and not isinstance(b, Size):
         return a - b
-    size = Size(int(a) - int(b))
-    size.factor = getattr(a, "factor", 0) - getattr(b, "factor", 0)
-    size.offset = getattr(a, "offset", a) - getattr(b, "offset", b)
-    return size if size.factor else size.offset
+    factor = getattr(a, "factor", 0) - getattr(b, "factor", 0)
+    offset = getattr(a, "offset", a) - getattr(b, "offset", b)
+    return Size(int(a) - int(b), factor, offset) if factor else offset
 
 
 class Merged:
@@ -102,10 +105,7 @@ class Merged:
             if any(not np.array_equal(first.array(), n.array(), first.dtype.kind == "f") for n in nodes[1:]):
                 raise self._differs(first, "is a constant with other values")
             return first
-        new: Any = object.__new__(type(first))
-        for field in (*Node.__slots__, *type(first).__slots__):
-            if field != "__weakref__":
-                setattr(new, field, getattr(first, field))
+        new = copy(first)
         new.shape = self._same(first, "its shape", [n.shape for n in nodes])
         return new
 

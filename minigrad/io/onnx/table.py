@@ -96,6 +96,8 @@ def both(
 
     def computed(x: Tensor, *others: Any, **attributes: Any) -> Any:
         given = {ours.get(name, name): value for name, value in attributes.items() if value is not None}
+        if "padding" in given:
+            given["padding"] = _pairs(given["padding"])
         given |= zip(f"{needed} {optional}".split(), (x, *others))
         function = next((f for f in functions if _dimensions(f.__name__, x) == x.ndim), None)
         if function is None:
@@ -141,6 +143,11 @@ def _pads(node: Node, argument: str) -> list[int]:
     pairs = convolution.zeros_around(node.name, node.attrs[argument], kernel, _steps(node, "stride"), gaps)
     before, behind = zip(*pairs)
     return [*before, *behind]
+
+
+def _pairs(pads: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """ONNX's pads, all that are before the image and then all behind it, as a pair for each dimension."""
+    return tuple(zip(pads[: len(pads) // 2], pads[len(pads) // 2 :]))
 
 
 ATTRIBUTES: dict[str, tuple[str, Callable[..., Any]]] = {  # our argument: ONNX's attribute, and how it is written

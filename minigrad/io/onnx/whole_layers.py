@@ -17,6 +17,7 @@ from ...ops.creation import zeros
 from ...ops.joining import concat, split, stack
 from ...ops.normalization import instance_norm
 from ...ops.resampling import interpolate
+from ...ops.view import inverse
 from ...support.errors import FileError
 from ...support.table import counted
 from .composites import as_node
@@ -27,7 +28,6 @@ from .writer import Writer, fixed
 
 OPERATOR = {"lstm": "LSTM", "gru": "GRU", "tanh": "RNN", "relu": "RNN"}
 GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}  # ONNX's gates by our numbers: input, output, forget, new
-OURS = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}  # our gates by ONNX's numbers
 ACTIVATIONS = {"lstm": ["Sigmoid", "Tanh", "Tanh"], "gru": ["Sigmoid", "Tanh"], "tanh": ["Tanh"], "relu": ["Relu"]}
 
 
@@ -77,7 +77,8 @@ def _computed(op_type: str) -> Callable[..., Any]:
         h, c = (start if state is None else state for state in (h, c))
 
         def in_order(rows: Any) -> Any:
-            return concat([split(rows, len(OURS[kind]))[i] for i in OURS[kind]]) if kind in OURS else rows
+            order = inverse(GATES.get(kind, ()))
+            return concat([split(rows, len(order))[i] for i in order]) if order else rows
 
         outputs, last = [], []
         for number, reverse in enumerate(ways):

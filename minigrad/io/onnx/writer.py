@@ -48,13 +48,13 @@ class Writer:
         """A writer for a branch or a body."""
         return Writer(self.shared, self)
 
-    def add(self, op_type: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
-        """Append a node; the name of its result, or of each of them."""
-        names = [self.shared.fresh(self.label) for _ in range(outputs)]
+    def add(self, op_type: str, *inputs: str, outputs: int | None = None, **attributes: Any) -> Any:
+        """Append a node; the name of its result, or a list with as many names as there are `outputs`."""
+        names = [self.shared.fresh(self.label) for _ in range(outputs or 1)]
         name = f"{self.scope}/{names[0]}" if self.scope else names[0]
         node = self.shared.onnx.helper.make_node(op_type, list(inputs), names, name, **attributes)
         self.nodes.append(node)
-        return names[0] if outputs == 1 else names
+        return names[0] if outputs is None else names
 
     # values ---------------------------------------------------------------------------------------------------------
 
@@ -83,40 +83,28 @@ class Writer:
         """An integer, which may depend on the batch, as int64 without dimensions."""
         if not isinstance(value, Size):
             return self.constant(np.array(value, np.int64), "number")
-        return self.add("Reshape", self._size(value), self.vector([]))
+        return self.add("Reshape", self._size(value.factor, value.offset), self.vector([]))
 
     def vector(self, values: Sequence[int]) -> str:
         """Integers, which may depend on the batch, as an int64 vector."""
         if not any(isinstance(v, Size) for v in values):
             return self.constant(np.array(values, np.int64).reshape(-1), "shape")
-        parts: list[str] = []
-        fixed: list[int] = []
-        for value in [*values, None]:
-            if value is not None and not isinstance(value, Size):
-                fixed.append(value)
-                continue
-            if fixed:
-                parts.append(self.constant(np.array(fixed, np.int64), "shape"))
-                fixed = []
-            if isinstance(value, Size):
-                parts.append(self._size(value))
+        parts = [self._size(v.factor, v.offset) if isinstance(v, Size) else self.vector([v]) for v in values]
         return parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=0)
 
-    def _size(self, size: Size) -> str:
-        """A number that depends on the batch, as a vector of one element, computed once in the outermost graph."""
+    def _size(self, factor: int, offset: int) -> str:
+        """factor × batch + offset, as a vector of one element, computed once in the outermost graph."""
         if self.outer is not None:
-            return self.outer._size(size)
-        key = size.factor, size.offset
+            return self.outer._size(factor, offset)
+        key = factor, offset
         if key not in self.shared.sizes:
             assert self.shared.batch is not None
             name, axis = self.shared.batch
             if key == (1, 0):
                 found = self.add("Shape", name, start=axis, end=axis + 1)
             else:
-                one = Size(1)
-                one.factor, one.offset = 1, 0
-                found = self._size(one)
-                for op, number, neutral in (("Mul", size.factor, 1), ("Add", size.offset, 0)):
+                found = self._size(1, 0)
+                for op, number, neutral in (("Mul", factor, 1), ("Add", offset, 0)):
                     if number != neutral:
                         found = self.add(op, found, self.vector([number]))
             self.shared.sizes[key] = found
