@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...compile.nodes.graph import Graph
+from ...compile.nodes.graph import Graph, node_like, remade
+from ...compile.nodes.source import Source
 from ...core import dtypes
 from ...core.node import Node
+from ...core.primitive import P
 from ...support.errors import FileError
 from ...support.source import show
 from .arrays import FIRST, LAST
@@ -59,30 +61,25 @@ def _given(w: Writer, node: Node, names: Names) -> list[Any]:
 # Branches and loops --------------------------------------------------------------------------------------------------
 
 
-def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Graph, outside: Names,
-          more: Any = None) -> Any:
-    """A graph inside a node: `inputs` are its own inputs by name, `outside` are the names of outer values.
-
-    `more(writer, names, outputs)` may write further outputs around `outputs`, which have these names.
-    """
-    helper = w.shared.onnx.helper
-    inner, names = w.within(), dict(outside)
-    infos = [inner.info(name, node.dtype, node.shape) for name, node in inputs]
-    names |= {node: name for name, node in inputs}
+def _body(w: Writer, label: str, graph: Graph, given: Sequence[str]) -> Any:
+    """A graph inside a node.  Its first inputs have the names of outer values, the others are its own."""
+    inner, count = w.within(), len(given)
+    names = dict(zip(graph.inputs, [*given, *[w.shared.fresh(f"{w.label}.{i.name}") for i in graph.inputs[count:]]]))
+    infos = [inner.info(names[i], i.dtype, i.shape) for i in graph.inputs[count:]]
     results = [inner.add("Identity", name) for name in write_graph(inner, graph, names)]
     outputs = [inner.info(name, node.dtype, node.shape) for name, node in zip(results, graph.outputs)]
-    if more is not None:
-        outputs = more(inner, results, outputs)
-    return helper.make_graph(inner.nodes, w.shared.fresh(label), infos, outputs)
+    return w.shared.onnx.helper.make_graph(inner.nodes, w.shared.fresh(label), infos, outputs)
+
+
+def _number(name: str, dtype: Any, like: Node) -> Node:
+    """An input of a body that ONNX adds."""
+    return Source(name, None, (), dtype, like.device, like.mode)
 
 
 @writes("cond")
 def _cond(w: Writer, node: Node, pred: str, *names: str) -> Any:
-    branches = []
-    for key in ("then", "otherwise"):
-        graph = node.attrs[key].graph
-        branches.append(_body(w, key, [], graph, dict(zip(graph.inputs, names))))
-    return w.add("If", pred, outputs=len(node.shape), then_branch=branches[0], else_branch=branches[1])
+    then, otherwise = [_body(w, key, node.attrs[key].graph, names) for key in ("then", "otherwise")]
+    return w.add("If", pred, outputs=len(node.shape), then_branch=then, else_branch=otherwise)
 
 
 @writes("scan")
@@ -91,24 +88,16 @@ def _scan(w: Writer, node: Node, *names: str) -> Any:
     if attrs["counted"] or attrs["keep"]:
         raise FileError(f"{node.name}, made at {show(node.where)}: ONNX only scans arrays, and to their end")
     consts, carries = attrs["consts"], attrs["carries"]
-    own = [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
     moving = list(names[consts:])
     if len(moving) == carries:  # a number of rounds, and no array to scan
         moving.append(w.add("Expand", w.number(0, dtypes.int64), w.vector([attrs["length"]])))
-        own.append((w.shared.fresh(f"{w.label}.round"), _Typed((), dtypes.int64)))  # type: ignore[arg-type]
-    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], names)))
+        graph = Graph([*graph.inputs, _number("round", dtypes.int64, node)], graph.outputs)
+    body = _body(w, "body", graph, names[:consts])
     rows = len(moving) - carries
     if attrs["reverse"]:  # some programs do not support ONNX's own directions
         moving[carries:] = [_reversed(w, name) for name in moving[carries:]]
     results = w.add("Scan", *moving, outputs=len(node.shape), body=body, num_scan_inputs=rows)
     return [*results[:carries], *[_reversed(w, y) if attrs["reverse"] else y for y in results[carries:]]]
-
-
-class _Typed(NamedTuple):
-    """A shape and a dtype, as a node has them."""
-
-    shape: tuple[int, ...]
-    dtype: Any
 
 
 def _reversed(w: Writer, name: str) -> str:
@@ -122,23 +111,15 @@ def _while_loop(w: Writer, node: Node, *names: str) -> Any:
     graph, condition = attrs["body"].graph, attrs["condition"].graph
     if attrs["keep"]:
         raise FileError(f"{node.name}, made at {show(node.where)}: it keeps the values of each round for a gradient")
-    fixed, start = names[:consts], list(names[consts:])
-
-    def holds(writer: Writer, carry: Sequence[str]) -> str:
-        known = dict(zip(condition.inputs, (*fixed, *carry)))
-        return write_graph(writer, condition, known)[0]
-
-    rounds: Any = _Typed((), dtypes.int64)
-    own = [(w.shared.fresh(f"{w.label}.{n}"), t) for n, t in (("round", rounds), ("go_on", _Typed((), dtypes.bool)))]
-    own += [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
-
-    def more(inner: Writer, results: list[str], outputs: list[Any]) -> list[Any]:
-        go_on = inner.add("Identity", holds(inner, results))
-        count = inner.add("Add", own[0][0], inner.number(1, dtypes.int64))
-        return [inner.info(go_on, dtypes.bool, ()), *outputs, inner.info(count, dtypes.int64, ())]
-
-    count_before = w.shared.fresh(f"{w.label}.rounds")
-    own.append((count_before, rounds))
-    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], fixed)), more)  # type: ignore[arg-type]
+    outer, carry = graph.inputs[:consts], graph.inputs[consts:]
+    before, go_on, rounds = [
+        _number(name, dtype, node)
+        for name, dtype in (("round", dtypes.int64), ("go_on", dtypes.bool), ("rounds", dtypes.int64))
+    ]
+    after = condition.rebuilt(remade, [*outer, *graph.outputs])
+    ends = [*after.outputs, *graph.outputs, node_like(P.add, (before, 1), {}, before)]
+    body = _body(w, "body", Graph([*outer, before, go_on, *carry, rounds], ends), names[:consts])
     limit = "" if attrs["limit"] is None else w.scalar(attrs["limit"])
-    return w.add("Loop", limit, holds(w, start), *start, w.number(0, dtypes.int64), outputs=len(start) + 1, body=body)
+    (first,) = write_graph(w, condition, dict(zip(condition.inputs, names)))
+    start = [*names[consts:], w.number(0, dtypes.int64)]
+    return w.add("Loop", limit, first, *start, outputs=len(start), body=body)

@@ -80,8 +80,8 @@ Pairs = Sequence[tuple[int, int]]  # the padding before and behind each dimensio
 
 def _conv_transpose(function: Any, padding: Pairs = (), **given: Any) -> Any:
     if any(before != behind for before, behind in padding):
-        pads = [*[before for before, _ in padding], *[behind for _, behind in padding]]
-        raise FileError("ConvTranspose: only images with equal padding on both sides are supported", actual=pads)
+        raise FileError("ConvTranspose: only images with equal padding on both sides are supported",
+                        actual=[pad for side in zip(*padding) for pad in side])
     return function(padding=_before(padding), **given)
 
 

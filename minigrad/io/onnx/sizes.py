@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,11 +54,10 @@ class Share(float):
     size: Size
 
 
-class Part:
+class Part(NamedTuple):
     """A branch or the body of a loop, for any batch size."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    graph: Graph
 
 
 def difference(a: int, b: int) -> int:

@@ -50,11 +50,12 @@ def _recurrent(w: Writer, node: Node, x: str, weight: str, recurrent: str, h: st
     bias = w.add("Unsqueeze", w.add("Concat", *map(in_order, biases), axis=0), first) if biases else ""
     weights = [w.add("Unsqueeze", in_order(name), first) for name in (weight, recurrent)]
     states = [w.add("Unsqueeze", state, first) for state in (h, *others[len(biases) :])]
-    unusual: dict[str, Any] = {"gru": {"linear_before_reset": 1}, "relu": {"activations": ACTIVATIONS["relu"]}}
+    unusual = {"linear_before_reset": 1} if kind == "gru" else {}
     found, *last = w.add(
         OPERATOR[kind], x, *weights, bias, "", *states, outputs=2 + lstm,
         direction="reverse" if node.attrs["reverse"] else "forward",
-        hidden_size=fixed(node.inputs[2].shape[-1], "size of the state", node), **unusual.get(kind, {}),
+        hidden_size=fixed(node.inputs[2].shape[-1], "size of the state", node), activations=ACTIVATIONS[kind],
+        **unusual,
     )
     return [*[w.add("Squeeze", end, first) for end in last], w.add("Squeeze", found, w.vector([1]))]
 
@@ -119,13 +120,11 @@ def _interpolate(w: Writer, node: Node, x: str) -> str:
     if factor is None:
         size = ["", w.vector(fixed(node.shape[2:], "size", node))]
     else:
-        factors = factor if isinstance(factor, (tuple, list)) else [factor] * count
-        size = [w.constant(np.array(factors, np.float32), "scales")]
-    if node.attrs["mode"] == "nearest":
-        return w.add("Resize", x, "", *size, axes=range(2, count + 2), mode="nearest", nearest_mode="floor",
-                     coordinate_transformation_mode="asymmetric")
-    places = "align_corners" if node.attrs["align_corners"] else "half_pixel"
-    return w.add("Resize", x, "", *size, axes=range(2, count + 2), mode="linear", coordinate_transformation_mode=places)
+        size = [w.constant(np.full(count, factor, np.float32), "scales")]
+    nearest = node.attrs["mode"] == "nearest"
+    places = "asymmetric" if nearest else "align_corners" if node.attrs["align_corners"] else "half_pixel"
+    return w.add("Resize", x, "", *size, axes=range(2, count + 2), mode="nearest" if nearest else "linear",
+                 nearest_mode="floor", coordinate_transformation_mode=places)
 
 
 @operator
