@@ -17,7 +17,7 @@ from ...support.errors import FileError
 from .composites import as_node
 from .decompositions import in_full
 from .sizes import Size, difference
-from .table import Numbers, both, operator, writes
+from .table import Numbers, both, operator, pairs_of, writes
 from .writer import Writer
 
 MOST = 1 << 31  # elements of a tensor whose size a file gives, so that a few bytes cannot fill the memory
@@ -227,17 +227,13 @@ def _gather(w: Writer, node: Node, x: str, *indices: str) -> str:
 
 @operator
 def GatherND(x: Tensor, indices: Tensor) -> Any:
-    return x[_columns(indices)]  # type: ignore[index]
+    return x[view.unstack(indices, -1)]  # type: ignore[index]
 
 
 def _tuples(w: Writer, indices: Sequence[str]) -> str:
     """Index arrays as one array, whose last dimension has an index for each of the first axes."""
     columns = [w.add("Unsqueeze", name, w.vector([-1])) for name in indices]
     return columns[0] if len(columns) == 1 else w.add("Concat", *columns, axis=-1)
-
-
-def _columns(indices: Tensor) -> tuple[Any, ...]:
-    return tuple([indices[..., i] for i in range(indices.shape[-1])])  # type: ignore[index]
 
 
 @writes("scatter_add", "scatter_max", "put")
@@ -251,9 +247,9 @@ def ScatterND(x: Tensor, indices: Tensor, updates: Tensor, reduction: str = "non
     if reduction not in ("none", "add", "max"):
         raise FileError(f"ScatterND: the reduction {reduction!r} is not supported", expect="none, add or max")
     if reduction != "none":
-        return (index.scatter_add if reduction == "add" else index.scatter_max)(x, _columns(indices), updates)
+        return (index.scatter_add if reduction == "add" else index.scatter_max)(x, view.unstack(indices, -1), updates)
     out = elementwise.copy(x)
-    out[_columns(indices)] = updates  # type: ignore[index]
+    out[view.unstack(indices, -1)] = updates  # type: ignore[index]
     return out
 
 
@@ -269,8 +265,7 @@ def Pad(x: Tensor, pads: Numbers, value: Numbers | None, axes: Numbers | None = 
     if mode != "constant" or any(p < 0 for p in pads):
         raise FileError(f"Pad: mode {mode!r} with pads {list(pads)} is not supported")
     places = [a % x.ndim for a in (range(x.ndim) if axes is None else axes)]
-    half = len(pads) // 2
-    widths = dict(zip(places, zip(pads[:half], pads[half:])))
+    widths = dict(zip(places, pairs_of(pads)))
     every = [widths.get(a, (0, 0)) for a in range(x.ndim)]
     allowed([before + extent + behind for extent, (before, behind) in zip(x.shape, every)])
     return index.pad(x, every, 0 if value is None else value[0])

@@ -7,7 +7,7 @@ operator does not cover, for its dtypes, its arguments or its shapes, is written
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def _is_result(node: Node, composite: Composite) -> bool:
     return composite.outputs == (node,) or 0 < len(parts) == len(composite.outputs)
 
 
-def _inputs(operator: Operator, composite: Composite) -> tuple[Node, ...]:
+def _inputs(operator: Operator, composite: Composite) -> tuple[Any, ...]:
     """The inputs in the operator's order; none if one is missing, is not a tensor, or if another argument is one."""
     if any(isinstance(value, np.ndarray) for value in composite.attributes.values()):
         return ()
@@ -87,9 +87,13 @@ def _in_one_dtype(node: Node, composite: Composite) -> bool:
     members, inputs = composite.members(), composite.inputs.values()
     dtype, *others = {*node.dtype} if isinstance(node.dtype, tuple) else {node.dtype}
     same = not others and dtype.kind == "f" and all(i is not None and i.dtype == dtype for i in inputs)
-    inner = [n for m in members for v in m.attrs.values() if isinstance(getattr(v, "graph", None), Graph)
-             for n in v.graph.nodes]
+    inner = [node for member in members for body in bodies(member) for node in body.nodes]
     return same and bool(members) and not any(map(_casts, (*members, *inner)))
+
+
+def bodies(node: Node) -> list[Graph]:
+    """The graphs of branches, or of the body of a loop."""
+    return [held.graph for held in node.attrs.values() if isinstance(getattr(held, "graph", None), Graph)]
 
 
 def _casts(node: Node) -> bool:

@@ -105,7 +105,7 @@ def _of_numbers(node: Node, *xs: Tensor) -> Any:
     """ONNX computes these only of numbers, and matrix products only of large ones."""
     dtype = xs[-1].dtype
     if dtype.kind == "b" or (node.name == "matmul" and dtype.itemsize < 4 and dtype.kind != "f"):
-        return node.op.apply(*[x.astype(dtypes.int32) for x in xs], **node.attrs).astype(node.dtype)
+        return P[node.name].apply(*[x.astype(dtypes.int32) for x in xs], **node.attrs).astype(node.dtype)
     return None
 
 
@@ -212,8 +212,8 @@ def _of_one_shape(indices: Sequence[Tensor]) -> list[Tensor]:
 
 @decomposes("scatter_add", "scatter_max")
 def _scatter(node: Node, base: Tensor, value: Tensor, *indices: Tensor) -> Any:
-    indices = _of_one_shape(indices)
-    return [base, _fitted(value, indices[0].shape + base.shape[len(indices) :]), *indices]
+    places = _of_one_shape(indices)
+    return [base, _fitted(value, places[0].shape + base.shape[len(places) :]), *places]
 
 
 def _fitted(value: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -244,9 +244,9 @@ def _place(node: Node, x: Tensor) -> Any:
     shape, index = node.shape, in_full(node.attrs["index"], len(node.shape))
     if not all(isinstance(i, slice) and i.step in (None, 1) for i in index):
         return _assigned(zeros(shape, x.dtype), x, ((P.slice, {"index": node.attrs["index"]}),))
-    index = tuple([slice(*i.indices(extent)) for i, extent in zip(index, shape)])
+    ends = tuple([slice(*i.indices(extent)) for i, extent in zip(index, shape)])
     number = x.astype(dtypes.int32) if x.dtype.kind == "b" else x
-    return P.place.apply(number, shape=shape, index=index).astype(x.dtype)
+    return P.place.apply(number, shape=shape, index=ends).astype(x.dtype)
 
 
 def in_full(index: Sequence[Any], ndim: int) -> list[Any]:

@@ -42,6 +42,7 @@ operator(elementwise.sign, "Sign")
 operator(elementary.reciprocal, "Reciprocal")
 operator(elementary.isnan, "IsNaN")
 operator(lambda x: x, "Identity")
+operator(lambda x, ratio, training_mode, seed: x, "Dropout")  # a model from a file is not in training
 operator(reduce.clip, "Clip")
 
 # Arithmetic ----------------------------------------------------------------------------------------------------------

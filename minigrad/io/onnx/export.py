@@ -27,7 +27,7 @@ from .composites import calls_in
 from .decompositions import decomposed
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
-from .writer import IR_VERSION, OPSET, Shared, Writer
+from .writer import IR_VERSION, OPSET, Writer
 
 TENSORS = "minigrad.tensors"  # in the metadata: names of parameters and buffers, and whether they require a gradient
 LARGEST = (1 << 31) - 1  # bytes of a protobuf message
@@ -51,7 +51,7 @@ def export_onnx(
     >>> mg.io.load_onnx(path)
     OnnxModel(input: float32 (batch, 2) → output: float32 (batch, 3), 9 parameters)
     """
-    shared = Shared()
+    w = Writer()
     if not isinstance(path, (str, os.PathLike)):
         raise FileError(f"export_onnx: the path is {a_type(path)}",
                         expect="export_onnx(model, path, *examples)")
@@ -67,14 +67,14 @@ def export_onnx(
     axes = _axes(batch_axes, tensors)
     batch = _batch_of(axes, tensors)
     first = max(2, batch or 0)
-    batches = [None] if batch is None else [first, first + 1, 2 * first + 3]
+    batches: list[Any] = [None] if batch is None else [first, first + 1, 2 * first + 3]
     recordings = [_recorded(function, args, kwargs, tensors, axes, size) for size in batches]
     traced = [recording.traced.graph for recording in recordings]
     graphs = [decomposed(graph, calls) for graph, calls in zip(traced, calls_in(traced))]
     refuse_unknown(graphs[0])
-    graph = Merged(graphs, [size or 0 for size in batches]).graph
+    graph = Merged(graphs, batches).graph
     names = _names_of_inputs(function, args, kwargs, input_names)
-    model = _model(shared, function, recordings[0], graph, names, axes, output_names)
+    model = _model(w, function, recordings[0], graph, names, axes, output_names)
     if model.ByteSize() > LARGEST:
         raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
                         hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")
@@ -192,25 +192,25 @@ def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
 
 
 def _model(
-    shared: Shared, function: Any, recording: Recording, graph: Graph, input_names: list[str],
+    w: Writer, function: Any, recording: Recording, graph: Graph, input_names: list[str],
     axes: list[int | None], output_names: Sequence[str] | None,
 ) -> Any:
     """The graph as an ONNX model."""
-    helper = shared.onnx.helper
-    w, names, infos = Writer(shared), {}, {}
-    shared.taken.update(input_names)
+    helper = w.onnx.helper
+    names, infos = {}, {}
+    w.taken.update(input_names)
     outputs = _names_of_outputs(output_names, len(recording.results))
-    shared.taken.update(outputs)
+    w.taken.update(outputs)
     known, tensors = _names_of_tensors(function, recording), {}
     for place, node in zip((*recording.inputs, *recording.others), graph.inputs):
         if place.kind == "argument":
             name = input_names[place.what]
             infos[place.what] = w.info(name, node.dtype, node.shape)
-            if axes[place.what] is not None and shared.batch is None:
-                shared.batch = name, axes[place.what]  # type: ignore[assignment]
+            if axes[place.what] is not None and w.batch is None:
+                w.batch = name, axes[place.what]  # type: ignore[assignment]
         else:
             tensor = place.find([])
-            name = shared.fresh(known.get(id(tensor)) or "constant")
+            name = w.fresh(known.get(id(tensor)) or "constant")
             w.initializer(name, tensor.numpy_copy())
             if id(tensor) in known:
                 tensors[name] = bool(tensor.requires_grad)
@@ -222,7 +222,7 @@ def _model(
         w.nodes.append(helper.make_node("Identity", [computed[result.number]], [name], name))
         results.append(w.info(name, node.dtype, node.shape))
     title = getattr(function, "__qualname__", type(function).__name__)
-    made = helper.make_graph(w.nodes, title, [infos[i] for i in sorted(infos)], results, shared.initializers)
+    made = helper.make_graph(w.nodes, title, [infos[i] for i in sorted(infos)], results, w.initializers)
     opset = helper.make_opsetid("", OPSET)
     version = sys.modules["minigrad"].__version__
     model = helper.make_model(made, producer_name="minigrad", producer_version=version, opset_imports=[opset],

@@ -13,6 +13,7 @@ from ...core.primitive import P
 from ...support.errors import FileError
 from ...support.source import show
 from .arrays import FIRST, LAST
+from .composites import bodies
 from .decompositions import DECOMPOSITIONS, number_type
 from .table import TABLE, WITHOUT, writes
 from .writer import Writer
@@ -32,7 +33,7 @@ def refuse_unknown(graph: Graph) -> None:
 def _without(graph: Graph) -> list[tuple[Node, str]]:
     found = []
     for node in graph.nodes:
-        inner = [held.graph for held in node.attrs.values() if isinstance(getattr(held, "graph", None), Graph)]
+        inner = bodies(node)
         for body in inner:
             found += _without(body)
         if node.op is not None:
@@ -64,11 +65,11 @@ def _given(w: Writer, node: Node, names: Names) -> list[Any]:
 def _body(w: Writer, label: str, graph: Graph, given: Sequence[str]) -> Any:
     """A graph inside a node.  Its first inputs have the names of outer values, the others are its own."""
     inner, count = w.within(), len(given)
-    names = dict(zip(graph.inputs, [*given, *[w.shared.fresh(f"{w.label}.{i.name}") for i in graph.inputs[count:]]]))
+    names = dict(zip(graph.inputs, [*given, *[w.fresh(f"{w.label}.{i.name}") for i in graph.inputs[count:]]]))
     infos = [inner.info(names[i], i.dtype, i.shape) for i in graph.inputs[count:]]
     results = [inner.add("Identity", name) for name in write_graph(inner, graph, names)]
     outputs = [inner.info(name, node.dtype, node.shape) for name, node in zip(results, graph.outputs)]
-    return w.shared.onnx.helper.make_graph(inner.nodes, w.shared.fresh(label), infos, outputs)
+    return w.onnx.helper.make_graph(inner.nodes, w.fresh(label), infos, outputs)
 
 
 def _number(name: str, dtype: Any, like: Node) -> Node:

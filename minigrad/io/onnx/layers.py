@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from ...core.node import Node
@@ -75,7 +74,7 @@ both("DepthToSpace", resampling.pixel_shuffle, arguments="factor", mode="CRD", c
 
 # Convolutions and pooling --------------------------------------------------------------------------------------------
 
-Pairs = Sequence[tuple[int, int]]  # the padding before and behind each dimension
+Pairs = tuple[tuple[int, int], ...]  # the padding before and behind each dimension
 
 
 def _conv_transpose(function: Any, padding: Pairs = (), **given: Any) -> Any:

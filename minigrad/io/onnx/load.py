@@ -413,11 +413,6 @@ def _constant(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[
     return [Known(np.array(held, dtype.get(kind)))]
 
 
-def _dropout(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
-    """Returns its input: a model from a file is not in training."""
-    return [values[0]]
-
-
 def _branch(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
     then, otherwise = step.attrs["then_branch"], step.attrs["else_branch"]
     if isinstance(values[0], Known):
@@ -470,5 +465,5 @@ def _scan(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]
 
 
 CONTROL: dict[str, Callable[..., Sequence[Any]]] = {  # operators that are not functions of tensors
-    "If": _branch, "Loop": _loop, "Scan": _scan, "Shape": _shape, "Constant": _constant, "Dropout": _dropout,
+    "If": _branch, "Loop": _loop, "Scan": _scan, "Shape": _shape, "Constant": _constant,
 }

@@ -97,7 +97,7 @@ def both(
     def computed(x: Tensor, *others: Any, **attributes: Any) -> Any:
         given = {ours.get(name, name): value for name, value in attributes.items() if value is not None}
         if "padding" in given:
-            given["padding"] = _pairs(given["padding"])
+            given["padding"] = pairs_of(given["padding"])
         given |= zip(f"{needed} {optional}".split(), (x, *others))
         function = next((f for f in functions if _dimensions(f.__name__, x) == x.ndim), None)
         if function is None:
@@ -145,7 +145,7 @@ def _pads(node: Node, argument: str) -> list[int]:
     return [*before, *behind]
 
 
-def _pairs(pads: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def pairs_of(pads: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """ONNX's pads, all that are before the image and then all behind it, as a pair for each dimension."""
     return tuple(zip(pads[: len(pads) // 2], pads[len(pads) // 2 :]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,25 @@ OPSET = 18  # ONNX 1.13, of 2023, which today's runtimes read: it has computed a
 IR_VERSION = 8  # of the file format, from the same year
 
 
-class Shared:
-    """The parts that all graphs of a model share: names, constants, and the input that gives the batch size."""
+class Writer:
+    """The nodes of one graph, and what it shares with the graphs within it: names, constants, and the batch size."""
 
-    def __init__(self, batch: tuple[str, int] | None = None) -> None:
+    def __init__(self) -> None:
         self.onnx = needed("onnx", "export_onnx")
+        self.outer: Writer | None = None
+        self.nodes: list[Any] = []
+        self.label, self.scope = "value", ""  # for the names of the next nodes
         self.taken: set[str] = set()
         self.initializers: list[Any] = []
         self.constants: dict[Any, str] = {}
-        self.batch = batch  # the name of an input, and its axis
+        self.batch: tuple[str, int] | None = None  # the name of an input whose axis is the batch, and the axis
         self.sizes: dict[tuple[int, int], str] = {}
+
+    def within(self) -> Writer:
+        """A writer for a branch or a body, which can use the names of both."""
+        inner = copy(self)
+        inner.outer, inner.nodes = self, []
+        return inner
 
     def fresh(self, name: str) -> str:
         """A name that is not taken yet."""
@@ -35,24 +45,11 @@ class Shared:
         self.taken.add(candidate)
         return candidate
 
-
-class Writer:
-    """The nodes of one graph.  A branch or a body has a writer `within` this one, and can use the names of both."""
-
-    def __init__(self, shared: Shared, outer: Writer | None = None) -> None:
-        self.shared, self.outer = shared, outer
-        self.nodes: list[Any] = []
-        self.label, self.scope = "value", ""  # for the names of the next nodes
-
-    def within(self) -> Writer:
-        """A writer for a branch or a body."""
-        return Writer(self.shared, self)
-
     def add(self, op_type: str, *inputs: str, outputs: int | None = None, **attributes: Any) -> Any:
         """Append a node; the name of its result, or a list with as many names as there are `outputs`."""
-        names = [self.shared.fresh(self.label) for _ in range(outputs or 1)]
+        names = [self.fresh(self.label) for _ in range(outputs or 1)]
         name = f"{self.scope}/{names[0]}" if self.scope else names[0]
-        node = self.shared.onnx.helper.make_node(op_type, list(inputs), names, name, **attributes)
+        node = self.onnx.helper.make_node(op_type, list(inputs), names, name, **attributes)
         self.nodes.append(node)
         return names[0] if outputs is None else names
 
@@ -62,13 +59,13 @@ class Writer:
         """An array as part of the file; equal arrays are stored once."""
         array = np.asarray(array, order="C")
         key = array.dtype.str, array.shape, array.tobytes()
-        if key not in self.shared.constants:
-            self.shared.constants[key] = self.initializer(self.shared.fresh(name), array)
-        return self.shared.constants[key]
+        if key not in self.constants:
+            self.constants[key] = self.initializer(self.fresh(name), array)
+        return self.constants[key]
 
     def initializer(self, name: str, array: Any) -> str:
         """An array as part of the file, by this name."""
-        self.shared.initializers.append(self.shared.onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
+        self.initializers.append(self.onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
     def number(self, value: Any, dtype: Any) -> str:
@@ -97,9 +94,9 @@ class Writer:
         if self.outer is not None:
             return self.outer._size(factor, offset)
         key = factor, offset
-        if key not in self.shared.sizes:
-            assert self.shared.batch is not None
-            name, axis = self.shared.batch
+        if key not in self.sizes:
+            assert self.batch is not None
+            name, axis = self.batch
             if key == (1, 0):
                 found = self.add("Shape", name, start=axis, end=axis + 1)
             else:
@@ -107,8 +104,8 @@ class Writer:
                 for op, number, neutral in (("Mul", factor, 1), ("Add", offset, 0)):
                     if number != neutral:
                         found = self.add(op, found, self.vector([number]))
-            self.shared.sizes[key] = found
-        return self.shared.sizes[key]
+            self.sizes[key] = found
+        return self.sizes[key]
 
     def cast(self, name: str, dtype: Any) -> str:
         """A value in a different dtype."""
@@ -116,7 +113,7 @@ class Writer:
 
     def element(self, dtype: Any) -> int:
         """ONNX's number for a dtype."""
-        return int(self.shared.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     # shapes ---------------------------------------------------------------------------------------------------------
 
@@ -131,7 +128,7 @@ class Writer:
     def info(self, name: str, dtype: Any, shape: Sequence[int], symbol: str = "batch") -> Any:
         """The declaration of an input or output: its dtype and shape, with names for sizes that depend on the batch."""
         sizes = [self._symbol(extent, symbol) if isinstance(extent, Size) else int(extent) for extent in shape]
-        return self.shared.onnx.helper.make_tensor_value_info(name, self.element(dtype), sizes)
+        return self.onnx.helper.make_tensor_value_info(name, self.element(dtype), sizes)
 
     def _symbol(self, size: Size, symbol: str) -> str:
         times = symbol if size.factor == 1 else f"{size.factor}*{symbol}"
