@@ -129,12 +129,10 @@ def _arange(w: Writer, node: Node) -> str:
         return w.constant((start + np.arange(count) * step).astype(node.dtype), "range")
     dtype = np.float64 if float in (type(start), type(step)) else np.int64
     numbers = w.add("Range", w.scalar(0), w.scalar(count), w.scalar(1))
-    numbers = numbers if dtype is np.int64 else w.cast(numbers, dtype)
-    if step != 1:
-        numbers = w.add("Mul", numbers, w.number(step, dtype))
-    if start != 0:
-        numbers = w.add("Add", numbers, w.number(start, dtype))
-    return numbers if node.dtype == dtype else w.cast(numbers, node.dtype)
+    if (start, step, node.dtype) == (0, 1, np.int64):
+        return numbers
+    scaled = w.add("Mul", w.cast(numbers, dtype), w.number(step, dtype))
+    return w.cast(w.add("Add", scaled, w.number(start, dtype)), node.dtype)
 
 
 @operator

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ def decomposes(*names: str) -> Callable[[Decomposition], Decomposition]:
     return put
 
 
-def decomposed(graph: Graph, calls: Mapping[Node, Node] = MappingProxyType({})) -> Graph:
+def decomposed(graph: Graph, calls: Mapping[Node, Node]) -> Graph:
     """A graph with these calls, and with decompositions, in place of its nodes."""
     new: dict[Any, Any] = dict(zip(graph.inputs, graph.inputs))
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,8 +106,7 @@ class OnnxModel(Module):
 
     def _check(self, given: list[Tensor]) -> None:
         if len(given) != len(self.inputs):
-            noun = "input" if len(self.inputs) == 1 else "inputs"
-            raise ShapeError(f"the model takes {len(self.inputs)} {noun}, and was given {len(given)}",
+            raise ShapeError(f"the model takes {counted(len(self.inputs), 'input')}, and was given {len(given)}",
                              expect=", ".join(map(str, self.inputs)))
         symbols: dict[str, int] = {}
         for asked, value in zip(self.inputs, given):
@@ -431,7 +431,9 @@ def _loop(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]
     body = step.attrs["body"]
     if len(body.outputs) != len(carry) + 1:
         raise FileError(f"the node {step.name} of the model, Loop, collects values of each round: not supported")
-    limit = None if most is None else _whole(step, most)
+    if not isinstance(most, (Known, NoneType)):
+        raise FileError(f"the node {step.name} of the model, {step.op}, has a limit that depends on its data")
+    limit = None if most is None else int(most.array.item())
     start = [as_tensor(np.array(0)), as_tensor(np.array(True)) if go_on is None else go_on, *carry]
 
     def round_(state: Any) -> Any:
@@ -441,12 +443,6 @@ def _loop(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]
 
     first = [v.reshape(()) if i < 2 else v for i, v in enumerate(_tensors(start))]  # type: ignore[attr-defined]
     return list(while_loop(lambda state: state[1], round_, tuple(first), limit)[2:])
-
-
-def _whole(step: Step, value: Any) -> int:
-    if not isinstance(value, Known):
-        raise FileError(f"the node {step.name} of the model, {step.op}, has a limit that depends on its data")
-    return int(value.array.item())
 
 
 def _scan(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:

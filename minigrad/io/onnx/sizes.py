@@ -124,7 +124,7 @@ class Merged:
         if isinstance(first, slice):
             return slice(*[self._same(node, what, [getattr(v, f) for v in values]) for f in ("start", "stop", "step")])
         if isinstance(getattr(first, "graph", None), Graph):
-            return Part(Merged([decomposed(v.graph) for v in values], self.batches).graph)
+            return Part(Merged([decomposed(v.graph, {}) for v in values], self.batches).graph)
         if all(v is first or v == first for v in values) or (first != first and all(v != v for v in values)):
             return first
         number: Size | Share | None = None

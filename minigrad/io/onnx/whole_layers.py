@@ -30,7 +30,6 @@ OPERATOR = {"lstm": "LSTM", "gru": "GRU", "tanh": "RNN", "relu": "RNN"}
 GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}  # ONNX's gates by our numbers: input, output, forget, new
 ACTIVATIONS = {"lstm": ["Sigmoid", "Tanh", "Tanh"], "gru": ["Sigmoid", "Tanh"], "tanh": ["Tanh"], "relu": ["Relu"]}
 
-
 as_node("recurrent_layer", needed="x weight_ih weight_hh h", optional="bias_ih bias_hh c")
 
 
@@ -132,17 +131,17 @@ def Resize(x: Tensor, roi: Any, scales: Numbers | None, sizes: Numbers | None, c
            mode: str, nearest_mode: str, axes: Any = None) -> Any:
     places = [a % x.ndim for a in (range(x.ndim) if axes is None else axes)]
     given = dict(zip(places, sizes or scales or ()))
-    unchanged = all(given.get(a, x.shape[a] if sizes else 1) == (x.shape[a] if sizes else 1) for a in (0, 1))
+    usual = x.shape if sizes else (1,) * x.ndim
+    wanted = tuple([given.get(a, extent) for a, extent in enumerate(usual)])
+    last = wanted[2:]
     way = coordinate_transformation_mode
     linear = mode == "linear" and way in ("half_pixel", "pytorch_half_pixel", "align_corners")
     nearest = mode == "nearest" and way == "asymmetric" and nearest_mode == "floor"
-    if not (linear or nearest) or not unchanged or x.ndim < 3:
+    if not (linear or nearest) or wanted[:2] != usual[:2] or x.ndim < 3:
         raise FileError("Resize: not supported for these attributes or dimensions",
                         actual=f"{counted(x.ndim, 'dimension')}, {mode=}, {nearest_mode=}, {way}",
                         expect="mode='linear', or mode='nearest' with 'floor' and 'asymmetric', of images or sequences")
-    usual = x.shape if sizes else (1,) * x.ndim
-    wanted = tuple([given.get(a, usual[a]) for a in range(2, x.ndim)])
-    return interpolate(x, wanted if sizes else None, None if sizes else wanted, LINEAR[x.ndim - 2] if linear else mode,
+    return interpolate(x, last if sizes else None, None if sizes else last, LINEAR[x.ndim - 2] if linear else mode,
                        way == "align_corners")
 
 
