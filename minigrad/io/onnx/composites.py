@@ -18,7 +18,7 @@ from ...core.primitive import Primitive
 from ...ops.composite import Composite
 
 
-class Operator(NamedTuple):
+class Composed(NamedTuple):
     """A composed function as an operation, which of its parameters are tensors, and which calls ONNX covers."""
 
     op: Primitive
@@ -27,7 +27,7 @@ class Operator(NamedTuple):
     covers: Callable[[Node], bool]
 
 
-CALLS: dict[str, Operator] = {}
+CALLS: dict[str, Composed] = {}
 
 
 def as_node(
@@ -36,7 +36,7 @@ def as_node(
     """Declare that calls of these composed functions become one node, with the arguments as inputs and attributes."""
     for name in functions:
         op = Primitive(name, "index", ("*xs",), lambda x, *others, **attrs: (x.shape, x.dtype))
-        CALLS[name] = Operator(op, needed.split(), optional.split(), covers)
+        CALLS[name] = Composed(op, needed.split(), optional.split(), covers)
 
 
 def calls_in(graphs: Sequence[Graph]) -> list[dict[Node, Node]]:
@@ -72,7 +72,7 @@ def _is_result(node: Node, composite: Composite) -> bool:
     return composite.outputs == (node,) or 0 < len(parts) == len(composite.outputs)
 
 
-def _inputs(operator: Operator, composite: Composite) -> tuple[Any, ...]:
+def _inputs(operator: Composed, composite: Composite) -> tuple[Any, ...]:
     """The inputs in the operator's order; none if one is missing, is not a tensor, or if another argument is one."""
     if any(isinstance(value, np.ndarray) for value in composite.attributes.values()):
         return ()

@@ -181,10 +181,7 @@ def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
     """The names of parameters and buffers, by ids: in a model those of its state, else those that the function uses."""
     owner = function if isinstance(function, Module) else getattr(function, "__self__", None)
     if isinstance(owner, Module):
-        names: dict[int, str] = {}
-        for name, tensor in owner.named_tensors():
-            names.setdefault(id(tensor), name)
-        return names
+        return {id(tensor): name for name, tensor in reversed([*owner.named_tensors()])}  # the first name of each
     return names_of(recording)
 
 

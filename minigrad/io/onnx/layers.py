@@ -10,31 +10,33 @@ from ...core.tensor import Tensor
 from ...ops import contract, convolution, functional, normalization, pooling, resampling, view
 from ...ops.declare import normal_axis
 from ...support.errors import FileError
-from .composites import as_node
-from .table import both, operator, writes
-from .writer import Writer
+from .decompositions import decomposes
+from .table import both, operator
 
 # Linear layers -------------------------------------------------------------------------------------------------------
 
-as_node("linear", needed="x weight", optional="bias")
+
+@decomposes("linear")
+def _linear(node: Node, x: Tensor, weight: Tensor, *bias: Tensor) -> Any:
+    """ONNX has it for matrices."""
+    if x.ndim == 2:
+        return None
+    product = contract.matmul(x, view.permute_dims(weight))
+    return product + bias[0] if bias else product
 
 
-@writes("linear")
-def _linear(w: Writer, node: Node, x: str, weight: str, *bias: str) -> str:
-    if len(node.shape) == 2:
-        return w.add("Gemm", x, weight, *bias, transB=1)
-    product = w.add("MatMul", x, w.add("Transpose", weight, perm=[1, 0]))
-    return w.add("Add", product, *bias) if bias else product
-
-
-@operator
-def Gemm(a: Tensor, b: Tensor, c: Any, alpha: float, beta: float, transA: int, transB: int) -> Any:
-    a, b = (view.permute_dims(a) if transA else a), (b if transB else view.permute_dims(b))
-    c = c if c is None or beta == 1.0 else c * beta
-    if alpha == 1.0 and (c is None or c.ndim == 1):
-        return functional.linear(a, b, c)
+def _gemm(function: Any, x: Tensor, weight: Tensor, bias: Any, alpha: float, beta: float, transA: int,
+          transB: int) -> Any:
+    a, b = (view.permute_dims(x) if transA else x), (weight if transB else view.permute_dims(weight))
+    bias = bias if bias is None or beta == 1.0 else bias * beta
+    if alpha == 1.0 and (bias is None or bias.ndim == 1):
+        return function(a, b, bias)
     out = contract.matmul(a, view.permute_dims(b)) * alpha
-    return out if c is None else out + c
+    return out if bias is None else out + bias
+
+
+both("Gemm", functional.linear, needed="x weight", optional="bias", compute=_gemm, alpha=1.0, beta=1.0, transA=0,
+     transB=1)
 
 
 # Activations and normalisation ---------------------------------------------------------------------------------------
