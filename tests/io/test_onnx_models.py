@@ -144,6 +144,16 @@ def made_for_the_batch(x):
     return mg.arange(n), mg.arange(n) * 1.5, mg.ones((n, 3)), mg.full(x.shape, 2.0), x.mean(), x.mean(axis=0), x.std(0)
 
 
+def at_the_end_of_the_batch(x):
+    y = x * 1
+    y[x.shape[0] - 1] = 2.0
+    return y, x[x.shape[0] - 1], mg.windows(x, 2, axis=0)
+
+
+def gradients_of_parts(x):
+    return mg.grad(lambda x: (x[..., 1:3] ** 2).sum() + (x[1] * x[0]).sum() + x[:, ::2].sum())(x)
+
+
 def put_together(x):
     return mg.concat([x, x]), mg.stack([x, x]), mg.roll(x, 1, axis=1), mg.tile(x, (2, 1)), mg.pad(x, (1, 2), value=3.0)
 
@@ -158,7 +168,7 @@ def branches(x):
 
 
 FUNCTIONS = [
-    assigned, picked, cut, made_for_the_batch, put_together, branches,
+    assigned, picked, cut, made_for_the_batch, at_the_end_of_the_batch, gradients_of_parts, put_together, branches,
     lambda x: mg.einsum("bi,bj->bij", x, x), lambda x: (x, x, mg.ones(3)),
     lambda x: mg.linalg.vector_norm(x, axis=1), lambda x: mg.softmax(x.astype(mg.float16), axis=1),
     lambda x: mg.windows(x, (2, 2), axis=(1, 1 - 2), stride=1) if x.ndim > 2 else mg.windows(x, 2, stride=2),

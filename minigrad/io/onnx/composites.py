@@ -1,4 +1,4 @@
-"""Calls of composed functions that ONNX has as one operator: found by the marks on their nodes, and one node each.
+"""Calls of composed functions that ONNX has as one operator: the marks on their nodes show them, and each is one node.
 
 While a function is traced, composed functions mark the nodes that they record (`ops/composite.py`).  A call that ONNX's
 operator does not cover, for its dtypes, its arguments or its shapes, is written node by node.
@@ -7,11 +7,12 @@ operator does not cover, for its dtypes, its arguments or its shapes, is written
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...compile.nodes.graph import Graph, in_place_of
+from ...compile.nodes.graph import Graph
 from ...compile.rewriting.common import comparable
 from ...core.node import Node
 from ...core.primitive import Primitive
@@ -33,15 +34,17 @@ CALLS: dict[str, Composed] = {}
 def as_node(
     *functions: str, needed: str = "x", optional: str = "", covers: Callable[[Node], bool] = lambda call: True
 ) -> None:
-    """Declare that calls of these composed functions become one node, with the arguments as inputs and attributes."""
+    """Declare that a call of one of these composed functions is one node: its tensors are inputs, the rest attributes.
+
+    `needed` and `optional` are the parameters that are tensors, in the order of ONNX's inputs.
+    """
     for name in functions:
         op = Primitive(name, "index", ("*xs",), lambda x, *others, **attrs: (x.shape, x.dtype))
         CALLS[name] = Composed(op, needed.split(), optional.split(), covers)
 
 
 def calls_in(graphs: Sequence[Graph]) -> list[dict[Node, Node]]:
-    """For each graph the nodes that a call computes, with a node for the call.  Its arguments are equal in all graphs.
-    """
+    """For each graph the results of calls, each with a node for the call.  The arguments are equal in all graphs."""
     first, *others = found = [
         {i: call for i, node in enumerate(graph.nodes) if (call := _call_of(node)) is not None} for graph in graphs
     ]
@@ -58,9 +61,8 @@ def _call_of(node: Node) -> Node | None:
     for composite in () if node.composite is None else node.composite.path:
         operator = CALLS.get(composite.name)
         if operator is not None and _is_result(node, composite):
-            call = in_place_of(node)
+            call = copy(node)
             call.op, call.inputs, call.attrs = operator.op, _inputs(operator, composite), composite.attributes
-            call.shape, call.dtype = node.shape, node.dtype
             if call.inputs and _in_one_dtype(node, composite) and operator.covers(call):
                 return call
     return None

@@ -33,7 +33,7 @@ DECOMPOSITIONS: dict[str, Decomposition] = {}
 
 
 def decomposes(*names: str) -> Callable[[Decomposition], Decomposition]:
-    """Put a function into the table, for the primitives of these names."""
+    """Put a function into the table, for nodes of these names."""
 
     def put(function: Decomposition) -> Decomposition:
         DECOMPOSITIONS.update(dict.fromkeys(names, function))

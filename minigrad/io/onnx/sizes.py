@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...compile.nodes.graph import Graph, in_place_of
+from ...compile.nodes.graph import Graph
 from ...core.node import Node
 from ...support.errors import FileError
 from ...support.source import show
@@ -84,29 +84,19 @@ class Merged:
         self.graph = Graph([self.of[node] for node in first.inputs], ends, [self.of[node] for node in first.effects])
 
     def _node(self, nodes: Sequence[Any]) -> Node:
+        """An operation, or an input of the graph, for any batch size; a constant may not depend on it."""
         first = nodes[0]
         if any(n.op is not first.op or len(n.inputs) != len(first.inputs) for n in nodes):
             raise self._differs(first, "is another operation")
-        if first.op is None:
-            return self._source(nodes)
-        new = in_place_of(first)
-        new.op = first.op
-        new.inputs = tuple([self._input(first, given) for given in zip(*[n.inputs for n in nodes])])
-        new.attrs = {k: self._same(first, k, [n.attrs[k] for n in nodes]) for k in first.attrs}
-        new.shape = self._same(first, "its shape", [n.shape for n in nodes])
-        new.dtype = first.dtype
-        return new
-
-    def _source(self, nodes: Sequence[Any]) -> Any:
-        """An input, whose shape may depend on the batch, or a constant, which may not."""
-        first = nodes[0]
         if first.name in ("constant", "array"):
             if any(not np.array_equal(first.array(), n.array(), first.dtype.kind == "f") for n in nodes[1:]):
                 raise self._differs(first, "is a constant with other values")
-            return first
+            return first  # type: ignore[no-any-return]
         new = copy(first)
+        new.inputs = tuple([self._input(first, given) for given in zip(*[n.inputs for n in nodes])])
+        new.attrs = {k: self._same(first, k, [n.attrs[k] for n in nodes]) for k in first.attrs}
         new.shape = self._same(first, "its shape", [n.shape for n in nodes])
-        return new
+        return new  # type: ignore[no-any-return]
 
     def _input(self, node: Node, given: Sequence[Any]) -> Any:
         return self.of[given[0]] if isinstance(given[0], Node) else self._same(node, "a number in it", given)
