@@ -47,8 +47,8 @@ def decomposed(graph: Graph, calls: Mapping[Node, Node]) -> Graph:
     new: dict[Any, Any] = dict(zip(graph.inputs, graph.inputs))
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
-        call = calls.get(node)
-        new[node] = _replaced(node, inputs) if call is None else _replaced(call, tuple([new[i] for i in call.inputs]))
+        now = calls.get(node, node)
+        new[node] = _replaced(now, tuple([new.get(i, i) for i in now.inputs]))
         return new[node]  # type: ignore[no-any-return]
 
     return graph.rebuilt(replace)
@@ -251,8 +251,8 @@ def _place(node: Node, x: Tensor) -> Any:
 def in_full(index: Sequence[Any], ndim: int) -> list[Any]:
     """An index with as many slices in place of `...`, or behind it, as there are dimensions left."""
     rest = [slice(None)] * (ndim - len([i for i in index if i is not None and i is not Ellipsis]))
-    parts = [rest if i is Ellipsis else [i] for i in (index if Ellipsis in index else (*index, ...))]
-    return [i for part in parts for i in part]
+    place = index.index(...) if ... in index else len(index)
+    return [*index[:place], *rest, *index[place + 1 :]]
 
 
 @decomposes("windows")

@@ -158,11 +158,18 @@ def _names_of_inputs(function: Any, args: Any, kwargs: Any, given: Sequence[str]
     positional = [parameters[i] if i < len(parameters) else f"input_{i}" for i in range(len(args))]
     values = zip((*positional, *kwargs), (*args, *kwargs.values()))
     named = [found for name, value in values for found in _within(name, value)]
-    named = ["input"] if named == ["x"] else named
-    return named if given is None else _checked("input_names", given, len(named), "tensor")
+    return _chosen("input_names", given, ["input"] if named == ["x"] else named, "tensor")
 
 
-def _checked(what: str, given: Sequence[str], count: int, each: str) -> list[str]:
+def _names_of_outputs(given: Sequence[str] | None, count: int) -> list[str]:
+    return _chosen("output_names", given, ["output"] if count == 1 else [f"output_{i}" for i in range(count)], "result")
+
+
+def _chosen(what: str, given: Sequence[str] | None, usual: list[str], each: str) -> list[str]:
+    """The names that were given, after a check; the usual ones if none were."""
+    count = len(usual)
+    if given is None:
+        return usual
     if len(given) != count or len(set(given)) != count or not all(isinstance(n, str) and n for n in given):
         raise FileError(f"export_onnx: {what} needs {count} different strings, one for each {each}",
                         actual=repr(given))
@@ -226,11 +233,3 @@ def _model(
                               ir_version=IR_VERSION)
     helper.set_model_props(model, {TENSORS: json.dumps(tensors)})
     return model
-
-
-def _names_of_outputs(given: Sequence[str] | None, count: int) -> list[str]:
-    if given is None:
-        return ["output"] if count == 1 else [f"output_{i}" for i in range(count)]
-    return _checked("output_names", given, count, "result")
-
-

@@ -97,8 +97,7 @@ class OnnxModel(Module):
     def forward(self, *values: Any) -> Any:
         given = [as_tensor(v) for v in values]
         self._check(given)
-        own = vars(self)
-        known: dict[str, Any] = {name: own[name] for name in own if isinstance(own[name], Tensor)}
+        known: dict[str, Any] = {name: held for name, held in vars(self).items() if isinstance(held, Tensor)}
         results = run(self.graph, given, known)
         device = given[0].device if given else as_device(None)
         results = [r.tensor(device) if isinstance(r, Known) else r for r in results]

@@ -119,9 +119,8 @@ class Writer:
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
         """The same elements in a different shape."""
-        depend = [i for i, extent in enumerate(shape) if isinstance(extent, Size)]
-        if len(depend) == 1 and 0 not in shape:  # the other sizes determine this one
-            shape = [-1 if i == depend[0] else extent for i, extent in enumerate(shape)]
+        if [isinstance(extent, Size) for extent in shape].count(True) == 1 and 0 not in shape:
+            shape = [-1 if isinstance(extent, Size) else extent for extent in shape]  # the others determine it
         empty = {"allowzero": 1} if 0 in shape else {}  # otherwise 0 means the size before
         return self.add("Reshape", name, self.vector(shape), **empty)
 
