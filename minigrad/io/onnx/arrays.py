@@ -161,8 +161,7 @@ def _reduction(function: Callable[..., Any]) -> None:
     def apply(x: Tensor, axes: Numbers | None, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
         if not axes and noop_with_empty_axes:
             return x
-        out = function(x, axis=tuple(axes) if axes else None, keepdims=bool(keepdims))
-        return out if out.dtype is x.dtype else out.astype(x.dtype)
+        return function(x, axis=tuple(axes) if axes else None, keepdims=bool(keepdims)).astype(x.dtype, copy=False)
 
     operator(apply, op_type)
 
@@ -215,7 +214,7 @@ def Split(x: Tensor, sizes: Numbers | None, axis: int, num_outputs: Any = None) 
         if not num_outputs or x.shape[axis] % num_outputs:
             raise FileError(f"Split: shape {x.shape} can't be cut into {num_outputs} equal parts along axis {axis}")
         return tuple(joining.split(x, num_outputs, axis=axis))
-    return tuple(joining.split(x, [int(n) for n in np.cumsum(sizes)[:-1]], axis=axis))
+    return tuple(joining.split(x, np.cumsum(sizes)[:-1].tolist(), axis=axis))
 
 
 @writes("gather")

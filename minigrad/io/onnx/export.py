@@ -106,8 +106,7 @@ def _recorded(
 def _resized(tensor: Tensor, axis: int, batch: int) -> Tensor:
     if not tensor.size:
         raise FileError(f"export_onnx: an example needs elements, and this one has shape {tensor.shape}")
-    array = tensor.numpy_copy()
-    return from_host(array.take(np.arange(batch) % max(1, array.shape[axis]), axis=axis), tensor.device)
+    return from_host(tensor.numpy_copy().take(range(batch), axis, mode="wrap"), tensor.device)
 
 
 # The batch -----------------------------------------------------------------------------------------------------------
