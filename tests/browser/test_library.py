@@ -193,3 +193,15 @@ for lacks in (lambda: mg.breakpoint(mg.ones(1)), lambda: mg.io.load_onnx("model.
         "  Hint: this browser cannot install it; on a computer, python -m pip install onnx"
         ", or: python3 course add onnx",
     ]
+
+
+def test_notebooks_that_a_browser_has_kept_find_the_course_by_its_old_name(in_node):
+    said = in_node.run("""
+from minigrad import course
+from minigrad.course import made_from
+from minigrad.viz.lessons.memory_maps import memory_map
+import minigrad_course
+
+print(course is minigrad_course, made_from is minigrad_course.made_from, memory_map.__module__)
+""")
+    assert said == "True True minigrad_course.units.u02_arrays.memory_maps\n"
