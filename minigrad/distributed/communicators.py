@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,7 @@ from ..ops.elementwise import negative
 from ..ops.write import assign, writable
 from ..support.errors import DistributedError, DtypeError, ShapeError
 from ..support.words import shown, whole
-from . import ring
-from .engine import DONE, OPS, Engine, Handle
+from .engine import DONE, Engine, Handle
 from .nccl import NcclEngine
 from .watch import Watch, memory_for
 
@@ -174,11 +174,8 @@ class Communicator:
             self.begun[engine.address(out)] = self._start(x, out, **how)
             return out
         with self.watch.enter(name, x, **how):
-            if algorithm == "ring":
-                out[...] = x
-                ring.allreduce(engine, out, OPS[how["op"]])
-            else:
-                getattr(engine, name)(x, out, **how)
+            run = partial(Engine.allreduce, engine) if algorithm == "ring" else getattr(engine, name)
+            run(x, out, **how)
         return out
 
     def _apply(self, name: str, x: Any, **how: Any) -> Any:

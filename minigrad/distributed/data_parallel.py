@@ -14,6 +14,7 @@ from ..autodiff.reverse import after_backward
 from ..core.mode import Mode, no_grad, switch
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..nn.state import write
 from ..ops.creation import zeros_like
 from ..ops.joining import concat
 from ..ops.random import DEFAULT_GENERATOR
@@ -255,8 +256,7 @@ def synchronise(comm: Communicator, model: Module) -> None:
                 actual=f"{ours}, in rank {comm.rank}",
             )
     with no_grad():
-        for tensor in named.values():
-            tensor[...] = comm.broadcast(tensor.detach())  # type: ignore[index, attr-defined]
+        write(named.values(), (comm.broadcast(tensor) for tensor in named.values()))
     DEFAULT_GENERATOR.set_state(dict(zip(("key", "block"), map(int, state.split()))))
 
 

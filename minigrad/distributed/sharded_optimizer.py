@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
-from ..nn.state import StateError
+from ..nn.state import StateError, write
 from ..ops.creation import full_like, zeros, zeros_like
 from ..ops.view import reshape
 from ..optim.groups import check_parameters
@@ -82,22 +82,9 @@ class ShardedOptimizer(Optimizer):
             for shard in self.shards:
                 shard.write()
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state of the plain optimizer, gathered from all ranks."""
-        parts = self.inner.state_dict()
-        state: dict[int, dict[str, Tensor]] = {}
-        groups: list[dict[str, Any]] = []
-        total = 0
-        for shard, group in zip(self.shards, parts["param_groups"]):
-            entries = [parts["state"].get(number, {}) for number in group["params"]]
-            numbers = list(range(total, total := total + len(shard.parameters)))
-            for name in entries[0]:
-                whole = shard.gathered([entry[name] for entry in entries])
-                single = not entries[0][name].ndim  # a count of steps
-                for number, value in zip(numbers, whole):
-                    state.setdefault(number, {})[name] = reshape(value, -1)[0].copy() if single else value
-            groups.append({**group, "params": numbers})
-        return {"state": state, "param_groups": groups}
+    def kept(self) -> list[list[dict[str, Tensor]]]:
+        """The states of each whole parameter, gathered from all ranks, by group."""
+        return [shard.whole(pieces) for shard, pieces in zip(self.shards, self.inner.kept())]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load the state of a plain optimizer, or of a sharded one with any number of ranks."""
@@ -152,11 +139,19 @@ class Shard:
                 )
         return {name: value.reshape(-1)[start:stop] if np.shape(value) else value for name, value in entry.items()}
 
+    def whole(self, pieces: list[dict[str, Tensor]]) -> list[dict[str, Tensor]]:
+        """The states of each parameter in all ranks, from those of the pieces in this one."""
+        found: list[dict[str, Tensor]] = [{} for _ in self.parameters]
+        for name, first in pieces[0].items():
+            for entry, value in zip(found, self.gathered([piece[name] for piece in pieces])):
+                entry[name] = value if first.ndim else reshape(value, -1)[0].copy()  # 0-d: a count of steps
+        return found
+
     def read(self, averaged: bool) -> None:
         """Set the pieces to the present values of the parameters, and their gradients to the means over the ranks."""
         gradients = [p.grad for p in self.parameters]
         for piece, place in zip(self.pieces, self.places):
-            piece[...] = self._piece(*place)  # type: ignore[index]
+            write([piece], [self._piece(*place)])
             gradient = [*gradients, None][place[0]]
             piece.grad = None if gradient is None else reshape(gradient, -1)[place[1] : place[2]]
         if averaged or self.comm.size == 1:
@@ -168,8 +163,7 @@ class Shard:
 
     def write(self) -> None:
         """Set the parameters to the pieces of all ranks."""
-        for parameter, value in zip(self.parameters, self.gathered(self.pieces)):
-            parameter[...] = value  # type: ignore[index]
+        write(self.parameters, self.gathered(self.pieces))
         for piece in self.pieces:
             piece.grad = None
 

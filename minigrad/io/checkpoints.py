@@ -21,6 +21,7 @@ import numpy as np
 from ..compile.save.codec import Slot, decoded, encoded, filled, slots
 from ..core.tensor import Tensor, from_host
 from ..devices import as_device
+from ..nn.state import misfits
 from ..ops.random import DEFAULT_GENERATOR
 from ..optim.optimizer import Optimizer
 from ..support.errors import FileError, MinigradError
@@ -106,21 +107,19 @@ def _taken_over(path: Path, step: int, states: dict[str, Any], parts: dict[str, 
     everything = _all(parts)
     missing, unexpected = [n for n in everything if n not in states], [n for n in states if n not in everything]
     if missing or unexpected:
-        lines = [f"the checkpoint {path} has other parts, and nothing was loaded"]
-        lines += [f"  missing:    {', '.join(missing)}"] * bool(missing)
-        lines += [f"  unexpected: {', '.join(unexpected)}"] * bool(unexpected)
-        raise FileError("\n".join(lines))
-    undo: list[tuple[Load, Any]] = []
+        head = f"the checkpoint {path} has other parts, and nothing was loaded"
+        raise FileError(misfits(head, missing=missing, unexpected=unexpected))
+    # A schedule computes the rate from its count, and a jitted step rounds differently.  So the optimizer, with the
+    # rate that it had, is loaded after the schedule.
+    order = sorted(everything, key=lambda name: isinstance(everything[name], Optimizer))
+    access = {name: _access(name, everything[name]) for name in order}
+    before = {name: state_of() for name, (state_of, _) in access.items()}  # now: a part may change another one
     try:
-        # A schedule computes the rate from its count, and a jitted step rounds differently.  So the optimizer, with the
-        # rate that it had, is loaded after the schedule.
-        for name, part in sorted(everything.items(), key=lambda item: isinstance(item[1], Optimizer)):
-            state_of, load = _access(name, part)
-            undo.append((load, state_of()))
+        for name, (_, load) in access.items():
             load(states[name])
     except FAULTS:
-        for load, state in undo:
-            load(state)
+        for name, (_, load) in access.items():
+            load(before[name])
         raise
     return step
 

@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 from ..core.dtypes import float64
-from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..ops.creation import eye, full
 from ..ops.elementwise import where
@@ -18,6 +17,7 @@ from ..ops.random import DEFAULT_GENERATOR, Generator
 from ..ops.reduce import any
 from ..ops.view import reshape
 from ..support.errors import ConversionError, ShapeError
+from .state import write
 
 __all__ = [
     "constant_", "zeros_", "ones_", "eye_", "uniform_", "normal_", "trunc_normal_", "orthogonal_",
@@ -204,8 +204,7 @@ def _like(tensor: Tensor) -> dict[str, Any]:
 
 
 def _written(tensor: Tensor, value: Tensor) -> Tensor:
-    with no_grad():
-        tensor[...] = value if value.dtype is tensor.dtype else value.astype(tensor.dtype)  # type: ignore[index, attr-defined]
+    write([tensor], [value])
     return tensor
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,22 +56,49 @@ def load_tensors(
         if name in given and given[name].shape != tensor.shape
     ]
     if mismatched or (strict and (missing or unexpected)):
-        lines = [f"load_state_dict: the state does not fit {into}, and nothing was loaded"]
-        lines += [f"  missing:    {', '.join(missing)}"] * bool(missing)
-        lines += [f"  unexpected: {', '.join(unexpected)}"] * bool(unexpected)
-        lines += [f"  mismatched: {', '.join(mismatched)}"] * bool(mismatched)
-        raise StateError("\n".join(lines))
-    with no_grad():
-        for name, tensor in own.items():
-            if name in given:
-                tensor[...] = like(given[name].detach(), tensor)  # type: ignore[attr-defined, index]
+        head = f"load_state_dict: the state does not fit {into}, and nothing was loaded"
+        raise StateError(misfits(head, missing=missing, unexpected=unexpected, mismatched=mismatched))
+    found = [name for name in own if name in given]
+    write([own[name] for name in found], [given[name].detach() for name in found])  # type: ignore[attr-defined]
     return Loaded(missing, unexpected)
+
+
+def misfits(head: str, **entries: list[str]) -> str:
+    """A message with a line for each kind of entries that do not fit.
+
+    >>> print(misfits("nothing was loaded", missing=["weight", "bias"], unexpected=[]))
+    nothing was loaded
+      missing:    weight, bias
+    """
+    return "\n".join([head, *[f"  {what + ':':11} {', '.join(names)}" for what, names in entries.items() if names]])
+
+
+def check_complete(state: dict[str, Any], names: Iterable[str], owner: str) -> None:
+    """Raise an error if a state lacks some of these names.
+
+    >>> check_complete({"scale": 1.0}, ["scale"], "a GradScaler")
+    """
+    lost = [name for name in names if name not in state]
+    if lost:
+        raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of {owner}")
+
+
+def write(tensors: Iterable[Tensor], values: Iterable[Tensor]) -> None:
+    """Write values into existing tensors, without gradients."""
+    with no_grad():
+        for tensor, value in zip(tensors, values):
+            tensor[...] = like(value, tensor)  # type: ignore[index]
+
+
+def beside(tensor: Tensor, other: Tensor) -> Tensor:
+    """A tensor on the device of another; itself if it is there already."""
+    return tensor if tensor.device is other.device else tensor.to(other.device)  # type: ignore[attr-defined, no-any-return]
 
 
 def like(tensor: Tensor, other: Tensor) -> Tensor:
     """A tensor on the device and in the dtype of another; itself if it has both already."""
-    moved = tensor if tensor.device is other.device else tensor.to(other.device)  # type: ignore[attr-defined]
-    return moved if moved.dtype is other.dtype else moved.astype(other.dtype)  # type: ignore[no-any-return]
+    moved = beside(tensor, other)
+    return moved if moved.dtype is other.dtype else moved.astype(other.dtype)  # type: ignore[attr-defined, no-any-return]
 
 
 def move_tensor(tensor: Tensor, target: Any) -> None:

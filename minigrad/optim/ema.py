@@ -9,7 +9,7 @@ from typing import Any
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from ..nn.state import load_tensors
+from ..nn.state import load_tensors, write
 from ..support.errors import ConversionError
 from ..support.table import counted
 from ..support.words import shown
@@ -54,17 +54,12 @@ class EMA:
         """A block in which the averages are the model's parameters."""
         own = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
         try:
-            self._put(self.averages)
+            write(self.parameters, self.averages)
             yield
-            self._put(own)
+            write(self.parameters, own)
         except BaseException:
-            self._put(own)
+            write(self.parameters, own)
             raise
-
-    def _put(self, values: list[Tensor]) -> None:
-        with no_grad():
-            for parameter, value in zip(self.parameters, values):
-                parameter[...] = value  # type: ignore[index]
 
     def tensors(self) -> list[Tensor]:
         """The averages, to continue training later."""

@@ -14,7 +14,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
-from ..nn.state import StateError, like
+from ..nn.state import StateError, beside, like, load_tensors, write
 from ..ops.creation import full
 from ..ops.elementwise import abs, cos, floor, maximum, minimum, power, where
 from ..support.errors import ConversionError
@@ -69,7 +69,7 @@ class Schedule:
     def _set(self) -> None:
         with no_grad():
             for group, base in zip(self.optimizer.param_groups, self.bases):
-                group.rate[...] = like(self.rate(base, self.count), group.rate)  # type: ignore[index]
+                write([group.rate], [self.rate(base, self.count)])
 
     def get_last_lr(self) -> list[float]:
         """The current rate of each group."""
@@ -91,9 +91,9 @@ class Schedule:
             raise StateError(f"load_state_dict: the state does not fit {name}, and nothing was loaded",
                              expect=f"{', '.join(self.state_dict())}, and {len(self.bases)} base_lrs",
                              actual=", ".join(map(str, state)))
-        self.bases = [float(checked_rate(name, base)) for base in state["base_lrs"]]
-        with no_grad():
-            self.count[...] = float(state["last_epoch"])  # type: ignore[index]
+        bases = [float(checked_rate(name, base)) for base in state["base_lrs"]]
+        load_tensors({"last_epoch": self.count}, {"last_epoch": float(state["last_epoch"])}, name)
+        self.bases = bases
         self._set()
 
     def __repr__(self) -> str:
@@ -346,17 +346,16 @@ class ReduceLROnPlateau:
     def _look_at(self, value: Tensor) -> None:
         margin = abs(self.best) * self.threshold if self.relative else self.threshold
         better = value * self.sign < self.best * self.sign - where(abs(self.best) < math.inf, margin, 0.0)
-        self.best[...] = where(better, value, self.best)  # type: ignore[index]
+        best = where(better, value, self.best)
         bad = where(better, 0.0, self.bad + 1.0)
         bad = where(self.cooling > 0.0, 0.0, bad)
         cooling = maximum(self.cooling - 1.0, 0.0)
         cut = bad > self.patience
-        self.bad[...] = where(cut, 0.0, bad)  # type: ignore[index]
-        self.cooling[...] = where(cut, float(self.cooldown), cooling)  # type: ignore[index]
+        write(self.tensors(), [best, where(cut, 0.0, bad), where(cut, float(self.cooldown), cooling)])
         for group in self.optimizer.param_groups:
             lower = maximum(group.rate * self.factor, self.min_lr)
-            use = _beside(cut, group.rate) & (group.rate - lower > self.eps)
-            group.rate[...] = where(use, lower, group.rate)  # type: ignore[index]
+            use = beside(cut, group.rate) & (group.rate - lower > self.eps)
+            write([group.rate], [where(use, lower, group.rate)])
 
     def tensors(self) -> list[Tensor]:
         """All tensors that a step writes, except the rates, which belong to the optimizer."""
@@ -369,17 +368,8 @@ class ReduceLROnPlateau:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue a saved schedule."""
-        lost = [key for key in self.state_dict() if key not in state]
-        if lost:
-            raise StateError("load_state_dict: the state does not fit ReduceLROnPlateau, and nothing was loaded\n"
-                             f"  missing:    {', '.join(lost)}")
-        with no_grad():
-            for tensor, key in zip(self.tensors(), self.state_dict()):
-                tensor[...] = float(state[key])  # type: ignore[index]
-
-
-def _beside(value: Tensor, other: Tensor) -> Tensor:
-    return value if value.device is other.device else value.to(other.device)  # type: ignore[attr-defined, no-any-return]
+        own = dict(zip(self.state_dict(), self.tensors()))
+        load_tensors(own, {name: float(value) for name, value in state.items() if name in own}, "ReduceLROnPlateau")
 
 
 def _formulas(name: str, optimizer: Any, schedulers: Sequence[Schedule]) -> tuple[Schedule, ...]:

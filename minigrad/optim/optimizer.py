@@ -161,13 +161,16 @@ class Optimizer:
         state: dict[int, dict[str, Tensor]] = {}
         groups: list[dict[str, Any]] = []
         total = 0
-        for group in self.param_groups:
-            numbers = list(range(total, total := total + len(group.parameters)))
-            for i, number in enumerate(numbers):
-                kept = group.kept(i, group.options)
-                state |= {number: {name: t.copy() for name, t in kept.items()}} if kept else {}  # type: ignore[attr-defined]
+        for group, kept in zip(self.param_groups, self.kept()):
+            numbers = list(range(total, total := total + len(kept)))
+            state |= {number: entry for number, entry in zip(numbers, kept) if entry}
             groups.append({name: group[name] for name in group if name != "params"} | {"params": numbers})
         return {"state": state, "param_groups": groups}
+
+    def kept(self) -> list[list[dict[str, Tensor]]]:
+        """Copies of the states of each parameter, by group."""
+        return [[{name: t.copy() for name, t in group.kept(i, group.options).items()}  # type: ignore[attr-defined]
+                 for i in range(len(group.parameters))] for group in self.param_groups]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load saved states and options.  If something does not fit, nothing is changed.

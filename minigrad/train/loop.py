@@ -9,6 +9,7 @@ from typing import Any
 from ..core.mode import no_grad, switch
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..nn.state import check_complete
 from ..support.errors import ConversionError
 from ..support.table import as_table
 from ..support.words import a_type, shown, whole
@@ -78,10 +79,9 @@ class EarlyStopping:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a saved state."""
-        lost = [name for name in self.state_dict() if name not in state]
-        if lost:
-            raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of an EarlyStopping")
-        self.best, self.best_at, self.looks, self._state = (state[name] for name in self.state_dict())
+        names = self.state_dict()
+        check_complete(state, names, "an EarlyStopping")
+        self.best, self.best_at, self.looks, self._state = (state[name] for name in names)
 
     def restore(self) -> None:
         """Load the best state into the model."""

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..core.debug import debug_nans
-from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..core.tree import flatten, leaves
 from ..nn.module import Module
+from ..nn.state import write
 from ..ops.random import DEFAULT_GENERATOR
 from ..support.errors import ConversionError, NanError
 from ..support.table import counted
@@ -78,10 +78,9 @@ class NanGuard:
         steps = len(self.batches)
         if not self.tensors:
             raise NanError(f"the loss is {value}", hint="watch=[model, optimizer] finds the first operation at fault")
-        with no_grad():
-            for tensor, (copy, gradient) in zip(self.tensors, self.copies):
-                tensor[...] = copy  # type: ignore[index]
-                tensor.grad = gradient
+        write(self.tensors, [copy for copy, _ in self.copies])
+        for tensor, (_, gradient) in zip(self.tensors, self.copies):
+            tensor.grad = gradient
         DEFAULT_GENERATOR.set_state(self.random)
         batches, self.batches = self.batches, []
         bad = "a nan" if math.isnan(value) else "an infinity"

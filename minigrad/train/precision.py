@@ -16,9 +16,9 @@ from ..core.emit import emit
 from ..core.mode import Mode, current_mode, no_grad, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor
-from ..nn.state import like
+from ..nn.state import beside, check_complete, like, load_tensors, write
 from ..ops import reduce
-from ..ops.creation import full
+from ..ops.creation import full, full_like
 from ..ops.elementary import isfinite
 from ..ops.elementwise import where
 from ..optim.optimizer import Optimizer
@@ -124,7 +124,7 @@ class GradScaler:
             finite = self.factor == self.factor
             for gradient in gradients:
                 gradient *= like(inverse, gradient)
-                finite = finite & _beside(reduce.all(isfinite(gradient)), finite)
+                finite = finite & beside(reduce.all(isfinite(gradient)), finite)
         self._unscaled[id(optimizer)] = optimizer, finite
 
     def step(self, optimizer: Optimizer) -> None:
@@ -137,12 +137,12 @@ class GradScaler:
             before = [t.detach().copy() for t in tensors]  # type: ignore[attr-defined]
             try:
                 optimizer.step()
-                chosen = [where(_beside(finite, tensor), tensor, old) for tensor, old in zip(tensors, before)]
+                chosen = [where(beside(finite, tensor), tensor, old) for tensor, old in zip(tensors, before)]
             except BaseException as error:  # it is not known yet whether the step is skipped
-                _put(tensors, before)
+                write(tensors, before)
                 error.add_note("GradScaler.step() has set them back to what they were before")
                 raise
-            all_or_none(partial(_put, tensors, chosen))
+            all_or_none(partial(write, tensors, chosen))
             self.fine *= finite.astype(dtypes.float32)  # type: ignore[attr-defined]
 
     def update(self) -> None:
@@ -152,9 +152,8 @@ class GradScaler:
             good = where(fine, self.good + 1.0, 0.0)
             grown = good >= float(self.growth_interval)
             larger = where(grown, self.factor * self.growth_factor, self.factor)
-            self.factor[...] = where(fine, larger, self.factor * self.backoff_factor)  # type: ignore[index]
-            self.good[...] = where(grown, 0.0, good)  # type: ignore[index]
-            self.fine[...] = 1.0  # type: ignore[index]
+            factor = where(fine, larger, self.factor * self.backoff_factor)
+            write(self.tensors(), [factor, where(grown, 0.0, good), full_like(self.fine, 1.0)])
 
     def get_scale(self) -> float:
         """The factor, as a number."""
@@ -170,18 +169,6 @@ class GradScaler:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue with a saved factor."""
-        lost = [name for name in ("scale", "growth_tracker") if name not in state]
-        if lost:
-            raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of a GradScaler")
-        with no_grad():
-            self.factor[...] = float(state["scale"])  # type: ignore[index]
-            self.good[...] = float(state["growth_tracker"])  # type: ignore[index]
-
-
-def _put(tensors: list[Tensor], values: list[Tensor]) -> None:
-    for tensor, value in zip(tensors, values):
-        tensor[...] = value  # type: ignore[index]
-
-
-def _beside(value: Tensor, other: Tensor) -> Tensor:
-    return value if value.device is other.device else value.to(other.device)  # type: ignore[attr-defined, no-any-return]
+        own = {"scale": self.factor, "growth_tracker": self.good}
+        check_complete(state, own, "a GradScaler")
+        load_tensors(own, {name: float(state[name]) for name in own}, "GradScaler")

@@ -228,6 +228,19 @@ def test_mismatch_in_one_part_leaves_the_others_unchanged(three):
     assert mg.random.get_state()["key"] == drawn["key"] + 1
 
 
+def test_mismatch_in_the_optimizer_leaves_the_rate_that_a_schedule_has_set_already(tmp_path):
+    def made(size):
+        optimizer = mg.optim.SGD([mg.ones(size, requires_grad=True)], lr=1.0, momentum=0.5)
+        return {"optimizer": optimizer, "schedule": mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)}
+
+    saved, other = made(2), made(3)
+    saved["schedule"].step()
+    mg.io.save_checkpoint(tmp_path / "c", **saved)
+    with pytest.raises(mg.MinigradError, match=r"the state does not fit SGD"):
+        mg.io.load_checkpoint(tmp_path / "c", **other)
+    assert other["optimizer"].lr == 1.0 and other["schedule"].state_dict()["last_epoch"] == 0
+
+
 def test_unsupported_parts_are_refused(tmp_path):
     with pytest.raises(mg.FileError, match=r"a checkpoint cannot hold 'model', a list\n  Expected: an object with"):
         mg.io.Checkpoints(tmp_path, model=[1])

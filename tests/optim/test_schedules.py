@@ -19,6 +19,7 @@ from minigrad.optim.lr_scheduler import (
     SequentialLR,
     StepLR,
 )
+from minigrad.train import GradScaler
 
 
 def made(lr=0.1):
@@ -160,6 +161,18 @@ def test_schedule_continues_from_its_state():
     other.load_state_dict(plateau.state_dict())
     plateau.step(2.0), other.step(2.0)
     assert other.optimizer.param_groups[0]["lr"] == plateau.optimizer.param_groups[0]["lr"] == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("make", [lambda: StepLR(made(), 1), lambda: ReduceLROnPlateau(made()), GradScaler])
+def test_a_state_with_a_value_that_is_no_number_changes_nothing(make):
+    holder = make()
+    before = holder.state_dict()
+    for name in before:
+        others = {"base_lrs": [0.5, 0.5], "last_epoch": 3}
+        wrong = {key: others.get(key, 7.0) for key in before} | {name: ["many"] if name == "base_lrs" else "many"}
+        with pytest.raises(mg.MinigradError):
+            holder.load_state_dict(wrong)
+        assert holder.state_dict() == before
 
 
 def test_schedules_count_from_the_rate_of_the_first_one():
