@@ -82,9 +82,9 @@ class ShardedOptimizer(Optimizer):
             for shard in self.shards:
                 shard.write()
 
-    def kept(self) -> list[list[dict[str, Tensor]]]:
+    def _copies(self) -> list[list[dict[str, Tensor]]]:
         """The states of each whole parameter, gathered from all ranks, by group."""
-        return [shard.whole(pieces) for shard, pieces in zip(self.shards, self.inner.kept())]
+        return [shard.whole(pieces) for shard, pieces in zip(self.shards, self.inner._copies())]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load the state of a plain optimizer, or of a sharded one with any number of ranks."""

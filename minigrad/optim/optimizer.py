@@ -161,13 +161,13 @@ class Optimizer:
         state: dict[int, dict[str, Tensor]] = {}
         groups: list[dict[str, Any]] = []
         total = 0
-        for group, kept in zip(self.param_groups, self.kept()):
+        for group, kept in zip(self.param_groups, self._copies()):
             numbers = list(range(total, total := total + len(kept)))
             state |= {number: entry for number, entry in zip(numbers, kept) if entry}
             groups.append({name: group[name] for name in group if name != "params"} | {"params": numbers})
         return {"state": state, "param_groups": groups}
 
-    def kept(self) -> list[list[dict[str, Tensor]]]:
+    def _copies(self) -> list[list[dict[str, Tensor]]]:
         """Copies of the states of each parameter, by group."""
         return [[{name: t.copy() for name, t in group.kept(i, group.options).items()}  # type: ignore[attr-defined]
                  for i in range(len(group.parameters))] for group in self.param_groups]
