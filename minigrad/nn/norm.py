@@ -16,7 +16,22 @@ from .layers import check_sizes
 from .module import Module
 
 
-class LayerNorm(Module):
+class _OfLast(Module):
+    """A norm over the last dimension, of the given size."""
+
+    size: int
+    weight: Tensor | None
+
+    def check(self, x: Tensor) -> None:
+        """Raise unless the last dimension of the input has the size."""
+        if not x.shape or x.shape[-1] != self.size:
+            raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}", expect=f"(..., {self.size})")
+
+    def extra_repr(self) -> str:
+        return f"{self.size}" + ("" if self.weight is not None else ", affine=False")
+
+
+class LayerNorm(_OfLast):
     """Each example shifted and scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
 
     >>> norm = mg.nn.LayerNorm(2, eps=0.0)
@@ -28,18 +43,16 @@ class LayerNorm(Module):
                  device: Any = None) -> None:
         check_sizes("LayerNorm", size=size)
         self.size, self.eps = size, eps
-        self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
-        self.bias = zeros(size, dtype, device, requires_grad=True) if affine and bias else None
+        self.weight, self.bias = _affine(size, affine, dtype, device)
+        if not bias:
+            self.bias = None
 
     def forward(self, x: Tensor) -> Tensor:
-        _check_last(self, x)
+        self.check(x)
         return layer_norm(x, self.weight, self.bias, eps=self.eps)
 
-    def extra_repr(self) -> str:
-        return f"{self.size}" + ("" if self.weight is not None else ", affine=False")
 
-
-class RMSNorm(Module):
+class RMSNorm(_OfLast):
     """Each example divided by the root of the mean of its squares, then times `weight`.
 
     >>> norm = mg.nn.RMSNorm(2, eps=0.0)
@@ -54,11 +67,8 @@ class RMSNorm(Module):
         self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        _check_last(self, x)
+        self.check(x)
         return rms_norm(x, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}" + ("" if self.weight is not None else ", affine=False")
 
 
 class GroupNorm(Module):
@@ -75,8 +85,7 @@ class GroupNorm(Module):
         if channels % groups:
             raise ShapeError(f"GroupNorm: {counted(channels, 'channel')} can't be divided into {groups} groups")
         self.groups, self.channels, self.eps = groups, channels, eps
-        self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None
-        self.bias = zeros(channels, dtype, device, requires_grad=True) if affine else None
+        self.weight, self.bias = _affine(channels, affine, dtype, device)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim < 2 or x.shape[1] != self.channels:
@@ -96,8 +105,7 @@ class _InstanceNorm(Module):
                  device: Any = None) -> None:
         check_sizes(type(self).__name__, channels=channels)
         self.channels, self.eps = channels, eps
-        self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None
-        self.bias = zeros(channels, dtype, device, requires_grad=True) if affine else None
+        self.weight, self.bias = _affine(channels, affine, dtype, device)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim != self.dimensions or x.shape[1] != self.channels:
@@ -144,8 +152,7 @@ class _BatchNorm(Module):
                  track_running_stats: bool = True, dtype: Any = None, device: Any = None) -> None:
         check_sizes(type(self).__name__, channels=channels)
         self.channels, self.eps, self.momentum = channels, eps, momentum
-        self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None
-        self.bias = zeros(channels, dtype, device, requires_grad=True) if affine else None
+        self.weight, self.bias = _affine(channels, affine, dtype, device)
         self.running_mean = zeros(channels, dtype, device) if track_running_stats else None
         self.running_var = ones(channels, dtype, device) if track_running_stats else None
         self.num_batches_tracked = zeros((), int64, device) if track_running_stats else None
@@ -194,6 +201,8 @@ class BatchNorm2d(_BatchNorm):
     dimensions = (4,)
 
 
-def _check_last(layer: Any, x: Tensor) -> None:
-    if not x.shape or x.shape[-1] != layer.size:
-        raise ShapeError(f"an input of shape {x.shape} does not fit {layer!r}", expect=f"(..., {layer.size})")
+def _affine(size: int, affine: bool, dtype: Any, device: Any) -> tuple[Tensor | None, Tensor | None]:
+    """The factors and summands of a norm, which change nothing at first; or None."""
+    if not affine:
+        return None, None
+    return ones(size, dtype, device, requires_grad=True), zeros(size, dtype, device, requires_grad=True)

@@ -22,17 +22,23 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu
 class _Block(Module):
     """The common part of both blocks: self-attention, a network of two layers, and a norm for each."""
 
-    def __init__(self, size: int, heads: int, hidden: int, dropout: float, activation: Any, norm_first: bool,
-                 batch_first: bool, eps: float, bias: bool, rotary: bool, options: dict[str, Any]) -> None:
+    has_memory = False  # whether it also attends to another sequence
+
+    def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
+                 eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
+                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:
         if not callable(activation) and activation not in ACTIVATIONS:
             raise ConversionError(f"{type(self).__name__}: activation is 'relu', 'gelu' or a function, "
                                   f"not {activation!r}")
         self.activation = activation if callable(activation) else ACTIVATIONS[activation]
-        self.norm_first = norm_first
+        self.norm_first, options = norm_first, {"dtype": dtype, "device": device}
         self.self_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, rotary, **options)
         self.linear1, self.linear2 = Linear(size, hidden, bias, **options), Linear(hidden, size, bias, **options)
         self.norm1, self.norm2 = (LayerNorm(size, eps, bias=bias, **options) for _ in range(2))
         self.dropout, self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
+        if self.has_memory:
+            self.multihead_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, **options)
+            self.norm3, self.dropout3 = LayerNorm(size, eps, bias=bias, **options), Dropout(dropout)
 
     def around(self, x: Tensor, norm: Module, part: Callable[[Tensor], Tensor]) -> Tensor:
         """x plus the result of a part for x, with the norm before the part or after the sum."""
@@ -53,12 +59,6 @@ class TransformerEncoderLayer(_Block):
     (5, 7, 8)
     """
 
-    def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
-                 eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:
-        options = {"dtype": dtype, "device": device}
-        super().__init__(size, heads, hidden, dropout, activation, norm_first, batch_first, eps, bias, rotary, options)
-
     def forward(self, x: Tensor, mask: Any = None, causal: bool = False) -> Tensor:
         """`mask` and `causal` as in `MultiheadAttention`."""
         x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, mask=mask, causal=causal)))
@@ -73,13 +73,7 @@ class TransformerDecoderLayer(_Block):
     (5, 7, 8)
     """
 
-    def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
-                 eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:
-        options = {"dtype": dtype, "device": device}
-        super().__init__(size, heads, hidden, dropout, activation, norm_first, batch_first, eps, bias, rotary, options)
-        self.multihead_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, **options)
-        self.norm3, self.dropout3 = LayerNorm(size, eps, bias=bias, **options), Dropout(dropout)
+    has_memory = True
 
     def forward(self, x: Tensor, memory: Tensor, mask: Any = None, memory_mask: Any = None,
                 causal: bool = False) -> Tensor:

@@ -214,10 +214,9 @@ class Optimizer:
         return {what: v for what, v in entry.items() if v is not None and (what in kept or what != "step")}
 
     def __repr__(self) -> str:
-        parameters, count = len(self.parameters), sum(p.size for p in self.parameters)
-        plurals = "s" * (parameters != 1), "s" * (count != 1)
+        size = counted(sum(p.size for p in self.parameters), "number")
         rates = _listed(dict.fromkeys(group["lr"] for group in self.param_groups))
-        return f"{type(self).__name__}({parameters} parameter{plurals[0]} of {count} number{plurals[1]}, lr={rates})"
+        return f"{type(self).__name__}({counted(len(self.parameters), 'parameter')} of {size}, lr={rates})"
 
 
 def saved_groups(name: str, state: Any, groups: Sequence[Any]) -> list[dict[str, Any]]:
