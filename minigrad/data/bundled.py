@@ -38,7 +38,8 @@ def digits() -> tuple[TensorDataset, TensorDataset]:
     """
     with np.load(FOLDER / "digits.npz") as file:
         images, labels = file["images"][:, None].astype(np.float32) / 16, file["labels"].astype(np.int64)
-    return _split(360, images, labels)
+    train, test = _split(360, len(labels))
+    return TensorDataset(images[train], labels[train]), TensorDataset(images[test], labels[test])
 
 
 def names() -> tuple[list[str], list[str]]:
@@ -49,8 +50,8 @@ def names() -> tuple[list[str], list[str]]:
     (4647, 516, True)
     """
     lines = (FOLDER / "names.txt").read_text(encoding="utf-8").split()
-    shuffled = [lines[i] for i in order(len(lines), SPLIT)]
-    return shuffled[516:], shuffled[:516]
+    train, test = _split(516, len(lines))
+    return [lines[i] for i in train], [lines[i] for i in test]
 
 
 def karate() -> Graph:
@@ -78,12 +79,11 @@ def airfoil() -> tuple[Table, Table]:
     path = FOLDER / "airfoil.csv"
     names = path.read_text(encoding="utf-8").splitlines()[0].split(",")
     rows = np.loadtxt(path, delimiter=",", skiprows=1)
-    test, train = np.split(rows[order(len(rows), SPLIT)], [300])
-    return Table(dict(zip(names, train.T))), Table(dict(zip(names, test.T)))
+    train, test = _split(300, len(rows))
+    return Table(dict(zip(names, rows[train].T))), Table(dict(zip(names, rows[test].T)))
 
 
-def _split(held_out: int, *arrays: np.ndarray[Any, Any]) -> tuple[TensorDataset, TensorDataset]:
-    """The items for training, and those for testing."""
-    shuffled = order(len(arrays[0]), SPLIT)
-    test, train = shuffled[:held_out], shuffled[held_out:]
-    return TensorDataset(*[a[train] for a in arrays]), TensorDataset(*[a[test] for a in arrays])
+def _split(held_out: int, count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The numbers of the items for training, and of those for testing."""
+    shuffled = order(count, SPLIT)
+    return shuffled[held_out:], shuffled[:held_out]

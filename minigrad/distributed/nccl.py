@@ -56,19 +56,18 @@ class NcclEngine(Engine):
     def address(self, x: Any) -> int:
         return int(x.data.ptr)
 
-    def _of(self, x: Any) -> tuple[int, int]:
-        """The number of elements, and NCCL's number of the dtype; bools travel as bytes."""
-        return x.size, getattr(self.nccl, f"NCCL_{x.dtype.name.upper()}" if x.dtype != bool else "NCCL_UINT8")
+    def _number(self, name: str) -> int:
+        """NCCL's number of a dtype or an operation."""
+        return int(getattr(self.nccl, f"NCCL_{name.upper()}"))
 
-    @property
-    def queue(self) -> int:
-        return int(self.cuda.get_current_stream().ptr)
-
-    def _op(self, op: str) -> int:
-        return int(getattr(self.nccl, f"NCCL_{op.upper()}"))
+    def _put(self, collective: Any, x: Any, out: Any, *how: int) -> None:
+        """Put a collective into the queue.  Each rank gives or gets the smaller array; bools travel as bytes."""
+        kind = self._number("uint8" if x.dtype == bool else x.dtype.name)
+        queue = int(self.cuda.get_current_stream().ptr)
+        collective(x.data.ptr, out.data.ptr, min(x.size, out.size), kind, *how, queue)
 
     def allreduce(self, x: Any, out: Any, op: str) -> None:
-        self.world.allReduce(x.data.ptr, out.data.ptr, *self._of(x), self._op(op), self.queue)
+        self._put(self.world.allReduce, x, out, self._number(op))
 
     def start_allreduce(self, x: Any, out: Any, op: str) -> Handle:
         self.stream.wait_event(self.cuda.get_current_stream().record())  # for what computes x
@@ -77,10 +76,10 @@ class NcclEngine(Engine):
         return Queued(self.cuda, self.stream)
 
     def broadcast(self, x: Any, out: Any, root: int) -> None:
-        self.world.broadcast(x.data.ptr, out.data.ptr, *self._of(x), root, self.queue)
+        self._put(self.world.broadcast, x, out, root)
 
     def allgather(self, x: Any, out: Any) -> None:
-        self.world.allGather(x.data.ptr, out.data.ptr, *self._of(x), self.queue)
+        self._put(self.world.allGather, x, out)
 
     def reduce_scatter(self, x: Any, out: Any) -> None:
-        self.world.reduceScatter(x.data.ptr, out.data.ptr, *self._of(out), self._op("sum"), self.queue)
+        self._put(self.world.reduceScatter, x, out, self._number("sum"))

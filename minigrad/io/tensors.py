@@ -9,9 +9,10 @@ import errno
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -31,6 +32,7 @@ ELEMENTS = {
     "F32": ("<f4", dtypes.float32), "F64": ("<f8", dtypes.float64),
     "U16": ("<u2", dtypes.int32), "U32": ("<u4", dtypes.int64), "BF16": ("<u2", dtypes.float32),
 }
+FAULTS = (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, OverflowError, OSError)  # of a damaged .npz file
 TYPES = {ours.name: kind for kind, (stored, ours) in ELEMENTS.items() if ours == stored}
 
 
@@ -110,13 +112,20 @@ class TensorFile(Mapping[str, Any]):
     """
 
     metadata: Mapping[str, str] = MappingProxyType({})
+    entries: Mapping[str, Any]  # by name: what the file says about a tensor, with its shape
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor; its values are not read."""
-        raise NotImplementedError
+        return self._entry(name).shape  # type: ignore[no-any-return]
 
     def array(self, name: str, index: Any = ...) -> Any:
         """A tensor, or its part at an index, as an array in our own memory."""
@@ -141,10 +150,12 @@ class TensorFile(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"<{counted(len(self), 'tensor')} in {self.path}>"
 
-    def _missing(self, name: str) -> FileError:
-        known = list(self)
-        listed = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
-        return FileError(f"there is no tensor {name!r} in {self.path}", expect=listed or None)
+    def _entry(self, name: str) -> Any:
+        if name not in self.entries:
+            known = list(self)
+            listed = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+            raise FileError(f"there is no tensor {name!r} in {self.path}", expect=listed or None)
+        return self.entries[name]
 
 
 class SafetensorsFile(TensorFile):
@@ -163,20 +174,6 @@ class SafetensorsFile(TensorFile):
                 hint="copy it again; a file from torch.save contains Python code, and is not read here",
             ) from None
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self._entry(name).shape
-
-    def _entry(self, name: str) -> header.Entry:
-        if name not in self.entries:
-            raise self._missing(name)
-        return self.entries[name]
-
     def array(self, name: str, index: Any = ...) -> Any:
         kind, shape, offset = self._entry(name)
         if kind not in ELEMENTS:
@@ -191,21 +188,24 @@ class SafetensorsFile(TensorFile):
         return np.array(mapped, ours)
 
 
+class Member(NamedTuple):
+    """An array in NumPy's archive."""
+
+    info: zipfile.ZipInfo
+    shape: tuple[int, ...]
+
+
 class NumpyFile(TensorFile):
     """NumPy's archive of arrays.  An array that would have to be unpickled is an error."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
-        with self._judging():
+        with _judging(self.path):
             self.archive = zipfile.ZipFile(self.path)
-            self.members = {info.filename.removesuffix(".npy"): info for info in self.archive.infolist()}
-            self.shapes = {name: self._shape(info) for name, info in self.members.items()}
+            self.entries = {info.filename.removesuffix(".npy"): self._member(info) for info in self.archive.infolist()}
 
-    def _judging(self) -> _Judging:
-        return _Judging(self.path)
-
-    def _shape(self, info: zipfile.ZipInfo) -> tuple[int, ...]:
-        """The shape in the header of an array, after a check that the array has that size."""
+    def _member(self, info: zipfile.ZipInfo) -> Member:
+        """An array of the archive, after a check that it has the size that its header says."""
         with self.archive.open(info) as file:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -215,23 +215,10 @@ class NumpyFile(TensorFile):
                 size *= extent
             if dtype.hasobject or file.tell() + size != info.file_size:
                 raise ValueError(f"{info.filename} holds Python objects, or not as many bytes as it says")
-        return tuple(shape)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.members)
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        if name not in self.members:
-            raise self._missing(name)
-        return self.shapes[name]
+        return Member(info, tuple(shape))
 
     def array(self, name: str, index: Any = ...) -> Any:
-        if name not in self.members:
-            raise self._missing(name)
-        with self._judging(), self.archive.open(self.members[name]) as file:
+        with _judging(self.path), self.archive.open(self._entry(name).info) as file:
             array = np.lib.format.read_array(file, allow_pickle=False)
         return np.array(array[index], dtypes.as_dtype(array.dtype))
 
@@ -239,20 +226,16 @@ class NumpyFile(TensorFile):
         self.archive.close()
 
 
-class _Judging:
+@contextmanager
+def _judging(path: Path) -> Iterator[None]:
     """Turn errors in this block into the error for a damaged file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        faults = (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError, OverflowError)
-        beyond = isinstance(error, OSError) and error.errno == errno.EINVAL  # a place before the beginning of the file
-        if (isinstance(error, faults) or beyond) and not isinstance(error, FileError):
-            raise FileError(f"load_file: {self.path} is not a .npz file, or it is damaged: {error}") from None
+    try:
+        yield
+    except FAULTS as error:
+        # of OSErrors, only that for a place before the beginning of the file
+        if isinstance(error, FileError) or (isinstance(error, OSError) and error.errno != errno.EINVAL):
+            raise
+        raise FileError(f"load_file: {path} is not a .npz file, or it is damaged: {error}") from None
 
 
 def _is_npz(path: Any) -> bool:

@@ -188,26 +188,28 @@ class Optimizer:
         saved = saved_groups(name, state, groups)
         lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own if what not in saved[n]]
         unknown = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
-        options = [{what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
-                   for own, given in zip(groups, saved)]
-        for own, known in zip(groups, options):
-            self.check(own.options | known, own.parameters)
-            own.grow(own.options | known)
+        options = [
+            own.options | {what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
+            for own, given in zip(groups, saved)
+        ]
+        for own, new in zip(groups, options):
+            self.check(new, own.parameters)
+            own.grow(new)
         entries = {str(number): entry for number, entry in state["state"].items()}
         mine: dict[str, Tensor] = {}
         theirs: dict[str, Any] = {}
-        for own, given, known in zip(groups, saved, options):
+        for own, given, new in zip(groups, saved, options):
             for i, number in enumerate(given["params"]):
-                kept = own.kept(i, own.options | known)
+                kept = own.kept(i, new)
                 entry = self.adapted(entries.pop(str(number), {}), kept)
-                anew = {what: full_like(kept[what], start) for what, start in self.states(own.options | known).items()}
+                anew = {what: full_like(kept[what], start) for what, start in self.states(new).items()}
                 mine |= {f"state.{number}.{what}": t for what, t in kept.items()}
                 theirs |= {f"state.{number}.{what}": v for what, v in (entry or anew).items()}
         theirs |= {f"state.{number}.{what}": v for number, entry in entries.items() for what, v in entry.items()}
         load_tensors(mine, theirs, name, lacks=lacks, extra=unknown)
-        for own, known in zip(groups, options):
-            for what, value in known.items():
-                own[what] = value
+        for own, new in zip(groups, options):
+            own["lr"] = new.pop("lr")
+            own.options |= new  # together, as they were checked
 
     def adapted(self, entry: dict[str, Any], kept: dict[str, Tensor]) -> dict[str, Any]:
         """The saved state of a parameter in our form.  PyTorch also counts steps where they are not needed."""

@@ -115,6 +115,14 @@ def test_the_layout_is_that_of_pytorch():
     assert one.state_dict()["state"][0]["momentum_buffer"].tolist() == [0.0]
 
 
+def test_options_that_depend_on_each_other_are_loaded_together():
+    plain, nesterov = SGD([leaf(1.0)], lr=0.5), SGD([leaf(1.0)], lr=0.1, momentum=0.9, nesterov=True)
+    states = plain.state_dict(), nesterov.state_dict()
+    for optimizer, state in ((plain, states[1]), (nesterov, states[0])):
+        optimizer.load_state_dict(state)
+        assert optimizer.state_dict()["param_groups"] == state["param_groups"]
+
+
 def test_a_state_is_a_copy():
     w = leaf(1.0)
     optimizer = SGD([w], lr=0.5, momentum=0.5)
