@@ -18,6 +18,7 @@ from .module import Module
 
 
 class _Convolution(Module):
+    function: Callable[..., Tensor]
     count = 2  # dimensions that the kernels slide along
 
     def __init__(self, inputs: int, outputs: int, size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
@@ -47,6 +48,10 @@ class _Convolution(Module):
             raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
                              expect=f"(examples, {self.inputs}, {sides})")
 
+    def forward(self, x: Tensor) -> Tensor:
+        self.check(x)
+        return type(self).function(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
     def extra_repr(self) -> str:
         words = [f"{self.inputs} → {self.outputs}", " × ".join(map(str, self.size))]
         ones, zeros = (1,) * self.count, (0,) * self.count
@@ -66,11 +71,8 @@ class Conv1d(_Convolution):
     (Conv1d(2 → 4, 3, padding=same), (5, 4, 7))
     """
 
+    function = staticmethod(conv1d)
     count = 1
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
-        return conv1d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class Conv2d(_Convolution):
@@ -81,9 +83,7 @@ class Conv2d(_Convolution):
     (Conv2d(1 → 8, 3 × 3, stride=2, padding=1), (5, 8, 14, 14))
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
-        return conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+    function = staticmethod(conv2d)
 
 
 class ConvTranspose2d(_Convolution):

@@ -19,10 +19,13 @@ from .norm import LayerNorm
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
 
 
-class _Block(Module):
-    """The common part of both blocks: self-attention, a network of two layers, and a norm for each."""
+class TransformerLayer(Module):
+    """The layers of encoders and decoders: self-attention, a network of two layers, and a norm for each.
 
-    has_memory = False  # whether it also attends to another sequence
+    With `has_memory` there is attention to another sequence too.
+    """
+
+    has_memory = False
 
     def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
                  eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
@@ -49,7 +52,7 @@ class _Block(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]
 
 
-class TransformerEncoderLayer(_Block):
+class TransformerEncoderLayer(TransformerLayer):
     """Self-attention, then two linear layers; the result of each is added to its input and normalised.
 
     With `norm_first` the norm comes before each part, which makes training easier.
@@ -65,7 +68,7 @@ class TransformerEncoderLayer(_Block):
         return self.around(x, self.norm2, lambda x: self.dropout2(self.feed(x)))
 
 
-class TransformerDecoderLayer(_Block):
+class TransformerDecoderLayer(TransformerLayer):
     """An encoder layer with attention to another sequence, the memory, between its two parts.
 
     >>> block = mg.nn.TransformerDecoderLayer(8, heads=2, hidden=16, batch_first=True)
