@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.devices import whole
 from minigrad.devices.whole import whole_product
 
 DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -49,11 +48,18 @@ def test_any_integers_are_exact(numbers):
     np.testing.assert_array_equal(whole_product(np.matmul, x, x), np.matmul(x, x))
 
 
-def test_parts_are_small_enough_for_exact_sums():
-    for bits, width in ((32, 16), (64, whole.BITS + 1)):
-        parts = whole._parts(anything(f"int{bits}", 10_000), width, bits)
-        assert max(np.abs(part).max() for part in parts) <= 2.0 ** (width - 1)
-        assert len(parts) * whole.STEP * 4 ** (width - 1) <= whole.EXACT[np.float64]
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint64"])
+def test_small_numbers_are_multiplied_as_floats_and_the_others_as_integers(dtype):
+    kinds = []
+
+    def product(x, y):
+        kinds.append(x.dtype)
+        return np.matmul(x, y)
+
+    for most in (1 << 6, 1 << 20, 1 << 30):
+        x = np.full((1, 2), min(most, np.iinfo(dtype).max), dtype)
+        np.testing.assert_array_equal(whole_product(product, x, x.T), np.matmul(x, x.T))
+    assert kinds == (["float32"] * 3 if dtype == "int8" else ["float32", "float64"])
 
 
 @pytest.mark.parametrize("dtype", DTYPES[:5])
