@@ -103,6 +103,7 @@ KINDS: dict[str, tuple[Check, str]] = {
     "list": (_is_sequence, "a list"),
     "tuple": (_is_sequence, "a tuple"),
 }
+KINDS["FloatTensor"] = KINDS["Tensor"]
 TENSORS = (lambda value: isinstance(value, Tensor), "a tensor")
 _SIZES = (_is_whole_or_several, "an integer or several")
 # The same for parameters that are annotated as `Any`, by their names.

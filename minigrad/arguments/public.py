@@ -19,10 +19,19 @@ from typing import Any
 import numpy as np
 
 from ..core.absent import missing
+from ..core.dtypes import ALL, default_float
 from ..core.mode import CURRENT
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
-from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
+from ..support.errors import (
+    ConversionError,
+    DeviceError,
+    DtypeError,
+    MinigradError,
+    MissingFileError,
+    ShapeError,
+    StorageError,
+)
 from ..support.source import OURS, in_library, show
 from ..support.synonyms import hint_for, nearest
 from ..support.words import shown, too_deep
@@ -243,12 +252,30 @@ def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
                 setattr(base, name, explained(found))
 
 
+def _taken(value: Any, first: Any = None) -> Any:
+    """An array or a number as a tensor, on the device of the first argument; anything else is an error later."""
+    known = value.dtype.name in ALL if isinstance(value, (np.ndarray, np.generic)) else isinstance(value, (int, float))
+    return as_tensor(value, getattr(first, "device", None)) if known else value
+
+
+def _floats(function: Any, value: Any, first: Any = None) -> Any:
+    """A tensor of floats.  Bools become floats, of which the mean is the share of True; integers are an error."""
+    x = as_tensor(value, getattr(first, "device", None))
+    kind = x.dtype.kind
+    if kind in "iu":
+        raise DtypeError(
+            f"{function.__name__} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)"
+        )
+    return x.astype(default_float) if kind == "b" else x
+
+
 _ABOVE = sys._getframe().f_lineno  # number of lines above the text, so that tracebacks show its lines
 _CALL = """
-def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _unexpected):
+def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _unexpected, _tensor, _taken, _floats):
     def call({declared}):
         {strict}
         try:
+            {taken}
             return {marked}_function({given}{named})
         except _ours as _error:
             _retitle(_original, ({given}), dict({named}), _error)
@@ -258,21 +285,33 @@ def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _un
     return call
 """
 _STRICT = "if _unknown: raise _unexpected(_original, _unknown)"
+# What a parameter takes, by its annotation: an array or a number becomes a tensor on the device of the first argument.
+_FLOATS = "{0}.__class__ is _tensor and {0}._data.dtype.kind == 'f' else _floats(_original, {0}{1})"
+_TAKEN = {
+    "Tensor": "{0} = {0} if {0}.__class__ is _tensor else _taken({0}{1})",
+    "Tensor | None": "{0} = {0} if {0} is None or {0}.__class__ is _tensor else _taken({0}{1})",
+    "FloatTensor": "{0} = {0} if " + _FLOATS,
+    "FloatTensor | None": "{0} = {0} if {0} is None or " + _FLOATS,
+}
 _MARKED = "_marked(_original, ({given}), dict({named})) if _current.get().interpreter is not None else "
 
 
 @functools.cache
 def _maker(
-    before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool, marks: bool
+    before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool, marks: bool,
+    kinds: tuple[str | None, ...],
 ) -> Any:
-    """A maker of wrappers for this parameter list; 26 makers serve 400 functions."""
+    """A maker of wrappers for this parameter list; 55 makers serve 400 functions."""
     given = [*[f"_{i}" for i in range(positional)], *["*_rest"] * rest]
     after = ["**_others"] * others
     declared = [*given, *["*"] * (bool(named) and not rest), *named, "**_others" if others else "**_unknown"]
     if before_slash:
         declared.insert(before_slash, "/")
+    values = [*[f"_{i}" for i in range(positional)], *named]
+    taken = [kind.format(value, ", _0" * (value != "_0")) for value, kind in zip(values, kinds) if kind]
     parts = {
         "declared": ", ".join(declared),
+        "taken": "; ".join(taken) or "pass",
         "given": "".join(f"{each}, " for each in given),
         "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
     }
@@ -291,12 +330,16 @@ def explained(function: Any, marked: Any = None, run: Any = None) -> Any:
     `run(*args)` does, in place of the function.
     """
     code = function.__code__
+    names, rest, others = inspect.getargs(code)
+    kinds: tuple[str | None, ...] = ()
     if function.__module__.startswith("minigrad.ops."):
         OPERATIONS.add(function.__name__)
-    names, rest, others = inspect.getargs(code)
+        kinds = tuple([_TAKEN.get(function.__annotations__.get(name)) for name in names])
     named = tuple(names[code.co_argcount :])
-    make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None)
-    call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected)
+    make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None,
+                  kinds)
+    call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected, Tensor,
+                _taken, _floats)
     count = len(names) + bool(rest) + bool(others)
     variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])
     call.__code__ = call.__code__.replace(co_varnames=variables, co_name=code.co_name, co_qualname=code.co_qualname)

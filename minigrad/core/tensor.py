@@ -279,6 +279,9 @@ def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
     return gradient if gradient._data.dtype is like.dtype else gradient.astype(like.dtype)  # type: ignore[attr-defined]
 
 
+FloatTensor = Tensor  # a parameter that takes bools too, as 0.0 and 1.0: see `arguments.public`
+
+
 class AbstractData:
     """The data of a tensor that is not an array: it is only recorded, or batched, or has a tangent."""
 

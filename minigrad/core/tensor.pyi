@@ -12,6 +12,7 @@ Axis = int | tuple[int, ...] | None
 Index = Any
 NUMBERS: frozenset[Any]
 NONZERO: str
+FloatTensor = Tensor
 new_tensor: Callable[[type[Tensor]], Tensor]
 
 class DEFAULT:

@@ -132,7 +132,6 @@ def outer(x: Tensor, y: Tensor) -> Tensor:
     >>> mg.outer(mg.asarray([1, 2]), mg.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    x, y = as_tensor(x), as_tensor(y)
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(
             f"outer: two vectors are needed, not shapes {x.shape} and {y.shape}", hint="mg.tensordot(x, y, 0)"
@@ -148,7 +147,6 @@ def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     >>> mg.vecdot(mg.asarray([[1, 2], [3, 4]]), mg.asarray([1, 10])).tolist()
     [21, 43]
     """
-    x, y = as_tensor(x), as_tensor(y)
     left, right = (t if axis == -1 and t.ndim else moveaxis(t, normal_axis("vecdot", axis, t.ndim), -1) for t in (x, y))
     if left.shape[-1] != right.shape[-1]:
         raise ShapeError(f"vecdot: {counted(left.shape[-1], 'element')} against {right.shape[-1]} along axis {axis}, "
@@ -163,7 +161,6 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
     >>> mg.tensordot(mg.ones((2, 3, 4)), mg.ones((4, 3, 5)), axes=((1, 2), (1, 0))).shape
     (2, 5)
     """
-    x, y = as_tensor(x), as_tensor(y)
     if isinstance(axes, int):
         if not 0 <= axes <= min(x.ndim, y.ndim):
             raise ShapeError(f"tensordot: {counted(axes, 'axis', 'axes')} of shapes {x.shape} and {y.shape}",
@@ -214,7 +211,6 @@ def diag(x: Tensor, k: int = 0) -> Tensor:
     >>> mg.diag(mg.asarray([1, 2])).tolist(), mg.diag(mg.asarray([[1, 2], [3, 4]])).tolist()
     ([[1, 0], [0, 2]], [1, 4])
     """
-    x = as_tensor(x)
     if x.ndim not in (1, 2):
         raise ShapeError(f"diag: x is a vector or a matrix, not of shape {x.shape}", hint="mg.diagonal takes stacks")
     if x.ndim == 2:
@@ -233,7 +229,7 @@ def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> mg.linalg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
     5.0
     """
-    return diagonal(as_tensor(x), offset).sum(axis=-1, dtype=dtype)
+    return diagonal(x, offset).sum(axis=-1, dtype=dtype)
 
 
 # Einstein's summation -----------------------------------------------------------------------------------------------

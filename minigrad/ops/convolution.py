@@ -11,13 +11,12 @@ import math
 from typing import Any
 
 from ..core.primitive import P
-from ..core.tensor import Tensor
+from ..core.tensor import FloatTensor, Tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.table import counted
 from .composite import program
 from .contract import matmul
 from .index import pad
-from .reduce import _as_float
 from .view import expand_dims, permute_dims, raw_slice, reshape, squeeze
 from .windows import Sizes, for_each, raw_windows, window_count
 
@@ -27,8 +26,8 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 @program(most=64)
-def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:
+def conv1d(x: FloatTensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: int = 1) -> Tensor:
     """Slide kernels along sequences (examples, channels, length): see `conv2d`.
 
     >>> x, weight = mg.asarray([[[1.0, 2.0, 4.0, 8.0]]]), mg.asarray([[[-1.0, 1.0]]])
@@ -39,8 +38,8 @@ def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
 
 
 @program(most=64)
-def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:
+def conv2d(x: FloatTensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: int = 1) -> Tensor:
     """Slide kernels over images: each output is a sum of products of a kernel and the part of the image below it.
 
     `x` is (examples, channels, height, width) or a single image without the first, and `weight` (outputs, channels /
@@ -58,7 +57,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
 
 
 @program(most=64)
-def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+def conv_transpose2d(x: FloatTensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """The transpose of `conv2d`: each element of the image, times a kernel, is added to a larger image.
 
@@ -163,7 +162,6 @@ def _finished(name: str, out: Tensor, bias: Tensor | None, single: bool) -> Tens
 
 def _examples(name: str, count: int, x: Tensor) -> tuple[Tensor, bool]:
     """The input with a dimension for the examples, and whether the dimension was added."""
-    x = _as_float(name, x)
     if x.ndim not in (count + 1, count + 2):
         sides = ("length",) if count == 1 else ("height", "width")
         raise ShapeError(

@@ -76,7 +76,7 @@ def bitcast(x: Tensor, dtype: Any) -> Tensor:
     >>> hex(mg.bitcast(mg.asarray(1.0), mg.int32).item())
     '0x3f800000'
     """
-    x, target = as_tensor(x), dtypes.as_dtype(dtype)
+    target = dtypes.as_dtype(dtype)
     _infer_bitcast(x, target)
     return P.bitcast.apply(x, dtype=target)
 
@@ -87,7 +87,6 @@ def signbit(x: Tensor) -> Tensor:
     >>> mg.signbit(mg.asarray([-1.0, -0.0, 0.0])).tolist()
     [True, True, False]
     """
-    x = as_tensor(x)
     return less(bitcast(x, SAME_SIZE[x.dtype]) if x.dtype.kind == "f" else x, 0)
 
 
@@ -148,7 +147,6 @@ def isinf(x: Tensor) -> Tensor:
     >>> mg.isinf(mg.asarray([1.0, -mg.inf])).tolist()
     [False, True]
     """
-    x = as_tensor(x)
     return equal(abs(x), math.inf) if x.dtype.kind == "f" else not_equal(x, x)
 
 
@@ -159,7 +157,6 @@ def isfinite(x: Tensor) -> Tensor:
     >>> mg.isfinite(mg.asarray([1.0, mg.inf, mg.nan])).tolist()
     [True, False, False]
     """
-    x = as_tensor(x)
     return less(abs(x), math.inf) if x.dtype.kind == "f" else equal(x, x)
 
 
@@ -255,7 +252,7 @@ def imag(x: Tensor) -> Tensor:
     >>> mg.imag(mg.asarray([1.0, -2.0])).tolist()
     [0.0, 0.0]
     """
-    return zeros_like(as_tensor(x))
+    return zeros_like(x)
 
 
 @method
@@ -325,7 +322,7 @@ def exp2(x: Tensor) -> Tensor:
     >>> mg.exp2(mg.asarray([0.0, 3.0])).tolist()
     [1.0, 8.0]
     """
-    return power(2.0, as_tensor(x))
+    return power(2.0, x)
 
 
 @method
@@ -393,7 +390,6 @@ def asin(x: Tensor) -> Tensor:
     >>> mg.asin(mg.asarray([1.0])).tolist()
     [1.570796...]
     """
-    x = as_tensor(x)
     return atan2(x, sqrt((1.0 - x) * (1.0 + x)))
 
 
@@ -404,7 +400,6 @@ def acos(x: Tensor) -> Tensor:
     >>> mg.acos(mg.asarray([1.0, -1.0])).tolist()
     [0.0, 3.14159...]
     """
-    x = as_tensor(x)
     return atan2(sqrt((1.0 - x) * (1.0 + x)), x)
 
 
@@ -424,7 +419,7 @@ def sinh(x: Tensor) -> Tensor:
     >>> mg.sinh(mg.asarray([0.0, -0.0])).tolist()
     [0.0, -0.0]
     """
-    half = as_tensor(x) * 0.5
+    half = x * 0.5
     up, down = expm1(half), expm1(negative(half))
     return (up - down) * (1.0 + (up + down) * 0.5)
 
@@ -436,7 +431,7 @@ def cosh(x: Tensor) -> Tensor:
     >>> mg.cosh(mg.asarray([0.0])).tolist()
     [1.0]
     """
-    root = exp(as_tensor(x) * 0.5)  # exp(x) would overflow where exp(x / 2) does not
+    root = exp(x * 0.5)  # exp(x) would overflow where exp(x / 2) does not
     return (0.5 * root) * root + (0.5 / root) / root
 
 
@@ -462,7 +457,7 @@ def acosh(x: Tensor) -> Tensor:
     >>> mg.acosh(mg.asarray([1.0])).tolist()
     [0.0]
     """
-    return 2.0 * asinh(sqrt((as_tensor(x) - 1.0) * 0.5))
+    return 2.0 * asinh(sqrt((x - 1.0) * 0.5))
 
 
 @composed

@@ -415,6 +415,15 @@ def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tens
     return P.astype.apply(x, dtype=dtype)
 
 
+def to_float(x: Tensor) -> Tensor:
+    """Floats as they are, and others in the default float dtype.
+
+    >>> to_float(mg.asarray([1, 2])).dtype
+    dtype('float32')
+    """
+    return x if x.dtype.kind == "f" else astype(x, dtypes.default_float)
+
+
 @method
 def copy(x: Tensor) -> Tensor:
     """A copy of the values; gradients flow through it.
@@ -425,7 +434,7 @@ def copy(x: Tensor) -> Tensor:
     >>> x.tolist()
     [1.0]
     """
-    return P.astype.apply(x, dtype=x.dtype if x.__class__ is Tensor else as_tensor(x).dtype)
+    return P.astype.apply(x, dtype=x.dtype)
 
 
 # Composed from these ------------------------------------------------------------------------------------------------

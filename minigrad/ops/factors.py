@@ -19,7 +19,7 @@ from .composite import composed
 from .contract import matmul
 from .creation import eye, tril
 from .declare import broadcast_shapes, declare
-from .elementwise import astype, divide, equal, greater, where
+from .elementwise import astype, divide, equal, greater, to_float, where
 from .joining import concat
 from .reduce import count_nonzero, max, sum
 from .view import expand_dims, matrix_transpose
@@ -188,7 +188,6 @@ class LeastSquares(NamedTuple):
 
 
 def _symmetric_eigen(x: Any) -> Tensor:
-    x = as_tensor(x)
     check_square("eigh", x)
     return P.eigh.apply((x + matrix_transpose(x)) * 0.5)  # type: ignore[no-any-return]
 
@@ -229,7 +228,6 @@ def svd(x: Tensor, full_matrices: bool = True) -> SingularValues:
     >>> u.shape, s.tolist(), vh.shape
     ((3, 2), [3.0, 2.0], (2, 2))
     """
-    x = as_tensor(x)
     _check_matrix("svd", x)
     out = P.svd.apply(x)
     rows, count = x.shape[-2], out.shape[-1]
@@ -246,7 +244,6 @@ def svdvals(x: Tensor) -> Tensor:
     >>> mg.linalg.svdvals(mg.asarray([[0.0, 2.0], [3.0, 0.0]])).tolist()
     [3.0, 2.0]
     """
-    x = as_tensor(x)
     _check_matrix("svdvals", x)
     return P.svd.apply(x)[..., 0, :]  # type: ignore[no-any-return]
 
@@ -261,7 +258,6 @@ def qr(x: Tensor, mode: str = "reduced") -> Orthogonal:
     >>> mg.abs(q).tolist(), mg.abs(r).tolist()
     ([[0.0, 1.0], [1.0, 0.0]], [[3.0, 0.0], [0.0, 2.0]])
     """
-    x = as_tensor(x)
     _check_matrix("qr", x)
     if mode not in ("reduced", "complete"):
         raise ConversionError(f"qr: mode is 'reduced' or 'complete', not {mode!r}")
@@ -288,7 +284,8 @@ def pinv(x: Tensor, rtol: Any = None) -> Tensor:
     >>> mg.linalg.pinv(mg.asarray([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
-    x = _as_float("pinv", x)
+    _check_matrix("pinv", x)
+    x = to_float(x)
     if not x.size:
         return matrix_transpose(x).copy()
     return P.pinv.apply(x, _tolerance(x, rtol))  # type: ignore[no-any-return]
@@ -301,7 +298,8 @@ def matrix_rank(x: Tensor, rtol: Any = None) -> Tensor:
     >>> mg.linalg.matrix_rank(mg.ones((3, 3))).item()
     1
     """
-    x = _as_float("matrix_rank", x)
+    _check_matrix("matrix_rank", x)
+    x = to_float(x)
     values = svdvals(x)
     if not x.size:
         return count_nonzero(values, axis=-1)
@@ -318,7 +316,8 @@ def lstsq(x: Tensor, y: Tensor, rtol: Any = None) -> LeastSquares:
     >>> mg.linalg.lstsq(x, mg.asarray([1.0, 3.0, 5.0])).solution.round(3).tolist()
     [1.0, 2.0]
     """
-    x, y = _as_float("lstsq", x), as_tensor(y)
+    _check_matrix("lstsq", x)
+    x = to_float(x)
     columns = expand_dims(y, -1) if y.ndim == 1 else y
     if y.ndim < 1 or columns.shape[-2] != x.shape[-2]:
         raise ShapeError(f"lstsq: the matrix has {counted(x.shape[-2], 'row')}, and y has shape {y.shape}")
@@ -326,9 +325,3 @@ def lstsq(x: Tensor, y: Tensor, rtol: Any = None) -> LeastSquares:
     off = matmul(x, solution) - columns
     solution = solution[..., 0] if y.ndim == 1 else solution
     return LeastSquares(solution, sum(off * off, -2), matrix_rank(x, rtol), svdvals(x))
-
-
-def _as_float(name: str, x: Any) -> Tensor:
-    x = as_tensor(x)
-    _check_matrix(name, x)
-    return x if x.dtype.kind == "f" else astype(x, dtypes.default_float)

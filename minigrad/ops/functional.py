@@ -13,7 +13,7 @@ from ..core import dtypes
 from ..core.emit import emit, recorded
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, as_tensor, method, wrap
+from ..core.tensor import FloatTensor, Tensor, method, wrap
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from ..support.table import counted
 from . import reduce
@@ -23,7 +23,7 @@ from .creation import arange, zeros
 from .declare import as_integers, normal_axis
 from .elementwise import astype, erf, exp, expm1, log, log1p, power, sigmoid, tanh, where
 from .random import DEFAULT_GENERATOR
-from .reduce import _as_float, in_float32, reduced_shape
+from .reduce import in_float32, reduced_shape
 from .view import expand_dims, permute_dims, reshape
 
 __all__ = [
@@ -74,14 +74,13 @@ def _total(x: Tensor, axis: int) -> Tensor:
 
 @method
 @program()
-def softmax(x: Tensor, axis: int = -1) -> Tensor:
+def softmax(x: FloatTensor, axis: int = -1) -> Tensor:
     """Positive numbers that sum to 1 along `axis`: `exp(x) / sum(exp(x))`.
 
     >>> import math
     >>> mg.softmax(mg.asarray([1000.0, 1000.0, -math.inf])).tolist()
     [0.5, 0.5, 0.0]
     """
-    x = _as_float("softmax", x)
     place = normal_axis("softmax", axis, x.ndim)
     powers = exp(x - _top(x, place))
     return powers * (1.0 / _total(powers, place))
@@ -89,13 +88,12 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 @method
 @program()
-def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+def log_softmax(x: FloatTensor, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`, exact even where the softmax is too small for a float.
 
     >>> mg.log_softmax(mg.asarray([0.0, 200.0])).tolist()
     [-200.0, 0.0]
     """
-    x = _as_float("log_softmax", x)
     place = normal_axis("log_softmax", axis, x.ndim)
     shifted = x - _top(x, place)
     return shifted - log(_total(exp(shifted), place))
@@ -103,13 +101,12 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 @method
 @program()
-def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
+def logsumexp(x: FloatTensor, axis: int = -1, keepdims: bool = False) -> Tensor:
     """A smooth maximum along `axis`: `log(sum(exp(x)))`.
 
     >>> mg.logsumexp(mg.asarray([1000.0, 1000.0])).item()
     1000.693...
     """
-    x = _as_float("logsumexp", x)
     place = normal_axis("logsumexp", axis, x.ndim)
     largest = dtypes.finfo(x.dtype).max
     top = _aside(P.minimum, _aside(P.maximum, _top(x, place), -largest), largest)  # inf - inf would be nan
@@ -128,47 +125,43 @@ def relu(x: Tensor) -> Tensor:
     >>> mg.relu(mg.asarray([-1.0, 0.0, 2.0])).tolist()
     [0.0, 0.0, 2.0]
     """
-    x = as_tensor(x)
     return where(x <= 0, 0, x)  # nan is not less than 0, and stays nan
 
 
 @program()
-def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
+def leaky_relu(x: FloatTensor, slope: float = 0.01) -> Tensor:
     """x where it is positive, `slope` times x elsewhere.
 
     >>> mg.leaky_relu(mg.asarray([-2.0, 2.0]), slope=0.5).tolist()
     [-1.0, 2.0]
     """
-    x = _as_float("leaky_relu", x)
     return where(x <= 0.0, x * slope, x)
 
 
 @program()
-def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+def elu(x: FloatTensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, alpha (exp(x) - 1) elsewhere.
 
     >>> mg.elu(mg.asarray([-1000.0, 2.0])).tolist()
     [-1.0, 2.0]
     """
-    x = _as_float("elu", x)
     low = x <= 0.0
     bent = expm1(where(low, x, 0.0))  # expm1 of a large x would overflow, and 0 * inf is nan
     return where(low, bent if alpha == 1.0 else bent * alpha, x)
 
 
 @program()
-def silu(x: Tensor) -> Tensor:
+def silu(x: FloatTensor) -> Tensor:
     """x * sigmoid(x), also called swish.
 
     >>> mg.silu(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
     [-0.0, 0.0, 1000.0]
     """
-    x = _as_float("silu", x)
     return x * sigmoid(x)
 
 
 @program()
-def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+def gelu(x: FloatTensor, approximate: str = "none") -> Tensor:
     """x times the probability that a normal number is below x; `approximate="tanh"` is faster and off by 5e-4 at most.
 
     >>> mg.gelu(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
@@ -176,7 +169,6 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     >>> mg.gelu(mg.asarray([1.0]), approximate="tanh").tolist()
     [0.841...]
     """
-    x = _as_float("gelu", x)
     if approximate == "tanh":
         scale = math.sqrt(2 / math.pi)
         bent = tanh(x * (x * x * (0.044715 * scale) + scale))
@@ -188,13 +180,12 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
 
 @program()
-def softplus(x: Tensor) -> Tensor:
+def softplus(x: FloatTensor) -> Tensor:
     """A smooth relu, log(1 + exp(x)), exact in both tails.
 
     >>> mg.softplus(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.693..., 1000.0]
     """
-    x = _as_float("softplus", x)
     top = _aside(P.minimum, _aside(P.maximum, x, 0.0), dtypes.finfo(x.dtype).max)
     rest = _aside(P.expm1, _aside(P.negative, top))
     return log1p(exp(x - top) + rest) + top  # log(e^(x - top) + e^(-top)) + top
@@ -255,7 +246,7 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
 
 
 @composed
-def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout(x: FloatTensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each element with probability `p` and scale the others up, so that the expectation is unchanged.
 
     The result is `x` itself with `p=0` or without `training`.
@@ -265,18 +256,16 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     >>> sorted(set(mg.dropout(mg.ones(100), p=0.5).tolist()))
     [0.0, 2.0]
     """
-    x = _as_float("dropout", x)
     return _dropped("dropout", x, p, training, x.shape)
 
 
 @composed
-def dropout2d(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout2d(x: FloatTensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each channel of images (..., channels, height, width) with probability `p` and scale the others up.
 
     >>> sorted(set(mg.dropout2d(mg.ones((100, 1, 2, 2))).sum((1, 2, 3)).tolist()))
     [0.0, 8.0]
     """
-    x = _as_float("dropout2d", x)
     if x.ndim < 3:
         raise ShapeError(f"dropout2d: an input of shape {x.shape} has no channels of images",
                          expect="(..., channels, height, width)")
@@ -296,14 +285,13 @@ def _dropped(name: str, x: Tensor, p: float, training: bool, shape: tuple[int, .
 
 
 @program()
-def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
+def layer_norm(x: FloatTensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
                eps: float = 1e-5) -> Tensor:
     """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
 
     >>> mg.layer_norm(mg.asarray([1.0, 3.0]), eps=0.0).tolist()
     [-1.0, 1.0]
     """
-    x = _as_float("layer_norm", x)
     place = normal_axis("layer_norm", axis, x.ndim)
     if x.dtype is dtypes.float16:
         out = in_float32(_standardized, x, place, eps)
@@ -332,8 +320,8 @@ def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
 
 
 @program()
-def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
-                                 scale: float | None = None, dropout_p: float = 0.0) -> Tensor:
+def scaled_dot_product_attention(q: FloatTensor, k: FloatTensor, v: FloatTensor, mask: Tensor | None = None,
+                                 causal: bool = False, scale: float | None = None, dropout_p: float = 0.0) -> Tensor:
     """For each query, a mean of the values, weighted by the match of their keys: softmax(q kᵀ / √d) v.
 
     `mask` is True where a query may attend to a key, or holds floats that are added to the scores.  With `causal`, a
@@ -345,7 +333,6 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
     [1.0, 0.0]
     """
     name = "scaled_dot_product_attention"
-    q, k, v = _as_float(name, q), _as_float(name, k), _as_float(name, v)
     if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ShapeError(
             f"{name}: shapes q {q.shape}, k {k.shape}, v {v.shape} do not go together",

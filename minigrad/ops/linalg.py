@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.programs import in_programs
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import Tensor
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.table import counted
 from ..support.words import shown, whole
@@ -19,7 +19,7 @@ from .composite import composed, program
 from .contract import matmul
 from .creation import eye
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
-from .elementwise import abs, astype, exp, multiply, not_equal, power
+from .elementwise import abs, astype, exp, multiply, not_equal, power, to_float
 from .factors import check_square, lower_half, svdvals
 from .joining import roll
 from .reduce import max, min, root, sum
@@ -103,7 +103,6 @@ def solve(x: Tensor, y: Tensor) -> Tensor:
     >>> mg.linalg.solve(mg.asarray([[2.0, 0.0], [0.0, 4.0]]), mg.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
-    x, y = as_tensor(x), as_tensor(y)
     check_square("solve", x)
     if y.ndim != 1:
         return P.solve.apply(x, y)  # type: ignore[no-any-return]
@@ -118,7 +117,6 @@ def inv(x: Tensor) -> Tensor:
     >>> mg.linalg.inv(mg.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    x = as_tensor(x)
     check_square("inv", x)
     dtype = x.dtype if x.dtype.kind == "f" else dtypes.default_float
     return P.solve.apply(x, eye(x.shape[-1], dtype=dtype, device=x.device))  # type: ignore[no-any-return]
@@ -132,7 +130,6 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     >>> mg.linalg.cholesky(mg.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    x = as_tensor(x)
     check_square("cholesky", x)
     lower: Tensor = P.cholesky.apply((x + matrix_transpose(x)) * 0.5)
     return matrix_transpose(lower) if upper else lower
@@ -152,7 +149,7 @@ def slogdet(x: Tensor) -> SignAndLog:
     >>> sign.item(), log_size.item()
     (-1.0, 0.0)
     """
-    both = P.slogdet.apply(as_tensor(x))
+    both = P.slogdet.apply(x)
     return SignAndLog(both[..., 0], both[..., 1])
 
 
@@ -166,7 +163,6 @@ def det(x: Tensor) -> Tensor:
     >>> mg.linalg.det(mg.asarray([[2.0, 0.0], [0.0, 4.0]])).round().item()
     8.0
     """
-    x = as_tensor(x)
     if x.shape[-2:] in ((2, 2), (3, 3)) and x.dtype.kind == "f" and x.size >= MANY:
         return _in_program(x)
     sign, log_size = slogdet(x)
@@ -195,7 +191,6 @@ def matrix_power(x: Tensor, n: int) -> Tensor:
     >>> mg.linalg.matrix_power(mg.asarray([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
     [[1.0, 5.0], [0.0, 1.0]]
     """
-    x = as_tensor(x)
     check_square("matrix_power", x)
     if (count := whole(n)) is None:
         raise ConversionError(f"matrix_power: n is an integer, not {shown(n)}")
@@ -216,7 +211,7 @@ def cross(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     >>> mg.linalg.cross(mg.asarray([1.0, 0.0, 0.0]), mg.asarray([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
-    x, y = (moveaxis(t, normal_axis("cross", axis, t.ndim), -1) for t in (as_tensor(x), as_tensor(y)))
+    x, y = (moveaxis(t, normal_axis("cross", axis, t.ndim), -1) for t in (x, y))
     if x.shape[-1] != 3 or y.shape[-1] != 3:
         raise ShapeError(f"cross: vectors have three elements, not {x.shape[-1]} and {y.shape[-1]} along axis {axis}")
     out = roll(x, -1, -1) * roll(y, 1, -1) - roll(x, 1, -1) * roll(y, -1, -1)
@@ -237,7 +232,6 @@ def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     >>> mg.linalg.norm(mg.asarray([[1.0, -2.0], [3.0, 4.0]]), ord=1).item()
     6.0
     """
-    x = as_tensor(x)
     if ord is None:
         return vector_norm(x, axis, 2, keepdims)
     axes = normal_axes("norm", axis, x.ndim)
@@ -262,7 +256,7 @@ def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = Fa
     >>> [mg.linalg.vector_norm(x, ord=p).item() for p in (1, 2, mg.inf, 0)]
     [7.0, 5.0, 4.0, 2.0]
     """
-    x = _as_float(x)
+    x = to_float(x)
     axes = normal_axes("vector_norm", axis, x.ndim)
     if ord == math.inf:
         return max(abs(x), axes, keepdims)
@@ -288,7 +282,6 @@ def matrix_norm(x: Tensor, ord: Any = "fro", keepdims: bool = False) -> Tensor:
     >>> mg.linalg.matrix_norm(mg.asarray([[3.0, 0.0], [0.0, 4.0]])).item()
     5.0
     """
-    x = as_tensor(x)
     if x.ndim < 2:
         raise ShapeError(f"matrix_norm: a matrix has two dimensions, and this tensor has shape {x.shape}")
     return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
@@ -298,7 +291,7 @@ def _matrix_norm(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> 
     if ord == "fro":
         return vector_norm(x, axes, 2, keepdims)
     if ord in (2, -2, "nuc"):
-        values = svdvals(moveaxis(_as_float(x), axes, (-2, -1)))
+        values = svdvals(moveaxis(to_float(x), axes, (-2, -1)))
         out = sum(values, -1) if ord == "nuc" else (max if ord > 0 else min)(values, -1)
         return expand_dims(out, sorted(axes)) if keepdims else out
     if ord not in (1, -1, math.inf, -math.inf):
@@ -306,11 +299,6 @@ def _matrix_norm(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> 
             f"matrix_norm: there is no ord {ord!r}", expect="'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
     summed, rest = axes if ord in (1, -1) else axes[::-1]
-    sums = sum(abs(_as_float(x)), summed, keepdims=True)
+    sums = sum(abs(to_float(x)), summed, keepdims=True)
     out = (max if ord > 0 else min)(sums, rest, True)
     return out if keepdims else out.squeeze(axes)
-
-
-def _as_float(x: Any) -> Tensor:
-    x = as_tensor(x)
-    return x if x.dtype.kind == "f" else astype(x, dtypes.default_float)

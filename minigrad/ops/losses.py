@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.primitive import P
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import FloatTensor, Tensor, as_tensor
 from ..support.errors import ClassesWarning, ConversionError, ShapeError, warn_once
 from ..support.words import shown
 from . import reduce
@@ -17,7 +17,6 @@ from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import abs, exp, log, log1p, maximum, multiply, sqrt, where
 from .functional import _check_range, _top, log_softmax, softplus
-from .reduce import _as_float
 from .view import broadcast_to, reshape
 
 __all__ = [
@@ -29,7 +28,7 @@ __all__ = [
 
 
 @program()
-def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
+def cross_entropy(logits: FloatTensor, targets: Any, reduction: str = "mean", weight: FloatTensor | None = None,
                   ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
     """The cross-entropy of softmax(logits) and the targets: minus the log-probability of each target.
 
@@ -41,7 +40,6 @@ def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight:
     0.346...
     """
     name = "cross_entropy"
-    logits = _as_float(name, logits)
     if not 0 <= label_smoothing <= 1:
         raise ConversionError(f"{name}: label_smoothing is between 0 and 1, not {label_smoothing}")
     targets = as_tensor(targets, logits.device)
@@ -65,7 +63,7 @@ def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight:
 
 
 @program()
-def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
+def nll_loss(log_probabilities: FloatTensor, targets: Any, reduction: str = "mean", weight: FloatTensor | None = None,
              ignore_index: int | None = None) -> Tensor:
     """Minus the log-probability of each target: `cross_entropy` is this after `log_softmax`.
 
@@ -93,7 +91,6 @@ def _of_probabilities(name: str, logits: Tensor, targets: Tensor, reduction: str
 def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor | None,
               ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:
     """Scores, targets in range, and a factor for each target: the weight of its class, or 0 if it is ignored."""
-    scores = _as_float(name, scores)
     targets = as_integers(name, "targets", targets, scores)
     kept = None
     if ignore_index is not None:
@@ -108,7 +105,6 @@ def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor
 
 
 def _class_weight(name: str, weight: Tensor, scores: Tensor) -> Tensor:
-    weight = _as_float(name, weight)
     if weight.shape != scores.shape[-1:]:
         raise ShapeError(f"{name}: a weight of shape {weight.shape} for {scores.shape[-1]} classes",
                          expect=f"({scores.shape[-1]},)")
@@ -117,7 +113,6 @@ def _class_weight(name: str, weight: Tensor, scores: Tensor) -> Tensor:
 
 def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, Tensor]:
     """The scores and targets of a loss over classes, after a check of their shapes."""
-    scores = _as_float(name, scores)
     targets = as_integers(name, "targets", targets, scores)
     if not scores.ndim or scores.shape[:-1] != targets.shape:
         raise ShapeError(
@@ -155,7 +150,7 @@ def _picked(scores: Tensor, targets: Tensor) -> Tensor:
 
 
 @program()
-def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean", weight: Any = None,
+def binary_cross_entropy_with_logits(logits: FloatTensor, targets: Any, reduction: str = "mean", weight: Any = None,
                                      pos_weight: Any = None) -> Tensor:
     """The cross-entropy of sigmoid(logits) and targets between 0 and 1, exact for logits of any size.
 
@@ -174,7 +169,8 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
 
 
 @program()
-def binary_cross_entropy(probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+def binary_cross_entropy(probabilities: FloatTensor, targets: Any, reduction: str = "mean",
+                         weight: Any = None) -> Tensor:
     """The cross-entropy of probabilities and targets between 0 and 1; a logarithm below -100 counts as -100.
 
     `binary_cross_entropy_with_logits` is more precise: wrong probabilities of exactly 0 or 1 have no gradient.
@@ -192,7 +188,7 @@ def binary_cross_entropy(probabilities: Tensor, targets: Any, reduction: str = "
 
 
 @program()
-def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
+def kl_div(log_probabilities: FloatTensor, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The divergence of probabilities from `target`: the sum of target (log target - log_probabilities).
 
     The reduction "batchmean" divides the sum by the number of rows, as in the formula; "mean" divides by the number
@@ -216,7 +212,7 @@ def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_
 
 
 @program()
-def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+def mse_loss(prediction: FloatTensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
 
     >>> mg.mse_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.0, 4.0])).item()
@@ -228,7 +224,7 @@ def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor
 
 
 @program()
-def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+def l1_loss(prediction: FloatTensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences.
 
     >>> mg.l1_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.0, 4.0])).item()
@@ -239,7 +235,7 @@ def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
 
 
 @program()
-def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+def huber_loss(prediction: FloatTensor, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Half of the squared difference up to `delta`, and beyond it the tangent: outliers have smaller gradients.
 
     >>> mg.huber_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.5, 5.0]), "none").tolist()
@@ -253,7 +249,7 @@ def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: 
 
 
 @program()
-def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(prediction: FloatTensor, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The absolute difference, squared below `beta`: `huber_loss` divided by beta.
 
     >>> mg.smooth_l1_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.5, 5.0]), "none").tolist()
@@ -267,14 +263,13 @@ def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", bet
 
 
 @program()
-def cosine_similarity(x: Tensor, y: Tensor, axis: int = -1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x: FloatTensor, y: FloatTensor, axis: int = -1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `axis`; lengths below `eps` count as `eps`.
 
     >>> mg.cosine_similarity(mg.asarray([1.0, 0.0]), mg.asarray([3.0, 4.0])).item()
     0.6...
     """
     name = "cosine_similarity"
-    x, y = _as_float(name, x), _as_float(name, y)
     shape = broadcast_shapes(name, [x.shape, y.shape])
     place = normal_axis(name, axis, len(shape))
     x, y = _stretched(x, shape, place), _stretched(y, shape, place)
@@ -313,7 +308,6 @@ def _reduced(name: str, losses: Tensor, reduction: str, factors: Tensor | None =
 
 def _alike(name: str, what: str, given: Tensor, target: Any) -> tuple[Tensor, Tensor]:
     """A prediction and a target, after a check that their shapes are equal."""
-    given = _as_float(name, given)
     target = as_tensor(target, given.device)
     if given.shape != target.shape:
         raise ShapeError(

@@ -12,13 +12,13 @@ from typing import Any
 from ..core import dtypes
 from ..core.mode import no_grad
 from ..core.programs import in_programs
-from ..core.tensor import Tensor
+from ..core.tensor import FloatTensor, Tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.interrupts import all_or_none
 from ..support.words import shown
 from .composite import composed, program
 from .elementwise import power
-from .reduce import _as_float, in_float32, mean
+from .reduce import in_float32, mean
 from .view import reshape
 
 __all__ = ["rms_norm", "group_norm", "instance_norm", "batch_norm"]
@@ -27,13 +27,12 @@ Axes = tuple[int, ...]
 
 
 @program()
-def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+def rms_norm(x: FloatTensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Each row divided by the root of the mean of its squares, then times `weight`; by default `eps` is the dtype's.
 
     >>> mg.rms_norm(mg.asarray([3.0, 4.0]), eps=0.0).tolist()
     [0.848..., 1.131...]
     """
-    x = _as_float("rms_norm", x)
     if not x.ndim:
         raise ShapeError("rms_norm: a tensor without dimensions has no rows")
     eps = dtypes.finfo(x.dtype).eps if eps is None else eps
@@ -46,14 +45,13 @@ def _scaled(x: Tensor, eps: float) -> Tensor:
 
 
 @program()
-def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+def group_norm(x: FloatTensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """Each group of channels of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
 
     >>> mg.group_norm(mg.asarray([[[1.0], [3.0], [5.0], [9.0]]]), groups=2, eps=0.0).tolist()
     [[[-1.0], [1.0], [-1.0], [1.0]]]
     """
-    x = _as_float("group_norm", x)
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise ShapeError(
             f"group_norm: an input of shape {x.shape} has no channels that can be divided into {groups} groups",
@@ -66,13 +64,13 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tenso
 
 
 @program()
-def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+def instance_norm(x: FloatTensor, weight: Tensor | None = None, bias: Tensor | None = None,
+                  eps: float = 1e-5) -> Tensor:
     """Each channel of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
 
     >>> mg.instance_norm(mg.asarray([[[1.0, 3.0], [5.0, 9.0]]]), eps=0.0).tolist()
     [[[-1.0, 1.0], [-1.0, 1.0]]]
     """
-    x = _as_float("instance_norm", x)
     if x.ndim < 3:
         raise ShapeError(f"instance_norm: an input of shape {x.shape} has only one value for each channel",
                          expect="(examples, channels, length) or (examples, channels, height, width)")
@@ -80,7 +78,7 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
 
 
 @composed
-def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+def batch_norm(x: FloatTensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
                momentum: float | Tensor = 0.1, eps: float = 1e-5, comm: Any = None) -> Tensor:
     """Each channel scaled to mean 0 and variance 1 over the batch, then times `weight`, plus `bias`.
@@ -95,7 +93,6 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
     >>> mean.tolist(), variance.tolist()
     ([1.0], [1.5])
     """
-    x = _as_float("batch_norm", x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has no channels", expect="(examples, channels, ...)")
     if not training and (running_mean is None or running_var is None):

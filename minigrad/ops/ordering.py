@@ -107,13 +107,11 @@ def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tenso
     >>> mg.searchsorted(mg.asarray([1.0, 2.0, 2.0, 3.0]), mg.asarray([2.0, 9.0])).tolist()
     [1, 4]
     """
-    x, values = as_tensor(x), as_tensor(values)
     if x.ndim != 1:
         raise ShapeError(f"searchsorted: x has one dimension, not shape {x.shape}")
     if side not in ("left", "right"):
         raise ConversionError(f"searchsorted: side is 'left' or 'right', not {side!r}")
     if sorter is not None:
-        sorter = as_tensor(sorter)
         if sorter.shape != x.shape:
             raise ShapeError(f"searchsorted: sorter has shape {x.shape}, not {sorter.shape}", hint="mg.argsort(x)")
         x = take(x, sorter, axis=0)
@@ -144,7 +142,7 @@ def interp(x: Tensor, xp: Any, fp: Any) -> Tensor:
     >>> mg.interp(mg.asarray([0.5, 1.75, 9.0]), mg.asarray([0.0, 1.0, 2.0]), mg.asarray([0.0, 10.0, 30.0])).tolist()
     [5.0, 25.0, 30.0]
     """
-    x, xp, fp = as_tensor(x), as_tensor(xp), as_tensor(fp)
+    xp, fp = as_tensor(xp), as_tensor(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
         raise ShapeError(f"interp: xp and fp are lists of one length, not of shapes {xp.shape} and {fp.shape}")
     last = max(xp.shape[0] - 1, 1)

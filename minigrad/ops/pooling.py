@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import reduce as fold
 from typing import Any
 
-from ..core.tensor import Tensor
+from ..core.tensor import FloatTensor, Tensor
 from ..support.errors import ShapeError
 from ..support.table import counted
 from ..support.words import check_memory
@@ -20,7 +20,6 @@ from .composite import program
 from .convolution import padded
 from .elementwise import maximum
 from .joining import stack
-from .reduce import _as_float
 from .view import raw_slice, reshape
 from .windows import Sizes, for_each, raw_windows, window_count
 
@@ -30,7 +29,7 @@ FEW = 8  # elements of a window along one dimension
 
 
 @program()
-def max_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
+def max_pool1d(x: FloatTensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
     """The largest element of each window of a sequence: see `max_pool2d`.
 
     >>> mg.max_pool1d(mg.asarray([[1.0, 5.0, 2.0, 3.0]]), 2).tolist()
@@ -40,7 +39,7 @@ def max_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilat
 
 
 @program()
-def max_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
+def max_pool2d(x: FloatTensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
     """The largest element of each window of `size` in the last two dimensions; equal ones share the gradient.
 
     Windows begin `stride` apart (None: their size), and their elements are `dilation` apart.  The `padding` around the
@@ -53,7 +52,7 @@ def max_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilat
 
 
 @program()
-def avg_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
+def avg_pool1d(x: FloatTensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
     """The mean of each window of a sequence: see `avg_pool2d`.
 
     >>> mg.avg_pool1d(mg.asarray([[1.0, 5.0, 2.0, 4.0]]), 2).tolist()
@@ -63,7 +62,7 @@ def avg_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
 
 
 @program()
-def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
+def avg_pool2d(x: FloatTensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
     """The mean of each window of `size` in the last two dimensions; zeros from the `padding` count.
 
     >>> mg.avg_pool2d(mg.reshape(mg.arange(16.0), (1, 4, 4)), 2).tolist()
@@ -73,7 +72,7 @@ def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
 
 
 @program()
-def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
+def adaptive_avg_pool1d(x: FloatTensor, size: Any) -> Tensor:
     """The means of `size` parts of a sequence, as equal as possible: see `adaptive_avg_pool2d`.
 
     >>> mg.adaptive_avg_pool1d(mg.asarray([[1.0, 2.0, 3.0]]), 2).tolist()
@@ -83,7 +82,7 @@ def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
 
 
 @program()
-def adaptive_avg_pool2d(x: Tensor, size: Any) -> Tensor:
+def adaptive_avg_pool2d(x: FloatTensor, size: Any) -> Tensor:
     """The means of `size` parts of each of the last two dimensions; parts overlap if they do not divide evenly.
 
     >>> mg.adaptive_avg_pool2d(mg.reshape(mg.arange(16.0), (1, 4, 4)), (1, 2)).tolist()
@@ -149,7 +148,6 @@ def _adaptive(name: str, count: int, x: Tensor, size: Any) -> Tensor:
 
 
 def _image(name: str, count: int, x: Tensor) -> Tensor:
-    x = _as_float(name, x)
     if x.ndim <= count:
         sides = "(..., channels, length)" if count == 1 else "(..., channels, height, width)"
         raise ShapeError(f"{name}: an input of shape {x.shape} has {counted(x.ndim, 'dimension')}", expect=sides)

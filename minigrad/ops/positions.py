@@ -6,20 +6,19 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import FloatTensor, Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from .composite import composed
 from .creation import arange
 from .elementwise import astype, cos, exp, sin
 from .joining import concat
-from .reduce import _as_float
 from .view import expand_dims
 
 __all__ = ["rotary_embedding"]
 
 
 @composed
-def rotary_embedding(x: Tensor, positions: Any = None, base: float = 10000.0) -> Tensor:
+def rotary_embedding(x: FloatTensor, positions: Any = None, base: float = 10000.0) -> Tensor:
     """Queries or keys (..., length, size) turned by their positions, so that their products depend on the distance.
 
     Number k of the first half and number k of the second are turned together, by position / base^(2k / size).  Without
@@ -28,7 +27,6 @@ def rotary_embedding(x: Tensor, positions: Any = None, base: float = 10000.0) ->
     >>> mg.rotary_embedding(mg.asarray([[1.0, 0.0], [1.0, 0.0]])).tolist()
     [[1.0, 0.0], [0.540..., 0.841...]]
     """
-    x = _as_float("rotary_embedding", x)
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ShapeError(
             f"rotary_embedding: an input of shape {x.shape} has no rows that can be cut into halves",

@@ -278,7 +278,6 @@ class Generator:
         >>> mg.random.categorical(mg.log(mg.asarray([0.0, 1.0, 0.0])), shape=4).tolist()
         [1, 1, 1, 1]
         """
-        logits = as_tensor(logits)
         place = normal_axis("categorical", axis, logits.ndim)
         if logits.shape[place] == 0:
             raise ConversionError(f"categorical: there is nothing to choose from, shape {logits.shape}, axis {axis}")
@@ -310,11 +309,10 @@ class Generator:
         >>> sorted(mg.random.multinomial(mg.asarray([0.5, 0.0, 0.2, 0.3]), 3).tolist())
         [0, 2, 3]
         """
-        chances = as_tensor(p)
-        if chances.dtype.kind != "f" or not chances.ndim:
-            raise DtypeError(f"multinomial: p is a tensor of floats, not {chances.dtype} of shape {chances.shape}")
-        count = _whole("multinomial: count", count, 0, BLOCKS if replacement else chances.shape[-1])
-        values = _values_at_hand(chances)
+        if p.dtype.kind != "f" or not p.ndim:
+            raise DtypeError(f"multinomial: p is a tensor of floats, not {p.dtype} of shape {p.shape}")
+        count = _whole("multinomial: count", count, 0, BLOCKS if replacement else p.shape[-1])
+        values = _values_at_hand(p)
         if values is not None:
             enough = (values > 0).sum(-1) >= (1 if replacement else count)
             if not ((values >= 0) & (values < math.inf)).all() or not enough.all():
@@ -323,8 +321,8 @@ class Generator:
                     expect="finite numbers, 0 or more; as many above 0 as positions, or with replacement one",
                 )
         if replacement:
-            return moveaxis(self.categorical(log(chances), (count,)), 0, -1)
-        return topk(self._perturbed(log(chances)), count)[1]
+            return moveaxis(self.categorical(log(p), (count,)), 0, -1)
+        return topk(self._perturbed(log(p)), count)[1]
 
 
 SOURCES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)

@@ -10,8 +10,8 @@ from typing import Any, Never
 from ..arguments.public import unexpected
 from ..core import dtypes
 from ..core.primitive import P, Primitive
-from ..core.tensor import NUMBERS, Tensor, as_tensor, method
-from ..support.errors import ConversionError, DtypeError
+from ..core.tensor import NUMBERS, FloatTensor, Tensor, as_tensor, method
+from ..support.errors import ConversionError
 from ..support.table import counted
 from .composite import composed, program
 from .declare import declare, normal_axes, normal_axis
@@ -224,13 +224,12 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False, **unknown: Never) 
 
 @method
 @composed
-def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def mean(x: FloatTensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean over `axis` (over everything if None); of bools, the share of True.
 
     >>> mg.mean(mg.asarray([1.0, 2.0, 6.0])).item(), mg.mean(mg.asarray([True, False])).item()
     (3.0, 0.5)
     """
-    x = _as_float("mean", x)
     if x._data.dtype is dtypes.float16:
         return in_float32(mean, x, axis, keepdims=keepdims)
     axes = normal_axes("mean", axis, x.ndim)
@@ -240,13 +239,12 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @method
 @program()
-def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def var(x: FloatTensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over `axis`: the sum of squares divided by n - `correction`, or by 0 if that is negative.
 
     >>> mg.var(mg.asarray([1.0, 3.0])).item()
     1.0
     """
-    x = _as_float("var", x)
     if x._data.dtype is dtypes.float16:
         return in_float32(var, x, axis, correction, keepdims)
     axes = normal_axes("var", axis, x.ndim)
@@ -262,13 +260,12 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
 
 @method
 @program()
-def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def std(x: FloatTensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation over `axis`: the root of the variance.  Where it is 0, the gradient is 0 too.
 
     >>> mg.std(mg.asarray([1.0, 3.0])).item()
     1.0
     """
-    x = _as_float("std", x)
     if x._data.dtype is dtypes.float16:
         return in_float32(std, x, axis, correction, keepdims)
     return root(var(x, axis, correction, keepdims), 2)
@@ -292,16 +289,6 @@ def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs
     return astype(statistic(astype(x, dtypes.float32), *args, **kwargs), dtypes.float16)
 
 
-def _as_float(name: str, x: Any) -> Tensor:
-    x = as_tensor(x)
-    kind = x._data.dtype.kind
-    if kind == "b":  # the mean of bools is the share of True
-        return astype(x, dtypes.default_float)
-    if kind != "f":
-        raise DtypeError(f"{name} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)")
-    return x
-
-
 @method
 def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The position of the largest element along `axis` (in the flattened tensor if None); the first of equal ones.
@@ -323,7 +310,6 @@ def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 def _position(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
-    x = as_tensor(x)
     if axis is None:
         out = op.apply(reshape(x, (-1,)), axis=0)
         return reshape(out, (1,) * x.ndim) if keepdims else out
@@ -362,7 +348,6 @@ def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tenso
     >>> mg.count_nonzero(mg.asarray([1, 0, 3])).item()
     2
     """
-    x = as_tensor(x)
     hit = x if x.dtype is dtypes.bool else not_equal(x, 0)
     axes = normal_axes("count_nonzero", axis, x.ndim)
     return raw_sum(hit, axis=axes, keepdims=keepdims, dtype=dtypes.default_int)
@@ -391,7 +376,6 @@ def cumulative_prod(x: Tensor, axis: int | None = None, dtype: Any = None, inclu
 def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initial: bool, first: int) -> Tensor:
     from .joining import concat
 
-    x = as_tensor(x)
     if axis is None:
         if x.ndim != 1:
             raise ConversionError(f"{op.name}: shape {x.shape} has {counted(x.ndim, 'dimension')}, so axis is needed")
@@ -413,7 +397,6 @@ def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     >>> mg.clip(mg.asarray([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
-    x = as_tensor(x)
     out = x if min is None else maximum(x, _bound(min, x))
     out = out if max is None else minimum(out, _bound(max, x))
     return out.copy() if out is x else out

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import FloatTensor, Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import check_memory, shown, whole
 from .composite import composed
 from .index import take
-from .reduce import _as_float
 from .view import broadcast_to, expand_dims, permute_dims, reshape
 from .windows import Sizes, for_each
 
@@ -24,7 +23,7 @@ MODES = {"nearest": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3
 
 
 @composed
-def interpolate(x: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+def interpolate(x: FloatTensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool = False) -> Tensor:
     """Resize all dimensions after the channels to `size`, or by `scale_factor` (for all, or one number for each).
 
@@ -35,7 +34,6 @@ def interpolate(x: Tensor, size: Any = None, scale_factor: Any = None, mode: str
     >>> mg.interpolate(x, scale_factor=2).tolist(), mg.interpolate(x, size=3, mode="linear").tolist()
     ([[[1.0, 1.0, 3.0, 3.0]]], [[[1.0, 2.0, 3.0]]])
     """
-    x = _as_float("interpolate", x)
     count = x.ndim - 2
     if mode not in MODES:
         raise ConversionError(f"interpolate: mode is {shown(mode)}", expect=", ".join(map(repr, MODES)))
@@ -105,7 +103,6 @@ def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
     """
     if whole(factor, 1) is None:
         raise ConversionError(f"pixel_shuffle: factor is an integer, 1 or more, not {shown(factor)}")
-    x = as_tensor(x)
     if x.ndim < 3 or x.shape[-3] % factor**2:
         raise ShapeError(f"pixel_shuffle: an input of shape {x.shape} has no channels that can be divided into "
                          f"groups of {factor**2}", expect="(..., channels, height, width)")

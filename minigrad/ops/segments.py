@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtypes
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import FloatTensor, Tensor
 from ..support.errors import ShapeError
 from ..support.table import counted
 from .composite import composed
@@ -17,14 +17,13 @@ from .declare import as_integers
 from .elementwise import exp, maximum
 from .functional import _check_range
 from .index import scatter_add, scatter_max
-from .reduce import _as_float
 from .view import reshape
 
 __all__ = ["segment_sum", "segment_mean", "segment_max", "segment_softmax"]
 
 
 @composed
-def segment_sum(x: Tensor, segments: Any, count: int) -> Tensor:
+def segment_sum(x: FloatTensor, segments: Any, count: int) -> Tensor:
     """For each of `count` segments the sum of its rows: row i belongs to `segments[i]`.
 
     >>> mg.segment_sum(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 2).tolist()
@@ -35,7 +34,7 @@ def segment_sum(x: Tensor, segments: Any, count: int) -> Tensor:
 
 
 @composed
-def segment_mean(x: Tensor, segments: Any, count: int) -> Tensor:
+def segment_mean(x: FloatTensor, segments: Any, count: int) -> Tensor:
     """For each of `count` segments the mean of its rows; 0 for a segment without rows.
 
     >>> mg.segment_mean(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 3).tolist()
@@ -47,7 +46,7 @@ def segment_mean(x: Tensor, segments: Any, count: int) -> Tensor:
 
 
 @composed
-def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
+def segment_max(x: FloatTensor, segments: Any, count: int) -> Tensor:
     """For each of `count` segments the maximum of its rows, element by element; -inf for a segment without rows.
 
     >>> mg.segment_max(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 2).tolist()
@@ -58,7 +57,7 @@ def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
 
 
 @composed
-def segment_softmax(x: Tensor, segments: Any, count: int) -> Tensor:
+def segment_softmax(x: FloatTensor, segments: Any, count: int) -> Tensor:
     """exp(x), divided by its sum over all rows of the same segment.
 
     >>> mg.segment_softmax(mg.asarray([1000.0, -5.0, 1000.0]), mg.asarray([1, 0, 1]), 2).tolist()
@@ -71,8 +70,7 @@ def segment_softmax(x: Tensor, segments: Any, count: int) -> Tensor:
 
 
 def _rows_and_segments(name: str, x: Any, segments: Any, count: int) -> tuple[Tensor, Tensor]:
-    x = _as_float(name, x)
-    segments = as_integers(name, "segments", as_tensor(segments, x.device), x)
+    segments = as_integers(name, "segments", segments, x)
     if segments.ndim != 1 or x.shape[:1] != segments.shape:
         raise ShapeError(
             f"{name}: rows of shape {x.shape} and segments of shape {segments.shape} do not go together",

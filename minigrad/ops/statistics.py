@@ -13,7 +13,7 @@ from ..support.errors import ConversionError
 from .composite import composed
 from .declare import normal_axes
 from .elementary import ceil, isnan
-from .elementwise import astype, equal, floor, where
+from .elementwise import astype, equal, floor, to_float, where
 from .index import take
 from .ordering import sort
 from .reduce import Axis, reduced_shape
@@ -41,8 +41,7 @@ def quantile(x: Tensor, q: Any, axis: Axis = None, keepdims: bool = False) -> Te
     >>> mg.quantile(mg.asarray([1.0, 2.0, 3.0]), [0.0, 0.5, 0.75]).tolist()
     [1.0, 2.0, 2.5]
     """
-    x = as_tensor(x)
-    x = x if x.dtype.kind == "f" else astype(x, dtypes.default_float)
+    x = to_float(x)
     axes = normal_axes("quantile", axis, x.ndim)
     rest = [i for i in range(x.ndim) if i not in axes]
     size = math.prod([x.shape[i] for i in axes])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import Tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown, whole
 from .declare import declare, normal_axis
@@ -88,7 +88,6 @@ def windows(x: Tensor, size: Any, axis: Any = -1, stride: Any = 1, dilation: Any
     >>> mg.windows(mg.arange(5), 3).tolist(), mg.windows(mg.arange(5), 2, stride=2, dilation=2).tolist()
     ([[0, 1, 2], [1, 2, 3], [2, 3, 4]], [[0, 2], [2, 4]])
     """
-    x = as_tensor(x)
     axes = tuple([normal_axis("windows", a, x.ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
     attrs = _attributes("windows", axes, size=size, stride=stride, dilation=dilation)
     for a, *sizes in zip(axes, attrs["size"], attrs["stride"], attrs["dilation"]):
@@ -102,7 +101,7 @@ def overlap_add(x: Tensor, shape: Sequence[int], axis: Any = -1, stride: Any = 1
     >>> mg.overlap_add(mg.asarray([[1.0, 2.0], [30.0, 40.0]]), (3,)).tolist()
     [1.0, 32.0, 40.0]
     """
-    x, shape = as_tensor(x), tuple(shape)
+    shape = tuple(shape)
     axes = tuple([normal_axis("overlap_add", a, len(shape)) for a in (axis if isinstance(axis, tuple) else (axis,))])
     attrs = _attributes("overlap_add", axes, stride=stride, dilation=dilation)
     _infer_overlap_add(x, axes, attrs["stride"], attrs["dilation"], shape)

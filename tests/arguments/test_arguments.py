@@ -290,6 +290,23 @@ def test_numbers_and_arrays_are_accepted_as_tensors():
     assert mg.reshape(3.0, (1, 1)).shape == (1, 1) and mg.squeeze(np.ones((1, 2))).shape == (2,)
 
 
+def test_arrays_are_taken_to_the_device_of_the_first_argument():
+    x = mg.ones((2, 3), device="cpu:1")
+    assert mg.outer(x[0], np.ones(2, "float32")).device == "cpu:1"
+    assert mg.cross_entropy(x, np.array([0, 1]), weight=np.ones(3, "float32")).device == "cpu:1"
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, mg.jit])
+def test_bools_become_floats_where_a_function_is_for_floats_and_integers_are_refused(mode):
+    x = mg.asarray([True, False])
+    for function in (mg.mean, mg.softmax, mg.silu, mg.layer_norm):
+        found = mode(function)(x)
+        assert found.dtype == mg.float32
+        np.testing.assert_array_equal(found.numpy(), function(x.astype(mg.float32)).numpy())
+        with pytest.raises(mg.DtypeError, match=f"^{function.__name__} is for floats, and this tensor is int64"):
+            mode(function)(mg.asarray([1, 2]))
+
+
 def no_parameters():
     return ()
 
