@@ -24,7 +24,7 @@ PACKAGES = minigrad, viz, course  # those that load names when they are first us
 HEADER = '''"""Made by `python -m tests.typing_stub`; a test compares it with the class."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ Axis = int | tuple[int, ...] | None
 Index = Any
 NUMBERS: frozenset[Any]
 NONZERO: str
-FloatTensor = Tensor
+FloatTensor: TypeAlias = "Tensor"
 new_tensor: Callable[[type[Tensor]], Tensor]
 
 class DEFAULT:

@@ -1,7 +1,7 @@
 """Made by `python -m tests.typing_stub`; a test compares it with the class."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ Axis = int | tuple[int, ...] | None
 Index = Any
 NUMBERS: frozenset[Any]
 NONZERO: str
-FloatTensor = Tensor
+FloatTensor: TypeAlias = "Tensor"
 new_tensor: Callable[[type[Tensor]], Tensor]
 
 class DEFAULT:
