@@ -20,6 +20,19 @@ SIGN = 1 << 63  # the bit of the sign
 ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
 
 
+def _reduction(name: str) -> Any:
+    """A reduction by the method of CuPy's arrays that has this name."""
+
+    def kernel(x: Any, axis: Sizes, keepdims: bool, dtype: Any = None) -> Any:
+        if not axis:
+            return x.astype(dtype or x.dtype)
+        typed = {} if dtype is None else {"dtype": dtype}
+        return getattr(x, name)(axis=axis, keepdims=keepdims, **typed)
+
+    kernel.__name__ = name
+    return staticmethod(kernel)
+
+
 class CudaKernels(Kernels):
     """Kernels on CuPy's arrays."""
 
@@ -83,17 +96,7 @@ class CudaKernels(Kernels):
 
     # Reductions: cupy.maximum and cupy.minimum cannot reduce
 
-    def sum(self, x: Any, axis: Sizes, keepdims: bool, dtype: Any) -> Any:
-        return _reduced(x, "sum", axis, keepdims, dtype)
-
-    def prod(self, x: Any, axis: Sizes, keepdims: bool, dtype: Any) -> Any:
-        return _reduced(x, "prod", axis, keepdims, dtype)
-
-    def max(self, x: Any, axis: Sizes, keepdims: bool) -> Any:
-        return _reduced(x, "max", axis, keepdims)
-
-    def min(self, x: Any, axis: Sizes, keepdims: bool) -> Any:
-        return _reduced(x, "min", axis, keepdims)
+    sum, prod, max, min = map(_reduction, ("sum", "prod", "max", "min"))
 
     # Views: CuPy's arrays cannot be read-only
 
@@ -205,13 +208,6 @@ class CudaKernels(Kernels):
         import cupyx
 
         return cupyx.errstate(linalg="raise")  # type: ignore[no-any-return]
-
-
-def _reduced(x: Any, name: str, axis: Sizes, keepdims: bool, dtype: Any = None) -> Any:
-    if not axis:
-        return x.astype(dtype or x.dtype)
-    typed = {} if dtype is None else {"dtype": dtype}
-    return getattr(x, name)(axis=axis, keepdims=keepdims, **typed)
 
 
 def ranked(xp: Any, x: Any) -> Any:

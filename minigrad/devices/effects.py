@@ -18,7 +18,7 @@ from ..core.tensor import wrap
 from ..support.context import setting, switched_variable
 from ..support.errors import ConversionError, MinigradError
 from ..support.host import IN_BROWSER
-from .library import KernelGroup
+from .library import Kernel, KernelGroup
 
 HELD: ContextVar[list[str] | None] = switched_variable("minigrad held back", None)
 Name = Any  # of a value: the number of an argument, or the name that it was given by
@@ -55,6 +55,16 @@ class Stop:
         exec(code, self.names | {"__stop__": sys.breakpointhook}, values)
 
 
+def _collective(what: str, name: str | None = None, **how: Any) -> Kernel:
+    """The kernel of a collective.  The communicator has an engine for the arrays of each device."""
+
+    def kernel(self: KernelGroup, x: Any, *others: Any, comm: Any, **attrs: Any) -> Any:
+        return comm.compute(what, x, self.empty, **how, **attrs)
+
+    kernel.__name__ = name or what
+    return kernel
+
+
 class EffectKernels(KernelGroup):
     """`print` and `breakpoint`, whose results nothing reads, and the collectives."""
 
@@ -81,28 +91,13 @@ class EffectKernels(KernelGroup):
                 stop.here(dict(zip(names, copies)))
         return self.xp.zeros((), bool)
 
-    # Collectives.  The communicator has an engine for the arrays of each device.
-
-    def allreduce(self, x: Any, comm: Any, algorithm: Any) -> Any:
-        return comm.compute("allreduce", x, self.empty, op="sum", algorithm=algorithm)
-
-    def allreduce_max(self, x: Any, comm: Any, algorithm: Any) -> Any:
-        return comm.compute("allreduce", x, self.empty, op="max", algorithm=algorithm)
-
-    def broadcast(self, x: Any, comm: Any, root: int) -> Any:
-        return comm.compute("broadcast", x, self.empty, root=root)
-
-    def allgather(self, x: Any, comm: Any) -> Any:
-        return comm.compute("allgather", x, self.empty)
-
-    def reduce_scatter(self, x: Any, comm: Any) -> Any:
-        return comm.compute("reduce_scatter", x, self.empty)
-
-    def start_allreduce(self, x: Any, comm: Any, op: str) -> Any:
-        return comm.compute("start_allreduce", x, self.empty, op=op)
-
-    def wait(self, started: Any, x: Any, comm: Any) -> Any:
-        return comm.compute("wait", started, self.empty)
+    allreduce = _collective("allreduce", op="sum")
+    allreduce_max = _collective("allreduce", "allreduce_max", op="max")
+    broadcast = _collective("broadcast")
+    allgather = _collective("allgather")
+    reduce_scatter = _collective("reduce_scatter")
+    start_allreduce = _collective("start_allreduce")
+    wait = _collective("wait")
 
 
 def _whose(batch: tuple[int, ...]) -> str:
