@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ContextDecorator
 from dataclasses import dataclass
-from functools import wraps
 from math import inf
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..support.errors import NanError, TraceError
 from ..support.source import Where, line_of, show
 from ..support.table import counted
 from .emit import Eager, Interpreter
-from .mode import F, current_mode, switch
+from .mode import current_mode, switch
 from .node import Node, topological_order
 from .primitive import Primitive
 from .state import Control, State
@@ -76,7 +76,7 @@ def _range(value: Any) -> str:
     return f"{value.shape} from {float(value.min()):.4g} to {float(value.max()):.4g}"
 
 
-class debug_nans:
+class debug_nans(ContextDecorator):
     """In this block, the first operation that makes a nan (with `infinities`: or an infinity) raises an error.
 
     This includes the backward pass and programs of `mg.jit` and graph mode: these run node by node first, and the error
@@ -106,14 +106,6 @@ class debug_nans:
 
     def __exit__(self, *error: Any) -> None:
         self.blocks.pop().__exit__(*error)
-
-    def __call__(self, function: F) -> F:
-        @wraps(function)
-        def hunted(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return hunted  # type: ignore[return-value]
 
 
 def _hunting(hunter: NanHunter) -> switch:

@@ -116,7 +116,9 @@ class switch(Block):
     def __call__(self, function: F) -> F:
         @wraps(function)
         def switched(*args: Any, **kwargs: Any) -> Any:
-            with switch(self.mode, **self.changes):
+            block = object.__new__(type(self))  # one for each call: threads may call the function at the same time
+            vars(block).update(vars(self), entered=None)
+            with block:
                 return function(*args, **kwargs)
 
         return switched  # type: ignore[return-value]

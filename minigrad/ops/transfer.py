@@ -9,9 +9,8 @@ other device stays there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from ..core import dtypes
 from ..core.delegating import Delegating
@@ -26,7 +25,6 @@ from ..support.errors import DeviceError
 from .declare import declare
 from .elementwise import astype
 
-F = TypeVar("F", bound=Callable[..., Any])
 OFFLOADED = switched_variable("minigrad offloaded", False)  # inside an operation whose device is chosen already
 
 declare(
@@ -115,11 +113,3 @@ class offload(switch):
     def value(self) -> Mode:
         mode = current_mode()
         return mode.but(interpreter=Offloading(self.device, mode))
-
-    def __call__(self, function: F) -> F:
-        @wraps(function)
-        def offloaded(*args: Any, **kwargs: Any) -> Any:
-            with offload(self.device):
-                return function(*args, **kwargs)
-
-        return offloaded  # type: ignore[return-value]

@@ -49,7 +49,7 @@ class Autocast(Delegating):
         return emit(P.astype, x, dtype=target) if fits else x
 
 
-class autocast:
+class autocast(switch):
     """In this block, multiply matrices in half precision; sums, exponentials and logarithms stay in float32.
 
     Put the forward pass in it, and the backward pass after it.  In a jitted function, use it inside.
@@ -66,19 +66,13 @@ class autocast:
         self.dtype, self.enabled = dtypes.as_dtype(dtypes.float16 if dtype is None else dtype), enabled
         if self.dtype is not dtypes.float16:
             raise DtypeError(f"autocast: float16 is the type to compute in, not {self.dtype}")
-        self.blocks: list[Any] = []
+        super().__init__()
 
-    def __enter__(self) -> autocast:
-        mode = current_mode()
+    def value(self) -> Mode:
+        outer = mode = current_mode()
         if isinstance(mode.interpreter, Autocast):
-            mode = mode.but(interpreter=mode.interpreter.outer.interpreter)
-        block = switch(interpreter=Autocast(self.dtype, mode) if self.enabled else mode.interpreter)
-        block.__enter__()
-        self.blocks.append(block)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.blocks.pop().__exit__(*error)
+            outer = mode.but(interpreter=mode.interpreter.outer.interpreter)
+        return mode.but(interpreter=Autocast(self.dtype, outer) if self.enabled else outer.interpreter)
 
 
 class GradScaler:

@@ -264,3 +264,12 @@ def test_one_gradient_that_is_not_finite_stops_the_whole_step(place):
 def test_one_of_two_optimizers_with_a_bad_step_halves_the_factor(gradients):
     factor, stepped = after_gradients(mg.train.GradScaler(init_scale=8.0), *gradients)
     assert factor == 4.0 and stepped == [[bool(np.isfinite(g[0]))] for g in gradients]
+
+
+def test_autocast_decorates_a_function_that_calls_itself():
+    @mg.train.autocast()
+    def product(x, times):
+        return x @ x if times == 0 else product(x, times - 1)
+
+    x = mg.ones((2, 2))
+    assert product(x, 2).dtype == mg.float16 and (x @ x).dtype == mg.float32
