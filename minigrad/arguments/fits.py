@@ -105,20 +105,23 @@ KINDS: dict[str, tuple[Check, str]] = {
 }
 KINDS["FloatTensor"] = KINDS["Tensor"]
 TENSORS = (lambda value: isinstance(value, Tensor), "a tensor")
+_AXES = (lambda value: value is None or _is_whole_or_several(value), "an integer, several, or None")
+_WEIGHT = (lambda value: value is None or _is_array(value), "a tensor or None")
+_NUMBER = KINDS["float"]
 _SIZES = (_is_whole_or_several, "an integer or several")
 # The same for parameters that are annotated as `Any`, by their names.
 NAMED: dict[str, tuple[Check, str]] = {
     "dtype": (_is_dtype, "a dtype: " + ", ".join(ALL)),
     "device": (_is_device, "a device or its name, such as 'cpu'"),
-    "axis": (lambda value: value is None or _is_whole_or_several(value), "an integer, several, or None"),
-    "axes": (lambda value: value is None or _is_whole_or_several(value), "an integer, several, or None"),
+    "axis": _AXES,
+    "axes": _AXES,
     "shape": _SIZES,
-    "path": (_is_path, "a path"),
-    "folder": (_is_path, "a path"),
-    "fill_value": (_is_number, "a number"),
-    "start": (_is_number, "a number"),
+    "path": KINDS["Path"],
+    "folder": KINDS["Path"],
+    "fill_value": _NUMBER,
+    "start": _NUMBER,
     "stop": (lambda value: value is None or _is_number(value), "a number"),
-    "step": (_is_number, "a number"),
+    "step": _NUMBER,
     "repeats": (_is_list_of_integers, "an integer, or one for each element"),
     "repetitions": _SIZES,
     "shift": (lambda value: isinstance(value, tuple) or whole(value) is not None, "an integer or a tuple of them"),
@@ -131,8 +134,8 @@ NAMED: dict[str, tuple[Check, str]] = {
     "padding": (lambda value: isinstance(value, str) or _is_whole_or_several(value), "integers, 'same' or 'valid'"),
     "indices": (_is_list_of_integers, "integers"),
     "rows": (_is_list_of_numbers, "rows of numbers"),
-    "weight": (lambda value: value is None or _is_array(value), "a tensor or None"),
-    "pos_weight": (lambda value: value is None or _is_array(value), "a tensor or None"),
+    "weight": _WEIGHT,
+    "pos_weight": _WEIGHT,
     "mean": (_is_array, "a number or a tensor"),
     "std": (_is_array, "a number or a tensor"),
     "ord": (lambda value: value is None or isinstance(value, (int, float, str)), "a number, 'fro' or None"),

@@ -72,10 +72,7 @@ class Node:
 
     @property
     def size(self) -> int:
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:

@@ -7,6 +7,7 @@ class.  `tensor.pyi` lists them all for readers and type checkers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,10 +84,7 @@ class Tensor(TensorNames):
 
     @property
     def size(self) -> int:
-        size = 1
-        for extent in self._data.shape:
-            size *= extent
-        return size
+        return prod(self._data.shape)
 
     @property
     def nbytes(self) -> int:

@@ -8,6 +8,7 @@ keeps that array alive, so when the reference dies, nothing refers to the memory
 from __future__ import annotations
 
 import weakref
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,7 @@ class Pool:
 
     def take(self, shape: tuple[int, ...], dtype: DType) -> Any:
         """An array of this shape and dtype, with whatever values were there before."""
-        size = dtype.itemsize
-        for extent in shape:
-            size *= extent
+        size = dtype.itemsize * prod(shape)
         if not size:
             return np.empty(shape, dtype)
         size = size_class(size)

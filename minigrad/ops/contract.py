@@ -19,7 +19,6 @@ from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 from .elementwise import astype, multiply, where
 from .index import pad
 from .view import moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape
-from .write import update
 
 __all__ = ["matmul", "outer", "vecdot", "tensordot", "diag", "diagonal", "einsum"]  # `trace` is `mg.linalg.trace`
 
@@ -106,19 +105,6 @@ def matmul(x: Any, y: Any) -> Tensor:
         shape = out.shape[:-2] + (() if left else out.shape[-2:-1]) + (() if right else out.shape[-1:])
         out = reshape(out, shape)
     return out  # type: ignore[no-any-return]
-
-
-def _reflected_matmul(self: Tensor, other: Any) -> Tensor:
-    return matmul(other, self)
-
-
-def _in_place_matmul(self: Tensor, other: Any) -> Tensor:
-    return update(self, P.matmul, other)
-
-
-Tensor.__matmul__ = matmul
-Tensor.__rmatmul__ = _reflected_matmul
-Tensor.__imatmul__ = _in_place_matmul
 
 
 # Composed from it ---------------------------------------------------------------------------------------------------

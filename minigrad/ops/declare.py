@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ..core.primitive import P, Primitive
 from ..core.quick import quick
 from ..core.tensor import Tensor, as_tensor
-from ..support.errors import AxisError, DtypeError, ShapeError
+from ..support.errors import AxisError, ConversionError, DtypeError, ShapeError
 from ..support.table import counted
 from ..support.words import shown, whole
 
@@ -115,6 +115,17 @@ def normal_axis(name: str, axis: Any, ndim: int) -> int:
             hint=f"mg.{name}imum(x, y)" if name in ("max", "min") and isinstance(axis, Tensor) else None,
         )
     return number % ndim
+
+
+def only_axis(name: str, axis: int | None, x: Tensor) -> int:
+    """An axis counted from the front; without one, that of a tensor with one dimension.
+
+    >>> only_axis("take", None, mg.ones(3))
+    0
+    """
+    if axis is None and x.ndim != 1:
+        raise ConversionError(f"{name}: shape {x.shape} has {counted(x.ndim, 'dimension')}, so axis is needed")
+    return normal_axis(name, 0 if axis is None else axis, x.ndim)
 
 
 def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:

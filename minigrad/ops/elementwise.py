@@ -148,17 +148,14 @@ def abs(x: Any) -> Tensor:
     """
 
 
-def _share_of_maximum(g: Any, x: Any, y: Any) -> Any:
+def _if_larger(g: Any, x: Any, y: Any) -> Any:
+    """The gradient where x is the larger one, half of it at a tie."""
     return g * (astype(less(y, x), g.dtype) + astype(equal(x, y), g.dtype) * 0.5)
-
-
-def _share_of_minimum(g: Any, x: Any, y: Any) -> Any:
-    return g * (astype(less(x, y), g.dtype) + astype(equal(x, y), g.dtype) * 0.5)
 
 
 @method
 @elementwise(expr="max(x, y)", formula=r"\max(x, y)", local={"x": "[x > y]", "y": "[y > x]"},
-             x=_share_of_maximum, y=lambda g, x, y: _share_of_maximum(g, y, x))
+             x=_if_larger, y=lambda g, x, y: _if_larger(g, y, x))
 def maximum(x: Any, y: Any) -> Tensor:
     """The larger of two, element by element; a nan stays a nan, and a tie shares the gradient.
 
@@ -169,7 +166,7 @@ def maximum(x: Any, y: Any) -> Tensor:
 
 @method
 @elementwise(expr="min(x, y)", formula=r"\min(x, y)", local={"x": "[x < y]", "y": "[y < x]"},
-             x=_share_of_minimum, y=lambda g, x, y: _share_of_minimum(g, y, x))
+             x=lambda g, x, y: _if_larger(g, y, x), y=_if_larger)
 def minimum(x: Any, y: Any) -> Tensor:
     """The smaller of two, element by element.
 

@@ -23,7 +23,7 @@ from ..support.table import counted
 from ..support.words import check_memory, shown, whole
 from .composite import composed
 from .creation import arange, full, zeros
-from .declare import as_integers, broadcast_shapes, declare, normal_axis
+from .declare import as_integers, broadcast_shapes, declare, normal_axis, only_axis
 from .elementwise import equal, where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape, too_many
 from .write import assign
@@ -329,11 +329,7 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
     [30, 10]
     """
     indices = as_integers("take", "indices", np.asarray(indices) if isinstance(indices, list) else indices, x)
-    if axis is None:
-        if x.ndim != 1:
-            raise ConversionError(f"take: shape {x.shape} has {counted(x.ndim, 'dimension')}, so axis is needed")
-        axis = 0
-    place = normal_axis("take", axis, x.ndim)
+    place = only_axis("take", axis, x)
     if place == 0:
         return raw_gather(x, indices)
     out = raw_gather(moveaxis(x, place, 0), indices)

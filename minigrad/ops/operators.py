@@ -14,6 +14,7 @@ from .bits import (
     bitwise_right_shift,
     bitwise_xor,
 )
+from .contract import matmul
 from .elementwise import (
     abs,
     add,
@@ -71,23 +72,14 @@ def _or_unequal(function: Any) -> Any:
     return compare
 
 
-for _name, _function, _op in (
-    ("add", add, P.add),
-    ("sub", subtract, P.subtract),
-    ("mul", multiply, P.multiply),
-    ("truediv", divide, P.divide),
-    ("pow", pow, P.pow),
-    ("floordiv", floor_divide, P.floor_divide),
-    ("mod", remainder, P.remainder),
-    ("and", bitwise_and, P.bitwise_and),
-    ("or", bitwise_or, P.bitwise_or),
-    ("xor", bitwise_xor, P.bitwise_xor),
-    ("lshift", bitwise_left_shift, P.bitwise_left_shift),
-    ("rshift", bitwise_right_shift, P.bitwise_right_shift),
+for _name, _function in (
+    ("add", add), ("sub", subtract), ("mul", multiply), ("truediv", divide), ("pow", pow), ("floordiv", floor_divide),
+    ("mod", remainder), ("matmul", matmul), ("and", bitwise_and), ("or", bitwise_or), ("xor", bitwise_xor),
+    ("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift),
 ):
     setattr(Tensor, f"__{_name}__", _function)
     setattr(Tensor, f"__r{_name}__", _reflected(_function))
-    setattr(Tensor, f"__i{_name}__", _in_place(_op))
+    setattr(Tensor, f"__i{_name}__", _in_place(P[_function.__name__]))
 for _name, _operator in (
     ("neg", negative), ("abs", abs), ("invert", bitwise_invert), ("lt", less), ("le", less_equal),
     ("gt", greater), ("ge", greater_equal), ("eq", _or_unequal(equal)), ("ne", _or_unequal(not_equal)),

@@ -12,9 +12,8 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, FloatTensor, Tensor, as_tensor, method
 from ..support.errors import ConversionError
-from ..support.table import counted
 from .composite import composed, program
-from .declare import declare, normal_axes, normal_axis
+from .declare import declare, normal_axes, normal_axis, only_axis
 from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
 from .view import broadcast_to, raw_broadcast_to, raw_reshape, reshape
 
@@ -376,11 +375,7 @@ def cumulative_prod(x: Tensor, axis: int | None = None, dtype: Any = None, inclu
 def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initial: bool, first: int) -> Tensor:
     from .joining import concat
 
-    if axis is None:
-        if x.ndim != 1:
-            raise ConversionError(f"{op.name}: shape {x.shape} has {counted(x.ndim, 'dimension')}, so axis is needed")
-        axis = 0
-    place = normal_axis(op.name, axis, x.ndim)
+    place = only_axis(op.name, axis, x)
     x, dtype = _to_total(x, dtype)
     out = op.apply(x, axis=place, dtype=dtype)
     if include_initial:
