@@ -84,6 +84,8 @@ def _has_class(value: Any, name: str) -> bool:
 
 
 Check = Callable[[Any], bool]
+_PATH = (_is_path, "a path")
+_DICTIONARY = (lambda value: isinstance(value, Mapping), "a dictionary")
 # For each annotation: a check, and the expectation in words.
 KINDS: dict[str, tuple[Check, str]] = {
     "None": (lambda value: value is None, "None"),
@@ -94,10 +96,10 @@ KINDS: dict[str, tuple[Check, str]] = {
     "bytes": (lambda value: isinstance(value, bytes), "bytes"),
     "Tensor": (_is_array, "a tensor, a number or a NumPy array"),
     "Callable": (callable, "a function"),
-    "Path": (_is_path, "a path"),
-    "PathLike": (_is_path, "a path"),
-    "Mapping": (lambda value: isinstance(value, Mapping), "a dictionary"),
-    "dict": (lambda value: isinstance(value, Mapping), "a dictionary"),
+    "Path": _PATH,
+    "PathLike": _PATH,
+    "Mapping": _DICTIONARY,
+    "dict": _DICTIONARY,
     "Iterable": (_is_collection, "a list or anything else to iterate over"),
     "Sequence": (_is_sequence, "a list or a tuple"),
     "list": (_is_sequence, "a list"),
@@ -108,6 +110,7 @@ TENSORS = (lambda value: isinstance(value, Tensor), "a tensor")
 _AXES = (lambda value: value is None or _is_whole_or_several(value), "an integer, several, or None")
 _WEIGHT = (lambda value: value is None or _is_array(value), "a tensor or None")
 _NUMBER = KINDS["float"]
+_VALUES = (_is_array, "a number or a tensor")
 _SIZES = (_is_whole_or_several, "an integer or several")
 # The same for parameters that are annotated as `Any`, by their names.
 NAMED: dict[str, tuple[Check, str]] = {
@@ -116,8 +119,8 @@ NAMED: dict[str, tuple[Check, str]] = {
     "axis": _AXES,
     "axes": _AXES,
     "shape": _SIZES,
-    "path": KINDS["Path"],
-    "folder": KINDS["Path"],
+    "path": _PATH,
+    "folder": _PATH,
     "fill_value": _NUMBER,
     "start": _NUMBER,
     "stop": (lambda value: value is None or _is_number(value), "a number"),
@@ -136,8 +139,8 @@ NAMED: dict[str, tuple[Check, str]] = {
     "rows": (_is_list_of_numbers, "rows of numbers"),
     "weight": _WEIGHT,
     "pos_weight": _WEIGHT,
-    "mean": (_is_array, "a number or a tensor"),
-    "std": (_is_array, "a number or a tensor"),
+    "mean": _VALUES,
+    "std": _VALUES,
     "ord": (lambda value: value is None or isinstance(value, (int, float, str)), "a number, 'fro' or None"),
     "activation": (lambda value: isinstance(value, str) or callable(value), "a function or its name"),
     "static": (lambda value: isinstance(value, (int, str)) or _is_collection(value), "numbers or names of arguments"),

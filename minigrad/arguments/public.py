@@ -19,20 +19,11 @@ from typing import Any
 import numpy as np
 
 from ..core.absent import missing
-from ..core.dtypes import ALL, default_float
 from ..core.mode import CURRENT
 from ..core.primitive import P
-from ..core.tensor import Tensor, as_tensor
-from ..support.errors import (
-    ConversionError,
-    DeviceError,
-    DtypeError,
-    MinigradError,
-    MissingFileError,
-    ShapeError,
-    StorageError,
-)
-from ..support.source import OURS, in_library, show
+from ..core.tensor import SETTLED, Tensor, as_floats, as_operand, as_tensor
+from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
+from ..support.source import OURS, in_library, text_of
 from ..support.synonyms import hint_for, nearest
 from ..support.words import shown, too_deep
 from .fits import LIMITS, Kind, kind_of, within
@@ -141,7 +132,7 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
             kind = MissingFileError if isinstance(error, FileNotFoundError) else StorageError
             raise kind(f"{_title(function)}: {_reason(error)}") from error
     called = str(error) == "'int' object is not callable" and not hasattr(error, "__notes__")
-    if called and ".size(" in _text_of(error):
+    if called and ".size(" in text_of(error):
         error.add_note("  Hint: x.shape, x.shape[i]; x.size is the number of elements, without parentheses")
     raise error
 
@@ -159,14 +150,6 @@ def retitle(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
         if found is not None:
             raise found from error
         error.args = (_title(function) + str(error)[named.end() :],)
-
-
-def _text_of(error: Exception) -> str:
-    """The line that raised an error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return show((trace.tb_frame.f_code, trace.tb_lasti)) if trace is not None else ""
 
 
 def _reason(error: OSError) -> str:
@@ -252,26 +235,9 @@ def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
                 setattr(base, name, explained(found))
 
 
-def _taken(value: Any, first: Any = None) -> Any:
-    """An array or a number as a tensor, on the device of the first argument; anything else is an error later."""
-    known = value.dtype.name in ALL if isinstance(value, (np.ndarray, np.generic)) else isinstance(value, (int, float))
-    return as_tensor(value, getattr(first, "device", None)) if known else value
-
-
-def _floats(function: Any, value: Any, first: Any = None) -> Any:
-    """A tensor of floats.  Bools become floats, of which the mean is the share of True; integers are an error."""
-    x = as_tensor(value, getattr(first, "device", None))
-    kind = x.dtype.kind
-    if kind in "iu":
-        raise DtypeError(
-            f"{function.__name__} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)"
-        )
-    return x.astype(default_float) if kind == "b" else x
-
-
 _ABOVE = sys._getframe().f_lineno  # number of lines above the text, so that tracebacks show its lines
 _CALL = """
-def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _unexpected, _tensor, _taken, _floats):
+def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _unexpected, _settled, _operand, _floats):
     def call({declared}):
         {strict}
         try:
@@ -285,13 +251,10 @@ def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _un
     return call
 """
 _STRICT = "if _unknown: raise _unexpected(_original, _unknown)"
-# What a parameter takes, by its annotation: an array or a number becomes a tensor on the device of the first argument.
-_FLOATS = "{0}.__class__ is _tensor and {0}._data.dtype.kind == 'f' else _floats(_original, {0}{1})"
+# How a parameter takes its argument, by its annotation.  `_0` is the first argument, whose device counts.
+_OPERAND = "{0} = {0} if {0}.__class__ in _settled else _operand({0}, _0)"
 _TAKEN = {
-    "Tensor": "{0} = {0} if {0}.__class__ is _tensor else _taken({0}{1})",
-    "Tensor | None": "{0} = {0} if {0} is None or {0}.__class__ is _tensor else _taken({0}{1})",
-    "FloatTensor": "{0} = {0} if " + _FLOATS,
-    "FloatTensor | None": "{0} = {0} if {0} is None or " + _FLOATS,
+    "Tensor": _OPERAND, "Tensor | None": _OPERAND, "FloatTensor": "{0} = _floats(_original.__name__, {0}, _0)",
 }
 _MARKED = "_marked(_original, ({given}), dict({named})) if _current.get().interpreter is not None else "
 
@@ -299,7 +262,7 @@ _MARKED = "_marked(_original, ({given}), dict({named})) if _current.get().interp
 @functools.cache
 def _maker(
     before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool, marks: bool,
-    kinds: tuple[str | None, ...],
+    taken: str,
 ) -> Any:
     """A maker of wrappers for this parameter list; 55 makers serve 400 functions."""
     given = [*[f"_{i}" for i in range(positional)], *["*_rest"] * rest]
@@ -307,11 +270,9 @@ def _maker(
     declared = [*given, *["*"] * (bool(named) and not rest), *named, "**_others" if others else "**_unknown"]
     if before_slash:
         declared.insert(before_slash, "/")
-    values = [*[f"_{i}" for i in range(positional)], *named]
-    taken = [kind.format(value, ", _0" * (value != "_0")) for value, kind in zip(values, kinds) if kind]
     parts = {
         "declared": ", ".join(declared),
-        "taken": "; ".join(taken) or "pass",
+        "taken": taken or "pass",
         "given": "".join(f"{each}, " for each in given),
         "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
     }
@@ -331,15 +292,17 @@ def explained(function: Any, marked: Any = None, run: Any = None) -> Any:
     """
     code = function.__code__
     names, rest, others = inspect.getargs(code)
-    kinds: tuple[str | None, ...] = ()
+    taken = list[str]()
     if function.__module__.startswith("minigrad.ops."):
         OPERATIONS.add(function.__name__)
-        kinds = tuple([_TAKEN.get(function.__annotations__.get(name)) for name in names])
+        for i, name in enumerate(names):
+            form = _TAKEN.get(function.__annotations__.get(name), "")
+            taken.append(form.format(f"_{i}" if i < code.co_argcount else name))
     named = tuple(names[code.co_argcount :])
     make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None,
-                  kinds)
-    call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected, Tensor,
-                _taken, _floats)
+                  "; ".join(filter(None, taken)))
+    call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected, SETTLED,
+                as_operand, as_floats)
     count = len(names) + bool(rest) + bool(others)
     variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])
     call.__code__ = call.__code__.replace(co_varnames=variables, co_name=code.co_name, co_qualname=code.co_qualname)
@@ -355,7 +318,7 @@ def checked(function: Any) -> Any:
         try:
             result = tried(*args, **kwargs)
         except TypeError as error:  # if an argument is missing too, Python names only that one
-            stranger = None if isinstance(error, ours) else unknown(function, kwargs)
+            stranger = None if isinstance(error, ours) else find(function, args, kwargs)
             if stranger is None:
                 raise
             raise stranger from None
@@ -365,7 +328,7 @@ def checked(function: Any) -> Any:
         return result
 
     # Local, because its globals are those of the function's file.
-    tried, find, unknown, ours = explained(function), misfit, unexpected, MinigradError
+    tried, find, ours = explained(function), misfit, MinigradError
     return _named(call, function)
 
 

@@ -416,6 +416,25 @@ def as_tensor(value: Any, device: Any = None) -> Tensor:
     raise _foreign(value)
 
 
+SETTLED = frozenset((Tensor, type(None)))  # classes of arguments that `as_operand` leaves as they are
+
+
+def as_operand(value: Any, first: Any = None) -> Any:
+    """An array or a number as a tensor on the device of the first argument; anything else is an error later."""
+    known = value.dtype.name in dtypes.ALL if isinstance(value, (np.ndarray, np.generic)) else (
+        isinstance(value, (int, float)))
+    return as_tensor(value, first.device if first.__class__ is Tensor else None) if known else value
+
+
+def as_floats(name: str, value: Any, first: Any = None) -> Tensor:
+    """A tensor of floats.  Bools become floats, of which the mean is the share of True; integers are an error."""
+    x = as_tensor(value, first.device if first.__class__ is Tensor else None)
+    kind = x._data.dtype.kind
+    if kind in "iu":
+        raise DtypeError(f"{name} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)")
+    return x if kind == "f" else x.astype(dtypes.default_float)  # type: ignore[attr-defined, no-any-return]
+
+
 def _foreign(value: Any) -> Exception:
     """The error for a value that is not a tensor: a tensor of another library would lose its history."""
     kind = type(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.primitive import P
-from ..core.tensor import FloatTensor, Tensor, as_tensor
+from ..core.tensor import FloatTensor, Tensor, as_floats, as_tensor
 from ..support.errors import ClassesWarning, ConversionError, ShapeError, warn_once
 from ..support.words import shown
 from . import reduce
@@ -28,7 +28,7 @@ __all__ = [
 
 
 @program()
-def cross_entropy(logits: FloatTensor, targets: Any, reduction: str = "mean", weight: FloatTensor | None = None,
+def cross_entropy(logits: FloatTensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
                   ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
     """The cross-entropy of softmax(logits) and the targets: minus the log-probability of each target.
 
@@ -63,7 +63,7 @@ def cross_entropy(logits: FloatTensor, targets: Any, reduction: str = "mean", we
 
 
 @program()
-def nll_loss(log_probabilities: FloatTensor, targets: Any, reduction: str = "mean", weight: FloatTensor | None = None,
+def nll_loss(log_probabilities: FloatTensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
              ignore_index: int | None = None) -> Tensor:
     """Minus the log-probability of each target: `cross_entropy` is this after `log_softmax`.
 
@@ -105,6 +105,7 @@ def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor
 
 
 def _class_weight(name: str, weight: Tensor, scores: Tensor) -> Tensor:
+    weight = as_floats(name, weight)
     if weight.shape != scores.shape[-1:]:
         raise ShapeError(f"{name}: a weight of shape {weight.shape} for {scores.shape[-1]} classes",
                          expect=f"({scores.shape[-1]},)")

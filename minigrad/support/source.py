@@ -110,6 +110,14 @@ def show(where: Where | None) -> str:
     return f"{_called(filename)}:{line}" + (f"  {text}" if text else "")
 
 
+def text_of(error: Exception) -> str:
+    """The line that raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return show((trace.tb_frame.f_code, trace.tb_lasti)) if trace is not None else ""
+
+
 def _called(filename: str) -> str:
     """The name of a file in messages.  The file of a notebook's cell has a meaningless name: its cell is named."""
     naming = getattr(getattr(notebook_shell(), "compile", None), "format_code_name", None)  # since IPython 8
