@@ -106,9 +106,15 @@ KINDS: dict[str, tuple[Check, str]] = {
     "tuple": (_is_sequence, "a tuple"),
 }
 KINDS["FloatTensor"] = KINDS["Tensor"]
+
+
+def _or_none(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
 TENSORS = (lambda value: isinstance(value, Tensor), "a tensor")
-_AXES = (lambda value: value is None or _is_whole_or_several(value), "an integer, several, or None")
-_WEIGHT = (lambda value: value is None or _is_array(value), "a tensor or None")
+_AXES = (_or_none(_is_whole_or_several), "an integer, several, or None")
+_WEIGHT = (_or_none(_is_array), "a tensor or None")
 _NUMBER = KINDS["float"]
 _VALUES = (_is_array, "a number or a tensor")
 _SIZES = (_is_whole_or_several, "an integer or several")
@@ -123,7 +129,7 @@ NAMED: dict[str, tuple[Check, str]] = {
     "folder": _PATH,
     "fill_value": _NUMBER,
     "start": _NUMBER,
-    "stop": (lambda value: value is None or _is_number(value), "a number"),
+    "stop": (_or_none(_is_number), "a number"),
     "step": _NUMBER,
     "repeats": (_is_list_of_integers, "an integer, or one for each element"),
     "repetitions": _SIZES,
@@ -131,7 +137,7 @@ NAMED: dict[str, tuple[Check, str]] = {
     "q": (_is_list_of_numbers, "numbers from 0 to 1"),
     "widths": (_is_list_of_integers, "an integer, a pair, or a pair for each dimension"),
     "size": _SIZES,
-    "stride": (lambda value: value is None or _is_whole_or_several(value), "an integer or several"),
+    "stride": (_or_none(_is_whole_or_several), "an integer or several"),
     "dilation": _SIZES,
     "output_padding": _SIZES,
     "padding": (lambda value: isinstance(value, str) or _is_whole_or_several(value), "integers, 'same' or 'valid'"),
@@ -146,7 +152,7 @@ NAMED: dict[str, tuple[Check, str]] = {
     "static": (lambda value: isinstance(value, (int, str)) or _is_collection(value), "numbers or names of arguments"),
     "dataset": (_is_dataset, "a dataset: something with a length, and items by number"),
     "devices": (_is_collection, "names of devices"),
-    "when": (lambda value: value is None or _is_flag(value), "True, False or None"),
+    "when": (_or_none(_is_flag), "True, False or None"),
 }
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..core.absent import missing
 from ..core.mode import CURRENT
 from ..core.primitive import P
-from ..core.tensor import SETTLED, Tensor, as_floats, as_operand, as_tensor
+from ..core.tensor import Tensor, as_floats, as_operand, as_tensor
 from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
 from ..support.source import OURS, in_library, text_of
 from ..support.synonyms import hint_for, nearest
@@ -237,7 +237,7 @@ def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
 
 _ABOVE = sys._getframe().f_lineno  # number of lines above the text, so that tracebacks show its lines
 _CALL = """
-def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _unexpected, _settled, _operand, _floats):
+def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _unexpected, _tensor, _operand, _floats):
     def call({declared}):
         {strict}
         try:
@@ -252,9 +252,11 @@ def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _un
 """
 _STRICT = "if _unknown: raise _unexpected(_original, _unknown)"
 # How a parameter takes its argument, by its annotation.  `_0` is the first argument, whose device counts.
-_OPERAND = "{0} = {0} if {0}.__class__ in _settled else _operand({0}, _0)"
+_IF, _TENSOR, _ELSE = "{0} = {0} if ", "{0}.__class__ is _tensor", " else _operand({0}, _0)"
 _TAKEN = {
-    "Tensor": _OPERAND, "Tensor | None": _OPERAND, "FloatTensor": "{0} = _floats(_original.__name__, {0}, _0)",
+    "Tensor": _IF + _TENSOR + _ELSE,
+    "Tensor | None": _IF + "{0} is None or " + _TENSOR + _ELSE,
+    "FloatTensor": _IF + _TENSOR + " and {0}._data.dtype.kind == 'f'" + " else _floats(_original.__name__, {0}, _0)",
 }
 _MARKED = "_marked(_original, ({given}), dict({named})) if _current.get().interpreter is not None else "
 
@@ -301,7 +303,7 @@ def explained(function: Any, marked: Any = None, run: Any = None) -> Any:
     named = tuple(names[code.co_argcount :])
     make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None,
                   "; ".join(filter(None, taken)))
-    call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected, SETTLED,
+    call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected, Tensor,
                 as_operand, as_floats)
     count = len(names) + bool(rest) + bool(others)
     variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])

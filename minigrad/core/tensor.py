@@ -416,9 +416,6 @@ def as_tensor(value: Any, device: Any = None) -> Tensor:
     raise _foreign(value)
 
 
-SETTLED = frozenset((Tensor, type(None)))  # classes of arguments that `as_operand` leaves as they are
-
-
 def as_operand(value: Any, first: Any = None) -> Any:
     """An array or a number as a tensor on the device of the first argument; anything else is an error later."""
     known = value.dtype.name in dtypes.ALL if isinstance(value, (np.ndarray, np.generic)) else (

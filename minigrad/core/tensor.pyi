@@ -13,7 +13,6 @@ Index = Any
 NUMBERS: frozenset[Any]
 NONZERO: str
 FloatTensor: TypeAlias = "Tensor"
-SETTLED: frozenset[Any]
 new_tensor: Callable[[type[Tensor]], Tensor]
 
 class DEFAULT:
