@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -92,12 +93,15 @@ def run_apart(
             preexec_fn=ends_with_parent(signal.SIGKILL) if hasattr(os, "fork") else None,
         )
         try:
-            assert process.stdin is not None
-            with contextlib.suppress(OSError), process.stdin:
-                process.stdin.write(json.dumps({**order, "key": key, "seconds": seconds}).encode())
+            assert process.stdin is not None  # open until the end: see `_ends_with`
+            with contextlib.suppress(OSError):
+                process.stdin.write(json.dumps({**order, "key": key, "seconds": seconds}).encode() + b"\n")
+                process.stdin.flush()
             ended = _watch(process, place, before, seconds)
         finally:
             _end(process, before)
+            with contextlib.suppress(OSError):
+                process.stdin.close()
             _control(ADOPT, 0)
         out.seek(0)
         return list(_lines(out.read(RESULTS), key)), ended
@@ -215,12 +219,22 @@ def _end(process: subprocess.Popen[bytes], before: set[int]) -> None:
 
 def taken_order() -> tuple[dict[str, Any], Callable[..., None]]:
     """The order of this process, and a function that hands over a line; limits hold, and `print` prints nothing now."""
-    order = json.loads(sys.stdin.buffer.read())
+    order = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_ends_with, args=(os.dup(0),), daemon=True).start()
     key, out, null = order.pop("key"), os.fdopen(os.dup(1), "w"), os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
     _limit(order["seconds"])
     return order, lambda **line: print(json.dumps({"key": key, **line}), file=out, flush=True)
+
+
+def _ends_with(order: int) -> None:
+    """End this process when the one that gave the order is gone, and with it the other end of the pipe.
+
+    The system's own signal can be missed: a process of bubblewrap may lose its parent before it asks for the signal.
+    """
+    os.read(order, 1)
+    os._exit(1)
 
 
 def _limit(seconds: float) -> None:

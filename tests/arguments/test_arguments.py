@@ -125,7 +125,7 @@ def test_a_call_of_each_public_function_with_random_odd_arguments_is_refused_in_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", [0, pytest.param(None, marks=pytest.mark.long)])
 def test_public_functions_check_their_arguments(part):
     found = outcomes(*((0, 7) if part == 0 else (0, 1)))
     assert len(ODD) == 41 and len(found) > 5000

@@ -1,6 +1,7 @@
 """Hostile submissions between honest ones: the honest points, an end, no process and no file left, nothing changed."""
 
 import contextlib
+import json
 import os
 import stat
 import subprocess
@@ -175,6 +176,23 @@ def test_the_processes_of_a_grader_that_is_killed_end(tmp_path):
     while started(f"HOME={place}", running):
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def test_a_process_ends_when_the_one_that_gave_its_order_is_gone():
+    """Also where no signal says so: a process of a sandbox may start while its parent is killed."""
+    endless = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
+    order = {"unit": "00_start", "cells": [[endless, "", False]], "cell_seconds": 600, "key": "k", "seconds": 600}
+    command = [sys.executable, "-m", "minigrad_course.grading", "--apart"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        process.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2)
+        process.stdin.close()
+        assert process.wait(60) == 1
+    finally:
+        process.kill()
 
 
 def test_a_folder_is_too_large_where_it_cannot_be_read(tmp_path, monkeypatch):
