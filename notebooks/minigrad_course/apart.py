@@ -92,8 +92,8 @@ def run_apart(
             cwd=place, env=_environment(place), stdin=subprocess.PIPE, stdout=out, stderr=subprocess.DEVNULL,
             preexec_fn=ends_with_parent(signal.SIGKILL) if hasattr(os, "fork") else None,
         )
+        assert process.stdin is not None  # open until the end: see `_ends_with`
         try:
-            assert process.stdin is not None  # open until the end: see `_ends_with`
             with contextlib.suppress(OSError):
                 process.stdin.write(json.dumps({**order, "key": key, "seconds": seconds}).encode() + b"\n")
                 process.stdin.flush()
