@@ -43,8 +43,11 @@ LIBRARY = Files(dict.fromkeys((functools.__file__, contextlib.__file__, "<frozen
 in_library = LIBRARY.__getitem__  # hot paths use `LIBRARY[filename]`, which is faster
 
 
-def join(package: str, file: str) -> None:
-    """A package that stands on minigrad calls this first: its lines are not shown as the user's either."""
+def add_package(package: str, file: str) -> None:
+    """Count a package that stands on minigrad as a part of it: its lines are not shown as the user's.
+
+    The package calls this first, with its `__name__` and its `__file__`.
+    """
     OURS[package] = os.path.dirname(os.path.abspath(file)) + os.sep
 
 
@@ -125,7 +128,7 @@ def _called(filename: str) -> str:
     return " ".join(cell) if cell else filename
 
 
-PAGES: list[Any] = []  # the cells of a web page, where there is no IPython: see course/page.py
+PAGES: list[Any] = []  # the cells of a web page, where there is no IPython
 
 
 def notebook_shell() -> Any:

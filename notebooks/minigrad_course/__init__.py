@@ -9,7 +9,7 @@ count and measure.  `unit.py` and `tasks.py` define units and tasks, `units/` de
 from importlib import import_module
 from typing import Any
 
-from minigrad.support.source import join
+from minigrad.support.source import add_package
 
 from .session import begin, check, keep, progress, report, task
 
@@ -22,7 +22,7 @@ __all__ = [
     "inputs_of", "made_from", "impatient",
 ]
 
-join(__name__, __file__)  # the lines that errors name, and that views show, are the student's
+add_package(__name__, __file__)  # errors name lines of the student, not of the course
 
 # A module is imported when one of its names is first used, so that a notebook does not wait for views and the compiler.
 # Type checkers read `__init__.pyi`.
