@@ -315,7 +315,7 @@ def memory(opts: Options) -> str:
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments, rounds=7)
     parts = {
-        "bandwidth": lambda: bandwidth(), "elements": lambda: elements(opts), "nodes": lambda: nodes(opts),
+        "bandwidth": bandwidth, "elements": lambda: elements(opts), "nodes": lambda: nodes(opts),
         "calls": lambda: calls(opts), "memory": lambda: memory(opts),
     }
     text = f"## Growth\n\n{facts(opts)}\n"

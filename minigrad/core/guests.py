@@ -10,7 +10,6 @@ import sys
 from functools import cache
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +19,8 @@ GROUP = "minigrad.modules"
 @cache
 def guests() -> dict[str, str]:
     """The names in minigrad that other packages have registered, with the names of the modules."""
+    from importlib.metadata import entry_points  # takes a tenth of `import minigrad`, and is for old names only
+
     return {f"minigrad.{each.name}": each.value for each in entry_points(group=GROUP)}
 
 

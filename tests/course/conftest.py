@@ -4,6 +4,8 @@ import pytest
 
 from lectures.site import build_site
 from minigrad.devices import registry
+from minigrad_course.results import Progress
+from minigrad_course.session import SESSION
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +14,12 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     build_site.build(folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """A record of progress of its own for each test."""
+    monkeypatch.setattr(SESSION, "progress", Progress())
 
 
 @pytest.fixture(autouse=True)

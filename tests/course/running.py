@@ -3,8 +3,6 @@
 import contextlib
 import io
 import linecache
-import sys
-import types
 from pathlib import Path
 
 import nbformat
@@ -58,15 +56,6 @@ def run_notebook(notebook):
 
 def stored(path):
     return nbformat.read(path, as_version=4)
-
-
-def module(name, path):
-    """A script of the repository as a module."""
-    spec = types.ModuleType(name)
-    spec.__file__ = str(path)
-    sys.modules[name] = spec
-    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), spec.__dict__)
-    return spec
 
 
 def said_to(source, task):

@@ -28,11 +28,6 @@ from tests.course.running import ROOT, Notebook
 RIGHT = "def mul_grad(g, out, a, b):\n    return g * b, g * a\n"
 
 
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    monkeypatch.setattr(SESSION, "progress", Progress())
-
-
 @pytest.fixture
 def notebook():
     here = Notebook()

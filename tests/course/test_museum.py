@@ -7,20 +7,12 @@ import pytest
 
 from minigrad_course.museum import MUSEUM
 from minigrad_course.museum.broken_picture import BrokenCode
-from minigrad_course.results import Progress
-from minigrad_course.session import SESSION
 from minigrad_course.unit import units
 from tests.course.running import ROOT, said_to, stored
 from tests.course.test_units import lines_of_code
 
 PICTURES = list(MUSEUM.tasks.values())
 FORMS = r"https://(github\.com/[\w.-]+/[\w.-]+/(issues|pull)/[0-9]+|stackoverflow\.com/questions/[0-9]+(/[\w-]+)?)"
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    """A separate record of progress for the test."""
-    monkeypatch.setattr(SESSION, "progress", Progress())
 
 
 def cell_of(name):

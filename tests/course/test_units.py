@@ -27,12 +27,6 @@ STUDENTS = ["", "李"]
 MORE_STUDENTS = ["Ada", "Grace Hopper"]
 
 
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    """A separate record of progress for the test."""
-    monkeypatch.setattr(SESSION, "progress", Progress())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.key)
 def test_a_unit_has_its_form(unit):

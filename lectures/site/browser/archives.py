@@ -47,13 +47,11 @@ def shipped() -> dict[str, bytes]:
     files = {}
     for folder in map(ROOT.joinpath, wheel["packages"]):
         without = {path for pattern in wheel["exclude"] for path in (*ROOT.glob(pattern), *folder.rglob(pattern))}
-        names = files_of(folder)
-        files |= {name: names[name] for name in names if without.isdisjoint(_with_folders(folder.parent / name))}
+        for name, content in files_of(folder).items():
+            path = folder.parent / name
+            if without.isdisjoint([path, *path.parents]):
+                files[name] = content
     lines = [f"{name} = {place}" for name, place in project["project"]["entry-points"][GROUP].items()]
     files[f"{INFO}/entry_points.txt"] = "\n".join([f"[{GROUP}]", *lines, ""]).encode()
     files[f"{INFO}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     return files
-
-
-def _with_folders(path: Path) -> list[Path]:
-    return [path, *path.parents]
