@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any
 
 from ..arguments.public import public
+from ..support.errors import MissingNameError
 
 # The module of each name.  Type checkers read `__init__.pyi`.
 _LATER = {
@@ -34,10 +35,14 @@ _LATER = {
     "Picture": "picture", "Stepper": "stepper", "Beside": "lessons.side_by_side", "Fusion": "fused",
     "Flipbook": "flipbook", "shown": "graphs",
 }
+# The views that others replace, with the call that shows the same now.
+_REPLACED: dict[str, str] = {}
 __all__ = [*_LATER]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _REPLACED:
+        raise MissingNameError(f"there is no view mg.viz.{name} any more", hint=_REPLACED[name])
     if name not in _LATER:
         raise AttributeError(f"minigrad.viz has no {name!r}")
     import_module(f"{__name__}.{_LATER[name]}")
