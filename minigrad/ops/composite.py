@@ -1,7 +1,7 @@
 """Composed functions mark the nodes that they record, so that a call can be shown and exported as one operation.
 
 Nothing is marked in eager mode, where a large call may run as a program (`core/programs.py`).  While an interpreter
-records (a tracer, or `mg.viz.expand`), each call of a composed function is a `Composite`, and the nodes that it records
+records, such as a tracer, each call of a composed function is a `Composite`, and the nodes that it records
 carry it.  The nodes are still the whole computation; the composite is a group around them that can be opened.
 """
 

@@ -2,7 +2,7 @@
 
 The views, by the question that they answer:
 
-    what is computed from what, and with which gradients?              graph, step, beside, expand
+    what is computed from what, and with which gradients?              graph, step, beside
     what does one operation do, and what does it keep for backward?    bench, tape
     what does the compiler make of it?                        fusion, compare, memory, schedule, profile, roofline
     what would another device gain?                                    placement
@@ -24,7 +24,7 @@ from ..support.errors import MissingNameError
 
 # The module of each name.  Type checkers read `__init__.pyi`.
 _LATER = {
-    "graph": "graphs", "step": "stepper", "beside": "lessons.side_by_side", "expand": "lessons.expansion",
+    "graph": "graphs", "step": "stepper", "beside": "lessons.side_by_side",
     "bench": "lessons.benches", "tape": "lessons.tapes",
     "fusion": "fused", "memory": "memories", "schedule": "schedules", "profile": "profiles", "roofline": "profiles",
     "placement": "placements",
@@ -36,7 +36,9 @@ _LATER = {
     "Flipbook": "flipbook", "shown": "graphs",
 }
 # The views that others replace, with the call that shows the same now.
-_REPLACED: dict[str, str] = {}
+_REPLACED = {
+    "expand": "mg.viz.graph(mg.softmax, x): a box for each composed function, to open",
+}
 __all__ = [*_LATER]
 
 

@@ -3,7 +3,6 @@
 from .graphs import graph as graph
 from .stepper import step as step
 from .lessons.side_by_side import beside as beside
-from .lessons.expansion import expand as expand
 from .lessons.benches import bench as bench
 from .lessons.tapes import tape as tape
 from .fused import fusion as fusion

@@ -13,7 +13,6 @@ A few further nodes show where values come in and leave:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,8 +22,8 @@ from ..core.node import Node
 from ..core.primitive import P, Primitive
 from ..support.table import counted
 from .naming import names_in_code
+from .scene import Path, Scopes
 
-Path = tuple[str, ...]
 TRUE, FALSE = "if true", "if false"
 
 
@@ -37,19 +36,6 @@ CARRY, EACH = _joint("carry", r"c_{i+1} \leftarrow f(c_i)"), _joint("each", "x_i
 LAST, STACK = _joint("last", "c_n"), _joint("stack", r"(y_0, \ldots, y_{n-1})")
 CHOICE = _joint("cond", P.cond.formula)
 JOINTS = {CARRY, EACH, LAST, STACK, CHOICE}
-
-
-class Scopes:
-    """Names of scopes.  The second `scan` in one scope is called `scan 2`."""
-
-    def __init__(self) -> None:
-        self.seen: Counter[tuple[Path, bool]] = Counter()
-
-    def inside(self, scope: Path, name: str, more: str = "", backward: bool = False) -> Path:
-        """A new scope of this name in a scope, of the forward or of the backward pass; `more` follows the number."""
-        key = (*scope, name), backward
-        self.seen[key] += 1
-        return (*scope, (name if self.seen[key] == 1 else f"{name} {self.seen[key]}") + more)
 
 
 def kind_of(node: Node) -> str:

@@ -16,10 +16,9 @@ from typing import Any
 
 from ..support.table import counted
 from .naming import operation_name, symbol_of
-from .scene import Box, Edge, Scene
+from .scene import Box, Edge, Path, Scene
 
 BUDGET = 60
-Path = tuple[str, ...]
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 

@@ -9,23 +9,23 @@ from ..core.node import Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
-from .folding import BUDGET
-from .mirror import with_gradients
-from .models import models_of, paths_in, tensors_of, with_types
+from .mirror import flowing, with_gradients
+from .models import models_of, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
-from .opening import views_of
+from .opening import SEEN, folded
 from .picture import Picture
-from .scene import Edge, Scene, Subject, scene_of
+from .scene import Edge, Path, Scene, Subject, scene_of
 from .steps import history_of, record_steps, values_of
 
 MOST = 500  # boxes: a larger picture is unreadable
+WHOLE = 300  # boxes: of more, no picture has everything open
 LONGEST = 50_000  # operations: of more, no picture is made
 
 
 def graph(
     what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
-    values: bool = False, direction: str = "auto", budget: int = BUDGET, engine: str = "minigrad", **kwargs: Any,
+    values: bool = False, direction: str = "auto", budget: int = SEEN, engine: str = "minigrad", **kwargs: Any,
 ) -> Picture:
     """Draw the operations that computed a tensor, or those of a function or model for these arguments.
 
@@ -62,15 +62,17 @@ def graph(
         )
     check_length(len(subject.nodes), LONGEST, "draw")
     scene = scene_of(subject.nodes, subject.results, subject.names, numbers[0])
-    scene = with_types(_joined(scene, subject.again), subject.models)
+    scene = _joined(scene, subject.again)
+    shut: list[Path] = []
     if callable(what) and not isinstance(what, Tensor) and not backward:
-        from .phases import phased
+        from .phases import BACKWARD, UPDATE, phased
 
-        scene = phased(scene)
-    views = views_of(scene, budget, MOST)
+        scene, shut = phased(scene), [(BACKWARD,), (UPDATE,)]
+    parts = folded(scene, subject.models, budget, shut, WHOLE)
     if backward:
-        views = [view._replace(scene=with_gradients(view.scene, numbers[1])) for view in views]
-    return Picture(_drawable(views[0].scene), direction, engine, views).titled(subject.title)
+        wanted = flowing(subject.nodes)
+        parts = [part._replace(scene=with_gradients(part.scene, numbers[1], wanted)) for part in parts]
+    return Picture(_drawable(parts[0].scene), direction, engine, parts).titled(subject.title)
 
 
 def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-Path = tuple[str, ...]
+from .scene import Path, common
 
 
 def layers(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int]:
@@ -37,7 +37,7 @@ def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> 
     between: dict[Path, list[tuple[Hashable, Hashable]]] = {path: [] for path in inside}
     for source, target in edges:
         a, b = paths[source], paths[target]
-        depth = _common(a, b)
+        depth = len(common(a, b))
         ends = a[: depth + 1] if len(a) > depth else source, b[: depth + 1] if len(b) > depth else target
         between[a[:depth]].append(ends)
     heights: dict[Hashable, int] = {}
@@ -53,13 +53,6 @@ def _frame_by_frame(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> 
         if path:
             offset[path] = offset[path[:-1]] + starts[path]
     return [offset[path] + starts[box] for box, path in enumerate(paths)]
-
-
-def _common(a: Path, b: Path) -> int:
-    depth = 0
-    while depth < min(len(a), len(b)) and a[depth] == b[depth]:
-        depth += 1
-    return depth
 
 
 def _stacked(

@@ -6,14 +6,18 @@ shows one scope at a time, and its neighbours closed: every operation is drawn a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ..nn.module import Module
 from .folding import BUDGET, Outline, Path
-from .repeats import with_rounds
+from .models import with_types
+from .repeats import with_calls, with_rounds
 from .scene import Box, Edge, Scene
 
+SEEN = 16  # boxes of a picture, as far as there are scopes to close
+LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
 PILE = 9  # layers that are alike: so many are one pile, fewer stand side by side
 WHOLE = 120  # boxes of a scene that is also shown with everything open
 VIEWS, BOXES = 12, 600  # of all pictures of one scene, at most
@@ -85,6 +89,14 @@ def frames_of(scene: Scene) -> list[Path]:
     return list(dict.fromkeys(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)))
 
 
+def folded(
+    scene: Scene, models: Sequence[Module], budget: int, shut: Collection[Path] = (), whole: int = WHOLE
+) -> list[Part]:
+    """The parts of a scene, in which calls and `shut` are closed at first, and the rounds of long loops have scopes."""
+    scene, calls = with_calls(with_types(scene, models))
+    return parts_of(with_rounds(scene) if len(scene.boxes) > LOOPS else scene, budget, calls.union(shut), whole)
+
+
 class Part(NamedTuple):
     """The picture of one scope: its contents, and the closed boxes that they are connected with.
 
@@ -99,11 +111,11 @@ class Part(NamedTuple):
     doors: dict[int, int]
 
 
-def parts_of(scene: Scene, budget: int, shut: Collection[Path] = ()) -> list[Part]:
+def parts_of(scene: Scene, budget: int, shut: Collection[Path] = (), whole: int = WHOLE) -> list[Part]:
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
     A picture has at most so many boxes, as far as there are scopes to close; those in `shut` are closed at first.  The
-    last picture has everything open, if that is not too much to see.
+    last picture has everything open, if those are at most `whole` boxes.
     """
     outline = Outline(scene, PILE)
     begin = outline.closed(_opened(outline, (), budget, shut))
@@ -118,7 +130,7 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path] = ()) -> list[Par
                 looked_at = outline.run_of[box.path] if box.count > 1 else [box.path]
                 around = [i for path in looked_at for i in outline.members[path]]
                 found.append(_part(outline.closed({*above, *inside}, above, around), box, here))
-    if len(found) > 1 and len(scene.boxes) <= WHOLE:
+    if len(found) > 1 and len(scene.boxes) <= whole:
         found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
     return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]
 
@@ -126,14 +138,18 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path] = ()) -> list[Par
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:
     """The scopes that are open in the picture of a scope: all, where there is room; else those that hold most of it."""
     depth = len(path)
-    inside = [each for each in outline.members if len(each) > depth and each[:depth] == path and each not in shut]
+    inside = [each for each in outline.members if len(each) > depth and each[:depth] == path]
+    closed = {each for each in inside if any(each[: len(other)] == other for other in shut)}
     around = outline.members[path] if path else None
-    count = len(outline.scene.boxes) if around is None else len(around)
-    if len(outline.closed({path[:d] for d in range(depth + 1)}.union(inside), around=around).boxes) <= budget:
-        return set(inside)
+    everything = {path[:d] for d in range(depth + 1)}.union(inside) - closed
+    if len(outline.closed(everything, around=around).boxes) <= budget:
+        return set(inside) - closed
+    hidden = {i for each in closed for i in outline.members[each]}
+    count = len({*(range(len(outline.scene.boxes)) if around is None else around)} - hidden)
     opened: set[Path] = set()
     for each in sorted(inside, key=len):
-        if 2 * len(outline.members[each]) > count and each[:-1] in {path, *opened}:
+        shown = len({*outline.members[each]} - hidden)
+        if each not in closed and 2 * shown > count and each[:-1] in {path, *opened}:
             opened.add(each)
     return opened
 

@@ -159,8 +159,7 @@ def phased(scene: Scene) -> Scene:
             homes[i] = _common([path for path in users if path[:1] == (first,)])
     paths = [home or () for home in homes]
     whole = {path for path, box in zip(paths, scene.boxes) if box.nodes[0].op in JOINTS}  # loops, and choices
-    scopes = [path if path in whole else scope for path, scope in zip(paths, settled(paths))]
-    return Scene(tuple([replace(box, scope=scope) for box, scope in zip(scene.boxes, scopes)]), scene.edges)
+    return Scene(tuple([replace(box, scope=path) for box, path in zip(scene.boxes, paths)]), scene.edges)
 
 
 def _common(paths: Sequence[Path]) -> Path:

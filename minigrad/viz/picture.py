@@ -9,7 +9,7 @@ from typing import Any
 from ..support.errors import MinigradError
 from .dot import to_graphviz
 from .exhibit import Exhibit
-from .opening import View
+from .opening import Part
 from .page import pixels
 from .rules import mathml, rule_of
 from .scene import Box, Scene, excerpt
@@ -29,14 +29,14 @@ class Picture(Exhibit):
     script = "graph"
 
     def __init__(
-        self, scene: Scene, direction: str = "auto", engine: str = "minigrad", views: Sequence[View] = ()
+        self, scene: Scene, direction: str = "auto", engine: str = "minigrad", parts: Sequence[Part] = ()
     ) -> None:
         if direction not in ("auto", "down", "right"):
             raise MinigradError(f"a picture has no direction {direction!r}", expect="'down', 'right' or 'auto'")
         if engine not in ("minigrad", "dot"):
             raise MinigradError(f"there is no layout engine {engine!r}", expect="'minigrad' or 'dot'")
         self.scene, self.direction, self.engine = scene, direction, engine
-        self.views = list(views) or [View(scene, {}, {})]
+        self.parts = list(parts) or [Part(scene, "", 0, frozenset(), {})]
 
     def __repr__(self) -> str:
         return f"<picture of {described(self.scene)}>"
@@ -62,15 +62,15 @@ class Picture(Exhibit):
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         direction = laid_out(self.scene, self.direction)[1]
         numbers: dict[Box, int] = {}
-        views = [
+        parts = [
             {
-                "svg": lean(draw(view.scene, direction)), "edges": [edge[:2] for edge in view.scene.edges],
-                "doors": view.doors, "exits": {"/".join(path): other for path, other in view.exits.items()},
-                "info": [numbers.setdefault(box, len(numbers)) for box in view.scene.boxes],
+                "svg": lean(draw(part.scene, direction)), "edges": [edge[:2] for edge in part.scene.edges],
+                "title": part.title, "parent": part.parent, "doors": part.doors,
+                "info": [numbers.setdefault(box, len(numbers)) for box in part.scene.boxes],
             }
-            for view in self.views
+            for part in self.parts
         ]
-        return {"about": described(self.scene), "views": views, "info": [_info(box) for box in numbers]}
+        return {"about": described(self.scene), "scopes": parts, "info": [_info(box) for box in numbers]}
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""

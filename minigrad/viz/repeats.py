@@ -7,19 +7,26 @@ of one call of a library function have the same place.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .naming import call_of, place_of, written_in_code
-from .scene import Scene
+from .scene import Box, Path, Scene, Scopes, common
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
+
+
+class Call(NamedTuple):
+    """A call in the user's code: the function's name, and the first box of its operations."""
+
+    name: str
+    first: int
 
 
 class Turn(NamedTuple):
@@ -87,37 +94,59 @@ def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, in
     return {i: other for each in alike for i, other in each}
 
 
-def with_calls(scene: Scene) -> tuple[Scene, set[tuple[str, ...]]]:
-    """The scene with a scope around the operations of each call in the user's code, and these scopes."""
+def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
+    """The scene with a scope around the operations of each call of a composed function, and these scopes.
+
+    In a graph, the operations carry their calls, which may lie in other calls.  In the history of a tensor, the
+    operations of one call have the same place in the user's code.
+    """
+    scope, scopes = [box.scope for box in scene.boxes], Scopes()
     made = [i for i, box in enumerate(scene.boxes) if box.nodes[0].op is not None]
-    own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
-    boxes = list(scene.boxes)
-    call: dict[int, str | None] = {}  # box -> the scope that it gets
-    taken: set[tuple[tuple[str, ...], str]] = set()
-    made.sort(key=lambda i: boxes[i].nodes[0].serial)
-    size = Counter(boxes[i].scope for i in made)
-    for _, group in groupby(made, key=lambda i: (boxes[i].nodes[0].code, boxes[i].nodes[0].offset, boxes[i].scope)):
-        run = list(group)
-        last = boxes[run[-1]]
-        title = last.title
-        whole = last.scope and len(run) == size[last.scope]  # of a module, which has a box already
-        name = call_of(last.nodes[0])
-        composed = name is not None and all(boxes[i].nodes[0].name != name for i in run)
-        if len(run) > 1 and composed and not whole and last.nodes[0] in own:
-            while (last.scope, title) in taken:
-                title += "′"
-            taken.add((last.scope, title))
-            call |= dict.fromkeys(run, title)
-    users: dict[int, set[str | None]] = {}
+    found: set[Path] = set()
+    for call, inside in _members(scene, made).items():
+        home = reduce(common, [scope[i] for i in inside])
+        depth = len(home)
+        whole = home and sum(scope[i][:depth] == home for i in made) == len(inside)  # of a module, which has a scope
+        if len(inside) > 1 and not whole:
+            path = scopes.inside(home, _title(call, scene.boxes[inside[-1]], home in found))
+            found.add(path)
+            for i in inside:
+                scope[i] = (*path, *scope[i][depth:])
+    users: dict[int, list[Path]] = {}
     for source, target, _ in scene.edges:
-        users.setdefault(source, set()).add(call.get(target))
+        users.setdefault(source, []).append(scope[target])
     for i, box in enumerate(scene.boxes):
-        if box.kind == "constant" and box.title == box.nodes[0].name and len(users.get(i, ())) == 1:
-            (call[i],) = users[i]
-    for i, name in call.items():
-        if name is not None:
-            boxes[i] = replace(boxes[i], scope=(*boxes[i].scope, name))
-    return Scene(tuple(boxes), scene.edges), {boxes[i].scope for i, name in call.items() if name is not None}
+        if box.kind == "constant" and box.title == box.nodes[0].name and i in users:
+            scope[i] = reduce(common, users[i])
+    return Scene(tuple([replace(box, scope=path) for box, path in zip(scene.boxes, scope)]), scene.edges), found
+
+
+def _members(scene: Scene, made: Sequence[int]) -> dict[Any, list[int]]:
+    """The operations in each call: a composite, or a call in the code; outer calls come before the calls in them."""
+    found: dict[Any, list[int]] = {}
+    rest = []
+    for i in made:
+        composite = scene.boxes[i].nodes[0].composite
+        for call in composite.path if composite is not None else ():
+            found.setdefault(call, []).append(i)
+        rest += [i] * (composite is None)
+    rest.sort(key=lambda i: scene.boxes[i].nodes[0].serial)
+    own = set(written_in_code([scene.boxes[i].nodes[0] for i in rest]))
+    for _, group in groupby(rest, key=lambda i: (scene.boxes[i].nodes[0].where, scene.boxes[i].scope)):
+        run = list(group)
+        last = scene.boxes[run[-1]].nodes[0]
+        name = call_of(last)
+        if last in own and name is not None and all(scene.boxes[i].nodes[0].name != name for i in run):
+            found[Call(name, run[0])] = run
+    return found
+
+
+def _title(call: Any, last: Box, nested: bool) -> str:
+    """What a call is called: as the program writes its result, or by its function."""
+    if nested:
+        return str(call.name)
+    _, arrow, target = last.title.partition(" → ")
+    return last.title if last.called else call.name + arrow + target
 
 
 def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:

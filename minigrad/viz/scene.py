@@ -6,10 +6,11 @@ A scene is made of nodes: the history of a tensor, or a graph.  Places and colou
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path as File
 from typing import Any, NamedTuple
 
 from ..core.node import Constant, Leaf, Node, OuterResult
@@ -20,6 +21,7 @@ from .cells import grid_of
 from .naming import SIGNS, operation_name, symbol_of
 from .numbers import Summary, short
 
+Path = tuple[str, ...]  # scopes, the outermost first
 AROUND = 2  # lines of code that are shown before and after the one that made a node
 
 
@@ -34,12 +36,12 @@ class Box:
     title: str
     kind: str
     lines: tuple[str, ...] = ()  # under the title
-    scope: tuple[str, ...] = ()
+    scope: Path = ()
     nodes: tuple[Node, ...] = ()
     result: bool = False  # whether it is what the picture is of
     count: int = 1
     about: tuple[str, ...] = ()  # shown when the pointer is on it
-    path: tuple[str, ...] | None = None  # of a group: the scope that it stands for
+    path: Path | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
     shown: Node | None = None  # the node whose value stands in the box; of a group, its result
     called: str = ""  # in a formula; empty in pictures whose boxes are called by their operations
@@ -61,6 +63,19 @@ class Scene:
 
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
+
+
+class Scopes:
+    """Names of scopes.  The second `scan` in one scope is called `scan 2`."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[tuple[Path, bool]] = Counter()
+
+    def inside(self, scope: Path, name: str, more: str = "", backward: bool = False) -> Path:
+        """A new scope of this name in a scope, of the forward or of the backward pass; `more` follows the number."""
+        key = (*scope, name), backward
+        self.seen[key] += 1
+        return (*scope, (name if self.seen[key] == 1 else f"{name} {self.seen[key]}") + more)
 
 
 class Subject(NamedTuple):
@@ -119,7 +134,7 @@ def _written(box: Box, node: Node, name: str | None, expression: str | None, val
     return replace(box, title=title, lines=(line,), shown=node, called=called, grid=grid_of(node), cells=cells)
 
 
-def _box(node: Node, name: str | None, result: bool, scope: tuple[str, ...]) -> Box:
+def _box(node: Node, name: str | None, result: bool, scope: Path) -> Box:
     about = [f"{operation_name(node)}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items() if node.op not in (P.call, P.project)]
     if node.code is not None:
@@ -183,14 +198,14 @@ def _shown(value: Any) -> str:
     return (value if isinstance(value, Summary) else Summary.of(value)).short()
 
 
-def _scopes(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, tuple[str, ...]]:
+def _scopes(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, Path]:
     """The scope of each node: a weight, or a constant without a name, lies in the layer that uses it."""
     scopes = {node: node.scope if node.op is not None else () for node in nodes}
-    used: dict[Node, tuple[str, ...]] = {}
+    used: dict[Node, Path] = {}
     for node in nodes:
         for source in node.inputs:
             if source in scopes and source.op is None and _belongs(source, names):
-                used[source] = _common(used.get(source, node.scope), node.scope)
+                used[source] = common(used.get(source, node.scope), node.scope)
     return scopes | used
 
 
@@ -198,7 +213,12 @@ def _belongs(source: Node, names: Mapping[Node, str]) -> bool:
     return _is_parameter(source) or (_kind(source) == "constant" and source not in names)
 
 
-def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+def common(a: Path, b: Path) -> Path:
+    """The scopes that both paths begin with.
+
+    >>> common(("net", "up", "norm"), ("net", "down"))
+    ('net',)
+    """
     same = 0
     while same < min(len(a), len(b)) and a[same] == b[same]:
         same += 1
@@ -216,7 +236,7 @@ def excerpt(node: Node) -> dict[str, Any] | None:
         text.pop()
     if not text:
         return None
-    file = Path(filename).name if Path(filename).exists() else ""  # the cell of a notebook has a number for a name
+    file = File(filename).name if File(filename).exists() else ""  # the cell of a notebook has a number for a name
     indent = min([len(each) - len(each.lstrip()) for each in text if each.strip()], default=0)
     here, span = text[min(line - first, len(text) - 1)], None
     position = span_of(node.where)

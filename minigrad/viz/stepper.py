@@ -18,24 +18,21 @@ from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .graphs import MOST, check_length, known_of
 from .mirror import flowing, with_gradients
-from .models import with_types
 from .naming import expressions, symbol_of
 from .numbers import Summary, short
-from .opening import Part, parts_of
-from .repeats import with_calls, with_rounds
+from .opening import SEEN, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
 from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
-BUDGET, LOOPS = 16, 60  # boxes of a picture, at most; of a scene in which the rounds of loops get boxes
 SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
 def step(
     result: Tensor, cotangent: Tensor | None = None, *, names: Mapping[str, Tensor] | Module | None = None,
-    direction: str = "auto", budget: int = BUDGET,
+    direction: str = "auto", budget: int = SEEN,
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
 
@@ -56,7 +53,7 @@ class Stepper(Exhibit):
     script = "step"
 
     def __init__(
-        self, recording: Recording, names: Any = None, direction: str = "auto", budget: int = BUDGET
+        self, recording: Recording, names: Any = None, direction: str = "auto", budget: int = SEEN
     ) -> None:
         self.recording, self.result, self.direction = recording, recording.nodes[-1], direction
         self.steps, nodes = recording.steps, recording.nodes
@@ -65,8 +62,7 @@ class Stepper(Exhibit):
         self._number = {node: i for i, node in enumerate(nodes)}
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         scene = scene_of(nodes, [self.result], self.names, recording.values, self.written)
-        scene, calls = with_calls(with_types(scene, models))
-        self.parts = parts_of(with_rounds(scene) if len(scene.boxes) > LOOPS else scene, budget, calls)
+        self.parts = folded(scene, models, budget)
         if len(self.parts[0].scene.boxes) > MOST:
             raise MinigradError(
                 f"stepping through {len(nodes):,} operations side by side would show nothing",

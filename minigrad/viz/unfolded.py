@@ -28,7 +28,8 @@ from ..core.replay import evaluate_nodes
 from ..core.tensor import Tensor, wrap
 from ..ops.creation import zeros_like
 from ..ops.joining import stack
-from .bodies import FALSE, TRUE, Path, Scopes, beneath, kind_of
+from .bodies import FALSE, TRUE, beneath, kind_of
+from .scene import Path, Scopes
 
 MOST = 2_000  # operations that are written out in one picture; a call or a loop with more stays one box
 

@@ -23,7 +23,7 @@ def once(view):
 
 VIEWS = {
     "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
-    "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule, "expand": mg.viz.expand,
+    "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule,
     "compare": once(mg.viz.compare), "profile": once(mg.viz.profile), "timeline": once(mg.viz.timeline),
     "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "dispatch": mg.viz.dispatch,
     "stack": mg.viz.stack, "beside": mg.viz.beside, "tape": mg.viz.tape,

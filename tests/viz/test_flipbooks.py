@@ -281,49 +281,12 @@ def test_a_class_of_kernels_without_source_has_no_line(loud):
 
 
 def test_values_and_empty_functions_are_refused():
-    for view in (mg.viz.stack, mg.viz.dispatch, mg.viz.timeline, mg.viz.tape, mg.viz.expand):
+    for view in (mg.viz.stack, mg.viz.dispatch, mg.viz.timeline, mg.viz.tape):
         with pytest.raises(mg.MinigradError, match="Tensor"):
             view(mg.ones(2))
     for view in (mg.viz.stack, mg.viz.dispatch):
         with pytest.raises(mg.MinigradError, match="no operation ran"):
             view(lambda: 3)
-
-
-# expand ---------------------------------------------------------------------------------------------------------------
-
-
-def boxes(picture, view=-1):
-    return [(box.title, box.scope) for box in picture.views[view].scene.boxes]
-
-
-def test_operations_open_as_boxes():
-    picture = mg.viz.expand(mg.softmax, mg.ones((2, 3)), axis=-1)
-    assert [title for title, _ in boxes(picture, 0)] == ["x", "softmax"]
-    assert ("exp", ("softmax",)) in boxes(picture) and len(picture.views) == 2
-
-
-def test_nested_and_repeated_functions_are_expanded():
-    def loss(logits, targets):
-        return mg.cross_entropy(logits, targets) + mg.mean(logits) + mg.mean(logits * 2)
-
-    picture = mg.viz.expand(loss, mg.ones((2, 3)), mg.asarray([0, 1]))
-    scopes = {scope for _, scope in boxes(picture)}
-    assert {("cross_entropy",), ("cross_entropy", "mean"), ("mean",), ("mean (2)",)} <= scopes
-    assert {box.kind for box in picture.views[-1].scene.boxes if box.title in ("logits", "targets")} == {"input"}
-
-
-def test_methods_and_random_functions_open_and_primitives_do_not():
-    assert {scope for _, scope in boxes(mg.viz.expand(mg.random.normal, (3,)))} == {("normal",)}
-    assert ("mean",) in {scope for _, scope in boxes(mg.viz.expand(lambda x: x.mean(), mg.ones(3)))}
-    assert boxes(mg.viz.expand(mg.tanh, mg.ones(3))) == [("x", ()), ("tanh", ())]
-    with pytest.raises(mg.MinigradError, match="computed nothing"):
-        mg.viz.expand(lambda x: x, mg.ones(3))
-
-
-def test_expanding_keeps_values_and_leaves_no_trace():
-    x = mg.ones(3)
-    mg.viz.expand(mg.softmax, x, axis=0)
-    assert mg.core.mode.current_mode().interpreter is None and not mg.softmax(x, axis=0).tracked
 
 
 def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch):

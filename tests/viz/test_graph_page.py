@@ -49,35 +49,48 @@ def box(page, text):
 
 
 def test_buttons_exist_only_where_something_opens():
+    with opened(mg.viz.graph(lambda x: x + 1, mg.ones(2)).to_html()) as page:
+        buttons = page.locator(".mg-view button").all()
+        assert [b.inner_text() for b in buttons if b.is_visible()] == ["more ▾"]
     with fresh_page() as page:
         buttons = page.locator(".mg-view button").all()
         assert [b.inner_text() for b in buttons if b.is_visible()] == ["open all", "more ▾"]
 
 
-def test_a_pile_opens_and_a_frame_closes(page):
+def test_a_pile_opens_and_the_path_leads_back(page):
     boxes = page.locator(".mg-box").count()
     box(page, "blocks[").locator(".mg-door").click()
     assert page.locator(".mg-box").count() > boxes
-    page.locator(".mg-frame text", has_text="Net").first.click()
-    assert page.locator(".mg-box").count() == 2  # x and the net
+    assert page.locator(".mg-path button").all_inner_texts() == ["all", "blocks[0…19]"]
+    box(page, "blocks[3]").locator(".mg-door").click()
+    assert page.locator(".mg-path button").all_inner_texts() == ["all", "blocks[0…19]", "blocks[3]"]
+    assert page.locator('.mg-box:has(> text:text-is("tanh"))').count() == 1
+    page.locator(".mg-path button").first.click()
+    assert page.locator(".mg-box").count() == boxes and not page.is_visible(".mg-path")
 
 
-def test_keys_open_and_close(page):
+def test_keys_open_and_lead_up(page):
     boxes = page.locator(".mg-box").count()
     box(page, "blocks[").focus()
     page.keyboard.press("o")
-    opened_boxes = page.locator(".mg-box").count()
-    assert opened_boxes > boxes
-    page.locator(".mg-frame text", has_text="Net").first.focus()
-    page.keyboard.press("Enter")
-    assert page.locator(".mg-box").count() == 2
+    assert page.locator(".mg-box").count() > boxes
+    page.keyboard.press("u")
+    assert page.locator(".mg-box").count() == boxes
 
 
-def test_piles_and_frames_can_all_be_opened(page):
+def test_everything_can_be_opened(page):
     page.click("text=open all")
     assert page.locator('.mg-box:has(> text:text-is("tanh"))').count() == 20
     page.get_by_text("close", exact=True).click()
     assert page.get_attribute(".mg-view", "data-view") == "0"
+
+
+def test_search_opens_a_box_that_is_closed(page):
+    page.keyboard.press("/")
+    page.keyboard.type("matmul")
+    assert page.locator(".mg-hit").count() == 1 and page.get_attribute(".mg-view", "data-view") != "0"
+    page.fill("[aria-label='find a box by its name']", "")
+    page.focus(".mg-view")
 
 
 def test_a_box_says_what_it_is(page):

@@ -12,6 +12,7 @@ import minigrad as mg
 from minigrad.viz.folding import Outline, fold
 from minigrad.viz.scene import Box, Scene, scene_of
 from minigrad.viz.svg import draw
+from tests.viz.ten_programs import TEN
 
 
 class Block(mg.nn.Module):
@@ -111,20 +112,21 @@ def test_a_gradient_is_level_with_its_value(direction):
 def test_equal_layers_are_one_pile():
     picture = mg.viz.graph(Net(12), mg.ones((3, 4)))
     pile = [box for box in picture.scene.boxes if box.kind == "group"]
-    assert [(b.title, b.count) for b in pile] == [("layers[0…11]", 12)]
-    assert len(picture.scene.boxes) <= 60
+    assert [(b.title, b.count) for b in pile] == [("layers[0…11]", 12), ("head", 1)]
+    assert len(picture.scene.boxes) <= 16
 
 
 def test_modules_of_small_models_are_open():
-    assert not any(box.kind == "group" for box in mg.viz.graph(Net(1), mg.ones((3, 4))).scene.boxes)
+    model = mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.Tanh())
+    assert not any(box.kind == "group" for box in mg.viz.graph(model, mg.ones((3, 4))).scene.boxes)
 
 
 @pytest.mark.slow
 def test_the_budget_decides():
     whole = mg.viz.graph(Net(3), mg.ones((3, 4)), budget=500).scene
-    assert not any(box.kind == "group" for box in whole.boxes)
+    assert {box.title for box in whole.boxes if box.kind == "group"} == {"gelu"}  # calls are closed at first
     shut = mg.viz.graph(Net(3), mg.ones((3, 4)), budget=1).scene
-    assert [box.title for box in shut.boxes] == ["x", "Net"]
+    assert all(box.kind == "group" for box in shut.boxes if "Net" in box.scope)
 
 
 def test_opening_one_of_a_pile_leaves_the_others_in_it():
@@ -145,7 +147,7 @@ def test_boxes_are_counted_as_they_are_made():
 
 
 def test_a_weight_belongs_to_the_layer_that_uses_it():
-    scene = mg.viz.graph(Net(1), mg.ones((3, 4))).scene
+    scene = mg.viz.graph(Net(1), mg.ones((3, 4)), budget=500).scene
     scopes = {box.title: box.scope for box in scene.boxes}
     assert scopes["head.weight"] == ("Net", "head")
 
@@ -181,8 +183,10 @@ def test_a_loop_is_shown_once():
     picture = mg.viz.graph(x.sum())
     boxes = [(box.title, box.count) for box in picture.scene.boxes if box.kind == "group"]
     assert re.fullmatch(r"line \d+ \[0…99\]", boxes[0][0]) and boxes[0][1] == 100
-    opened = picture.views[picture.views[0].doors[1]].scene
-    assert [box.title for box in opened.boxes if box.kind != "group"][1:3] == ["multiply × 0.5", "tanh → x₂"]
+    rounds = picture.parts[picture.parts[0].doors[1]]
+    assert [box.count for box in rounds.scene.boxes if box.path] == [1] * 100
+    first = picture.parts[rounds.doors[1]].scene
+    assert [box.title for box in first.boxes if box.kind != "outside"] == ["x₁", "multiply × 0.5", "tanh → x₂"]
 
 
 @pytest.mark.slow
@@ -205,15 +209,15 @@ def test_rounds_of_few_operations_are_not_folded():
 
 
 @pytest.mark.slow
-def test_scopes_open_and_close():
-    views = mg.viz.graph(Net(12), mg.ones((3, 4))).views
-    first = views[0]
-    assert first.doors and ("Net",) in first.exits
-    inside = views[next(iter(first.doors.values()))]
-    assert len(inside.scene.boxes) > len(first.scene.boxes)
-    assert [box.title for box in views[first.exits[("Net",)]].scene.boxes] == ["x", "Net"]
-    assert len(views[-1].scene.boxes) == max(len(view.scene.boxes) for view in views)
-    assert all(0 <= to < len(views) for view in views for to in [*view.doors.values(), *view.exits.values()])
+def test_scopes_open_and_lead_up_again():
+    parts = mg.viz.graph(Net(12), mg.ones((3, 4))).parts
+    first = parts[0]
+    inside = parts[next(iter(first.doors.values()))]
+    assert parts[inside.parent] is first and inside.title == "layers[0…11]"
+    assert [box.count for box in inside.scene.boxes if box.path and "layers" in box.title] == [1] * 12
+    assert parts[-1].title != "everything"  # which is too much to see
+    small = mg.viz.graph(Net(3), mg.ones((3, 4))).parts
+    assert small[-1].title == "everything" and not any(box.path for box in small[-1].scene.boxes)
 
 
 @pytest.mark.slow
@@ -297,3 +301,36 @@ def test_values_in_boxes():
     node = (x * 2).node
     scene = scene_of([x.node, node], values={x.node: x.detach().numpy(), node: np.zeros((3, 3))})
     assert scene.boxes[0].lines == ("2", "[1, nan]  1 nan") and scene.boxes[1].lines[1] == "0 … 0"
+
+
+def boxes(picture, part=-1):
+    return [(box.title, box.scope) for box in picture.parts[part].scene.boxes]
+
+
+def test_a_call_of_a_composed_function_is_one_box_that_opens():
+    picture = mg.viz.graph(mg.softmax, mg.ones((2, 3)), axis=-1)
+    assert [title.partition(" → ")[0] for title, _ in boxes(picture, 0)] == ["x", "softmax"]
+    assert ("exp", (boxes(picture, 0)[1][0],)) in boxes(picture)
+    assert boxes(mg.viz.graph(mg.tanh, mg.ones(3))) == [("x", ()), ("tanh", ())]
+
+
+def test_calls_in_calls_and_repeated_calls_have_boxes_of_their_own():
+    def loss(logits, targets):
+        return mg.cross_entropy(logits, targets) + mg.mean(logits) + mg.mean(logits * 2)
+
+    picture = mg.viz.graph(loss, mg.ones((2, 3)), mg.asarray([0, 1]))
+    scopes = {scope for _, scope in boxes(picture)}
+    assert {("cross_entropy",), ("cross_entropy", "mean"), ("mean",), ("mean 2",)} <= scopes
+    assert {box.kind for box in picture.parts[-1].scene.boxes if box.title in ("logits", "targets")} == {"input"}
+
+
+def test_a_call_in_the_history_of_a_tensor_is_a_box_too():
+    x = mg.ones((2, 3), requires_grad=True)
+    assert [title for title, _ in boxes(mg.viz.graph(mg.softmax(x * 2)), 0)] == ["x", "multiply × 2", "softmax"]
+
+
+def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
+    f, *args = TEN["mlp"]()
+    f(*args)
+    titles = [title for title, _ in boxes(mg.viz.graph(f, *args), 0)]
+    assert {"layer 0", "layer 1", "layer 2", "cross_entropy", "backward", "update"} <= set(titles) and len(titles) <= 16

@@ -2,23 +2,25 @@
 
 const HELP = [
   ["Tab Enter", "from box to box, and the facts about it"], ["↑ ↓ ← →", "along the arrows, against them and between siblings"],
-  ["o", "open the box, close the frame"], ["c", "open or close all scopes"], ["f", "show all of the picture; drag it to move it"],
+  ["o u", "open the box, go up again"], ["c", "open everything, or the first picture"], ["f", "show all of the picture; drag it to move it"],
   ["/", "find a box by its name, Enter for the next"], ["Esc", "close the panel"], ["?", "this list"],
 ];
 
 const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  let view = 0, canvas = null, boxes = new Map(), chosen = null;
+  let here = 0, canvas = null, boxes = new Map(), chosen = null;
 
   const { field, count } = finderOf((text) => look(text), (found) => lead(found));
   const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const { more, opener } = moreOf(field, count, fits, ...savesOf("graph", () => canvas), helps);
+  const whole = data.scopes.at(-1).title === "everything";
+  const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), space(),
-    ...(data.views.length > 1 ? [all] : []), opener), more, stage, help, aloud);
+    ...(whole ? [all] : []), opener), more, path, stage, help, aloud);
 
   const draw = () => {
-    const seen = data.views[view];
+    const seen = data.scopes[here];
     canvas = canvasOf(seen.svg);
     stage.replaceChildren(canvas.place, side);
     boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
@@ -27,22 +29,25 @@ const show = (parent, data) => {
       onPress(box, () => choose(key));
       onPoint(box, () => light(key), () => light(chosen));
     }
-    hingesOf(canvas.svg, seen.doors, seen.exits, (to) => turn(to));
-    all.textContent = view === data.views.length - 1 && view ? "close" : "open all";
-    root.dataset.view = view;
+    hingesOf(canvas.svg, seen.doors, {}, turn);
+    path.replaceChildren(...crumbsOf(data.scopes, here, turn));
+    path.hidden = !here;
+    all.textContent = here ? "close" : "open all";
+    root.dataset.view = here;
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
     requestAnimationFrame(() => { canvas.begin(); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 
-  const turn = (to) => { view = to; draw(); root.focus(); };
-  const turnAll = () => { if (data.views.length > 1) turn(view === data.views.length - 1 ? 0 : data.views.length - 1); };
+  const turn = (to) => { here = to; draw(); root.focus(); };
+  const turnAll = () => { if (here || whole) turn(here ? 0 : data.scopes.length - 1); };
+  const up = () => { if (here) turn(data.scopes[here].parent); };
 
   // The arrows of a box, and the boxes at their other ends.
   const light = (key) => {
     for (const element of canvas.svg.querySelectorAll(".mg-lit, .mg-near")) element.classList.remove("mg-lit", "mg-near");
     if (key === null) return;
-    data.views[view].edges.forEach(([source, target], i) => {
+    data.scopes[here].edges.forEach(([source, target], i) => {
       if (source !== key && target !== key) return;
       canvas.svg.querySelector(`[data-edge="${i}"]`).classList.add("mg-lit");
       boxes.get(source === key ? target : source).classList.add("mg-near");
@@ -58,9 +63,9 @@ const show = (parent, data) => {
     light(key);
     if (key === null) return;
     boxes.get(key).classList.add("mg-now");
-    const info = data.info[data.views[view].info[key]];
-    const edges = data.views[view].edges;
-    const link = (other) => make("button", { class: "mg-link", onclick: () => { choose(other); boxes.get(other).focus(); } }, data.info[data.views[view].info[other]].title);
+    const info = data.info[data.scopes[here].info[key]];
+    const edges = data.scopes[here].edges;
+    const link = (other) => make("button", { class: "mg-link", onclick: () => { choose(other); boxes.get(other).focus(); } }, data.info[data.scopes[here].info[other]].title);
     const linked = (keys) => (keys.length ? [make("div", { class: "mg-links" }, ...[...new Set(keys)].map(link))] : []);
     side.replaceChildren(
       closer(() => choose(null)),
@@ -79,10 +84,10 @@ const show = (parent, data) => {
 
   // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
   const look = (text) => {
-    const order = [view, ...data.views.keys()], known = new Set(), found = [];
+    const order = [here, ...data.scopes.keys()], known = new Set(), found = [];
     for (const names of [(info) => info.title, (info) => info.about]) {
       for (const to of order) {
-        data.views[to].info.forEach((id, key) => {
+        data.scopes[to].info.forEach((id, key) => {
           if (known.has(id) || !names(data.info[id]).toLowerCase().includes(text)) return;
           known.add(id);
           found.push([to, key]);
@@ -94,7 +99,7 @@ const show = (parent, data) => {
   };
 
   const lead = (found) => {
-    if (found && found[0] !== view) { view = found[0]; draw(); }
+    if (found && found[0] !== here) { here = found[0]; draw(); }
     for (const [key, box] of boxes) box.classList.toggle("mg-hit", found !== null && key === found[1]);
     if (found) canvas.reveal(boxes.get(found[1]));
   };
@@ -105,7 +110,7 @@ const show = (parent, data) => {
     if (event.target.matches("input") && event.key !== "Escape") return null;
     return {
       ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
-      c: turnAll, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
+      c: turnAll, u: up, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
       "?": turnHelp,
     };
   });

@@ -48,6 +48,14 @@ const pagerOf = (go, label) => {
   return { back, next, slider, count, paint };
 };
 
+// From the first picture down to the open scope, as buttons that lead there.
+const crumbsOf = (scopes, here, turn) => {
+  const chain = [];
+  for (let i = here; i; i = scopes[i].parent) chain.unshift(i);
+  return [0, ...chain].flatMap((i, depth) => [depth ? "›" : "", make("button", {
+    class: "mg-link", "aria-current": i === here ? "true" : null, onclick: () => turn(i) }, scopes[i].title || "all")]);
+};
+
 const space = () => make("span", { class: "mg-space" });
 
 // A field to find things by their names: `look(text)` lists what it finds, and `go(found)` leads there.  Enter goes on to the next.

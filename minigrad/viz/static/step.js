@@ -74,8 +74,8 @@ const show = (parent, data, synced = ALONE) => {
       box.addEventListener("click", enter);
       box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
     }
-    hingesOf(canvas.svg, part.doors, {}, (to) => turn(to));
-    path.replaceChildren(...pathTo(here));
+    hingesOf(canvas.svg, part.doors, {}, turn);
+    path.replaceChildren(...crumbsOf(data.scopes, here, turn));
     path.hidden = !here;
     root.dataset.view = here;
     all.textContent = here ? "close" : "open all";
@@ -102,14 +102,6 @@ const show = (parent, data, synced = ALONE) => {
   };
   const isClosed = (step) => ["pass", "sum"].includes(step.kind) && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
-
-  // From the first picture down to the open scope.
-  const pathTo = (number) => {
-    const chain = [];
-    for (let i = number; i; i = data.scopes[i].parent) chain.unshift(i);
-    return [0, ...chain].flatMap((i, depth) => [depth ? "›" : "", make("button", {
-      class: "mg-link", "aria-current": i === number ? "true" : null, onclick: () => turn(i) }, data.scopes[i].title || "all")]);
-  };
 
   const turn = (to) => { here = to; draw(); root.focus(); };
 

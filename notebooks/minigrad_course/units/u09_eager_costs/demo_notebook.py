@@ -155,7 +155,7 @@ course.check("in_softmax")
 # Open the box:
 
 # %% name="open-softmax" jupyter={"outputs_hidden": true}
-mg.viz.expand(mg.softmax, mg.ones((2, 3)))
+mg.viz.graph(mg.softmax, mg.ones((2, 3)))
 
 # %% [markdown]
 # Composites are cheap to write: a formula, and the gradient comes by itself. Primitives are cheap to run. A library that has no compiler can only make a
