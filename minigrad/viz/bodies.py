@@ -35,7 +35,6 @@ def _joint(name: str, formula: str = "") -> Primitive:
 CARRY, EACH = _joint("carry", r"c_{i+1} \leftarrow f(c_i)"), _joint("each", "x_i")
 LAST, STACK = _joint("last", "c_n"), _joint("stack", r"(y_0, \ldots, y_{n-1})")
 CHOICE = _joint("cond", P.cond.formula)
-JOINTS = {CARRY, EACH, LAST, STACK, CHOICE}
 
 
 def kind_of(node: Node) -> str:

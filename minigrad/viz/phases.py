@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ..compile.nodes.graph import Graph
 from ..core.node import Node
-from .bodies import JOINTS
 from .naming import layer_name
 from .scene import Scene
 
@@ -158,7 +157,6 @@ def phased(scene: Scene) -> Scene:
             first = min([path[0] for path in users if path], key=PHASES.index, default="")
             homes[i] = _common([path for path in users if path[:1] == (first,)])
     paths = [home or () for home in homes]
-    whole = {path for path, box in zip(paths, scene.boxes) if box.nodes[0].op in JOINTS}  # loops, and choices
     return Scene(tuple([replace(box, scope=path) for box, path in zip(scene.boxes, paths)]), scene.edges)
 
 
