@@ -6,7 +6,7 @@ The views, by the question that they answer:
     what does one operation do, and what does it keep for backward?    bench, tape
     what does the compiler make of it?                        fusion, compare, memory, schedule, profile, roofline
     what would another device gain?                                    placement
-    which kernel runs for a line, and what takes the time?             dispatch, stack, timeline
+    which kernel runs for a line, and what takes the time?             bench, timeline
     how does a training run go, on one worker or on many?              training, Dashboard, ring, scaling
 
 For a jitted function, a view shows the program of the last call with such arguments.  If the gradient of that program
@@ -25,10 +25,10 @@ from ..support.errors import MissingNameError
 # The module of each name.  Type checkers read `__init__.pyi`.
 _LATER = {
     "graph": "graphs", "step": "stepper", "beside": "lessons.side_by_side",
-    "bench": "lessons.benches", "tape": "lessons.tapes",
+    "bench": "benches", "tape": "lessons.tapes",
     "fusion": "fused", "memory": "memories", "schedule": "schedules", "profile": "profiles", "roofline": "profiles",
     "placement": "placements",
-    "dispatch": "lessons.dispatches", "stack": "lessons.stacks", "timeline": "lessons.timelines",
+    "timeline": "lessons.timelines",
     "compare": "lessons.three_ways",
     "training": "lessons.trainings", "Dashboard": "dashboard", "ring": "lessons.rings",
     "scaling": "lessons.scalings",
@@ -37,6 +37,8 @@ _LATER = {
 }
 # The views that others replace, with the call that shows the same now.
 _REPLACED = {
+    "dispatch": "mg.viz.bench(f, x), with the arguments of f: which kernels run, and why",
+    "stack": "mg.viz.bench(f, x), with the arguments of f: the levels from a line to its kernel",
     "expand": "mg.viz.graph(mg.softmax, x): a box for each composed function, to open",
 }
 __all__ = [*_LATER]

@@ -94,17 +94,14 @@ class Flipbook(Exhibit):
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""
         pieces, blocks = _Once(), _Once()
-        pages = [
-            [
-                [
-                    [pieces.number(themed(piece)) for piece in page.drawing.pieces], page.say,
-                    [blocks.number([heading, *block]) for heading, block in page.blocks], page.drawing.frame(),
-                    page.name,
-                ]
-                for page in setting
+        sheets = {
+            id(page): [
+                [pieces.number(themed(piece)) for piece in page.drawing.pieces], page.say,
+                [blocks.number([heading, *block]) for heading, block in page.blocks], page.drawing.frame(), page.name,
             ]
-            for setting in self.pages
-        ]
+            for page in {id(page): page for setting in self.pages for page in setting}.values()
+        }
+        pages = [[sheets[id(page)] for page in setting] for setting in self.pages]
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,

@@ -25,8 +25,8 @@ VIEWS = {
     "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
     "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule,
     "compare": once(mg.viz.compare), "profile": once(mg.viz.profile), "timeline": once(mg.viz.timeline),
-    "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "dispatch": mg.viz.dispatch,
-    "stack": mg.viz.stack, "beside": mg.viz.beside, "tape": mg.viz.tape,
+    "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "bench": mg.viz.bench,
+    "beside": mg.viz.beside, "tape": mg.viz.tape,
     "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
 }
 REFUSED = {
@@ -34,7 +34,7 @@ REFUSED = {
         ("backward", NO_GRADIENT), ("step", NO_GRADIENT), ("tape", NOTHING_KEPT),
     )},
     # The running means of the resnet are written after its program, by operations.
-    **{(name, view): NOTHING_RAN for name in ("mlp", "cnn", "gpt") for view in ("dispatch", "stack")},
+    **{(name, view): NOTHING_RAN for name in ("mlp", "cnn", "gpt") for view in ("bench",)},
     ("gpt", "beside"): TOO_MANY, ("resnet", "beside"): TOO_MANY,
 }
 SLOW = {("gpt", "placement"), ("resnet", "placement"), ("resnet", "fusion")}  # 9, 22 and 6 seconds

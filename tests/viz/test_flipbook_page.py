@@ -83,15 +83,29 @@ def test_jupyter_does_not_receive_the_keys(begin):
     assert begin.get_attribute(".mg-view", "data-lm-suppress-shortcuts") == "true"
 
 
-def test_layers_can_be_chosen_by_mouse_and_keyboard():
+def test_calls_can_be_chosen_by_mouse_and_keyboard():
     x = mg.ones(2)
-    with opened(mg.viz.stack(lambda: mg.tanh(x)).to_html()) as page:
-        page.locator("[aria-label='the primitive: tanh']").click()
-        assert said(page).startswith("the primitive") and "def tanh" in page.inner_text(".mg-code")
-        page.locator("[aria-label='kernel: numpy.tanh']").focus()
-        page.keyboard.press("Enter")
-        assert said(page).startswith("kernel: It computes") and page.locator(".mg-code").count() == 0
-        assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "kernel: numpy.tanh"
+    with opened(mg.viz.bench(lambda: mg.tanh(x) + 1).to_html()) as page:
+        assert said(page).startswith("tanh on cpu: numpy.tanh runs.") and page.locator(".mg-code").count() == 4
+        page.locator("select").select_option("1")
+        assert said(page).startswith("add on cpu: numpy.add runs.")
+        assert page.locator(".mg-here >> text=→ numpy.add").count() == 1
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowLeft")
+        assert said(page).startswith("tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
+
+
+def test_the_second_page_of_the_bench_shows_why_this_kernel():
+    with opened(mg.viz.bench(mg.tanh).to_html()) as page:
+        page.get_by_role("button", name="why this kernel").click()
+        assert said(page) == "tanh on cpu: numpy.tanh runs."
+        assert page.locator(".mg-facts >> text=Python's part ends here").count() == 1
+        x, _ = page.locator("input[type=range]").all()
+        x.fill("0")
+        assert said(page) == "tanh on cpu: numpy.tanh runs."
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowLeft")
+        assert said(page).startswith("tanh at x = −3:")
 
 
 def test_turning_the_knobs_of_the_bench():
@@ -104,9 +118,8 @@ def test_turning_the_knobs_of_the_bench():
         x.focus()
         page.keyboard.press("ArrowLeft")
         assert page.get_attribute(".mg-view", "data-settings") == "11,0,2"
-        assert page.locator("button:visible").count() == 1  # there is only one page
         page.focus(".mg-view")
-        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowUp")
         assert page.get_attribute(".mg-view", "data-settings") == "12,0,2"
 
 
@@ -128,7 +141,7 @@ def rest():
     board.log(1, loss=1.0, model=net)
     board.log(2, loss=0.5, model=net)
     return [
-        mg.viz.dispatch(mg.tanh, x), mg.viz.timeline(mg.tanh, x, runs=1), board,
+        mg.viz.bench(mg.tanh, x), mg.viz.timeline(mg.tanh, x, runs=1), board,
         mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, y)]),
     ]
 

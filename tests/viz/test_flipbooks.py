@@ -9,14 +9,12 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.look.watching import watching
-from minigrad.devices import Device, Kernels, registry
 from minigrad.support import files
 from minigrad.viz.cells import matrix_of
 from minigrad.viz.charts import Chart
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.lessons.rings import ring_rounds, star_rounds
-from minigrad.viz.lessons.stacks import layers_of
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
 
@@ -95,8 +93,7 @@ def books():
     return [
         mg.viz.ring(3),
         mg.viz.scaling(mg.distributed.Step.even(4, 0.1, 0.2, 1e8), mg.distributed.Machine(1e-5, 1e9, jitter=0.1)),
-        mg.viz.stack(lambda: mg.tanh(x)),
-        mg.viz.dispatch(lambda: mg.tanh(x) + 1),
+        mg.viz.bench(lambda: mg.tanh(x) + 1),
         mg.viz.tape(lambda: net(x).sum()),
         mg.viz.bench(mg.sin),
         mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, x * x)] * 2),
@@ -161,7 +158,7 @@ def test_ring_takes_arrays_and_refuses_what_it_cannot_draw():
         mg.viz.ring(3, size=0)
 
 
-# watching, dispatch, stack --------------------------------------------------------------------------------------------
+# watching -------------------------------------------------------------------------------------------------------------
 
 
 def test_kernel_tables_are_restored():
@@ -181,112 +178,10 @@ def test_a_watched_function_computes_the_same():
     assert any(call.shared for call in calls)
 
 
-def reasons(book, page):
-    blocks = dict(book.pages[0][page].blocks)
-    return dict(blocks["why this kernel"][1]["rows"])
-
-
-def test_dispatch_gives_reasons():
-    x, big = mg.asarray([[1], [2]]), mg.ones((300, 300))
-    book = mg.viz.dispatch(lambda: (mg.tanh(x) + mg.ones(3), (mg.ones((2, 3)).T * 2), mg.exp(big)))
-    lines = book.text().splitlines()
-    assert "int64 became float32, by an astype before" in reasons(book, 1)["dtype"]
-    assert "(2, 1) and (3,) broadcast to (2, 3)" in reasons(book, 3)["shapes"]
-    assert lines[5].startswith("6. permute_dims") and "nothing is computed or copied" in reasons(book, 5)["memory"]
-    assert "an input is a view with strides" in reasons(book, 6)["memory"]
-    assert "the device provides the memory" in reasons(book, 7)["memory"]
-    assert "the general way" in reasons(book, 7)["door"]
-    assert reasons(book, 3)["door"].startswith("two_inputs, the short way")
-
-
-def test_dispatch_shows_registered_kernels():
-    def mine(x):
-        return np.tanh(x)
-
-    with mg.devices.register_kernel("tanh", "cpu", mine):
-        book = mg.viz.dispatch(mg.tanh, mg.ones(2))
-        stack = mg.viz.stack(mg.tanh, mg.ones(2))
-    assert "tanh on cpu runs mine *" in book.text()
-    assert "which you registered" in book.data()["pages"][0][0][1]
-    shown = str(stack.data())
-    assert "put in by register_kernel" in shown and "return np.tanh(x)" in shown
-
-
-def test_stack_leaves_out_its_own_frames():
-    """Without a function of the user's, the user's line is the one that calls the view."""
-    line, *rest = mg.viz.stack(mg.tanh, mg.ones(2)).text().splitlines()[1:]
-    assert line.split() == ["your", "line", "test_stack_leaves_out_its_own_frames"]
-    assert [each[2:].split("  ")[0] for each in rest] == ["the door", "the primitive", "kernel table", "kernel"]
-
-
-def test_a_stack_goes_from_the_line_to_the_kernel():
-    layer, x = mg.nn.Linear(3, 2), mg.ones((1, 3))
-    lines = mg.viz.stack(lambda: layer(x)).text().splitlines()
-    product = lines[lines.index("matmul") : lines.index("add")]
-    parts = [line[2:].split("  ")[0] for line in product[1:]]
-    assert parts == ["your line", "module", "module", "operation", "operation", "the door", "the primitive",
-                     "kernel table", "kernel"]
-    assert "Linear.forward" in product[3]
-
-
-@pytest.mark.parametrize(
-    ("function", "file", "line"),
-    [
-        (mg.tanh, "devices/kernel_table.py", 'tanh = Library("tanh")'),
-        (mg.sum, "devices/reductions.py", "def sum("),
-        (mg.erf, "devices/kernel_table.py", "erf = staticmethod(special.erf)"),
-    ],
-)
-def test_a_stack_shows_the_line_of_the_kernel_table(function, file, line):
-    (call,) = watched(function)
-    (found,) = [layer.code for layer in layers_of(call) if layer.part == "kernel table"]
-    assert found["file"] == file and found["text"][found["line"] - found["first"]].strip().startswith(line)
-
-
-def watched(function):
-    x = mg.ones(2)
-    with watching() as calls:
-        function(x)
-    return calls
-
-
-@pytest.fixture
-def loud(monkeypatch):
-    """`loud(kernels)` registers a device that has this class of kernels, for one test."""
-    monkeypatch.setattr(registry, "MAKERS", dict(registry.MAKERS))
-
-    def registered(kernels):
-        mg.devices.register_device("loud", type("Loud", (Device,), {"kind": "loud", "kernel_class": kernels}))
-
-    yield registered
-    registry.DEVICES.pop("loud", None)
-
-
-def test_stack_shows_the_class_of_a_custom_device(loud):
-    class Doubled(Kernels):
-        def tanh(self, x):
-            return super().tanh(x) * 2
-
-    loud(Doubled)
-    *_, table, kernel = mg.viz.stack(mg.tanh, mg.ones(2, device="loud")).pages[0]
-    assert "return super().tanh(x) * 2" in str(table.blocks) and "return super().tanh(x) * 2" in str(kernel.blocks)
-
-
-@pytest.mark.slow
-def test_a_class_of_kernels_without_source_has_no_line(loud):
-    made = {}
-    exec("class Typed(Kernels):\n    def tanh(self, x):\n        return x", {"Kernels": Kernels}, made)
-    loud(made["Typed"])
-    assert "loud × tanh" in mg.viz.stack(mg.tanh, mg.ones(2, device="loud")).text()
-
-
-def test_values_and_empty_functions_are_refused():
-    for view in (mg.viz.stack, mg.viz.dispatch, mg.viz.timeline, mg.viz.tape):
+def test_values_are_refused():
+    for view in (mg.viz.timeline, mg.viz.tape):
         with pytest.raises(mg.MinigradError, match="Tensor"):
             view(mg.ones(2))
-    for view in (mg.viz.stack, mg.viz.dispatch):
-        with pytest.raises(mg.MinigradError, match="no operation ran"):
-            view(lambda: 3)
 
 
 def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Flipbooks of measurements: the tape, the bench, timelines, training runs."""
+"""Flipbooks of measurements: the tape, timelines, training runs."""
 
 import math
 import re
@@ -134,56 +134,6 @@ def test_function_is_unchanged_after_the_tape():
     w = mg.ones(2, requires_grad=True)
     mg.viz.tape(lambda: (w * w).sum())
     assert isinstance(w.node, Leaf) and w.grad is None
-
-
-# bench ----------------------------------------------------------------------------------------------------------------
-
-
-def numbers(book, page):
-    return dict(book.pages[page][0].blocks)["numbers"][1]["rows"]
-
-
-def test_the_bench_reads_values_and_slopes():
-    book = mg.viz.bench(mg.sin, x=(-2, 2))
-    data = book.data()
-    for i in (0, 13, 40):
-        x = float(data["knobs"][0]["settings"][i].replace("−", "-"))
-        ((name, slope, passed, check),) = numbers(book, i * 7 + 6)  # the incoming gradient is 2
-        slope, passed = (float(text.replace("−", "-")) for text in (slope, passed))
-        assert name == "x" and check.startswith("✓")
-        assert slope == pytest.approx(math.cos(x), abs=6e-3) and passed == pytest.approx(2 * math.cos(x), abs=1e-2)
-
-
-@pytest.mark.slow
-def test_kinks_are_named_and_curves_stop_outside_the_domain():
-    book = mg.viz.bench(mg.relu, x=(-2, 2))
-    assert "a kink or a jump" in str(numbers(book, 20 * 7))
-    outside = mg.viz.bench(mg.log, x=(-1, 1))
-    assert "nan" in outside.data()["pages"][0][0][1] and not re.search('d="[^"]*nan', str(outside.data()["pieces"]))
-    assert mg.viz.bench(mg.log).data()["knobs"][0]["settings"][0] == "0.05"
-
-
-@pytest.mark.slow
-def test_a_row_of_numbers_has_a_table_of_derivatives():
-    book = mg.viz.bench(mg.softmax, x=[1.0, 2.0])
-    first = book.text().splitlines()
-    p = np.exp([1, 2]) / np.exp([1, 2]).sum()
-    assert first[0].endswith(f"{p[0]:.3g}, {p[1]:.3g}")
-    assert f"{p[0] * p[1]:.3g}" in first[1] and f"−{p[0] * p[1]:.3g}" in first[1]
-    assert "It passes back 0.197 to x[0], −0.197 to x[1]" in book.data()["pages"][book.opening][0][1]
-
-
-def test_unsuitable_functions_are_refused_by_the_bench():
-    with pytest.raises(mg.MinigradError, match="9 numbers go into"):
-        mg.viz.bench(mg.sum, x=np.ones((3, 3)))
-    with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) is not a range"):
-        mg.viz.bench(mg.tanh, x=(2, 1))
-    with pytest.raises(mg.MinigradError, match="tanh has no input y"):
-        mg.viz.bench(mg.tanh, y=(0, 1))
-    with pytest.raises(mg.MinigradError, match="has no derivative"):
-        mg.viz.bench(lambda x: x > 0)
-    with pytest.raises(mg.MinigradError, match="bench needs a function"):
-        mg.viz.bench(mg.ones(2))
 
 
 def test_the_tape_of_a_transformer_is_by_block():

@@ -17,7 +17,7 @@ from minigrad.support.source import in_library
 from minigrad.support.table import counted
 from minigrad.viz.drawing import Drawing, round_numbers, tick_text
 from minigrad.viz.flipbook import Flipbook, Knob, Page, settings_of
-from minigrad.viz.lessons.watching import calls_of
+from minigrad.viz.watched import calls_of
 
 PYTHON, COPY_IN, KERNEL, COPY_OUT = "Python", "copies in", "kernels", "copies out"  # what works on its own
 SILENT = ("view", "structural")  # kinds of operations that compute nothing

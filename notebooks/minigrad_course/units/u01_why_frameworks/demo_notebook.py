@@ -306,12 +306,12 @@ course.task("line_counts").stack()
 # %% [markdown]
 # ## Two languages
 #
-# You write Python, but the numbers are computed in another language. Here are all functions that one line goes through. Step down to the last layer. **Which one is not Python?**
-# Write the words on its left, for example `"your line"`.
+# You write Python, but the numbers are computed in another language. Here is the way of one line, from function to function. Read down to the last level. **Which one is not Python?**
+# Write the small words above its name, for example `"your line"`.
 
 # %% name="one-line"
 x = mg.ones((2, 3))
-mg.viz.stack(lambda: mg.tanh(x))
+mg.viz.bench(lambda: mg.tanh(x))
 
 # %% name="last-python" tags=["question"]
 last_python = ...

@@ -135,7 +135,8 @@ for letter, line in tries.items():
 # Why does the library not copy by itself? PyTorch was [asked for it](https://github.com/pytorch/pytorch/issues/25587), and refused: a copy costs more than most
 # operations, so it should stand in the program where one can see it.
 #
-# Step through the operations of this small program. The picture shows the part of the table that it uses, and lights up the kernel that runs.
+# Choose one call after the other of this small program. The picture shows the way from its line to the kernel. Beside it is the part of the table that the program uses; an arrow
+# is at the kernel that runs.
 
 # %% name="dispatched-here"
 def program():
@@ -145,7 +146,7 @@ def program():
     return (z + 1).sum()
 
 
-mg.viz.dispatch(program, devices=["cpu:1"])
+mg.viz.bench(program)
 
 # %% [markdown]
 # ## Gradients

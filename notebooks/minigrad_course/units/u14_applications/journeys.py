@@ -20,10 +20,10 @@ from minigrad.core.node import topological_order
 from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import ones_like
 from minigrad.support.table import counted
+from minigrad.viz.callpaths import levels_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
 from minigrad.viz.kernels import source_of
-from minigrad.viz.lessons.stacks import layers_of
 
 from ...views.descents import machine_code
 
@@ -70,7 +70,7 @@ def _eager(function: Callable[..., Any], args: Sequence[Tensor], of: str) -> lis
     with watching() as calls:
         function(*[each.detach() for each in args])
     call = next(each for each in calls if each.op.name == of)
-    layers = layers_of(call)
+    layers = levels_of(call)
     result = function(*leaves)
     order = topological_order([result.node])
     names = {node: f"n{i}" for i, node in enumerate(order)}

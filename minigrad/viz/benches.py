@@ -1,0 +1,426 @@
+"""`mg.viz.bench`: one operation, with sliders for its inputs and for the gradient of its output, and its kernels.
+
+The operation and its gradient rule compute values and derivatives here, for every setting of the sliders.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff import vjp
+from ..compile.look.watching import watching
+from ..core.dtypes import float32, float64
+from ..core.mode import no_grad
+from ..core.primitive import P
+from ..core.tensor import Tensor
+from ..ops.creation import asarray
+from ..support.errors import ConversionError, MinigradError
+from ..support.table import counted
+from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
+from .charts import DASHED, legend
+from .drawing import DASHES, Axes, Drawing
+from .exhibit import check_function
+from .flipbook import Block, Flipbook, Knob, Page, settings_of
+from .numbers import short
+from .rules import mathml
+
+SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
+GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), 2: (-1.0, 0.5, 1.0), 3: (-1.0, 0.5, 1.0), 4: (-1.0, 1.0)}
+RANGE, POSITIVE, AROUND = (-3.0, 3.0, 1.0), (0.05, 4.0, 2.0), 2.0  # the two ends and the start of a slider
+FINE, STEP = 121, 1e-6
+SIZES = {1: (460.0, 240.0), 2: (300.0, 220.0)}  # of each chart, by the number of sliders
+LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
+SIDE, LEFT, TOP = 74.0, 120.0, 56.0  # of the table of derivatives
+PATHS = 8  # calls of kernels that have a page beside the sliders
+Setting = tuple[int, ...]
+
+
+class Number(NamedTuple):
+    """A number among the inputs: its name, its place, and the values of its slider."""
+
+    name: str
+    argument: int
+    place: tuple[int, ...]  # in the array
+    values: list[float]
+    start: int
+
+
+class Reading(NamedTuple):
+    """The result at one setting, its derivatives by the gradient rule, and by finite differences."""
+
+    value: Any  # 1-d
+    rows: Any  # a row for each output, a column for each input
+    by_differences: Any
+
+
+def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
+    """Change the inputs of an operation and the gradient of its output, and see the gradients of its inputs.
+
+    `inputs` are, by the names of the parameters, the two ends of a slider (`x=(-1, 1)`), or an array with a slider for
+    each number (`x=[0.5, 1.0]`).  At most four sliders are possible.  A second page shows why this kernel runs: each
+    level between your line and the kernel, and what is decided there.
+
+    With `args`, the function runs once as it is, and there are only the pages of its kernels.
+
+    >>> mg.viz.bench(mg.tanh)
+    <tanh on the bench: 1 slider for x, 1 for the gradient>
+    >>> print(mg.viz.bench(mg.multiply, x=(0, 4), y=(0, 2)).text())
+    multiply at x = 2.67, y = 1.33: 3.56
+    by x: 1.33 by the rule, 1.33 by differences
+    by y: 2.67 by the rule, 2.67 by differences
+    1. multiply on cpu runs numpy.multiply: () float32, () float32 → () float32
+    ...
+    >>> x = mg.asarray([[1], [2]])
+    >>> book = mg.viz.bench(lambda: mg.tanh(x) + mg.ones(3))
+    >>> book
+    <why these kernels: 4 operations, 4 kernels>
+    >>> print(book.text())
+    1. astype on cpu runs astype: (2, 1) int64 → (2, 1) float32
+    ...
+    4. add on cpu runs numpy.add: (2, 1) float32, (3,) float32 → (2, 3) float32
+      your line      <lambda>
+      the door       add
+      the primitive  add
+      kernel table   cpu × add
+      kernel         numpy.add
+    No sliders: the function has no inputs.
+    """
+    check_function("bench", function, "mg.viz.bench(mg.tanh)")
+    name = getattr(function, "__name__", type(function).__name__)
+    if args:
+        why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."
+        return called(function, args, inputs, f"No sliders: {why}")
+    needed = _needed(function)
+    if not needed and not inputs:
+        return called(function, (), {}, "No sliders: the function has no inputs.")
+    return _bench(function, name, _arguments(name, needed, inputs)).book()
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    """The names of the parameters without which a function can't be called."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind in kinds]
+
+
+def _arguments(name: str, needed: Sequence[str], inputs: dict[str, Any]) -> dict[str, Any]:
+    """The given value of each parameter, or None."""
+    unknown = set(inputs) - set(needed)
+    if unknown:
+        raise ConversionError(
+            f"bench: {name} has no input {', '.join(sorted(unknown))}",
+            expect=f"some of {', '.join(needed)}" if needed else "a function of one to four numbers",
+            hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
+        )
+    return {key: inputs.get(key) for key in needed}
+
+
+def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> _Bench:
+    free, count = RANGE, len(arguments)
+    if any(given is None for given in arguments.values()) and not np.isfinite(_tried(function, -1.0, count)):
+        free = POSITIVE if np.isfinite(_tried(function, 1.0, count)) else RANGE  # a logarithm, a root
+    templates, places = [], []
+    for i, (key, given) in enumerate(arguments.items()):
+        if given is None or isinstance(given, tuple):
+            templates.append(np.zeros(()))
+            places.append((key, i, (), *(free if given is None else _ends(name, key, given))))
+            continue
+        templates.append(np.array(given.numpy() if isinstance(given, Tensor) else given, np.float64))
+        for at, value in np.ndenumerate(templates[i]):
+            label = f"{key}[{', '.join(map(str, at))}]" if at else key
+            places.append((label, i, at, value - AROUND, value + AROUND, value))
+    if len(places) not in SETTINGS:
+        raise ConversionError(
+            f"bench: {len(places)} numbers go into {name}, too many for sliders", expect="from one to four",
+            hint=f"a lambda that fixes some of them; mg.viz.bench(mg.{name}, x) needs no sliders",
+        )
+    numbers = []
+    for label, i, at, low, high, wish in places:
+        values = [float(f"{v:.6g}") for v in np.linspace(low, high, SETTINGS[len(places)])]
+        numbers.append(Number(label, i, at, values, int(np.argmin(np.abs(np.array(values) - wish)))))
+    return _Bench(function, name, templates, numbers)
+
+
+def _ends(name: str, key: str, given: tuple[Any, ...]) -> tuple[float, float, float]:
+    if len(given) != 2 or not all(isinstance(x, (int, float)) for x in given) or not given[0] < given[1]:
+        raise ConversionError(
+            f"bench: {key}={given!r} is not a range", expect="two numbers, the smaller first, or an array in brackets",
+            hint=f"mg.viz.bench(mg.{name}, {key}=(-2, 2))",
+        )
+    low, high = map(float, given)
+    return low, high, low + (high - low) * 2 / 3
+
+
+def _tried(function: Callable[..., Any], value: float, count: int) -> float:
+    try:
+        with no_grad(), np.errstate(all="ignore"):
+            return float(np.asarray(function(*[asarray(value, dtype=float64)] * count).numpy()).sum())
+    except (MinigradError, AttributeError):
+        return math.nan
+
+
+@dataclass
+class _Bench:
+    """The operation, an array for each argument, and the numbers in them that have sliders."""
+
+    function: Callable[..., Any]
+    name: str
+    templates: list[Any]
+    numbers: list[Number]
+
+    def book(self) -> Flipbook:
+        """The page with the sliders for every setting, and the pages of the kernels."""
+        numbers, start = self.numbers, tuple(number.start for number in self.numbers)
+        first = self.read(start)
+        gradients = _gradients(len(numbers), len(first.value))
+        scalar = len(first.value) == 1 and not any(number.place for number in numbers)
+        draw = _Curves(self) if scalar else partial(_matrix, self)
+        sliders = [Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers]
+        calls, paths = self._paths(start)
+        pages = []
+        for setting in settings_of(tuple(sliders)):
+            reading = self.read(setting)
+            pages += [[self._page(draw, setting, reading, np.array(g)), *paths] for _, g in gradients]
+        names = ", ".join(number.name for number in numbers)
+        title = f"{self.name} on the bench: {counted(len(numbers), 'slider')} for {names}, 1 for the gradient"
+        knob = Knob("gradient", tuple(g[0] for g in gradients), _usual(gradients, first), choice=len(first.value) > 1)
+        words = f"{self._in_words(start, first)}\n{calls}"
+        return Flipbook(title, pages, (*sliders, knob), cover=0, words=words)
+
+    def at(self, setting: Setting) -> Any:
+        """The values of the sliders at a setting."""
+        return np.array([number.values[i] for number, i in zip(self.numbers, setting)])
+
+    def where(self, setting: Setting) -> str:
+        """A setting in words."""
+        values = zip(self.numbers, self.at(setting))
+        return f"{self.name} at {', '.join(f'{number.name} = {short(value)}' for number, value in values)}"
+
+    def inputs(self, values: Any, dtype: Any = float64) -> list[Tensor]:
+        """The arguments of the function."""
+        arrays = [template.copy() for template in self.templates]
+        for number, value in zip(self.numbers, values):
+            arrays[number.argument][number.place] = value
+        return [asarray(array, dtype=dtype) for array in arrays]
+
+    def value(self, values: Any) -> Any:
+        """The results."""
+        with no_grad(), np.errstate(all="ignore"):
+            return _flat(self.function(*self.inputs(values)), self.name)
+
+    def read(self, setting: Setting) -> Reading:
+        """The result and its derivatives at a setting."""
+        values = self.at(setting)
+        with np.errstate(all="ignore"):
+            result, back = vjp(self.function, *self.inputs(values))
+            value = _flat(result, self.name)
+            rows = []
+            for unit in np.eye(len(value)):
+                passed = [g.numpy() for g in back(asarray(unit.reshape(result.shape), dtype=float64))]
+                rows.append([float(passed[number.argument][number.place]) for number in self.numbers])
+            steps = STEP * np.eye(len(values))
+            columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
+        return Reading(value, np.array(rows), np.array(columns).T)
+
+    def _paths(self, setting: Setting) -> tuple[str, list[Page]]:
+        """The kernels that run at a setting, as text and as pages.  The numbers are float32, as users have them."""
+        inputs = self.inputs(self.at(setting), float32)
+        with watching() as calls, np.errstate(all="ignore"):
+            self.function(*inputs)
+        if not calls:
+            says = f"No operation ran: {COMPILED}."
+            return says, [Page(Drawing(440, 40), says, name="why this kernel")]
+        more = f" The first {PATHS} of {len(calls)} calls have pages." * (len(calls) > PATHS)
+        pages = pages_of(calls, more, PATHS)
+        names = [f"why {page.name}" for page in pages] if len(pages) > 1 else ["why this kernel"]
+        return in_words(calls), [replace(page, name=name) for page, name in zip(pages, names)]
+
+    def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:
+        """The page of the sliders at a setting, for a gradient."""
+        passed = _tidy(g @ reading.rows)
+        names = [number.name for number in self.numbers]
+        back = ", ".join(f"{short(gradient)} to {name}" for name, gradient in zip(names, passed))
+        say = f"{self.where(setting)}: {_listed(reading.value)}. It passes back {back}"
+        blocks: list[tuple[str, Block]] = []
+        op = next((op for op in P if op.name == self.name), None)
+        if op is not None and op.formula:
+            blocks.append(("what it computes", ("math", mathml(op.formula))))
+            blocks += [(f"its derivative by {name}", ("math", mathml(local))) for name, local in op.local.items()]
+        if len(g) == 1:
+            head = ["by", "derivative", f"× {short(g[0])}", "by differences"]
+            rules, others = reading.rows[0], reading.by_differences[0]
+        else:
+            head, rules, others = ["to", "passed back", "by differences"], passed, _tidy(g @ reading.by_differences)
+        columns = [rules, passed] if len(g) == 1 else [passed]
+        rows = [
+            [name, *[short(each) for each in numbers], _mark(float(rule), float(other))]
+            for name, rule, other, *numbers in zip(names, rules, others, *columns)
+        ]
+        blocks.append(("numbers", ("table", {"head": head, "rows": rows})))
+        return Page(draw(setting, reading, g, passed), say, tuple(blocks), "sliders")
+
+    def _in_words(self, setting: Setting, reading: Reading) -> str:
+        lines = [f"{self.where(setting)}: {_listed(reading.value)}"]
+        for j, number in enumerate(self.numbers):
+            rule, other = [_listed(matrix[:, j]) for matrix in (reading.rows, reading.by_differences)]
+            lines.append(f"by {number.name}: {rule} by the rule, {other} by differences")
+        return "\n".join(lines)
+
+
+def _flat(result: Any, name: str) -> Any:
+    if not isinstance(result, Tensor) or result.dtype.kind != "f":
+        what = f"a tensor of {result.dtype}" if isinstance(result, Tensor) else f"a {type(result).__name__}"
+        raise ConversionError(
+            f"bench: {name} returns {what}, which has no derivative", expect="a function that returns floats",
+            hint=f"{EXAMPLE}, with its arguments, needs none",
+        )
+    flat = np.asarray(result.numpy(), np.float64).reshape(-1)
+    if not 1 <= flat.size <= 8:
+        raise ConversionError(f"bench: {name} returns {flat.size} numbers", expect="from one to eight")
+    return flat
+
+
+def _gradients(many: int, width: int) -> list[tuple[str, list[float]]]:
+    """The settings of the gradient: numbers; for an output of several numbers, ones, or a one for a single number."""
+    if width == 1:
+        return [(short(g), [g]) for g in GRADIENTS[many]]
+    units = [(f"1 for number {i}, else 0", [float(i == j) for j in range(width)]) for i in range(min(width, 3))]
+    return [("1 for all", [1.0] * width), *units]
+
+
+def _usual(gradients: Sequence[tuple[str, list[float]]], first: Reading) -> int:
+    """The gradient at the start: ones, or a single one where the results add up to a constant, as those of softmax."""
+    width = len(first.value)
+    if width > 1 and not np.any(_tidy(np.ones(width) @ first.rows)):
+        return 1
+    return [g for _, g in gradients].index([1.0] * width)
+
+
+def _tidy(numbers: Any) -> Any:
+    """The numbers, with zeros in place of rounding errors."""
+    return np.where(np.abs(numbers) < 1e-9, 0.0, numbers)
+
+
+def _listed(numbers: Any) -> str:
+    return ", ".join(short(number) for number in numbers)
+
+
+def _mark(rule: float, differences: float) -> str:
+    if not (math.isfinite(rule) and math.isfinite(differences)):
+        return short(differences)
+    same = abs(rule - differences) <= 1e-4 * max(1.0, abs(rule))
+    return f"✓ {short(differences)}" if same else f"{short(differences)}: a kink or a jump"
+
+
+class _Curves:
+    """A chart for each number: the operation as a function of this number, and its slope at the setting."""
+
+    def __init__(self, measure: _Bench) -> None:
+        self.measure, self.numbers = measure, measure.numbers
+        self.alone = len(self.numbers) == 1
+        self.size = SIZES.get(len(self.numbers), (230.0, 180.0))
+        counts = [range(len(number.values)) for number in self.numbers]
+        keys = {self._key(i, setting) for setting in product(*counts) for i in range(len(counts))}
+        curves = {key: self._curve(*key) for key in sorted(keys)}
+        self.slopes: list[tuple[float, float]] = []
+        if self.alone:
+            xs, ys = np.array(curves[0, (0,)]).T
+            self.slopes = list(zip(xs.tolist(), np.gradient(ys, xs).tolist()))
+        finite = [y for points in (*curves.values(), self.slopes) for _, y in points if math.isfinite(y)]
+        low, high = np.percentile(finite, [2, 98]) if finite else (-1.0, 1.0)
+        room = 0.15 * (high - low) or 1.0
+        self.up = (float(low - room), float(high + room))
+        self.charts = {key: self._chart(key[0], points) for key, points in curves.items()}
+
+    @staticmethod
+    def _key(i: int, setting: Setting) -> tuple[int, Setting]:
+        """A curve by its number and the settings of the others."""
+        return i, (*setting[:i], 0, *setting[i + 1 :])
+
+    def _curve(self, i: int, setting: Setting) -> list[tuple[float, float]]:
+        """The operation as a function of number `i`, with the other numbers at their settings."""
+        values, ends = self.measure.at(setting), self.numbers[i].values
+        places = np.eye(len(values))[i]
+        xs = np.linspace(ends[0], ends[-1], FINE if self.alone else 41).tolist()
+        return [(x, float(self.measure.value(values + (x - values[i]) * places)[0])) for x in xs]
+
+    def _chart(self, i: int, points: Sequence[tuple[float, float]]) -> tuple[Axes, str]:
+        """The axes and the curve of number `i`."""
+        wide, high = self.size
+        drawing, number, left = Drawing(0, 0), self.numbers[i], i * (wide + 16)
+        drawing.heading(left + 40, 12, f"{self.measure.name} by {number.name}")
+        chart = Axes(drawing, (left, 22, wide, high), (number.values[0], number.values[-1]), self.up)
+        if self.alone:
+            legend(drawing, left + wide - 190, 12, LINES)
+            chart.curve(self.slopes, "back", thick=1.0, dashes=DASHED)
+        chart.curve(points)
+        return chart, "".join(drawing.pieces)
+
+    def __call__(self, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
+        wide, high = self.size
+        drawing = Drawing(len(self.numbers) * (wide + 16) - 16, high + 96)
+        y = float(reading.value[0])
+        for i, number in enumerate(self.numbers):
+            left, x, slope = i * (wide + 16), number.values[setting[i]], float(reading.rows[0][i])
+            chart, piece = self.charts[self._key(i, setting)]
+            drawing.add(piece)
+            begin, chart.drawing = len(drawing.pieces), drawing
+            if math.isfinite(y) and math.isfinite(slope):
+                reach = (number.values[-1] - number.values[0]) / 10
+                line = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
+                chart.curve(line, "back", dashes=DASHES[1])
+                for level, fill in ((y, "now"), (slope, "back"))[: 1 + self.alone]:
+                    if self.up[0] <= level <= self.up[1]:
+                        drawing.dot(*chart.at(x, level), fill=fill)
+            drawing.merge(begin)
+            drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
+            text = f"slope {short(slope)} × gradient {short(g[0])} = {short(passed[i])}"
+            drawing.text(left + wide / 2 + 20, high + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
+            drawing.text(left + 40, high + 86, f"∂{number.name}: the gradient that is passed back", fill="quiet")
+        return drawing
+
+
+def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
+    """The table of all derivatives, the incoming gradient beside it, and the gradients passed back below it."""
+    rows, columns = reading.rows.shape
+    drawing = Drawing(LEFT + (columns + 1) * SIDE + 60, TOP + (rows + 1) * 44 + 56)
+    drawing.heading(LEFT, 12, "derivative of each result by each number")
+    for j, number in enumerate(measure.numbers):
+        x = LEFT + (j + 0.5) * SIDE
+        drawing.text(x, 34, number.name, anchor="middle", bold=True)
+        drawing.text(x, 48, short(number.values[setting[j]]), anchor="middle", fill="quiet")
+    drawing.text(LEFT + columns * SIDE + 46, 34, "gradient", anchor="middle", bold=True, fill="back")
+    drawing.merge(0)
+    most = float(np.abs(reading.rows[np.isfinite(reading.rows)]).max(initial=1e-12))
+    for i in range(rows):
+        y = TOP + i * 44
+        result = f"result {i}: {short(reading.value[i])}"
+        drawing.text(LEFT - 12, y + 24, result, anchor="end", bold=True)
+        _cells(drawing, LEFT, y, reading.rows[i], most)
+        _cells(drawing, LEFT + columns * SIDE + 10, y, g[i : i + 1], 2.0, "back")
+    y = TOP + rows * 44 + 14
+    drawing.text(LEFT - 12, y + 24, "passed back", anchor="end", bold=True, fill="back")
+    _cells(drawing, LEFT, y, passed, most * 2, "back")
+    drawing.text(LEFT, y + 60, "each column times the gradient, summed", fill="quiet")
+    return drawing
+
+
+def _cells(drawing: Drawing, x: float, y: float, values: Any, most: float, stroke: str = "line") -> None:
+    """Numbers in a row, on the colour of their sign, which is stronger the larger they are."""
+    for left, value in zip(np.arange(len(values)) * SIDE + x, map(float, values)):
+        share = min(0.6, 0.6 * abs(value) / most) if math.isfinite(value) else 0.0
+        begin, fill = len(drawing.pieces), "back" if value < 0 else "there"
+        drawing.rect(left + 2, y + 2, SIDE - 4, 40, fill, stroke, opacity=max(share, 0.01))
+        drawing.text(left + SIDE / 2, y + 26, short(value), anchor="middle", bold=True)
+        drawing.merge(begin)

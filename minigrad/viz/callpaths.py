@@ -1,0 +1,286 @@
+"""Why this kernel: the levels that a call goes through, from the user's line to NumPy, and what each one decides.
+
+It is the second page of `mg.viz.bench`, and its first one where sliders make no sense.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path as File
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+import minigrad
+
+from ..compile.look.watching import Call
+from ..compile.running.profiler import profile
+from ..devices.registry import DEVICES, MAKERS, Device
+from ..devices.table import label_of
+from ..support.source import HOME, in_library
+from ..support.table import counted
+from .drawing import Drawing
+from .flipbook import Flipbook, Knob, Page
+from .watched import calls_of, without_programs
+
+MOST = 120  # calls that have a page
+AROUND = 4  # lines of source before and after the current one
+WIDTH, HEIGHT, STEP = 440.0, 58.0, 70.0  # of a level
+EXAMPLE = "mg.viz.bench(mg.tanh, x)"
+COMPILED = "programs of mg.jit have kernels of their own: mg.viz.fusion shows them, and mg.viz.timeline their times"
+
+# The rooms of minigrad, by the beginning of a file's name: a word, a colour, a sentence of at most a line.
+ROOMS = [
+    ("core/emit.py", "the door", "now", "the general way: casts, attributes, large tensors, modes"),
+    ("core/quick.py", "the door", "now", "the short way: eager, one device, no cast, a small tensor"),
+    ("core/", "tensor", "good", "The class Tensor. The operations add its methods."),
+    ("ops/", "operation", "there", "A function of the library: it checks its arguments."),
+    ("control/", "control", "there", "In eager mode it runs one branch, or one round after another."),
+    ("nn/", "module", "good", "A module: its parameters and what it computes with them."),
+    ("autodiff/", "autodiff", "back", "The backward pass through the recorded nodes."),
+    ("", "minigrad", "quiet", "A part of minigrad."),
+]
+
+
+class Level(NamedTuple):
+    """One level of a call: its part of minigrad, its function and source, and what is decided there."""
+
+    part: str
+    colour: str
+    name: str
+    code: dict[str, Any] | None
+    says: str
+
+
+def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], without: str) -> Flipbook:
+    """The calls of kernels in one run of a function; `without` says why there are no sliders."""
+    with profile() as run:
+        calls = calls_of("bench", function, tuple(args), EXAMPLE, COMPILED, named)
+    launches = counted(run.launches, "launch", "launches")
+    aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
+    kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
+    title = f"why these kernels: {counted(len(calls), 'operation')}, {kernels}"
+    title += f", pages for the first {MOST}" * (len(calls) > MOST)
+    pages = [[page] for page in pages_of(calls, f" {aside}")]
+    knob = Knob("call", tuple([page.name for [page] in pages]), choice=True)
+    return Flipbook(title, pages, (knob,), words=f"{in_words(calls)}\n{aside}", wide=True)
+
+
+def pages_of(calls: Sequence[Call], aside: str, most: int = MOST) -> list[Page]:
+    """A page for each call: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
+    aside += without_programs() * (len(calls) > 1)
+    pages = []
+    for i, call in enumerate(calls[:most], 1):
+        levels = levels_of(call, calls)
+        decisions = {"head": None, "rows": [[level.part, level.says] for level in levels]}
+        sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
+        blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
+        says = f"{call.op.name} on {call.device}: {label_of(call.kernel)} runs.{aside}"
+        pages.append(Page(_drawn(levels), says, blocks, f"{i}. {call.op.name}"))
+    return pages
+
+
+def in_words(calls: Sequence[Call]) -> str:
+    """The calls and their levels as text, the first ones if they are many."""
+    lines = []
+    for i, call in enumerate(calls[:MOST], 1):
+        lines.append(f"{i}. {call.op.name} on {call.device} runs {label_of(call.kernel)}: {_types(call)}")
+        lines += [f"  {level.part.ljust(13)}  {level.name}" for level in levels_of(call)]
+    return "\n".join(lines)
+
+
+def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
+    """The levels of a call; `calls` may contain the casts of its inputs.
+
+    >>> from minigrad.compile.look.watching import watching
+    >>> with watching() as calls:
+    ...     y = mg.tanh(mg.ones(2))
+    >>> [level.part for level in levels_of(calls[1])]
+    ['your line', 'the door', 'the primitive', 'kernel table', 'kernel']
+    """
+    op, name = call.op, call.op.name
+    arrays = [value for value in call.values if hasattr(value, "shape")]
+    levels = [_frame(code, line, name) for code, line in call.frames]
+    # The general way takes several functions: the last one counts.
+    levels = [level for level, after in pairwise([*levels, None]) if not after or {level.part, after.part} != {"the door"}]
+    how = levels[-1].says if levels[-1].part == "the door" else "It calls the kernel directly"
+    levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
+    declared = inspect.unwrap(getattr(minigrad, name, op.infer))
+    infer = getattr(op.infer, "func", op.infer)  # a partial function has no code of its own
+    rules = f"gradient rules for {', '.join(op.rules) or 'no input'}"
+    effect = f" It has an effect beyond its result: {op.effect}." if op.effect else ""
+    own = getattr(inspect.unwrap(call.kernel), "__code__", None)
+    ends = "" if own else " It is compiled code: Python's part ends here."
+    return [
+        *levels,
+        Level("the primitive", "there", name, _defined(getattr(declared, "__code__", infer.__code__)),
+              f"{op.kind}, the same for all devices, with {rules}. {_shapes(call, arrays)}.{effect}"),
+        Level("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name),
+              f"{_device(call, arrays)}. There, device.kernels[{name!r}] is {_origin(call)}."),
+        Level("kernel", "good", label_of(call.kernel), own and _defined(own),
+              f"{_types(call)}, {_memory(call, arrays)}.{ends}"),
+    ]
+
+
+def _frame(code: Any, line: int, op: str) -> Level:
+    name = code.co_qualname.replace(".<locals>", "")
+    name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
+    if name.endswith(".apply"):  # the quick form, one for each operation
+        name = op
+    source = _source(code.co_filename, line)
+    if not in_library(code.co_filename):
+        return Level("your line", "back", name, source, "The line as you wrote it.")
+    inside = _inside(code.co_filename)
+    _, *part, says = next(room for room in ROOMS if inside.startswith(room[0]))
+    return Level(*part, name, source, says)
+
+
+# Decisions ------------------------------------------------------------------------------------------------------------
+
+
+def _dtype(call: Call, arrays: Sequence[Any], calls: Sequence[Call]) -> str:
+    casts = [each for each in calls if each.op.name == "astype" and any(each.result is array for array in arrays)]
+    if call.op.name == "astype":
+        asked = [code.co_name for code, _ in call.frames[1:2]] == ["astype"]
+        return f"from {arrays[0].dtype} to {call.attrs['dtype']}" + ", as your line says" * asked
+    if casts:
+        before = ", ".join(f"{c.values[0].dtype} became {c.attrs['dtype']}" for c in casts)
+        return f"{before}, by an astype before: a kernel never gets mixed types"
+    if not arrays:
+        return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
+    if call.op.casting is False:
+        return f"{arrays[0].dtype}: it takes any type as it is"
+    numbers = any(_is_number(call.device, value) for value in call.values)
+    own = ": the inputs agree" if len(arrays) > 1 and not numbers else ", as its input"
+    return f"{arrays[0].dtype}{own}" + "; a Python number takes the type of the tensor" * numbers
+
+
+def _is_number(device: Device, value: Any) -> bool:
+    """Whether a value is a Python number, or the array that the device keeps for one."""
+    if getattr(value, "shape", None) == ():
+        return device.weak.get(value.item()) is value
+    return isinstance(value, (bool, int, float))
+
+
+def _shapes(call: Call, arrays: Sequence[Any]) -> str:
+    target = getattr(call.result, "shape", None)
+    if call.op.kind != "elementwise" or call.attrs.keys() - {"out"}:
+        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key != "device"]
+        return f"Attributes: {'; '.join(named) or 'none'}"
+    wider = [value.shape for value in arrays if value.shape != target]
+    if not wider:
+        return f"Shapes: all {target}, element by element"
+    repeated = " and ".join("the number" if shape == () else str(shape) for shape in wider)
+    return f"Shapes: {repeated} broadcast to {target}: repeated by strides of 0, never copied"
+
+
+def _device(call: Call, arrays: Sequence[Any]) -> str:
+    if "device" in call.attrs:
+        return f"{call.device}: the device is an argument of the operation"
+    inputs = "its input is" if len(arrays) == 1 else "all its inputs are"
+    return f"{call.device}: {inputs} there, and minigrad never copies between devices by itself"
+
+
+def _origin(call: Call) -> str:
+    kernel = label_of(call.kernel)
+    if not call.registered:
+        return f"{kernel}, built in"
+    replaced = call.device.own_kernels.get(call.op.name)
+    return f"{kernel}, which you registered" + (f" in place of {label_of(replaced)}" if replaced else "")
+
+
+def _memory(call: Call, arrays: Sequence[Any]) -> str:
+    if not call.moves:
+        return "a view: nothing is computed or copied, and the result shares the input's memory"
+    if call.attrs.get("out") is not None:
+        return "in place: it writes over its first input"
+    if call.op.kind == "view":
+        return "in new memory: the order of the elements does not allow a view"
+    strided = any(v.ndim and not getattr(getattr(v, "flags", None), "c_contiguous", True) for v in arrays)
+    where = "in memory that the device provides, and threads may share the work" if call.shared else "in new memory"
+    return where + "; an input is a view with strides, which is read in place" * strided
+
+
+def _types(call: Call) -> str:
+    made = call.result if isinstance(call.result, tuple) else (call.result,)
+    return f"{', '.join(map(_type, call.values)) or 'nothing'} → {', '.join(map(_type, made))}"
+
+
+def _type(array: Any) -> str:
+    return f"{array.shape} {array.dtype}" if hasattr(array, "dtype") else repr(array)
+
+
+# Sources --------------------------------------------------------------------------------------------------------------
+
+
+def _defined(code: Any) -> dict[str, Any] | None:
+    """The source of a function at its `def`, which comes after the decorators."""
+    first: int = code.co_firstlineno
+    lines = [linecache.getline(code.co_filename, n).strip() for n in range(first, first + 12)]
+    return _source(code.co_filename, first + next((i for i, line in enumerate(lines) if line.startswith("def ")), 0))
+
+
+def _inside(filename: str) -> str:
+    """The path of a file inside minigrad; the name of another file."""
+    if filename.startswith(HOME):
+        return filename[len(HOME) :].replace(os.sep, "/")
+    return File(filename).name if File(filename).exists() else ""
+
+
+def _entry(device: Device, op: str) -> dict[str, Any] | None:
+    """The definition of an operation's kernel in the class of the device's kernels."""
+    owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
+    try:
+        lines, first = inspect.getsourcelines(owner)
+    except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
+        return None
+    begins = f"def {op}(", f"{op} = "
+    at = next((i for i, line in enumerate(lines) if line.strip().startswith(begins)), 0)
+    return _source(inspect.getfile(owner), first + at)
+
+
+def _source(filename: str, line: int) -> dict[str, Any] | None:
+    """A line of a file and the lines around it."""
+    first = max(1, line - AROUND)
+    text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + AROUND + 1)]
+    text = dedent("\n".join(text).rstrip()).split("\n")
+    return {"file": _inside(filename), "line": line, "first": first, "text": text} if any(text) else None
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def _kernels(call: Call, calls: Sequence[Call]) -> dict[str, Any]:
+    """The part of the table of operations and devices that the calls use; an arrow is at the kernel that runs."""
+    counts = Counter(each.op.name for each in calls)
+    absent = [kind for kind in MAKERS if kind not in {device.kind for device in DEVICES.values()}]
+    rows = [[f"{name} × {count}", *[_cell(name, device, call) for device in DEVICES.values()],
+             *["not in use"] * len(absent)] for name, count in counts.items()]
+    return {"head": ["", *DEVICES, *absent], "rows": rows, "here": [*counts].index(call.op.name)}
+
+
+def _cell(name: str, device: Device, call: Call) -> str:
+    kernel = device.kernels.get(name)
+    return "→ " * ((name, device) == (call.op.name, call.device)) + (label_of(kernel) if kernel else "–")
+
+
+def _drawn(levels: Sequence[Level]) -> Drawing:
+    drawing = Drawing(WIDTH, len(levels) * STEP - 12)
+    for i, level in enumerate(levels):
+        y, last = i * STEP, i == len(levels) - 1
+        drawing.rect(0, y, WIDTH, HEIGHT, "paper", "now" if last else "line", thick=2.4 if last else 1.0)
+        drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
+        drawing.text(18, y + 16, level.part, fill="quiet")
+        drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
+        code = level.code or {"file": "", "text": ["compiled"], "line": 0, "first": 0}
+        drawing.text(WIDTH - 12, y + 16, code["file"], fill="quiet", anchor="end", room=250)
+        line = code["text"][code["line"] - code["first"]].strip()
+        drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 30, code=True)
+        if i:
+            drawing.path([(30, y - 12), (30, y - 1)], "quiet", thick=1.6, arrow=True)
+    drawing.merge(0)  # the pages of a bench share it
+    return drawing

@@ -1,0 +1,326 @@
+"""The bench: sliders for one operation, and the way of each call to its kernel."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.look.watching import watching
+from minigrad.devices import Device, Kernels, registry
+from minigrad.viz.callpaths import levels_of
+
+# sliders --------------------------------------------------------------------------------------------------------------
+
+
+def numbers(book, page):
+    return dict(book.pages[page][0].blocks)["numbers"][1]["rows"]
+
+
+def test_the_bench_reads_values_and_slopes():
+    book = mg.viz.bench(mg.sin, x=(-2, 2))
+    data = book.data()
+    for i in (0, 13, 40):
+        x = float(data["knobs"][0]["settings"][i].replace("−", "-"))
+        ((name, slope, passed, check),) = numbers(book, i * 7 + 6)  # the incoming gradient is 2
+        slope, passed = (float(text.replace("−", "-")) for text in (slope, passed))
+        assert name == "x" and check.startswith("✓")
+        assert slope == pytest.approx(math.cos(x), abs=6e-3) and passed == pytest.approx(2 * math.cos(x), abs=1e-2)
+
+
+@pytest.mark.slow
+def test_kinks_are_named_and_curves_stop_outside_the_domain():
+    book = mg.viz.bench(mg.relu, x=(-2, 2))
+    assert "a kink or a jump" in str(numbers(book, 20 * 7))
+    outside = mg.viz.bench(mg.log, x=(-1, 1))
+    assert "nan" in outside.data()["pages"][0][0][1] and not re.search('d="[^"]*nan', str(outside.data()["pieces"]))
+    assert mg.viz.bench(mg.log).data()["knobs"][0]["settings"][0] == "0.05"
+
+
+@pytest.mark.slow
+def test_a_row_of_numbers_has_a_table_of_derivatives():
+    book = mg.viz.bench(mg.softmax, x=[1.0, 2.0])
+    first = book.text().splitlines()
+    p = np.exp([1, 2]) / np.exp([1, 2]).sum()
+    assert first[0].endswith(f"{p[0]:.3g}, {p[1]:.3g}")
+    assert f"{p[0] * p[1]:.3g}" in first[1] and f"−{p[0] * p[1]:.3g}" in first[1]
+    assert "It passes back 0.197 to x[0], −0.197 to x[1]" in book.data()["pages"][book.opening][0][1]
+
+
+def test_unsuitable_functions_are_refused_by_the_bench():
+    with pytest.raises(mg.MinigradError, match="9 numbers go into"):
+        mg.viz.bench(mg.sum, x=np.ones((3, 3)))
+    with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) is not a range"):
+        mg.viz.bench(mg.tanh, x=(2, 1))
+    with pytest.raises(mg.MinigradError, match="tanh has no input y"):
+        mg.viz.bench(mg.tanh, y=(0, 1))
+    with pytest.raises(mg.MinigradError, match="has no derivative"):
+        mg.viz.bench(lambda x: x > 0)
+    with pytest.raises(mg.MinigradError, match="bench needs a function"):
+        mg.viz.bench(mg.ones(2))
+
+
+def test_inputs_of_any_kind_have_sliders():
+    book = mg.viz.bench(lambda a, b: a * b, a=np.ones(()), b=(0, 1))
+    assert [knob.name for knob in book.knobs] == ["a", "b", "gradient"]
+    assert "d=" in "".join(book.pages[0][0].drawing.pieces)  # curves, and no table
+    assert mg.viz.bench(mg.sqrt).knobs[0].settings[0] == "0.05"
+
+
+def test_kernels_are_the_second_page_at_every_setting():
+    book = mg.viz.bench(mg.tanh)
+    first, second = book.pages[0]
+    assert (first.name, second.name) == ("sliders", "why this kernel")
+    assert {id(each[1]) for each in book.pages} == {id(second)}
+    assert second.say == "tanh on cpu: numpy.tanh runs."
+    assert book.to_svg() == book.pages[book.opening][0].drawing.to_svg(book.title)
+    assert "1. tanh on cpu runs numpy.tanh: () float32 → () float32" in book.text()
+
+
+@pytest.mark.slow
+def test_several_calls_have_a_page_each():
+    names = [page.name for page in mg.viz.bench(mg.softmax, x=[1.0, 2.0]).pages[0]]
+    assert names[:3] == ["sliders", "why 1. max", "why 2. subtract"]
+
+    def long(x):
+        for _ in range(9):
+            x = x + 1
+        return x
+
+    book = mg.viz.bench(long)
+    assert len(book.pages[0]) == 9 and "The first 8 of 9 calls have pages" in book.pages[0][1].say
+
+
+def test_a_compiled_function_has_sliders_and_says_where_its_kernels_are():
+    book = mg.viz.bench(mg.jit(lambda x: x * x), x=(0, 1))
+    assert "No operation ran: programs of mg.jit have kernels of their own" in book.pages[0][1].say
+    assert "mg.viz.fusion" in book.text()
+
+
+# why this kernel ------------------------------------------------------------------------------------------------------
+
+
+def decided(book, call=0):
+    """What each level decides; of levels with the same name, the last one."""
+    return dict(dict(book.pages[call][0].blocks)["decided on the way"][1]["rows"])
+
+
+def table(book, call=0):
+    return dict(book.pages[call][0].blocks)["kernels"][1]
+
+
+def test_each_level_gives_a_reason():
+    x, big = mg.asarray([[1], [2]]), mg.ones((300, 300))
+    book = mg.viz.bench(lambda: (mg.tanh(x) + mg.ones(3), (mg.ones((2, 3)).T * 2), mg.exp(big)))
+    lines = [line for line in book.text().splitlines() if line[0].isdigit()]
+    assert "int64 became float32, by an astype before" in decided(book, 1)["the door"]
+    assert "(2, 1) and (3,) broadcast to (2, 3)" in decided(book, 3)["the primitive"]
+    assert lines[5].startswith("6. permute_dims") and "nothing is computed or copied" in decided(book, 5)["kernel"]
+    assert "an input is a view with strides" in decided(book, 6)["kernel"]
+    assert "the device provides" in decided(book, 7)["kernel"]
+    assert decided(book, 7)["the door"].startswith("the general way")
+    assert decided(book, 3)["the door"].startswith("the short way")
+    assert "from int64 to float32" in decided(book)["the door"] and "line says" not in decided(book)["the door"]
+
+
+@pytest.mark.parametrize(
+    ("function", "level", "says"),
+    [
+        (lambda x: x.to("cpu") * 2, "the door", "float32, as its input; a Python number takes the type of the tensor"),
+        (lambda x: x * mg.asarray(2.0), "the door", "float32: the inputs agree"),
+        (lambda x: mg.asarray(x, dtype=mg.float64) * 2.0, "the door", "the general way"),
+        (lambda x: mg.sum(x), "the door", "it takes any type as it is"),
+        (lambda x: mg.sum(x), "the primitive", "reduce, the same for all devices, with gradient rules for x"),
+        (lambda x: mg.sum(x), "the primitive", "Attributes: axis = (0, 1)"),
+        (lambda x: x.astype(mg.int32), "the door", "from float32 to int32, as your line says"),
+        (lambda x: x.T, "kernel", "a view: nothing is computed or copied"),
+        (lambda x: x.T.reshape((6,)), "kernel", "the order of the elements does not allow a view"),
+        (lambda x: mg.random.normal((2,)), "your line", "The line as you wrote it"),
+        (lambda x: mg.ones(2), "kernel table", "the device is an argument of the operation"),
+        (lambda x: mg.print("x", x), "the primitive", "It has an effect beyond its result: print"),
+        (lambda x: x.copy().__iadd__(1), "operation", "It calls the kernel directly"),
+        (lambda x: x.copy().__iadd__(1), "kernel", "in place: it writes over its first input"),
+        (lambda x: mg.scan(lambda c, row: (c + row, row), mg.zeros(3), x), "control", "one round after another"),
+        (lambda x: mg.exp(x * np.nan), "kernel", "float32"),
+        (lambda x: mg.exp(x[:0]), "kernel", "(0, 3) float32 → (0, 3) float32"),
+    ],
+)
+def test_a_call_says_what_is_decided(function, level, says):
+    book = mg.viz.bench(function, mg.ones((2, 3)))
+    assert says in decided(book, -1)[level]
+    assert "No sliders: the arguments are given." in book.text()
+
+
+def test_a_branch_that_runs_is_the_only_one_with_calls():
+    x = mg.ones(3)
+    book = mg.viz.bench(lambda: mg.cond(mg.asarray(True), lambda v: v * 2, lambda v: v + 1, x))
+    assert book.knobs[0].settings == ("1. multiply",)
+
+
+def test_the_table_has_the_kernels_that_were_not_chosen():
+    mg.ones(1, device="cpu:1")
+    book = mg.viz.bench(lambda: (mg.tanh(mg.ones(3, device="cpu:1")) * 2).to("cpu"))
+    shown = table(book, 1)
+    row = dict(zip(shown["head"], shown["rows"][shown["here"]]))
+    assert row[""] == "tanh × 1" and row["cpu"] == "numpy.tanh" and row["cpu:1"] == "→ numpy.tanh"
+    assert "cpu:1: its input is there, and minigrad never copies" in decided(book, 1)["kernel table"]
+    assert len({name for name, *_ in shown["rows"]}) == len(shown["rows"])
+
+
+def test_registered_kernels_are_shown():
+    def mine(x):
+        return np.tanh(x)
+
+    with mg.devices.register_kernel("tanh", "cpu", mine):
+        book = mg.viz.bench(mg.tanh, mg.ones(2))
+    assert "tanh on cpu runs mine *" in book.text()
+    assert "mine *, which you registered in place of numpy.tanh" in decided(book)["kernel table"]
+    assert "return np.tanh(x)" in str(book.data())
+
+
+def test_a_function_of_the_library_begins_at_the_line_that_calls_the_view():
+    line, *rest = mg.viz.bench(mg.tanh, mg.ones(2)).text().splitlines()[1:6]
+    assert line.split() == ["your", "line", "test_a_function_of_the_library_begins_at_the_line_that_calls_the_view"]
+    assert [each[2:].split("  ")[0] for each in rest] == ["the door", "the primitive", "kernel table", "kernel"]
+
+
+def test_a_call_goes_from_the_line_to_the_kernel():
+    layer, x = mg.nn.Linear(3, 2), mg.ones((1, 3))
+    lines = mg.viz.bench(lambda: layer(x)).text().splitlines()
+    start = next(i for i, line in enumerate(lines) if " matmul on" in line)
+    product = lines[start : next(i for i, line in enumerate(lines) if " add on" in line)]
+    parts = [line[2:].split("  ")[0] for line in product[1:]]
+    assert parts == ["your line", "module", "module", "operation", "operation", "the door", "the primitive",
+                     "kernel table", "kernel"]
+    assert "Linear.forward" in product[3]
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "line"),
+    [
+        (mg.tanh, "devices/kernel_table.py", 'tanh = Library("tanh")'),
+        (mg.sum, "devices/reductions.py", "def sum("),
+        (mg.erf, "devices/kernel_table.py", "erf = staticmethod(special.erf)"),
+    ],
+)
+def test_a_call_shows_the_line_of_the_kernel_table(function, file, line):
+    (call,) = watched(function)
+    (found,) = [level.code for level in levels_of(call) if level.part == "kernel table"]
+    assert found["file"] == file and found["text"][found["line"] - found["first"]].strip().startswith(line)
+
+
+def watched(function):
+    x = mg.ones(2)
+    with watching() as calls:
+        function(x)
+    return calls
+
+
+@pytest.fixture
+def loud(monkeypatch):
+    """`loud(kernels)` registers a device that has this class of kernels, for one test."""
+    monkeypatch.setattr(registry, "MAKERS", dict(registry.MAKERS))
+
+    def registered(kernels):
+        mg.devices.register_device("loud", type("Loud", (Device,), {"kind": "loud", "kernel_class": kernels}))
+
+    yield registered
+    registry.DEVICES.pop("loud", None)
+
+
+def test_a_call_shows_the_class_of_a_custom_device(loud):
+    class Doubled(Kernels):
+        def tanh(self, x):
+            return super().tanh(x) * 2
+
+    loud(Doubled)
+    ((page,),) = mg.viz.bench(mg.tanh, mg.ones(2, device="loud")).pages
+    shown = [heading for heading, block in page.blocks[3:] if "return super().tanh(x) * 2" in str(block)]
+    assert shown == ["kernel table, loud × tanh", "kernel, tests.tanh"]
+
+
+@pytest.mark.slow
+def test_a_class_of_kernels_without_source_has_no_line(loud):
+    made = {}
+    exec("class Typed(Kernels):\n    def tanh(self, x):\n        return x", {"Kernels": Kernels}, made)
+    loud(made["Typed"])
+    assert "loud × tanh" in mg.viz.bench(mg.tanh, mg.ones(2, device="loud")).text()
+
+
+def test_composed_functions_run_operation_by_operation():
+    with mg.eager_programs():
+        says = mg.viz.bench(mg.softmax, mg.ones((20, 20))).pages[0][0].say
+        alone = mg.viz.bench(mg.tanh, mg.ones(2)).pages[0][0].say
+    assert "Eager mode runs composed functions as programs" in says and "composed" not in alone
+    with mg.eager_programs(False):
+        assert "composed" not in mg.viz.bench(mg.softmax, mg.ones((20, 20))).pages[0][0].say
+
+
+def test_programs_that_ran_beside_the_calls_are_counted():
+    f = mg.jit(lambda x: mg.tanh(x) + 1)
+    book = mg.viz.bench(lambda x: f(x) * 2, mg.ones(3))
+    assert book.knobs[0].settings == ("1. multiply",)
+    assert "Compiled programs ran too, with 1 launch: programs of mg.jit have kernels of their own" in book.text()
+
+
+def test_keyword_arguments_belong_to_the_call():
+    assert "axis = (1,)" in decided(mg.viz.bench(mg.sum, mg.ones((2, 3)), axis=1))["the primitive"]
+
+
+def test_a_function_runs_once():
+    runs = []
+
+    def counting(x):
+        runs.append(x)
+        return x + 1
+
+    mg.viz.bench(counting, mg.ones(2))
+    assert len(runs) == 1
+
+
+def test_long_functions_have_pages_for_their_first_calls():
+    def long(x):
+        for _ in range(130):
+            x = x + 1
+        return x
+
+    book = mg.viz.bench(long, mg.ones(2))
+    assert repr(book) == "<why these kernels: 130 operations, 1 kernel, pages for the first 120>"
+    assert len(book.pages) == 120 and table(book)["rows"][0][0] == "add × 130"
+
+
+def test_values_and_functions_without_operations_are_refused():
+    with pytest.raises(mg.MinigradError, match="bench needs a function, and a Tensor is not one"):
+        mg.viz.bench(mg.ones(2), mg.ones(2))
+    with pytest.raises(mg.MinigradError, match="no operation ran"):
+        mg.viz.bench(lambda: 3)
+    with pytest.raises(mg.MinigradError, match="no operation ran") as error:
+        mg.viz.bench(mg.jit(lambda x: x + 1), mg.ones(2))
+    assert "mg.viz.fusion shows them" in str(error.value)
+
+
+def test_a_device_that_begins_in_the_call_is_refused():
+    registry.DEVICES.pop("cpu:7", None)
+    try:
+        with pytest.raises(mg.MinigradError, match="cpu:7 was first used in this call"):
+            mg.viz.bench(lambda: mg.ones(2, device="cpu:7"))
+        assert "full on cpu:7 runs full" in mg.viz.bench(lambda: mg.ones(2, device="cpu:7")).text()
+    finally:
+        registry.DEVICES.pop("cpu:7", None)
+
+
+def test_hostile_names_do_no_harm():
+    made = {}
+    name = "</script><img onerror>"
+    exec(compile("def f(x):\n    return x + 1", name, "exec"), made)
+    made["f"].__code__ = made["f"].__code__.replace(co_qualname=name, co_name=name)
+    page = mg.viz.bench(made["f"], mg.ones(2)).to_html()
+    assert name not in page and "&lt;/script&gt;&lt;img onerror&gt;" in page
+
+
+@pytest.mark.parametrize("old", ["dispatch", "stack"])
+def test_old_names_lead_to_the_bench(old):
+    with pytest.raises(AttributeError, match=rf"no view mg.viz.{old} any more") as error:
+        getattr(mg.viz, old)
+    assert "mg.viz.bench(f, x)" in str(error.value)
