@@ -3,7 +3,7 @@
 from .graphs import graph as graph
 from .stepper import step as step
 from .lessons.side_by_side import beside as beside
-from .lessons.benches import bench as bench
+from .benches import bench as bench
 from .lessons.tapes import tape as tape
 from .fused import fusion as fusion
 from .memories import memory as memory
@@ -11,8 +11,6 @@ from .schedules import schedule as schedule
 from .profiles import profile as profile
 from .profiles import roofline as roofline
 from .placements import placement as placement
-from .lessons.dispatches import dispatch as dispatch
-from .lessons.stacks import stack as stack
 from .lessons.timelines import timeline as timeline
 from .lessons.three_ways import compare as compare
 from .lessons.trainings import training as training

@@ -287,7 +287,7 @@ class Components(ByParts, Prediction):
 
 @UNIT.task
 class LastPython(Choice, Question):
-    """Step down to the last layer. Which layer is not Python?"""
+    """Read down to the last level. Which level is not Python?"""
 
     name = "last_python"
     outcome = "layers"
