@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ from .rules import mathml
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), 2: (-1.0, 0.5, 1.0), 3: (-1.0, 0.5, 1.0), 4: (-1.0, 1.0)}
 RANGE, POSITIVE, AROUND = (-3.0, 3.0, 1.0), (0.05, 4.0, 2.0), 2.0  # the two ends and the start of a slider
-FINE, STEP = 121, 1e-6
+STEP = 1e-6
 SIZES = {1: (460.0, 240.0), 2: (300.0, 220.0)}  # of each chart, by the number of sliders
 LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
 SIDE, LEFT, TOP = 74.0, 120.0, 56.0  # of the table of derivatives
@@ -44,11 +44,9 @@ Setting = tuple[int, ...]
 
 
 class Number(NamedTuple):
-    """A number among the inputs: its name, its place, and the values of its slider."""
+    """A number among the inputs: its name, and the values of its slider."""
 
     name: str
-    argument: int
-    place: tuple[int, ...]  # in the array
     values: list[float]
     start: int
 
@@ -130,26 +128,27 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
     free, count = RANGE, len(arguments)
     if any(given is None for given in arguments.values()) and not np.isfinite(_tried(function, -1.0, count)):
         free = POSITIVE if np.isfinite(_tried(function, 1.0, count)) else RANGE  # a logarithm, a root
-    templates, places = [], []
-    for i, (key, given) in enumerate(arguments.items()):
+    shapes, sliders = [], []
+    for key, given in arguments.items():
         if given is None or isinstance(given, tuple):
-            templates.append(np.zeros(()))
-            places.append((key, i, (), *(free if given is None else _ends(name, key, given))))
+            shapes.append(())
+            sliders.append((key, *(free if given is None else _ends(name, key, given))))
             continue
-        templates.append(np.array(given.numpy() if isinstance(given, Tensor) else given, np.float64))
-        for at, value in np.ndenumerate(templates[i]):
+        array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
+        shapes.append(array.shape)
+        for at, value in np.ndenumerate(array):
             label = f"{key}[{', '.join(map(str, at))}]" if at else key
-            places.append((label, i, at, value - AROUND, value + AROUND, value))
-    if len(places) not in SETTINGS:
+            sliders.append((label, value - AROUND, value + AROUND, value))
+    if len(sliders) not in SETTINGS:
         raise ConversionError(
-            f"bench: {len(places)} numbers go into {name}, too many for sliders", expect="from one to four",
+            f"bench: {len(sliders)} numbers go into {name}, too many for sliders", expect="from one to four",
             hint=f"a lambda that fixes some of them; mg.viz.bench(mg.{name}, x) needs no sliders",
         )
     numbers = []
-    for label, i, at, low, high, wish in places:
-        values = [float(f"{v:.6g}") for v in np.linspace(low, high, SETTINGS[len(places)])]
-        numbers.append(Number(label, i, at, values, int(np.argmin(np.abs(np.array(values) - wish)))))
-    return _Bench(function, name, templates, numbers)
+    for label, low, high, wish in sliders:
+        values = [float(f"{value:.6g}") for value in np.linspace(low, high, SETTINGS[len(sliders)])]
+        numbers.append(Number(label, values, int(np.argmin(np.abs(np.array(values) - wish)))))
+    return _Bench(function, name, shapes, numbers)
 
 
 def _ends(name: str, key: str, given: tuple[Any, ...]) -> tuple[float, float, float]:
@@ -172,11 +171,11 @@ def _tried(function: Callable[..., Any], value: float, count: int) -> float:
 
 @dataclass
 class _Bench:
-    """The operation, an array for each argument, and the numbers in them that have sliders."""
+    """The operation, the shapes of its arguments, and the sliders of all numbers in them, one after the other."""
 
     function: Callable[..., Any]
     name: str
-    templates: list[Any]
+    shapes: list[Any]
     numbers: list[Number]
 
     def book(self) -> Flipbook:
@@ -184,7 +183,7 @@ class _Bench:
         numbers, start = self.numbers, tuple(number.start for number in self.numbers)
         first = self.read(start)
         gradients = _gradients(len(numbers), len(first.value))
-        scalar = len(first.value) == 1 and not any(number.place for number in numbers)
+        scalar = len(first.value) == 1 and not any(self.shapes)
         draw = _Curves(self) if scalar else partial(_matrix, self)
         sliders = [Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers]
         calls, paths = self._paths(start)
@@ -209,10 +208,8 @@ class _Bench:
 
     def inputs(self, values: Any, dtype: Any = float64) -> list[Tensor]:
         """The arguments of the function."""
-        arrays = [template.copy() for template in self.templates]
-        for number, value in zip(self.numbers, values):
-            arrays[number.argument][number.place] = value
-        return [asarray(array, dtype=dtype) for array in arrays]
+        parts = np.split(values, np.cumsum([math.prod(shape) for shape in self.shapes]))
+        return [asarray(part.reshape(shape), dtype=dtype) for part, shape in zip(parts, self.shapes)]
 
     def value(self, values: Any) -> Any:
         """The results."""
@@ -225,10 +222,8 @@ class _Bench:
         with np.errstate(all="ignore"):
             result, back = vjp(self.function, *self.inputs(values))
             value = _flat(result, self.name)
-            rows = []
-            for unit in np.eye(len(value)):
-                passed = [g.numpy() for g in back(asarray(unit.reshape(result.shape), dtype=float64))]
-                rows.append([float(passed[number.argument][number.place]) for number in self.numbers])
+            units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
+            rows = [np.concatenate([g.numpy().reshape(-1) for g in back(unit)]) for unit in units]
             steps = STEP * np.eye(len(values))
             columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
         return Reading(value, np.array(rows), np.array(columns).T)
@@ -242,9 +237,7 @@ class _Bench:
             says = f"No operation ran: {COMPILED}."
             return says, [Page(Drawing(440, 40), says, name="why this kernel")]
         more = f" The first {PATHS} of {len(calls)} calls have pages." * (len(calls) > PATHS)
-        pages = pages_of(calls, more, PATHS)
-        names = [f"why {page.name}" for page in pages] if len(pages) > 1 else ["why this kernel"]
-        return in_words(calls), [replace(page, name=name) for page, name in zip(pages, names)]
+        return in_words(calls), pages_of(calls, more, PATHS)
 
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient."""
@@ -257,16 +250,13 @@ class _Bench:
         if op is not None and op.formula:
             blocks.append(("what it computes", ("math", mathml(op.formula))))
             blocks += [(f"its derivative by {name}", ("math", mathml(local))) for name, local in op.local.items()]
+        head, columns, others = ["to", "passed back"], [passed], _tidy(g @ reading.by_differences)
         if len(g) == 1:
-            head = ["by", "derivative", f"× {short(g[0])}", "by differences"]
-            rules, others = reading.rows[0], reading.by_differences[0]
-        else:
-            head, rules, others = ["to", "passed back", "by differences"], passed, _tidy(g @ reading.by_differences)
-        columns = [rules, passed] if len(g) == 1 else [passed]
-        rows = [
-            [name, *[short(each) for each in numbers], _mark(float(rule), float(other))]
-            for name, rule, other, *numbers in zip(names, rules, others, *columns)
-        ]
+            head, others = ["by", "derivative", f"× {short(g[0])}"], reading.by_differences[0]
+            columns = [reading.rows[0], passed]
+        head.append("by differences")
+        marks = map(_mark, columns[0], others)
+        rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns)]
         blocks.append(("numbers", ("table", {"head": head, "rows": rows})))
         return Page(draw(setting, reading, g, passed), say, tuple(blocks), "sliders")
 
@@ -313,7 +303,7 @@ def _tidy(numbers: Any) -> Any:
 
 
 def _listed(numbers: Any) -> str:
-    return ", ".join(short(number) for number in numbers)
+    return ", ".join(map(short, numbers))
 
 
 def _mark(rule: float, differences: float) -> str:
@@ -328,13 +318,12 @@ class _Curves:
 
     def __init__(self, measure: _Bench) -> None:
         self.measure, self.numbers = measure, measure.numbers
-        self.alone = len(self.numbers) == 1
         self.size = SIZES.get(len(self.numbers), (230.0, 180.0))
         counts = [range(len(number.values)) for number in self.numbers]
         keys = {self._key(i, setting) for setting in product(*counts) for i in range(len(counts))}
-        curves = {key: self._curve(*key) for key in sorted(keys)}
+        curves = {key: self._curve(*key) for key in keys}
         self.slopes: list[tuple[float, float]] = []
-        if self.alone:
+        if len(self.numbers) == 1:
             xs, ys = np.array(curves[0, (0,)]).T
             self.slopes = list(zip(xs.tolist(), np.gradient(ys, xs).tolist()))
         finite = [y for points in (*curves.values(), self.slopes) for _, y in points if math.isfinite(y)]
@@ -352,16 +341,16 @@ class _Curves:
         """The operation as a function of number `i`, with the other numbers at their settings."""
         values, ends = self.measure.at(setting), self.numbers[i].values
         places = np.eye(len(values))[i]
-        xs = np.linspace(ends[0], ends[-1], FINE if self.alone else 41).tolist()
+        xs = np.linspace(ends[0], ends[-1], 121 if len(values) == 1 else 41).tolist()
         return [(x, float(self.measure.value(values + (x - values[i]) * places)[0])) for x in xs]
 
     def _chart(self, i: int, points: Sequence[tuple[float, float]]) -> tuple[Axes, str]:
-        """The axes and the curve of number `i`."""
+        """The axes and the curve of number `i`, which many pages share."""
         wide, high = self.size
         drawing, number, left = Drawing(0, 0), self.numbers[i], i * (wide + 16)
         drawing.heading(left + 40, 12, f"{self.measure.name} by {number.name}")
         chart = Axes(drawing, (left, 22, wide, high), (number.values[0], number.values[-1]), self.up)
-        if self.alone:
+        if self.slopes:
             legend(drawing, left + wide - 190, 12, LINES)
             chart.curve(self.slopes, "back", thick=1.0, dashes=DASHED)
         chart.curve(points)
@@ -380,7 +369,7 @@ class _Curves:
                 reach = (number.values[-1] - number.values[0]) / 10
                 line = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
                 chart.curve(line, "back", dashes=DASHES[1])
-                for level, fill in ((y, "now"), (slope, "back"))[: 1 + self.alone]:
+                for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(self.slopes)]:
                     if self.up[0] <= level <= self.up[1]:
                         drawing.dot(*chart.at(x, level), fill=fill)
             drawing.merge(begin)

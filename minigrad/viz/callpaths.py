@@ -10,7 +10,6 @@ import linecache
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path as File
 from textwrap import dedent
 from typing import Any, NamedTuple
@@ -66,7 +65,7 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     title = f"why these kernels: {counted(len(calls), 'operation')}, {kernels}"
     title += f", pages for the first {MOST}" * (len(calls) > MOST)
     pages = [[page] for page in pages_of(calls, f" {aside}")]
-    knob = Knob("call", tuple([page.name for [page] in pages]), choice=True)
+    knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), choice=True)
     return Flipbook(title, pages, (knob,), words=f"{in_words(calls)}\n{aside}", wide=True)
 
 
@@ -80,7 +79,8 @@ def pages_of(calls: Sequence[Call], aside: str, most: int = MOST) -> list[Page]:
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
         says = f"{call.op.name} on {call.device}: {label_of(call.kernel)} runs.{aside}"
-        pages.append(Page(_drawn(levels), says, blocks, f"{i}. {call.op.name}"))
+        name = f"{i}. {call.op.name}" if len(calls) > 1 else "this kernel"
+        pages.append(Page(_drawn(levels), says, blocks, f"why {name}"))
     return pages
 
 
@@ -104,9 +104,9 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     """
     op, name = call.op, call.op.name
     arrays = [value for value in call.values if hasattr(value, "shape")]
-    levels = [_frame(code, line, name) for code, line in call.frames]
+    frames = [_frame(code, line, name) for code, line in call.frames]
     # The general way takes several functions: the last one counts.
-    levels = [level for level, after in pairwise([*levels, None]) if not after or {level.part, after.part} != {"the door"}]
+    levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part == "the door")]
     how = levels[-1].says if levels[-1].part == "the door" else "It calls the kernel directly"
     levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
@@ -135,8 +135,8 @@ def _frame(code: Any, line: int, op: str) -> Level:
     if not in_library(code.co_filename):
         return Level("your line", "back", name, source, "The line as you wrote it.")
     inside = _inside(code.co_filename)
-    _, *part, says = next(room for room in ROOMS if inside.startswith(room[0]))
-    return Level(*part, name, source, says)
+    _, part, colour, says = next(room for room in ROOMS if inside.startswith(room[0]))
+    return Level(part, colour, name, source, says)
 
 
 # Decisions ------------------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def _is_number(device: Device, value: Any) -> bool:
 def _shapes(call: Call, arrays: Sequence[Any]) -> str:
     target = getattr(call.result, "shape", None)
     if call.op.kind != "elementwise" or call.attrs.keys() - {"out"}:
-        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key != "device"]
+        named = [f"{key} = {value!r}" for key, value in call.attrs.items() if key not in ("device", "out")]
         return f"Attributes: {'; '.join(named) or 'none'}"
     wider = [value.shape for value in arrays if value.shape != target]
     if not wider:
@@ -188,7 +188,7 @@ def _device(call: Call, arrays: Sequence[Any]) -> str:
 def _origin(call: Call) -> str:
     kernel = label_of(call.kernel)
     if not call.registered:
-        return f"{kernel}, built in"
+        return f"{kernel}, the device's own"
     replaced = call.device.own_kernels.get(call.op.name)
     return f"{kernel}, which you registered" + (f" in place of {label_of(replaced)}" if replaced else "")
 
