@@ -279,7 +279,7 @@ def _drawn(levels: Sequence[Level]) -> Drawing:
         code = level.code or {"file": "", "text": ["compiled"], "line": 0, "first": 0}
         drawing.text(WIDTH - 12, y + 16, code["file"], fill="quiet", anchor="end", room=250)
         line = code["text"][code["line"] - code["first"]].strip()
-        drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 30, code=True)
+        drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 120, code=True)  # narrow pages squeeze it
         if i:
             drawing.path([(30, y - 12), (30, y - 1)], "quiet", thick=1.6, arrow=True)
     drawing.merge(0)  # the pages of a bench share it
