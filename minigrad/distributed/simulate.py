@@ -6,7 +6,7 @@
     step_time(step, machine, 1000, bucket=1e6)                           # what if buckets were 1 MB?
     step_time(step, machine, 1000, slow=1, slowdown=1.1)                 # what if one worker is 10 % slower?
 
-`ASSUMPTIONS` lists what the model takes for granted; `mg.viz.scaling` draws its results.
+`ASSUMPTIONS` lists what the model takes for granted; `mg.viz.cluster` draws its results.
 """
 
 from __future__ import annotations

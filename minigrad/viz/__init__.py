@@ -2,12 +2,12 @@
 
 The views, by the question that they answer:
 
-    what is computed from what, and with which gradients?              graph, step, beside
-    what does one operation do, and what does it keep for backward?    bench, tape
-    what does the compiler make of it?                        fusion, compare, memory, schedule, profile, roofline
-    what would another device gain?                                    placement
-    which kernel runs for a line, and what takes the time?             bench, timeline
-    how does a training run go, on one worker or on many?              training, Dashboard, ring, scaling
+    what is computed from what, and with which gradients?               graph, step
+    what does one operation do, and why does its kernel run?            bench
+    what does the compiler make of a function?                          fusion
+    what takes the time, and what would more workers gain?              timeline
+    what is in memory, and for how long?                                memory
+    how does a training run go, on one worker or on many?               training, Dashboard, cluster
 
 For a jitted function, a view shows the program of the last call with such arguments.  If the gradient of that program
 ran too, `view.gradient` is the view of the gradient's program, shown below the first one under a heading.
@@ -24,22 +24,36 @@ from ..support.errors import MissingNameError
 
 # The module of each name.  Type checkers read `__init__.pyi`.
 _LATER = {
-    "graph": "graphs", "step": "stepper", "beside": "lessons.side_by_side",
-    "bench": "benches", "tape": "lessons.tapes",
-    "fusion": "fused", "memory": "memories", "schedule": "schedules", "profile": "profiles", "roofline": "profiles",
-    "placement": "placements",
+    "graph": "graphs",
+    "step": "stepper",
+    "bench": "benches",
+    "fusion": "fused",
     "timeline": "lessons.timelines",
+    "memory": "memories",
+    "training": "lessons.trainings",
+    "Dashboard": "dashboard",
+    "cluster": "clusters",
+    "beside": "lessons.side_by_side",
     "compare": "lessons.three_ways",
-    "training": "lessons.trainings", "Dashboard": "dashboard", "ring": "lessons.rings",
-    "scaling": "lessons.scalings",
-    "Picture": "picture", "Stepper": "stepper", "Beside": "lessons.side_by_side", "Fusion": "fused",
-    "Flipbook": "flipbook", "shown": "graphs",
+    "tape": "lessons.tapes",
+    "schedule": "schedules",
+    "profile": "profiles",
+    "roofline": "profiles",
+    "placement": "placements",
+    "Picture": "picture",
+    "Stepper": "stepper",
+    "Fusion": "fused",
+    "Flipbook": "flipbook",
+    "shown": "graphs",
+    "Beside": "lessons.side_by_side",
 }
 # The views that others replace, with the call that shows the same now.
 _REPLACED = {
+    "expand": "mg.viz.graph(mg.softmax, x): a box for each composed function, to open",
     "dispatch": "mg.viz.bench(f, x), with the arguments of f: which kernels run, and why",
     "stack": "mg.viz.bench(f, x), with the arguments of f: the levels from a line to its kernel",
-    "expand": "mg.viz.graph(mg.softmax, x): a box for each composed function, to open",
+    "ring": "mg.viz.cluster(4) or mg.viz.cluster(arrays): the messages of an all-reduce",
+    "scaling": "mg.viz.cluster(step, machine): the model of a step on many workers",
 }
 __all__ = [*_LATER]
 
@@ -55,7 +69,7 @@ def __getattr__(name: str) -> Any:
     loaded = {each: getattr(module, each) for each, module in modules.items() if hasattr(module, each)}
     fresh = {each: found for each, found in loaded.items() if each not in globals()}
     globals().update(fresh)
-    public(fresh, globals(), eager=("graph", "ring", "schedule"))
+    public(fresh, globals(), eager=("graph", "cluster", "schedule"))
     return globals()[name]
 
 

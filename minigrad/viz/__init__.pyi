@@ -15,8 +15,7 @@ from .lessons.timelines import timeline as timeline
 from .lessons.three_ways import compare as compare
 from .lessons.trainings import training as training
 from .dashboard import Dashboard as Dashboard
-from .lessons.rings import ring as ring
-from .lessons.scalings import scaling as scaling
+from .clusters import cluster as cluster
 from .picture import Picture as Picture
 from .stepper import Stepper as Stepper
 from .lessons.side_by_side import Beside as Beside

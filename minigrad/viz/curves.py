@@ -6,6 +6,7 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -51,43 +52,52 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
     return [Column(*row) for row in rows.tolist()]
 
 
+def smoothed(columns: Sequence[Column], weight: float) -> list[Column]:
+    """The means of columns, each averaged with those before it, which count `weight` times less for each column.
+
+    >>> [round(column.mean, 2) for column in smoothed([Column(i, 0, 4.0 * (i == 0), 4) for i in range(3)], 0.5)]
+    [4.0, 1.33, 0.57]
+    """
+    total = share = 0.0
+    found = []
+    for column in columns:
+        total, share = weight * total + column.mean, weight * share + 1.0
+        found.append(column._replace(mean=total / share))
+    return found
+
+
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points], title: str,
-    ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None,
+    ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
+    log_across: bool = False, smooth: float = 0.0, names: bool = True,
 ) -> Axes:
-    """Some curves over steps, logarithmic where they go through powers of ten, with their names on the right.
+    """Some curves over steps, with their names on the right.
 
     `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
-    A mark at the top is a step with a value that is not finite.
+    If `log` is not given, the axis is logarithmic where the values go through powers of ten.  With `smooth`, a weight
+    below 1, the mean of the steps before stands over a pale curve of the steps.  A mark at the top is a step with a
+    value that is not finite.
     """
     begin = len(drawing.pieces)
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
     finite = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = finite[np.isfinite(finite[:, 1])]
-    steps = finite[:, 0] if len(finite) else np.array([0.0, 1.0])
+    across = ends or ((float(finite[:, 0].min()), float(finite[:, 0].max())) if len(finite) else (0.0, 1.0))
     values = np.array([*finite[:, 1], *(within or ())] or [0.0, 1.0])
-    low, high = float(values.min()), float(values.max())
-    log = low > 0 and high > 30 * low
+    high, low = float(values.max()), float(values.min())
+    log = high > 30 * low > 0 if log is None else log and high > 0
+    least = float(values[values > 0].min()) if log else low - 0.06 * (high - low)
     room = 0.0 if log else 0.06 * (high - low)
     drawing.heading(x + Axes.LEFT, y + 12, title)
-    across = ends or (float(steps.min()), float(steps.max()))
-    chart = Axes(drawing, (x, y + 20, width, height - 20), across, (low - room, high + room), log=log)
+    chart = Axes(drawing, (x, y + 20, width, height - 20), across, (least - room, high + room), log=log,
+                 log_across=log_across)
     for i, (name, points) in enumerate(arrays.items()):
-        colour, dashes = SERIES[i % len(SERIES)], DASHES[i % len(DASHES)]
         columns = columns_of(points, across, int(chart.width / WIDE))
-        chart.band([(c.at, c.least, c.most) for c in columns], colour, 0.25 if len(arrays) == 1 else 0.12)
-        chart.curve(_parts(columns, points), colour, dashes=dashes)
-        strange = [chart.at(step, low)[0] for step in points[~np.isfinite(points[:, 1]), 0][:MARKS].tolist()]
-        if strange:
-            drawing.shape("".join(f"M{number(a - 4)} {number(y + 20)}h8l-4 8z" for a in strange), "bad")
-        if len(arrays) > 1:
-            level = y + 34 + 16 * i
-            entry = len(drawing.pieces)
-            drawing.path([(x + width + 8, level - 4), (x + width + 26, level - 4)], colour, dashes=dashes, thick=2)
-            drawing.text(x + width + 31, level, name, fill="quiet", room=LEGEND)
-            drawing.merge(entry, "mg-legend")
-        elif within is None and len(finite):
+        _curve(chart, columns, points, i, len(arrays), smooth)
+        if len(arrays) > 1 and names:
+            curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
+        elif len(arrays) == 1 and within is None and len(finite):
             each = round(len(points) / len(columns))
             said = f"line: mean of {each} steps, shade: their least to their largest" if each > 1 else ""
             drawing.text(x + Axes.LEFT + text_width(title, TITLE, bold=True) + 14, y + 12, said, fill="quiet")
@@ -97,15 +107,49 @@ def curves(
     return chart
 
 
-def _parts(columns: list[Column], points: np.ndarray) -> list[tuple[float, float]]:
+def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int, smooth: float) -> None:
+    """Curve number `i` of `many`: its band, its line, and its marks at the steps without a finite value."""
+    colour, dashes, begin = SERIES[i % len(SERIES)], DASHES[i % len(DASHES)], len(chart.drawing.pieces)
+    shown = [column for column in columns if column.least > 0 or not chart.log]
+    chart.band([(c.at, c.least, c.most) for c in shown], colour, 0.25 if many == 1 else 0.12)
+    strange = points[~np.isfinite(points[:, 1]), 0].tolist()
+    if smooth:
+        chart.curve(_parts(columns, strange), colour, thick=0.8)
+        chart.drawing.pale(begin)
+        columns = smoothed(columns, smooth)
+    chart.curve(_parts(columns, strange), colour, dashes=dashes, thick=2.2 if smooth else 1.6)
+    places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
+    if places:
+        chart.drawing.shape("".join(places), "bad")
+
+
+def _parts(columns: Sequence[Column], strange: Sequence[float]) -> list[tuple[float, float]]:
     """The means of the columns, with a gap where a step without a finite value lies between two of them."""
-    gaps = [(step, math.nan) for step in points[~np.isfinite(points[:, 1]), 0].tolist()]
+    gaps = [(step, math.nan) for step in strange]
     return sorted([*[(c.at, c.mean) for c in columns], *gaps], key=lambda point: point[0])
 
 
+def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> None:
+    """The name of curve number `i`, with a sample of its line."""
+    entry, colour = len(drawing.pieces), SERIES[i % len(SERIES)]
+    drawing.path([(x, level - 4), (x + 18, level - 4)], colour, dashes=DASHES[i % len(DASHES)], thick=2)
+    drawing.text(x + 23, level, name, fill="quiet", room=LEGEND)
+    drawing.merge(entry, "mg-legend")
+
+
+def value_at(points: Points, step: float) -> tuple[float, float] | None:
+    """The last point at a step or before it, of points in the order of their steps.
+
+    >>> value_at([(1, 0.5), (3, 0.25)], 2), value_at([(1, 0.5)], 0)
+    ((1, 0.5), None)
+    """
+    i = bisect_right(points, step, key=lambda point: point[0])
+    return points[i - 1] if i else None
+
+
 def dots(drawing: Drawing, chart: Axes, series: Mapping[str, Points], step: float) -> None:
-    """A dot on each curve at a step."""
+    """A dot on each curve at a step, or where the curve was then."""
     for i, points in enumerate(series.values()):
-        found = [p for p in points[-1:] if p[0] == step] or [p for p in points if p[0] == step]
-        if found and math.isfinite(found[-1][1]):
-            drawing.dot(*chart.at(*found[-1]), fill="now" if i == 0 else SERIES[i % len(SERIES)])
+        found = value_at(points, step)
+        if found is not None and math.isfinite(found[1]) and (found[1] > 0 or not chart.log):
+            drawing.dot(*chart.at(*found), fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])

@@ -73,6 +73,10 @@ class Drawing:
         joined = "".join(self.pieces[begin:])
         self.pieces[begin:] = [f'<g class="{group}">{joined}</g>' if group else joined]
 
+    def pale(self, begin: int) -> None:
+        """Let what is drawn since piece number `begin` stand back."""
+        self.pieces[begin:] = [f'<g opacity="0.4">{"".join(self.pieces[begin:])}</g>']
+
     def rect(
         self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",
         *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "",
@@ -170,6 +174,8 @@ def cleaned(text: str) -> str:
 class Axes:
     """A part of a drawing with two axes, for curves.  `ticks` names the axes with numbers: "both", "across" or "up".
 
+    With `log` the axis upwards is logarithmic, with `log_across` the other one.
+
     >>> drawing = Drawing(200, 100)
     >>> chart = Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
     >>> chart.at(0.0, 0.0)[1] > chart.at(0.0, 10.0)[1]
@@ -180,39 +186,36 @@ class Axes:
 
     def __init__(
         self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
-        up: tuple[float, float], *, log: bool = False, ticks: str = "both",
+        up: tuple[float, float], *, log: bool = False, log_across: bool = False, ticks: str = "both",
     ) -> None:
         x, y, width, height = place
-        self.drawing, self.log = drawing, log
+        self.drawing, self.log, self.log_across = drawing, log, log_across
         self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
-        self.across, self.up = _wide(across), _wide(_logs(up) if log else up)
+        self.across, self.up = _wide(_logs(across) if log_across else across), _wide(_logs(up) if log else up)
         drawing.rect(self.x, self.y, self.width, self.height, "tint", "line", round=0)
         self._ticks(ticks)
 
     def _ticks(self, which: str) -> None:
         bottom = self.y + self.height
-        for value in round_numbers(*self.across, int(self.width // 60)) if which != "up" else ():
-            x = self.at(value, 0.0)[0]
+        for value, name in _named(self.across, int(self.width // 60), self.log_across) if which != "up" else ():
+            x = self._along(value)
             self.drawing.path([(x, bottom), (x, bottom + 3)], "quiet", thick=1)
-            self.drawing.text(x, bottom + 14, tick_text(value), fill="quiet", anchor="middle")
-        levels = round_numbers(*self.up, int(self.height // 28)) if which != "across" else []
-        powers = [value for value in levels if value == round(value)]
-        for value in powers if self.log and len(powers) > 1 else levels:
+            self.drawing.text(x, bottom + 14, name, fill="quiet", anchor="middle")
+        for value, name in _named(self.up, int(self.height // 28), self.log) if which != "across" else ():
             y = self._level(value)
             self.drawing.path([(self.x, y), (self.x + self.width, y)], "line", thick=0.6)
-            name = tick_text(10**value if self.log else value)
             self.drawing.text(self.x - 4, y + 3.5, name, fill="quiet", anchor="end")
+
+    def _along(self, value: float) -> float:
+        return self.x + self.width * (value - self.across[0]) / (self.across[1] - self.across[0])
 
     def _level(self, value: float) -> float:
         return self.y + self.height * (1 - (value - self.up[0]) / (self.up[1] - self.up[0]))
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The place of a point in the drawing; a point far outside of the chart stays near it."""
-        share = (x - self.across[0]) / (self.across[1] - self.across[0])
-        if self.log:
-            y = math.log10(y) if y > 0 else math.nan
-        level = self._level(y)
-        return self.x + self.width * share, min(max(level, self.y - 1e4), self.y + 1e4)
+        level = self._level(_log(y) if self.log else y)
+        return self._along(_log(x) if self.log_across else x), min(max(level, self.y - 1e4), self.y + 1e4)
 
     def band(self, columns: Sequence[tuple[float, float, float]], colour: str, opacity: float) -> None:
         """The area between two curves: (x, lower, upper) for each column."""
@@ -230,8 +233,28 @@ class Axes:
         self.drawing.path(clipped, stroke, thick=thick, dashes=dashes)
 
 
+def _log(value: float) -> float:
+    return math.log10(value) if value > 0 else math.nan
+
+
 def _logs(ends: tuple[float, float]) -> tuple[float, float]:
     return math.log10(ends[0]), math.log10(ends[1])
+
+
+def _named(ends: tuple[float, float], most: int, log: bool) -> list[tuple[float, str]]:
+    """About `most` round numbers between two ends, with their names; with `log` they are logarithms.
+
+    >>> _named((0.0, 3.0), 4, True), [name for _, name in _named((-0.1, 0.8), 4, True)]
+    ([(0.0, '1'), (1.0, '10'), (2.0, '100'), (3.0, '1,000')], ['1', '2', '5'])
+    """
+    levels = round_numbers(*ends, most)
+    if not log:
+        return [(value, tick_text(value)) for value in levels]
+    powers = [value for value in levels if value == round(value)]
+    tens = range(math.floor(ends[0]), math.ceil(ends[1]))
+    between = [each for each in (k + math.log10(m) for k in tens for m in (1, 2, 5)) if ends[0] <= each <= ends[1]]
+    chosen = next(each for each in (powers, between, levels) if len(each) > 1 or each is levels)
+    return [(value, tick_text(10**value)) for value in chosen]
 
 
 def _wide(ends: tuple[float, float]) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import minigrad as mg
 from minigrad.distributed import Communicator, ThreadCommunicators
 from minigrad.distributed.engine import Engine
 from minigrad.distributed.turns import Turns
-from minigrad.viz.lessons.rings import ring_rounds
+from minigrad.viz.allreduce_steps import ring_rounds
 from minigrad_course.feedback import Wrong
 from minigrad_course.units.u13_distributed import cables, on_ranks, training
 from minigrad_course.units.u13_distributed.exercise import AllGather, ReduceScatter

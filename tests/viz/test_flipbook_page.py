@@ -15,7 +15,7 @@ pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
 @pytest.fixture(scope="module")
 def ring():
-    with opened(mg.viz.ring(3).to_html()) as page:
+    with opened(mg.viz.cluster(3).to_html()) as page:
         yield page
 
 
@@ -212,7 +212,7 @@ def test_misread_digits_are_framed_and_large():
 
 
 def test_two_flipbooks_share_a_page():
-    with opened(outputs(mg.viz.ring(2), mg.viz.bench(mg.tanh))) as page:
+    with opened(outputs(mg.viz.cluster(2), mg.viz.bench(mg.tanh))) as page:
         page.locator(".mg-view").nth(1).wait_for()  # each begins when its picture has loaded
         first, second = page.locator(".mg-view").all()
         first.locator("text=next ›").click()
@@ -233,7 +233,7 @@ def test_picture_and_words_remain_without_scripts():
 
 def test_widget_sends_its_page_to_python():
     pytest.importorskip("anywidget")
-    widget = mg.viz.ring(2).widget()
+    widget = mg.viz.cluster(2).widget()
     widget.step = 1
     assert widget.data["unit"] == "round" and "const show" in widget._esm and widget.step == 1
 

@@ -14,7 +14,7 @@ from minigrad.viz.cells import matrix_of
 from minigrad.viz.charts import Chart
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.lessons.rings import ring_rounds, star_rounds
+from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
 
@@ -91,8 +91,8 @@ def books():
         p.detach()[...] = 0.1 * i + mg.arange(p.size, dtype=mg.float32).reshape(p.shape) * 0.05
     x = mg.linspace(-1, 1, 5).reshape((5, 1))
     return [
-        mg.viz.ring(3),
-        mg.viz.scaling(mg.distributed.Step.even(4, 0.1, 0.2, 1e8), mg.distributed.Machine(1e-5, 1e9, jitter=0.1)),
+        mg.viz.cluster(3),
+        mg.viz.cluster(mg.distributed.Step.even(4, 0.1, 0.2, 1e8), mg.distributed.Machine(1e-5, 1e9, jitter=0.1)),
         mg.viz.bench(lambda: mg.tanh(x) + 1),
         mg.viz.tape(lambda: net(x).sum()),
         mg.viz.bench(mg.sin),
@@ -147,15 +147,32 @@ def test_workers_of_a_ring_send_twice_the_array_less_two_chunks():
     assert set(sent.values()) == {2 * (n - 1) * size * 8 // n}
 
 
-def test_ring_takes_arrays_and_refuses_what_it_cannot_draw():
-    book = mg.viz.ring([mg.ones(4), mg.zeros(4), np.ones(4, np.float32)])
+def test_cluster_takes_arrays_and_refuses_what_it_cannot_draw():
+    book = mg.viz.cluster([mg.ones(4), mg.zeros(4), np.ones(4, np.float32)])
     assert "3 workers, 4 numbers" in repr(book) and "it will be 2 · 2 / 3 × 16 B" in str(book.data()["blocks"])
-    with pytest.raises(mg.MinigradError, match="1 workers can't be drawn"):
-        mg.viz.ring(1)
+    with pytest.raises(mg.MinigradError, match="messages of 1 workers can't be drawn"):
+        mg.viz.cluster(1)
     with pytest.raises(mg.MinigradError, match="of one size and type"):
-        mg.viz.ring([np.ones(3), np.ones(4)])
+        mg.viz.cluster([np.ones(3), np.ones(4)])
     with pytest.raises(mg.MinigradError, match="arrays of 0 numbers"):
-        mg.viz.ring(3, size=0)
+        mg.viz.cluster(3, size=0)
+    with pytest.raises(mg.MinigradError, match="workers sum numbers"):
+        mg.viz.cluster([np.array(["a"])] * 2)
+
+
+def test_cluster_says_which_of_its_forms_an_argument_belongs_to():
+    step, machine = mg.distributed.Step.even(4, 0.1, 0.2, 1e8), mg.distributed.Machine(1e-5, 1e9)
+    with pytest.raises(mg.MinigradError, match=r"is neither a number of workers(.|\n)*measure_step"):
+        mg.viz.cluster(mg.tanh)
+    with pytest.raises(mg.MinigradError, match="belong to the model of a step"):
+        mg.viz.cluster(4, machine, workers=(1, 2))
+    for wrong in ({}, {"machine": machine, "size": 3}):
+        with pytest.raises(mg.MinigradError, match=r"a step needs a machine(.|\n)*Expected: cluster\(step, machine\)"):
+            mg.viz.cluster(step, **wrong)
+    assert "by the model" in mg.viz.cluster(3, machine).text() and "by the model" not in mg.viz.cluster(3).text()
+    for name in ("ring", "scaling"):
+        with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{name} any more(.|\n)*mg.viz.cluster"):
+            getattr(mg.viz, name)
 
 
 # watching -------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ VIEWS = {
     "graph": (lambda: mg.viz.graph(_loss()), "?"),
     "beside": (lambda: mg.viz.beside(_f, mg.ones(3)), "ArrowRight"),
     "fusion": (lambda: mg.viz.fusion(_f, mg.ones(3)), "ArrowRight"),
-    "flipbook": (lambda: mg.viz.ring(3), "ArrowRight"),
+    "flipbook": (lambda: mg.viz.cluster(3), "ArrowRight"),
 }
 
 

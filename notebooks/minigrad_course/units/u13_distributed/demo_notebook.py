@@ -85,7 +85,7 @@ course.check("rounds")
 # Here minigrad's own ring sums real arrays, in a thread for each worker. Go through the rounds, and compare the ring with one worker that adds up everything:
 
 # %% name="ring"
-mg.viz.ring(4)
+mg.viz.cluster(4)
 
 # %% [markdown]
 # ## Does it train as one process does?

@@ -134,7 +134,7 @@ course.check("all_gather")
 #
 # `train` writes your two functions to a file and starts 4 **processes** that read it, by `python -m minigrad.distributed -n 4`. Each trains with
 # `mg.distributed.DataParallel` on its 16 images of every 64; below it, all gradients go through your ring. Then one process trains on all 64 images. (Where MPI is not
-# installed, 4 threads take the place of the processes.) The pictures: both loss curves, the digits before and after, and the model of `mg.viz.scaling`, with the latency and the
+# installed, 4 threads take the place of the processes.) The pictures: both loss curves, the digits before and after, and the model of `mg.viz.cluster`, with the latency and the
 # bandwidth that were measured between your ranks. It takes up to half a minute. A ring that waits for ever is stopped after 40 seconds.
 
 # %% name="training"

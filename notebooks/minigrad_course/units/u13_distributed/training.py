@@ -29,10 +29,10 @@ from minigrad.ops.losses import cross_entropy
 from minigrad.support.host import IN_BROWSER
 from minigrad.support.packages import how_to_install
 from minigrad.support.table import counted, time_text
+from minigrad.viz.clusters import cluster
 from minigrad.viz.curves import curves
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.lessons.scalings import scaling
 
 from ...apart import search_path
 from ...digits import Trained
@@ -142,10 +142,10 @@ def train(reduce_scatter: Callable[..., Any], all_gather: Callable[..., Any]) ->
 
 
 def scaled(step: Step, machine: Machine, what_if: dict[str, Any], workers: Sequence[int]) -> Flipbook:
-    """`mg.viz.scaling`, whose text has no times."""
+    """`mg.viz.cluster`, whose text has no times."""
     times = [step_time(step, machine, count) for count in workers]
     said = [f"{t.workers:,} workers: efficiency {t.efficiency:.0%}, waiting {t.waiting:.0%}" for t in times]
-    return replace(scaling(step, machine, what_if, workers), words="\n".join(said))
+    return replace(cluster(step, machine, what_if, workers), words="\n".join(said))
 
 
 def one_step() -> Step:
@@ -169,7 +169,7 @@ def picture(alone: Run, together: Run, what: str) -> Flipbook:
         f"the curves are {'the same' if same else 'NOT the same'}: at most "
         f"{np.abs(np.subtract(alone.losses, together.losses)).max():.1g} apart"
     )
-    book = scaling(
+    book = cluster(
         one_step(), Machine(*together.machine), {"each worker its own batch": {"fixed_batch": False}},
         measured={1: alone.seconds, RANKS: together.seconds},
     )

@@ -1,25 +1,29 @@
-"""`mg.viz.scaling`: a training step on one worker, on two, on thousands, by the model in `distributed/simulate.py`."""
+"""`mg.viz.cluster`: workers that train together: the messages of an all-reduce, or a model of a step on thousands.
+
+The messages are those of a real all-reduce, `allreduce_steps.py`.  The model is that of `distributed/simulate.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from math import log10
 from typing import Any
 
-from ...distributed import Machine, Step, step_time
-from ...distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
-from ...support.errors import ConversionError, DistributedError
-from ...support.table import as_table, bytes_text, bytes_unit, counted, time_text
-from ...support.words import shown
-from ..charts import KINDS, Chart, legend
-from ..drawing import DASHES, SERIES, Axes, Drawing, tick_text
-from ..flipbook import Block, Flipbook, Knob, Page
-from ..svg import text_width
+from ..distributed import Machine, Step, step_time
+from ..distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
+from ..support.errors import ConversionError, DistributedError
+from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text
+from ..support.words import shown
+from .allreduce_steps import allreduce_steps
+from .charts import DASHED, KINDS, Chart, legend
+from .curves import curve_name, curves, dots
+from .drawing import SERIES, Axes, Drawing
+from .flipbook import Block, Flipbook, Knob, Page
 
 WIDTH, LEFT, RIGHT, GAP = 650.0, 90.0, 14.0, 26.0
-PANEL, LANE, BAR = 176.0, 26.0, 20.0  # heights
+PANEL, LANE, BAR, LINE = 176.0, 26.0, 20.0, 18.0  # heights
 COUNTS = tuple(2**power for power in range(13))  # workers
+DASH = 16.0  # the width from which on a bar can be seen to be dashed
 MANY = 60  # transfers: of more, those that follow each other are one bar
 FIRST = "as given"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
@@ -27,19 +31,33 @@ PHASES = ("forward", "backward", "update", "library")  # the kinds of bars; "lib
 Runs = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
-def scaling(
-    step: Step, machine: Machine, what_if: Mapping[str, Mapping[str, Any]] | None = None,
-    workers: Sequence[int] = COUNTS, measured: Mapping[int, float] | None = None,
+def cluster(
+    what: Any = 4, machine: Machine | None = None, what_if: Mapping[str, Mapping[str, Any]] | None = None,
+    workers: Sequence[int] | None = None, measured: Mapping[int, float] | None = None, *, size: int | None = None,
 ) -> Flipbook:
-    """The time of a step, its efficiency, the wait for the network, and the bytes sent, by the number of workers.
+    """How workers sum their gradients, and how long a training step takes on many of them.
 
-    `what_if` gives names to other values of fields of the step and the machine, and each becomes a curve.  `measured`
-    are seconds of real steps, by the number of workers.  The model's assumptions stand below the curves:
-    `mg.distributed.simulate.ASSUMPTIONS`.
+    `cluster(4)`, or `cluster(arrays)` with an array of each worker, steps through an all-reduce: which worker sends
+    which chunk to whom, and how many bytes, in a ring and through one worker.  The arrays are really summed, by
+    threads.  `size` is the count of numbers in each array; with a `machine`, the table has the times of its model.
+
+    >>> book = mg.viz.cluster(3)
+    >>> book
+    <all-reduce of 3 workers, 3 numbers each: 4 rounds in a ring>
+    >>> print(book.text())
+    way            rounds  all that is sent  by the busiest  bytes one after the other
+    ring                4              48 B            16 B                       16 B
+    to one worker       4              48 B            24 B                       48 B
+
+    `cluster(step, machine)`, with a step of `mg.distributed`, is a model of data parallel training: the time of a step,
+    its efficiency, the wait for the network, and the bytes sent, by the number of workers, and what computing and the
+    network do in one step.  `what_if` gives names to other values of fields of the step and the machine, and each
+    becomes a curve.  `measured` are seconds of real steps, by the number of workers.  The model's assumptions stand
+    below the curves: `mg.distributed.simulate.ASSUMPTIONS`.
 
     >>> step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
     >>> machine = mg.distributed.Machine(latency=20e-6, bandwidth=10e9)
-    >>> book = mg.viz.scaling(step, machine, {"large buckets": {"bucket": 500e6}}, workers=(1, 32, 1024))
+    >>> book = mg.viz.cluster(step, machine, {"large buckets": {"bucket": 500e6}}, workers=(1, 32, 1024))
     >>> book
     <a step on 1 to 1,024 workers, by a model>
     >>> print(book.text())
@@ -51,24 +69,49 @@ def scaling(
     1,024    as given       1.89 s          8%      92%     2 GB
              large buckets  382 ms         39%      61%     2 GB
     """
-    what_if = {} if what_if is None else what_if
-    measured = {} if measured is None else measured
+    if isinstance(what, Step):
+        if machine is None or size is not None:
+            raise ConversionError(
+                "cluster: a step needs a machine, and its arrays have the sizes of its gradients",
+                expect="cluster(step, machine)",
+                hint="mg.distributed.Machine(latency=20e-6, bandwidth=10e9), or measure_machine(comm)",
+            )
+        return _model(_variants(step=what, machine=machine, what_if=what_if or {}), workers or COUNTS, measured or {})
+    if not isinstance(what, int) and (isinstance(what, (str, Mapping)) or not hasattr(what, "__len__")):
+        raise ConversionError(
+            f"cluster: {shown(what)} is neither a number of workers, nor their arrays, nor a step",
+            expect="4, a list of arrays, or an mg.distributed.Step",
+            hint="mg.distributed.measure_step(loss, parameters) measures the step of a model",
+        )
+    if (what_if, workers, measured) != (None, None, None):
+        raise ConversionError("cluster: what_if, workers and measured belong to the model of a step",
+                              expect="cluster(4), cluster(arrays), or cluster(step, machine, ...)")
+    return allreduce_steps(what, size, machine)
+
+
+def _variants(
+    step: Step, machine: Machine, what_if: Mapping[str, Mapping[str, Any]]
+) -> dict[str, tuple[Step, Machine]]:
+    """The step and the machine as they are given, and with each of the changes."""
     if not isinstance(what_if, Mapping):
-        raise ConversionError(f"scaling: what_if is a dictionary of changes by name, not {shown(what_if)}")
+        raise ConversionError(f"cluster: what_if is a dictionary of changes by name, not {shown(what_if)}")
+    if wrong := [name for name, other in what_if.items() if not isinstance(other, Mapping)]:
+        raise DistributedError(f"cluster: the change {wrong[0]!r} has no fields", expect="{'bucket': 1e6}",
+                               actual=shown(what_if[wrong[0]]))
+    return {FIRST: (step, machine), **{name: changed(step, machine, dict(each)) for name, each in what_if.items()}}
+
+
+def _model(
+    variants: dict[str, tuple[Step, Machine]], workers: Sequence[int], measured: Mapping[int, float]
+) -> Flipbook:
+    """For each number of workers a page with the curves of all numbers, and one with what happens in a step."""
     numbers = isinstance(measured, Mapping) and [*measured, *measured.values()]
     if numbers is False or not all(isinstance(each, (int, float)) for each in numbers):
-        raise ConversionError(f"scaling: measured is a dictionary of seconds by workers, not {shown(measured)}")
-    variants = {FIRST: (step, machine)}
-    for name, other in what_if.items():
-        if not isinstance(other, Mapping):
-            raise DistributedError(
-                f"scaling: the change {name!r} has no fields", expect="{'bucket': 1e6}", actual=shown(other)
-            )
-        variants[name] = changed(step, machine, dict(other))
+        raise ConversionError(f"cluster: measured is a dictionary of seconds by workers, not {shown(measured)}")
     counts = sorted(set(workers))
     if len(variants) > len(SERIES) or len(counts) < 2:
         raise DistributedError(
-            f"scaling: {counted(len(counts), 'number')} of workers and {counted(len(variants) - 1, 'change')}",
+            f"cluster: {counted(len(counts), 'number')} of workers and {counted(len(variants) - 1, 'change')}",
             expect=f"at least 2 numbers of workers, and at most {len(SERIES) - 1} changes",
         )
     runs = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
@@ -86,7 +129,7 @@ def scaling(
     ]
     return Flipbook(
         f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", pages,
-        (Knob("workers", tuple(f"{count:,}" for count in counts), len(counts) // 2),), cover=0, unit="picture",
+        (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0, unit="picture",
         words=as_table(("workers", "", *COLUMNS), rows, left=2),
     )
 
@@ -123,76 +166,42 @@ def _block(time: StepTime, settings: Mapping[str, str], first: Mapping[str, str]
 
 def _curves(runs: Runs, now: int, measured: Mapping[int, float]) -> Drawing:
     """Four charts, with a line at the number of workers that is set; below them, the assumptions."""
-    names = [*runs, *["measured"] * bool(measured)] if len(runs) > 1 or measured else []
-    places = _in_lines(names)
-    top = places[-1][1] + 18.0 if places else 0.0
-    drawing = Drawing(WIDTH, top + 2 * (PANEL + GAP) + 16.0 * len(ASSUMPTIONS) + 10.0)
-    for i, (name, (x, y)) in enumerate(zip(names, places)):
-        if i < len(runs):
-            drawing.path([(x, y), (x + 24, y)], SERIES[i], dashes=DASHES[i], thick=2.2)
-        else:
-            drawing.dot(x + 18, y, "ink", 4.0)
-        drawing.text(x + 30, y + 4, name, size=12)
+    names = [*runs] if len(runs) > 1 or measured else []
+    top = LINE * (len(names) + bool(measured))
+    drawing = Drawing(WIDTH, top + 2 * (PANEL + GAP) + 16.0 * len(ASSUMPTIONS) + 14.0)
+    for i, name in enumerate(names):
+        curve_name(drawing, Axes.LEFT, 10.0 + i * LINE, name, i)
+    if measured:
+        drawing.dot(Axes.LEFT + 9, top - 12, "ink")
+        drawing.text(Axes.LEFT + 23, top - 8, "measured", fill="quiet")
     times = [time for each in runs.values() for time in each]
     second, unit = (1.0, "s") if max(time.seconds for time in times) >= 1 else (1e-3, "ms")
     one, sent = bytes_unit(max(time.bytes for time in times))
-    charts = {
+    charts: dict[str, Callable[[StepTime], float]] = {
         f"time of a step ({unit})": lambda time: time.seconds / second,
         "efficiency (%)": lambda time: 100 * time.efficiency,
-        "waiting for the network (% of the step)": lambda time: 100 * time.waiting,
-        f"sent by the busiest worker ({sent})": lambda time: time.bytes / one,
+        "waiting for the network (%)": lambda time: 100 * time.waiting,
+        f"sent by one worker ({sent})": lambda time: time.bytes / one,
     }
-    wide = (WIDTH - GAP) / 2
-    for number, (title, value) in enumerate(charts.items()):
-        place = (number % 2 * (wide + GAP), top + number // 2 * (PANEL + GAP))
-        points = {name: [(time.workers, value(time)) for time in each] for name, each in runs.items()}
-        dots = [(n, each / second) for n, each in measured.items()] if number == 0 else []
-        _chart(drawing, (*place, wide, PANEL), title, points, dots, now)
-    y = top + 2 * (PANEL + GAP) + 8.0
+    wide, count = (WIDTH - GAP) / 2, next(iter(runs.values()))[now].workers
+    for i, (title, value) in enumerate(charts.items()):
+        series = {name: [(float(time.workers), value(time)) for time in each] for name, each in runs.items()}
+        real = [(n, each / second) for n, each in measured.items()] if i == 0 else []
+        seconds = [each for _, each in real]
+        ends = (0.0, 100.0) if "%" in title else (min(seconds), max(seconds)) if real else None
+        place = (i % 2 * (wide + GAP), top + i // 2 * (PANEL + GAP), wide, PANEL)
+        axes = curves(drawing, place, series, title, within=ends, log_across=True, names=False)
+        drawing.text(place[0] + wide, place[1] + PANEL + 9, "workers", fill="quiet", anchor="end")
+        here = axes.at(count, 1.0)[0]
+        drawing.path([(here, axes.y), (here, axes.y + axes.height)], "quiet", thick=1.0, dashes="3 3")
+        dots(drawing, axes, series, count)
+        for point in real:
+            drawing.dot(*axes.at(*point), "ink")
+    y = top + 2 * (PANEL + GAP) + 12.0
     drawing.heading(0, y, "The model assumes:")
-    for i, line in enumerate(ASSUMPTIONS):
-        drawing.text(0, y + 16.0 * (i + 1), line, size=11, fill="quiet")
+    for i, line in enumerate(ASSUMPTIONS, 1):
+        drawing.text(0, y + 16.0 * i, line, size=11, fill="quiet")
     return drawing
-
-
-def _in_lines(names: Sequence[str]) -> list[tuple[float, float]]:
-    """Where the entries of a legend stand, in as many lines as they need."""
-    places, x, y = list[tuple[float, float]](), Axes.LEFT, 6.0
-    for name in names:
-        wide = text_width(name, 12.0) + 50.0
-        if x > Axes.LEFT and x + wide > WIDTH + 20.0:
-            x, y = Axes.LEFT, y + 18.0
-        places.append((x, y))
-        x += wide
-    return places
-
-
-def _chart(
-    drawing: Drawing, place: tuple[float, float, float, float], title: str,
-    series: Mapping[str, Sequence[tuple[int, float]]], dots: Sequence[tuple[int, float]], now: int,
-) -> None:
-    x, y, width, height = place
-    counts = [count for count, _ in next(iter(series.values()))]
-    values = [value for points in (*series.values(), dots) for _, value in points]
-    share = "%" in title
-    most = 100.0 if share else max(values) or 1.0
-    log = not share and min(values) > 0 and most > 30 * min(values)
-    drawing.heading(x + Axes.LEFT, y + 10, title)
-    ends = log10(counts[0]) - 0.05, log10(counts[-1]) + 0.05
-    least = min(values) / 1.2 if log else 0.0
-    axes = Axes(drawing, (x, y + 18, width, height - 18), ends, (least, 1.06 * most), log=log, ticks="up")
-    bottom = axes.at(0, least)[1]
-    here = axes.at(log10(counts[now]), least)[0]
-    drawing.path([(here, axes.y), (here, bottom)], "quiet", thick=1.0, dashes="3 3")
-    powers = [count for count in (10**i for i in range(9)) if counts[0] <= count <= counts[-1]]
-    for count in powers if len(powers) > 2 else counts:
-        drawing.text(axes.at(log10(count), least)[0], bottom + 14, tick_text(count), fill="quiet", anchor="middle")
-    drawing.text(x + width, bottom + 26, "workers", fill="quiet", anchor="end")
-    for i, points in enumerate(series.values()):
-        axes.curve([(log10(count), value) for count, value in points], SERIES[i], thick=2.2, dashes=DASHES[i])
-        drawing.dot(*axes.at(log10(points[now][0]), points[now][1]), SERIES[i], 4.0)
-    for count, value in dots:
-        drawing.dot(*axes.at(log10(count), value), "ink", 4.0)
 
 
 # One step -------------------------------------------------------------------------------------------------------------
@@ -218,7 +227,8 @@ def _over_time(now: Mapping[str, StepTime]) -> Drawing:
             x, wide = LEFT + span.begin * scale, (span.end - span.begin) * scale
             what = f"{count:,} × {span.name}" if count > 1 and row else span.name
             about = f"{what}: {time_text(span.end - span.begin)}, from {time_text(span.begin)}"
-            chart.rect(x, y + 20 + row * LANE, max(wide, 0.8), BAR, fill, border, round=1.5, about=about)
+            place = (x, y + 20 + row * LANE, max(wide, 0.8), BAR)
+            chart.rect(*place, fill, border, round=1.5, dashes=DASHED if wide > DASH else "", about=about)
     return chart
 
 

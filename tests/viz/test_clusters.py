@@ -7,7 +7,7 @@ import pytest
 import minigrad as mg
 from minigrad.distributed import Machine, Step, step_time
 from minigrad.distributed.simulate import ASSUMPTIONS
-from minigrad.viz.lessons.scalings import COUNTS, MANY, joined
+from minigrad.viz.clusters import COUNTS, MANY, joined
 from tests.viz.browser import needs_browser, opened
 
 MACHINE = Machine(latency=20e-6, bandwidth=10e9)
@@ -20,7 +20,7 @@ WHAT_IF = {
 
 @pytest.fixture(scope="module")
 def book():
-    return mg.viz.scaling(STEP, MACHINE, WHAT_IF, measured={2: 0.2})
+    return mg.viz.cluster(STEP, MACHINE, WHAT_IF, measured={2: 0.2})
 
 
 def words_of(drawing):
@@ -50,7 +50,7 @@ def test_each_number_of_workers_has_curves_and_a_step_over_time(book):
 def test_the_assumptions_stand_in_the_picture(book):
     texts = words_of(book.pages[0][0].drawing)
     assert all(line in texts for line in ASSUMPTIONS) and {*WHAT_IF, "as given", "measured"} <= {*texts}
-    assert "as given" not in words_of(mg.viz.scaling(STEP, MACHINE).pages[0][0].drawing)
+    assert "as given" not in words_of(mg.viz.cluster(STEP, MACHINE).pages[0][0].drawing)
 
 
 def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(book):
@@ -61,7 +61,7 @@ def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(bo
 
 
 def test_the_scale_of_times_covers_what_was_measured():
-    pieces = "".join(mg.viz.scaling(STEP, MACHINE, workers=(1, 2, 4), measured={2: 0.9}).pages[0][0].drawing.pieces)
+    pieces = "".join(mg.viz.cluster(STEP, MACHINE, workers=(1, 2, 4), measured={2: 0.9}).pages[0][0].drawing.pieces)
     dots = [float(y) for y in re.findall(r'cy="([\d.-]+)" r="4" fill="\ue000ink', pieces)]
     assert len(dots) == 2 and min(dots[1:]) > 18  # in the legend, and inside of its chart
 
@@ -75,15 +75,15 @@ def test_many_transfers_that_follow_each_other_are_one_bar():
     assert [count for count, span in few if span.lane == "computing"] == [24, 24, 1]
 
 
-def test_scaling_refuses_what_it_cannot_draw():
+def test_the_model_refuses_what_it_cannot_draw():
     with pytest.raises(mg.MinigradError, match="1 number of workers and 0 changes"):
-        mg.viz.scaling(STEP, MACHINE, workers=[8])
+        mg.viz.cluster(STEP, MACHINE, workers=[8])
     with pytest.raises(mg.MinigradError, match="13 numbers of workers and 5 changes"):
-        mg.viz.scaling(STEP, MACHINE, {str(i): {} for i in range(5)})
+        mg.viz.cluster(STEP, MACHINE, {str(i): {} for i in range(5)})
     with pytest.raises(mg.MinigradError, match="has a field 'buckets'"):
-        mg.viz.scaling(STEP, MACHINE, {"small": {"buckets": 1e6}})
+        mg.viz.cluster(STEP, MACHINE, {"small": {"buckets": 1e6}})
     with pytest.raises(mg.MinigradError, match=r"'small' has no fields\n  Expected: {'bucket': 1e6}\n  Got: 3"):
-        mg.viz.scaling(STEP, MACHINE, {"small": 3})
+        mg.viz.cluster(STEP, MACHINE, {"small": 3})
 
 
 @needs_browser
