@@ -30,7 +30,7 @@ _LATER = {
     "fusion": "fused",
     "timeline": "lessons.timelines",
     "memory": "memories",
-    "training": "lessons.trainings",
+    "training": "trainings",
     "Dashboard": "dashboard",
     "cluster": "clusters",
     "beside": "lessons.side_by_side",

@@ -52,31 +52,16 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
     return [Column(*row) for row in rows.tolist()]
 
 
-def smoothed(columns: Sequence[Column], weight: float) -> list[Column]:
-    """The means of columns, each averaged with those before it, which count `weight` times less for each column.
-
-    >>> [round(column.mean, 2) for column in smoothed([Column(i, 0, 4.0 * (i == 0), 4) for i in range(3)], 0.5)]
-    [4.0, 1.33, 0.57]
-    """
-    total = share = 0.0
-    found = []
-    for column in columns:
-        total, share = weight * total + column.mean, weight * share + 1.0
-        found.append(column._replace(mean=total / share))
-    return found
-
-
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points], title: str,
     ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
-    log_across: bool = False, smooth: float = 0.0, names: bool = True,
+    log_across: bool = False, names: bool = True,
 ) -> Axes:
     """Some curves over steps, with their names on the right.
 
     `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
-    If `log` is not given, the axis is logarithmic where the values go through powers of ten.  With `smooth`, a weight
-    below 1, the mean of the steps before stands over a pale curve of the steps.  A mark at the top is a step with a
-    value that is not finite.
+    If `log` is not given, the axis is logarithmic where the values go through powers of ten.  A mark at the top is a
+    step with a value that is not finite.
     """
     begin = len(drawing.pieces)
     x, y, width, height = place
@@ -94,7 +79,7 @@ def curves(
                  log_across=log_across)
     for i, (name, points) in enumerate(arrays.items()):
         columns = columns_of(points, across, int(chart.width / WIDE))
-        _curve(chart, columns, points, i, len(arrays), smooth)
+        _curve(chart, columns, points, i, len(arrays))
         if len(arrays) > 1 and names:
             curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
         elif len(arrays) == 1 and within is None and len(finite):
@@ -107,20 +92,17 @@ def curves(
     return chart
 
 
-def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int, smooth: float) -> None:
+def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:
     """Curve number `i` of `many`: its band, its line, and its marks at the steps without a finite value."""
-    colour, dashes, begin = SERIES[i % len(SERIES)], DASHES[i % len(DASHES)], len(chart.drawing.pieces)
-    shown = [column for column in columns if column.least > 0 or not chart.log]
-    chart.band([(c.at, c.least, c.most) for c in shown], colour, 0.25 if many == 1 else 0.12)
-    strange = points[~np.isfinite(points[:, 1]), 0].tolist()
-    if smooth:
-        chart.curve(_parts(columns, strange), colour, thick=0.8)
-        chart.drawing.pale(begin)
-        columns = smoothed(columns, smooth)
-    chart.curve(_parts(columns, strange), colour, dashes=dashes, thick=2.2 if smooth else 1.6)
+    drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
+    shown = [(c.at, c.least, c.most) for c in columns if c.least > 0 or not chart.log]
+    chart.band(shown, colour, 0.25 if many == 1 else 0.12)
+    strange, begin = points[~np.isfinite(points[:, 1]), 0].tolist(), len(drawing.pieces)
+    chart.curve(_parts(columns, strange), colour, dashes=DASHES[i % len(DASHES)])
+    drawing.merge(begin, "mg-curve")  # which a page can smooth
     places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
     if places:
-        chart.drawing.shape("".join(places), "bad")
+        drawing.shape("".join(places), "bad")
 
 
 def _parts(columns: Sequence[Column], strange: Sequence[float]) -> list[tuple[float, float]]:
@@ -147,9 +129,8 @@ def value_at(points: Points, step: float) -> tuple[float, float] | None:
     return points[i - 1] if i else None
 
 
-def dots(drawing: Drawing, chart: Axes, series: Mapping[str, Points], step: float) -> None:
-    """A dot on each curve at a step, or where the curve was then."""
-    for i, points in enumerate(series.values()):
-        found = value_at(points, step)
-        if found is not None and math.isfinite(found[1]) and (found[1] > 0 or not chart.log):
-            drawing.dot(*chart.at(*found), fill="now" if len(series) == 1 else SERIES[i % len(SERIES)])
+def dots(drawing: Drawing, chart: Axes, points: Sequence[tuple[float, float] | None]) -> None:
+    """A dot on each curve, at the point that is given for it."""
+    for i, point in enumerate(points):
+        if point is not None and math.isfinite(point[1]) and (point[1] > 0 or not chart.log):
+            drawing.dot(*chart.at(*point), fill="now" if len(points) == 1 else SERIES[i % len(SERIES)])

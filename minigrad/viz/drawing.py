@@ -73,10 +73,6 @@ class Drawing:
         joined = "".join(self.pieces[begin:])
         self.pieces[begin:] = [f'<g class="{group}">{joined}</g>' if group else joined]
 
-    def pale(self, begin: int) -> None:
-        """Let what is drawn since piece number `begin` stand back."""
-        self.pieces[begin:] = [f'<g opacity="0.4">{"".join(self.pieces[begin:])}</g>']
-
     def rect(
         self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",
         *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "",

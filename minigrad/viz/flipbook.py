@@ -59,6 +59,7 @@ class Flipbook(Exhibit):
     words: str | None = None  # the flipbook as text; None: the sentences of the pages
     start: int = 0  # the first page to show
     wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
+    smooth: bool = False  # whether a slider smooths its curves
     marks: Marks = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)  # other files that can be saved: name -> content
     opening: int = field(init=False)
@@ -105,7 +106,7 @@ class Flipbook(Exhibit):
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "pieces": pieces.things, "blocks": blocks.things, "marks": self.marks,
+            "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things, "blocks": blocks.things, "marks": self.marks,
             "files": self.files,
         }
 

@@ -15,7 +15,7 @@ from minigrad.compile.fusion.count import Count
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.support.table import bytes_text
 from minigrad.viz.curves import columns_of
-from minigrad.viz.dashboard import IMAGES, PICTURES
+from minigrad.viz.logs import IMAGES, PICTURES
 from minigrad.viz.drawing import coloured
 from minigrad.viz.lessons.tapes import play, read_tape, segments_of, units_of
 from minigrad.viz.lessons.three_ways import Way, compare_of
@@ -268,7 +268,8 @@ def test_gradients_appear_after_the_backward_pass():
     net = a_net()
     book = mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.2), mg.nn.MSELoss(), [data()])
     texts = ["".join(page.drawing.pieces) for page in book.pages[0]]
-    assert ["none yet" in text for text in texts] == [True, True, False, False]
+    assert ["no gradients yet" in text for text in texts] == [True, True, False, False]
+    assert ["∂0.weight" in text for text in texts] == [False, False, True, True] and book.start == 3
 
 
 def test_a_training_on_classes_shows_what_is_read_wrongly():
@@ -295,6 +296,8 @@ def test_unsuitable_trainings_are_refused():
         mg.viz.training(*arguments, [data()], steps=1000)
     with pytest.raises(mg.MinigradError, match="is not a model"):
         mg.viz.training(lambda x: x, *arguments[1:], [data()])
+    with pytest.raises(mg.MinigradError, match="trained with an optimizer and a loss"):
+        mg.viz.training(net)
     with pytest.raises(mg.MinigradError, match="not a number that depends on the parameters"):
         mg.viz.training(*arguments[:2], lambda y, t: 3.0, [data()])
 
@@ -341,8 +344,8 @@ def test_single_steps_stay_visible_among_thousands():
         board = mg.viz.Dashboard(show="nothing")
         for step in range(1, 8001):
             board.log(step, loss=jump if step == 4321 else 1.0 + step % 2)
-        page = board.book().pages[0][-1].drawing
-        assert all(piece in board.to_svg() for piece in map(coloured, page.pieces))  # live, it is the same picture
+        live, page = board.to_svg(), board.book().pages[0][-1].drawing  # the same picture, with places to point at
+        assert all(piece in live for piece in map(coloured, page.pieces) if "data-stops" not in piece)
         pictures.append(board.to_svg())
     plain, high, _ = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
     assert len(plain) == 1 and plain != high and "mean of 21 steps, shade" in pictures[0]
@@ -424,7 +427,9 @@ def test_dashboard_refuses_other_values():
         board.log(1, model=[])
 
 
-def test_dashboard_updates_in_a_notebook(monkeypatch):
+@pytest.fixture
+def notebook(monkeypatch):
+    """A notebook without runs; the pictures that were shown in it."""
     shown = []
 
     class Screen:
@@ -436,7 +441,77 @@ def test_dashboard_updates_in_a_notebook(monkeypatch):
 
     monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": True})())
     monkeypatch.setattr(IPython.display, "display", lambda picture, display_id: shown.append(picture) or Screen())
+    mg.viz.Dashboard.forget()
+    yield shown
+    mg.viz.Dashboard.forget()
+
+
+def test_dashboard_updates_in_a_notebook(notebook):
     board = mg.viz.Dashboard(total=3)
     for step in range(1, 4):
         board.log(step, loss=1 / step)
-    assert len(shown) == 2 and "data:image/svg" in shown[0].data  # the first picture, and the last one without delay
+    assert len(notebook) == 2 and "data:image/svg" in notebook[0].data  # the first one, and the last without delay
+
+
+def logged(losses, name=None, **numbers):
+    board = mg.viz.Dashboard(show="nothing", name=name)
+    for step, loss in enumerate(losses, 1):
+        board.log(step, loss=loss, **numbers)
+    return board
+
+
+def test_the_runs_of_a_notebook_are_shown_over_each_other(notebook):
+    first, second = logged([4.0, 2.0]), logged([3.0, 1.0, 0.5])
+    assert (first.name, second.name) == ("run 1", "run 2") and [*second.runs()] == ["run 2", "run 1"]
+    assert repr(second) == "<training: 3 steps, loss 3 → 0.5, over run 1>"
+    said = [page.say for page in second.book().pages[0]]
+    assert said[0] == "After step 1: loss is 3 in run 2, 4 in run 1." and "2 in run 1" in said[2]
+    assert second.to_svg().count('class="mg-curve"') == 2 and "run 1</text>" in second.to_svg()
+    again = logged([3.5, 0.1], "run 2")
+    assert again.runs()["run 2"] is again and [*second.runs()] == ["run 2"]  # its place is taken
+    other = mg.viz.Dashboard(show="nothing")
+    other.log(1, reward=2.0)
+    assert [*other.runs()] == [other.name]  # it has no number with them in common
+    many = [logged([i]) for i in range(9)]
+    assert len(many[-1].runs()) == 5 == len(mg.viz.Dashboard._begun_here)
+    mg.viz.Dashboard.forget()
+    assert [*many[-1].runs()] == [many[-1].name]
+
+
+def test_outside_of_a_notebook_a_run_stands_alone():
+    first, second = logged([4.0, 2.0]), logged([3.0, 1.0])
+    assert first.name == second.name and [*second.runs()] == ["run 1"]
+
+
+def test_training_draws_logs_over_each_other():
+    history = mg.train.History([{"loss": 2.0, "accuracy": 0.5}, {"loss": 1.0, "accuracy": 0.75}])
+    book = mg.viz.training({"a": logged([4.0, 2.0, math.nan]), "b": history, "c": [8.0, 1.0]})
+    assert repr(book) == "<training: 3 runs, 3 steps>" and book.start == len(book.pages[0]) - 1
+    lines = [line.split()[:4] for line in book.text().splitlines()[1:]]
+    assert lines == [["loss,", "a", "4", "nan"], ["loss,", "b", "2", "1"], ["loss,", "c", "8", "1"],
+                     ["accuracy,", "b", "0.5", "0.75"]]
+    assert [page.say for page in book.pages[0]][1] == (
+        "After step 2: loss is 2 in a, 1 in b, 1 in c; accuracy is 0.75 in b.")
+    assert "loss, a: step 3" in str(book.data()["blocks"])
+    assert [knob.settings for knob in book.knobs] == [("as it fits", "linear", "logarithmic"), ("steps",)]
+    timed = mg.viz.training(logged([4.0, 2.0]))
+    assert timed.knobs[1].settings == ("steps", "seconds") and "axis" in str(timed.data()["knobs"])
+
+
+def test_a_logarithmic_axis_shows_what_is_above_zero():
+    book = mg.viz.training([3.0, 0.0, -1.0, 2.0, 30.0])
+    linear, logarithmic = (book.pages[i][-1].drawing for i in (1, 2))
+    paths = [re.search('mg-curve"><path d="([^"]+)', "".join(d.pieces))[1] for d in (linear, logarithmic)]
+    assert [path.count("M") for path in paths] == [1, 2] and [len(re.findall("[ML]", path)) for path in paths] == [5, 3]
+    assert mg.viz.training([-1.0, -2.0]).pages[2][0].drawing.pieces  # nothing is above zero: the axis is linear
+
+
+def test_training_refuses_what_is_no_log():
+    with pytest.raises(mg.MinigradError, match="a float is not the log of a run"):
+        mg.viz.training(3.0)
+    with pytest.raises(mg.MinigradError, match="a list is not the log of a run"):
+        mg.viz.training({"a": []})
+    with pytest.raises(mg.MinigradError, match="6 runs can't be drawn over each other"):
+        mg.viz.training({str(i): [1.0] for i in range(6)})
+    with pytest.raises(mg.MinigradError, match="loss is a list"):
+        mg.viz.training({"a": [[1.0], [2.0]]})

@@ -43,7 +43,8 @@ const show = (parent, data, shared = ALONE) => {
   const turning = !paged ? [] : names[0].textContent ? names : charts ? [make("span", {}, data.unit), pager.slider, pager.count]
     : [pager.back, pager.next, pager.slider, pager.count];
   const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
-  const labels = knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label);
+  const smoother = data.smooth ? smootherOf(() => smooth(canvas.svg, smoother.weight())) : null;
+  const labels = [...(smoother ? [smoother.label] : []), ...knobs.filter((_, i) => !data.knobs[i].drawn).map((knob) => knob.label)];
   root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
     ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, legend, stage, help, aloud);
   stage.classList.add(...(charts ? ["mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
@@ -79,6 +80,7 @@ const show = (parent, data, shared = ALONE) => {
     canvas.svg.setAttribute("aria-label", say);
     canvas.svg.setAttribute("viewBox", frame);
     legend.replaceChildren(...(root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
+    if (smoother) smooth(canvas.svg, smoother.weight());
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";
     says.hidden = !says.textContent;
@@ -146,6 +148,10 @@ const show = (parent, data, shared = ALONE) => {
   };
 
   stage.addEventListener("click", (event) => follow(event.target));
+  stage.addEventListener("pointermove", (event) => {
+    const moment = event.buttons ? null : momentAt(event);
+    if (moment !== null && moment !== at) go(moment);
+  });
   onKeys(root, (event) => {
     if (event.target.matches("select")) return null;
     if (event.target.matches("input[type=range]") && event.key.startsWith("Arrow")) { event.stopPropagation(); return null; }

@@ -107,8 +107,9 @@ chance = ...
 course.check("chance")
 
 # %% [markdown]
-# A training step has four phases: **batch** (take a batch), **forward** (compute the loss), **backward** (compute the gradients) and **update**. Step through them with
-# **next**: the picture shows the batch with what the network reads, the weights, their gradients, and the loss.
+# A training step has four phases: **batch** (take a batch), **forward** (compute the loss), **backward** (compute the gradients) and **update**. The picture opens at the
+# end of the training. Move the slider to its left end, and step through the phases with **next**: you see the batch with what the network reads, the weights, their
+# gradients, and the loss.
 
 # %% name="training-stepper" jupyter={"outputs_hidden": true}
 model = network()

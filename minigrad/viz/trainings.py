@@ -1,29 +1,34 @@
-"""`mg.viz.training`: some steps of a training run, to step through: batch, forward, backward, update."""
+"""`mg.viz.training`: some steps of a training run, phase by phase; or the logs of whole runs over each other.
+
+A step has four phases: batch, forward, backward, update.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.mode import no_grad
-from ...core.tensor import Tensor
-from ...nn.module import Module
-from ...ops.creation import asarray
-from ...optim.optimizer import Optimizer
-from ...support.errors import ConversionError, GradError
-from ...support.table import counted
-from ..cells import largest, matrix_of
-from ..curves import curves, dots
-from ..drawing import Axes, Drawing
-from ..flipbook import Flipbook, Page
-from ..heat import heat_map, norm_of, size_text
-from ..images import gallery, pictures_of
-from ..numbers import short
+from ..core.mode import no_grad
+from ..core.tensor import Tensor
+from ..nn.module import Module
+from ..ops.creation import asarray
+from ..optim.optimizer import Optimizer
+from ..support.errors import ConversionError, GradError
+from ..support.table import counted
+from .cells import largest, matrix_of
+from .curves import curves, dots
+from .drawing import SERIES, Axes, Drawing
+from .flipbook import Flipbook, Page
+from .heat import heat_map, norm_of, size_text
+from .images import gallery, pictures_of
+from .logs import BESIDE, PARAMETERS, Log, Weights
+from .numbers import short
+from .runs import runs_book
 
-STEPS, PARAMETERS = 24, 6  # the most that are shown
+STEPS = 24  # the most that are shown phase by phase
 LEFT = 300.0  # the width of the data
 PHASES = ("batch", "forward", "backward", "update")
 
@@ -41,13 +46,19 @@ class Moment(NamedTuple):
     curve: Any  # the output of the model over a range of inputs, if it can be drawn
     read: Any = None  # the class that the model gives each example, where the labels are classes
 
+    def weights(self) -> dict[str, Weights]:
+        """The pictures of the first parameters, and of their gradients."""
+        return {name: Weights.of(array, self.gradients.get(name)) for name, array in [*self.after.items()][:PARAMETERS]}
+
 
 def training(
-    model: Module, optimizer: Optimizer, loss: Callable[..., Any], batches: Iterable[Any], steps: int = STEPS
+    what: Any, optimizer: Optimizer | None = None, loss: Callable[..., Any] | None = None,
+    batches: Iterable[Any] = (), steps: int = STEPS,
 ) -> Flipbook:
-    """Train a model for some steps with `loss(model(x), y)` on batches `(x, y)`, and show each step.
+    """Train a model for some steps and show each of them, or show runs that are over.
 
-    The steps change the parameters of the model.
+    `training(model, optimizer, loss, batches)` trains with `loss(model(x), y)` on batches `(x, y)`, and shows the four
+    phases of each step.  The steps change the parameters of the model.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> x = mg.asarray([[0.0], [1.0], [2.0]])
@@ -55,23 +66,47 @@ def training(
     >>> book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.1), mg.nn.MSELoss(), batches)
     >>> book
     <training of Linear: 3 steps, 2 parameters>
+
+    `training(runs)`, with logs by name, draws the runs over each other: curves that can be smoothed, with linear and
+    logarithmic axes, over steps or seconds.  A log is a `Dashboard`, what `mg.train.fit` returns, or a list of losses.
+
+    >>> mg.viz.training({"lr 0.1": [1.0, 0.8, 0.7], "lr 0.3": [1.0, 0.5, 0.3]})
+    <training: 2 runs, 3 steps>
     """
-    if not isinstance(model, Module):
-        raise ConversionError(f"training: a {type(model).__name__} is not a model", expect="an nn.Module")
+    if not isinstance(what, Module) and optimizer is None:
+        return _runs(what)
+    if not isinstance(what, Module):
+        raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module")
     if not 1 <= steps <= STEPS:
         raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
                               hint="mg.viz.Dashboard shows a long training")
-    moments: list[Moment] = []
+    if optimizer is None or loss is None:
+        raise ConversionError("training: a model is trained with an optimizer and a loss",
+                              expect="training(model, optimizer, loss, batches)")
+    moments, log = list[Moment](), Log()
     for number, batch in enumerate(islice(batches, steps), 1):
-        moments += _step(model, optimizer, loss, _pair(batch), number)
+        moments += _step(what, optimizer, loss, _pair(batch), number)
+        log.record(number, {"loss": moments[-1].loss})
     if not moments:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    count, many = moments[-1].step, len(model.parameters())
-    losses = [(float(s.step), float(s.loss)) for s in moments if s.phase == "forward" and s.loss is not None]
-    pages = [_page(model, moments, i, losses) for i in range(len(moments))]
-    title = f"training of {type(model).__name__}: {counted(count, 'step')}, {counted(many, 'parameter')}"
-    words = "\n".join(f"step {int(step)}: loss {short(value)}" for step, value in losses)
-    return Flipbook(title, [pages], cover=-1, unit="phase", words=words)
+    for i, moment in enumerate(moments):
+        log.weights[i] = moment.weights()
+    pages = [_page(moments, log, i) for i in range(len(moments))]
+    many = counted(len(what.parameters()), "parameter")
+    title = f"training of {type(what).__name__}: {counted(log.last, 'step')}, {many}"
+    words = "\n".join([f"step {step:.0f}: loss {short(value)}" for step, value in log.numbers["loss"]])
+    return Flipbook(title, [pages], cover=-1, unit="phase", words=words, start=len(pages) - 1)
+
+
+def _runs(what: Any) -> Flipbook:
+    """Runs over each other: a dictionary of logs by name, or one log."""
+    known = what if isinstance(what, Mapping) else {getattr(what, "name", "run"): what}
+    if not 1 <= len(known) <= len(SERIES):
+        raise ConversionError(f"training: {len(known)} runs can't be drawn over each other",
+                              expect=f"from 1 to {len(SERIES)}")
+    runs = {str(name): Log.of(run) for name, run in known.items()}
+    last = max(log.last for log in runs.values())
+    return runs_book(runs, f"training: {counted(len(runs), 'run')}, {counted(last, 'step')}")
 
 
 def _pair(batch: Any) -> tuple[Any, Any]:
@@ -127,7 +162,7 @@ def _curve(model: Module, x: Any, y: Any) -> Any:
     return np.stack([xs.reshape(-1), ys.reshape(-1)], 1) if ys.size == xs.size else None
 
 
-def _page(model: Module, moments: list[Moment], at: int, losses: list[tuple[float, float]]) -> Page:
+def _page(moments: list[Moment], log: Log, at: int) -> Page:
     moment = moments[at]
     shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in moment.batch)
     total = norm_of([norm_of(g) for g in moment.gradients.values()])
@@ -139,44 +174,38 @@ def _page(model: Module, moments: list[Moment], at: int, losses: list[tuple[floa
         "update": "the optimizer changes the parameters, against the gradient.",
     }[moment.phase]
     rows = []
-    for name, array in list(moment.after.items())[:PARAMETERS]:
-        gradient = moment.gradients.get(name)
-        norm = "–" if gradient is None else short(norm_of(gradient))
-        rows.append([name, norm, short(norm_of(array - moment.before[name])) if moment.phase == "update" else "–"])
+    for name, weights in log.weights[at].items():
+        moved = short(norm_of(moment.after[name] - moment.before[name])) if moment.phase == "update" else "–"
+        rows.append([name, "–" if weights.gradient is None else short(weights.norm), moved])
     blocks = (
         ("where we are", ("text", " · ".join(f"[{p}]" if p == moment.phase else p for p in PHASES))),
         ("parameters", ("table", {"head": ["", "‖gradient‖", "moved by"], "rows": rows})),
     )
-    return Page(_drawn(moments, at, losses), f"Step {moment.step}: {said}", blocks)
+    return Page(_drawn(moments, log, at), f"Step {moment.step}: {said}", blocks)
 
 
-def _drawn(moments: list[Moment], at: int, losses: list[tuple[float, float]]) -> Drawing:
+def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
     """On the left the data and the loss so far, on the right the parameters and their gradients."""
-    moment = moments[at]
-    names = list(moment.before)[:PARAMETERS]
-    places, y = [], 24.0
-    for name in names:
-        places.append(y)
-        y += 34 + _side(moment.before[name]) * _small(moment.before[name]).shape[0]
-    hidden = len(moment.before) - len(names)
-    drawing = Drawing(LEFT + 360, max(y + 14 * (hidden > 0), 404.0))
+    moment, drawing, x, y = moments[at], Drawing(LEFT + 360, 404.0), LEFT + 20, 16.0
     _data(drawing, moments, moment)
     begin = len(drawing.pieces)
-    drawing.heading(LEFT + 20, 12, "parameter")
-    drawing.heading(LEFT + 190, 12, "its gradient")
-    for name, place in zip(names, places):
-        _parameter(drawing, moments, moment, name, place)
+    drawing.heading(x, 12, "parameters")
+    drawing.heading(x + BESIDE, 12, "their gradients" if moment.gradients else "no gradients yet")
+    for name, weights in log.weights[at].items():
+        y += weights.draw(drawing, x, y, name, log.most(name), moment.phase == "update")
+    hidden = len(moment.after) - len(log.weights[at])
     if hidden > 0:
-        drawing.text(LEFT + 20, y + 6, f"{hidden} more", fill="quiet")
+        drawing.text(x, y + 10, f"{hidden} more", fill="quiet")
+    drawing.height = max(drawing.height, y + 14)
     drawing.merge(begin, "mg-beside")
-    now = moment.step
-    known = [point for point in losses if point[0] < now or (point[0] == now and moment.phase != "batch")]
+    losses = log.numbers["loss"]
+    known = losses[: moment.step - (moment.phase == "batch")]
     values = [value for _, value in losses]
     chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss",
-                   ends=(1.0, float(moments[-1].step)), within=(min(values), max(values)))
+                   ends=(1.0, float(log.last)), within=(min(values), max(values)))
     if not known:
         chart.curve(losses, "quiet", thick=0.8, dashes="2 3")
-    dots(drawing, chart, {"loss": known}, float(moment.step))
+    dots(drawing, chart, known[-1:] if moment.phase != "batch" else [])
     return drawing
 
 
@@ -208,28 +237,3 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
     drawing.merge(begin)
     colour = "good" if moment.phase == "update" else "there"
     chart.curve([(float(a), float(b)) for a, b in moment.curve], colour, thick=2.2)
-
-
-def _small(array: Any) -> Any:
-    return matrix_of(array, 6, 10)
-
-
-def _side(array: Any) -> float:
-    """The side of a square, so that the matrix fits into its column."""
-    rows, columns = _small(array).shape
-    return min(15.0, 72 / rows, 150 / columns)
-
-
-def _parameter(drawing: Drawing, moments: list[Moment], moment: Moment, name: str, y: float) -> None:
-    array, gradient = moment.after[name], moment.gradients.get(name)
-    lit = moment.phase == "update"
-    title = f"{name}  {' × '.join(map(str, array.shape))}"
-    drawing.text(LEFT + 20, y + 10, title, fill="ink" if lit else "quiet", bold=lit, room=165)
-    side, about = _side(array), f"{name}: {size_text(array)}"
-    heat_map(drawing, LEFT + 20, y + 18, _small(array), side, largest([_small(s.after[name]) for s in moments]), about)
-    if gradient is None:
-        drawing.text(LEFT + 190, y + 30, "none yet", fill="quiet")
-        return
-    drawing.text(LEFT + 190, y + 10, f"‖·‖ {short(norm_of(gradient))}", fill="quiet", room=165)
-    most = largest([_small(s.gradients[name]) for s in moments if name in s.gradients])
-    heat_map(drawing, LEFT + 190, y + 18, _small(gradient), side, most, f"∂{name}: {size_text(gradient)}")

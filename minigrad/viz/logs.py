@@ -1,0 +1,157 @@
+"""The log of a training run: numbers at each step, and from time to time small pictures of weights and of the data.
+
+`Dashboard` writes one while a loop runs, and `training` draws it: one run, or several over each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..nn.module import Module
+from ..support.errors import ConversionError
+from .cells import largest, matrix_of
+from .drawing import Drawing
+from .heat import heat_map, norm_of, size_text
+from .images import pictures_of
+from .numbers import short
+
+PICTURES, PARAMETERS, IMAGES = 24, 6, 12  # the most moments with pictures, parameters, and images of a name
+ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
+BESIDE = 170.0  # from a parameter to its gradient
+Points = list[tuple[float, float]]  # (step, value)
+
+
+class Weights(NamedTuple):
+    """A small picture of a parameter, and what is said of it; the same of its gradient, if there is one."""
+
+    matrix: Any
+    about: str
+    gradient: Any = None
+    norm: float = 0.0
+
+    @classmethod
+    def of(cls, parameter: Any, gradient: Any = None) -> Weights:
+        """The pictures of two arrays: of large ones, the means of blocks.
+
+        >>> Weights.of(np.ones((32, 4))).about
+        '32 × 4, ‖·‖ 11.3, in blocks'
+        """
+        matrix = matrix_of(parameter, ROWS, COLUMNS)
+        about = size_text(parameter) + ", in blocks" * (matrix.size < np.size(parameter))
+        if gradient is None:
+            return cls(matrix, about)
+        return cls(matrix, about, matrix_of(gradient, ROWS, COLUMNS), norm_of(gradient))
+
+    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: tuple[float, float], lit: bool) -> float:
+        """Draw the parameter and, on its right, its gradient; `most` are the largest numbers of both.  The height."""
+        rows, columns = self.matrix.shape
+        side = min(SIDE, 72 / rows, 150 / columns)
+        drawing.text(x, y + 12, name, bold=lit, room=BESIDE - 12, fill="ink" if lit else "quiet")
+        drawing.text(x, y + 26, self.about, fill="quiet", room=BESIDE - 12)
+        heat_map(drawing, x, y + 33, self.matrix, side, most[0], f"{name}: {self.about}")
+        if self.gradient is not None:
+            about = f"‖·‖ {short(self.norm)}"
+            drawing.text(x + BESIDE, y + 26, about, fill="quiet", room=BESIDE)
+            heat_map(drawing, x + BESIDE, y + 33, self.gradient, side, most[1], f"∂{name}: {about}")
+        return 50 + side * rows
+
+
+class Log:
+    """What is logged of one training run.
+
+    >>> log = Log.of([{"loss": 1.0}, {"loss": 0.5}])
+    >>> log.numbers, log.last
+    ({'loss': [(1.0, 1.0), (2.0, 0.5)]}, 2)
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, Points] = {}
+        self.norms: dict[str, Points] = {}  # of gradients, by parameter
+        self.seconds: Points = []  # (step, seconds since the log began)
+        self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
+        self.images: dict[int, dict[str, Any]] = {}  # by step: pictures of the data
+        self.last = 0
+        self._gap = 1  # steps between two pictures
+        self._begun = time.monotonic()
+
+    @classmethod
+    def of(cls, run: Any) -> Log:
+        """The log of a run: a `Dashboard`, what `mg.train.fit` returns, or the losses of all steps."""
+        if isinstance(run, Log):
+            return run
+        if not isinstance(run, Sequence) or isinstance(run, str) or not run:
+            raise ConversionError(
+                f"training: a {type(run).__name__} is not the log of a run",
+                expect="an mg.viz.Dashboard, what mg.train.fit returns, or a list of losses",
+            )
+        log = cls()
+        for step, row in enumerate(run, 1):
+            log.record(step, row if isinstance(row, Mapping) else {"loss": row})
+        log.seconds = []  # when they were computed is not known
+        return log
+
+    def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> dict[str, float]:
+        """Log a step: numbers and images by name, and the weights and gradients of the model; returns the numbers."""
+        images = {name: _images(value) for name, value in values.items()}
+        images = {name: found for name, found in images.items() if found is not None}
+        read = {name: _number(name, value) for name, value in values.items() if name not in images}
+        if images:
+            self.images = _kept({**self.images, step: images})
+        for name, value in read.items():
+            self.numbers.setdefault(name, []).append((float(step), value))
+        if model is not None:
+            self._look_at(step, model)
+        self.last = max(self.last, int(step))
+        self.seconds.append((float(step), time.monotonic() - self._begun))
+        return read
+
+    def _look_at(self, step: int, model: Module) -> None:
+        """Log the norms of the gradients, and from time to time the pictures of the parameters."""
+        named = [(name, p.detach().numpy(), p.grad) for name, p in model.named_parameters()]  # type: ignore[attr-defined]
+        known = [(name, array, grad if grad is None else grad.numpy()) for name, array, grad in named]
+        for name, _, grad in known:
+            if grad is not None:
+                self.norms.setdefault(name, []).append((float(step), norm_of(grad)))
+        if step >= max(self.weights, default=-self._gap) + self._gap:
+            first = sorted(known, key=lambda each: each[1].ndim < 2)[:PARAMETERS]
+            self.weights = _kept({**self.weights, step: {name: Weights.of(*each) for name, *each in first}})
+            steps = list(self.weights)
+            self._gap = steps[1] - steps[0] if len(steps) > 1 else self._gap
+
+    def most(self, name: str) -> tuple[float, float]:
+        """The largest numbers in all pictures of a parameter, and of its gradient."""
+        seen = [moment[name] for moment in self.weights.values() if name in moment]
+        return largest([w.matrix for w in seen]), largest([w.gradient for w in seen if w.gradient is not None])
+
+    def curves(self) -> dict[str, Points]:
+        """The logged numbers, and the norms of the gradients."""
+        return {**self.numbers, **{f"‖∂{name}‖": points for name, points in self.norms.items()}}
+
+
+def _number(name: str, value: Any) -> float:
+    """A logged value as a number."""
+    if isinstance(value, Tensor) and value.size == 1:
+        return float(value.item())
+    if isinstance(value, (bool, int, float, np.number)):
+        return float(value)
+    what = f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+    raise ConversionError(f"Dashboard.log: {name} is {what}", expect="a number, or a tensor with one element",
+                          hint=f"{name}={name}.mean(), or images of shape (count, height, width), or model=")
+
+
+def _images(value: Any) -> Any:
+    """The first images of a batch; None for a value that is not a batch of images."""
+    array = value.detach().numpy() if isinstance(value, Tensor) else value
+    return pictures_of(array, IMAGES) if getattr(array, "ndim", 0) > 1 else None
+
+
+def _kept(moments: dict[int, Any]) -> dict[int, Any]:
+    """At most `PICTURES` moments: of more, every second one."""
+    if len(moments) <= PICTURES:
+        return moments
+    return {step: each for i, (step, each) in enumerate(moments.items()) if i % 2 == 0}

@@ -1,0 +1,51 @@
+// Curves over the steps of a training: a slider smooths them, and the pointer leads to the moment below it.
+
+// The path of a curve, in which each point is the mean of itself and those before it, which count `weight` times less for each point.
+const smoothed = (path, weight) => {
+  let total = 0, count = 0;
+  return path.replace(/([ML])(\S+) ([^ML]+)/g, (_, letter, x, y) => {
+    [total, count] = [weight * total + +y, weight * count + 1];
+    return `${letter}${x} ${(total / count).toFixed(1)}`;
+  });
+};
+
+// Each curve becomes pale, with its smoothed form above it; with the weight 0 it is as it was.
+const smooth = (svg, weight) => {
+  for (const form of svg.querySelectorAll(".mg-smoothed")) form.remove();
+  for (const curve of svg.querySelectorAll(".mg-curve path")) {
+    curve.style.strokeOpacity = weight ? 0.35 : 1;
+    if (!weight) continue;
+    const form = curve.cloneNode();
+    form.classList.add("mg-smoothed");
+    form.setAttribute("d", smoothed(curve.getAttribute("d"), weight));
+    form.setAttribute("stroke-width", 2.2);
+    form.style.strokeOpacity = 1;
+    curve.parentNode.append(form);
+  }
+};
+
+// The slider: its steps are weights that come nearer and nearer to 1.
+const WEIGHTS = [0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99];
+const smootherOf = (paint) => {
+  const shown = make("output", { class: "mg-knob-value" });
+  const weight = () => WEIGHTS[+input.value];
+  const say = () => {
+    shown.textContent = weight() || "none";
+    input.setAttribute("aria-valuetext", shown.textContent);
+  };
+  const input = make("input", { type: "range", min: 0, max: WEIGHTS.length - 1, value: 0, "aria-label": "smoothing",
+    oninput: () => { say(); paint(); } });
+  say();
+  const label = make("label", { class: "mg-knob", title: "the mean of each point and those before it" }, make("span", {}, "smoothing"), input, shown);
+  return { label, weight };
+};
+
+// The number of the moment that is nearest to the pointer; null if it is not over a chart.
+const momentAt = (event) => {
+  const chart = event.target.closest?.("[data-stops]");
+  if (!chart) return null;
+  const box = chart.getBoundingClientRect();
+  const share = 1000 * (event.clientX - box.left) / box.width;
+  const far = chart.dataset.stops.split(" ").map((stop) => Math.abs(stop - share));
+  return far.indexOf(Math.min(...far));
+};
