@@ -84,8 +84,9 @@ def curves(
             curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
         elif len(arrays) == 1 and within is None and len(finite):
             each = round(len(points) / len(columns))
-            said = f"line: mean of {each} steps, shade: their least to their largest" if each > 1 else ""
-            drawing.text(x + Axes.LEFT + text_width(title, TITLE, bold=True) + 14, y + 12, said, fill="quiet")
+            if each > 1:
+                said = f"line: mean of {each} steps, shade: their least to their largest"
+                drawing.text(x + Axes.LEFT + text_width(title, TITLE, bold=True) + 14, y + 12, said, fill="quiet")
             said = f"{short(points[0, 1])} → {short(points[-1, 1])}, least {short(low)}"
             drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
     drawing.merge(begin)

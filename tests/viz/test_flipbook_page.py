@@ -159,6 +159,70 @@ def test_other_flipbooks_are_shown_in_light_and_dark():
             assert re.fullmatch(r"rgb\(.*\)", filled)
 
 
+@pytest.fixture(scope="module")
+def runs():
+    slow, fast = ([1.0 / (1 + rate * i) + 0.1 * (i % 2) for i in range(40)] for rate in (0.1, 0.5))
+    with opened(mg.viz.training({"slow": slow, "<b>fast": fast}).to_html()) as page:
+        yield page
+
+
+CURVES = "[...document.querySelectorAll('.mg-curve path')].map((path) => path.getAttribute('d'))"
+
+
+def test_curves_can_be_smoothed(runs):
+    plain = runs.evaluate(CURVES)
+    assert len(plain) == 2 and step(runs) == 39 and runs.locator("b").count() == 0
+    slider = runs.get_by_label("smoothing")
+    slider.focus()
+    for _ in range(4):
+        runs.keyboard.press("ArrowRight")
+    assert slider.get_attribute("aria-valuetext") == "0.9" and step(runs) == 39
+    curves = runs.evaluate(CURVES)
+    assert len(curves) == 4 and [curves[0], curves[2]] == plain
+    first, smooth = ([float(y) for y in re.findall(r"[ML]\S+ ([\d.]+)", path)] for path in curves[:2])
+    weights = 0.9 ** np.arange(40)[::-1]
+    assert smooth[-1] == pytest.approx((weights * first).sum() / weights.sum(), abs=0.1) and smooth[0] == first[0]
+    runs.keyboard.press("Home")  # a slider's own key
+    runs.evaluate("document.querySelector('.mg-view').focus()")
+    slider.fill("0")
+    assert runs.evaluate(CURVES) == plain
+
+
+def test_the_pointer_leads_to_a_moment_with_the_values_of_all_runs(runs):
+    box = runs.locator("[data-stops]").first.bounding_box()
+    runs.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    assert step(runs) in (19, 20) and runs.inner_text("[aria-live]") == said(runs)
+    assert re.fullmatch(r"After step 2[01]: loss is 0.\d+ in slow, 0.\d+ in <b>fast\.", said(runs))
+    runs.mouse.move(5, 5)
+    runs.focus(".mg-view")
+    before = step(runs)
+    runs.keyboard.press("ArrowLeft")
+    assert step(runs) == before - 1
+    runs.keyboard.press("End")
+    assert step(runs) == 39
+
+
+def test_the_axis_of_curves_can_be_chosen(runs):
+    plain, here = runs.evaluate(CURVES), step(runs)
+    runs.get_by_label("axis").select_option("2")
+    assert runs.evaluate(CURVES) != plain and step(runs) == here
+    runs.get_by_label("axis").select_option("1")
+    assert runs.evaluate(CURVES) == plain  # it fits
+
+
+@pytest.mark.parametrize("size", [(390, 844), (900, 700)])
+def test_runs_are_readable_at_each_width(size):
+    board = mg.viz.Dashboard(show="nothing")
+    for number in range(1, 60):
+        board.log(number, loss=1 / number, accuracy=number / 60)
+    with opened(board.to_html(), size=size) as page:
+        page.wait_for_timeout(100)
+        assert page.evaluate("((c) => c.scrollWidth <= c.clientWidth + 2)(document.querySelector('.mg-canvas'))")
+        assert min(page.evaluate(HEIGHTS)) > 9
+        page.get_by_label("over").select_option("1")
+        assert page.locator(".mg-curve path").count() == 2 and said(page).startswith("After step 59")
+
+
 def test_hostile_names_run_no_script():
     from minigrad.viz.drawing import Drawing
     from minigrad.viz.flipbook import Flipbook, Page
