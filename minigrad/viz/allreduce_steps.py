@@ -83,7 +83,8 @@ def ring_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
     ranks = ThreadCommunicators(n).run(run)
     for step in range(2 * (n - 1)):
         added = step < n - 1
-        messages = [Message(i, *rank.sent[step], added) for i, rank in enumerate(ranks)]
+        sent = [rank.sent[step] for rank in ranks]
+        messages = [Message(i, to, chunk, added) for i, (to, chunk) in enumerate(sent)]
         yield _sent("reduce-scatter" if added else "all-gather", messages, held, of)
     for row, rank in zip(held, ranks):
         assert np.array_equal(np.concatenate(row), np.concatenate(rank.chunks), equal_nan=True)

@@ -53,7 +53,7 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
 
 
 def curves(
-    drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points], title: str,
+    drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points | np.ndarray], title: str,
     ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
     log_across: bool = False, names: bool = True,
 ) -> Axes:

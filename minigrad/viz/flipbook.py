@@ -106,8 +106,8 @@ class Flipbook(Exhibit):
         knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things, "blocks": blocks.things, "marks": self.marks,
-            "files": self.files,
+            "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things, "blocks": blocks.things,
+            "marks": self.marks, "files": self.files,
         }
 
     def chart(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,9 +35,9 @@ def runs_book(runs: Runs, title: str) -> Flipbook:
     stops = _stops(runs)
     told = [(_said(runs, step), blocks) for step, blocks in zip(stops, _blocks(runs, stops))]
     clocks = ("steps", "seconds") if all(log.seconds for log in runs.values()) else ("steps",)
-    beside = [_pictures(next(iter(runs.values())), step) for step in stops]
+    charts, beside = _charts(runs), [_pictures(next(iter(runs.values())), step) for step in stops]
     pages = [
-        [Page(drawing, *each) for drawing, each in zip(_drawn(runs, stops, beside, log, clock == "seconds"), told)]
+        [Page(drawing, *each) for drawing, each in zip(_drawn(charts, stops, beside, log, clock == "seconds"), told)]
         for log, clock in product(AXES.values(), clocks)
     ]
     knobs = Knob("axis", tuple(AXES), choice=True), Knob("over", clocks, choice=True)
@@ -46,8 +46,8 @@ def runs_book(runs: Runs, title: str) -> Flipbook:
 
 def last_drawing(runs: Runs) -> Drawing:
     """All curves, and the pictures of the last moment."""
-    stop = _stops(runs)[-1]
-    return next(_drawn(runs, [stop], [_pictures(next(iter(runs.values())), stop)]))
+    stop = max(log.last for log in runs.values())
+    return next(_drawn(_charts(runs), [stop], [_pictures(next(iter(runs.values())), stop)]))
 
 
 def table_of(runs: Runs) -> str:
@@ -116,46 +116,60 @@ def _blocks(runs: Runs, stops: Sequence[int]) -> Iterator[tuple[tuple[str, Block
 # What is drawn --------------------------------------------------------------------------------------------------------
 
 
-def _charts(runs: Runs) -> list[tuple[str, dict[str, tuple[Log, Points]]]]:
+class Curve(NamedTuple):
+    """The points of a curve, as a list and as an array, and the log that they are from."""
+
+    log: Log
+    points: Points
+    array: np.ndarray
+
+    @classmethod
+    def of(cls, log: Log, points: Points) -> Curve:
+        """The curve of some points of a log."""
+        return cls(log, points, np.array(points, np.float64).reshape(-1, 2))
+
+
+Charts = list[tuple[str, dict[str, Curve]]]  # titles, and curves by name
+
+
+def _charts(runs: Runs) -> Charts:
     """The titles of the charts, and their curves: a number of all runs, and the norms of the first run."""
     names = list(dict.fromkeys(name for log in runs.values() for name in log.numbers))[:NUMBERS]
-    charts = [(n, {run: (log, log.numbers.get(n, [])) for run, log in runs.items()}) for n in names]
+    charts = [(n, {run: Curve.of(log, log.numbers.get(n, [])) for run, log in runs.items()}) for n in names]
     name, first = next(iter(runs.items()))
     if first.norms:
         most = sorted(first.norms.items(), key=lambda item: -max(v for _, v in item[1] if v == v))[:LAYERS]
         title = "norms of gradients" + f" of {name}" * (len(runs) > 1)
-        charts.append((title, {layer: (first, points) for layer, points in most}))
+        charts.append((title, {layer: Curve.of(first, points) for layer, points in most}))
     return charts
 
 
 def _drawn(
-    runs: Runs, stops: Sequence[int], beside: Sequence[Drawing], log: bool | None = None, seconds: bool = False
+    charts: Charts, stops: Sequence[int], beside: Sequence[Drawing], log: bool | None = None, seconds: bool = False
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
 
     The curves are the same for all moments, and are drawn once.
     """
-    charts, base, y, axes = _charts(runs), Drawing(WIDE, 60), 0.0, []
-    clocks = {log: _clock(log, seconds) for log in runs.values()}
-    known = [(of, points) for _, series in charts for of, points in series.values() if points]
-    ends = [float(clocks[of](points[i][0])) for of, points in known for i in (0, -1)] or [0.0]
+    base, y, axes = Drawing(WIDE, 60), 0.0, []
+    curves_of_all = [curve for _, series in charts for curve in series.values()]
+    clocks = {curve.log: _clock(curve.log, seconds) for curve in curves_of_all}
+    ends = [float(clocks[c.log](c.points[i][0])) for c in curves_of_all if c.points for i in (0, -1)] or [0.0]
     for i, (title, series) in enumerate(charts):
         height, legend = TALL if i == 0 else LOW, 0.0
         if len(series) > 1:
             legend = max(40.0 + min(LEGEND, text_width(name, LINE)) for name in series)
-        arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, (_, points) in series.items()}
-        for name, (of, _) in series.items():
-            arrays[name][:, 0] = clocks[of](arrays[name][:, 0])
-        axes.append(curves(base, (0, y, WIDE - legend, height), arrays, title, (min(ends), max(ends)), log=log,
+        placed = {name: np.stack([clocks[c.log](c.array[:, 0]), c.array[:, 1]], 1) for name, c in series.items()}
+        axes.append(curves(base, (0, y, WIDE - legend, height), placed, title, (min(ends), max(ends)), log=log,
                            names=i in (0, len(charts) - 1)))
         y += height + 14
-    first = next(iter(runs.values()))
-    hovers = [_hover(chart, clocks[first](np.array(stops, np.float64)).tolist()) for chart in axes]
+    first = next(iter(clocks.values()), None)
+    hovers = [_hover(chart, first(np.array(stops, np.float64)).tolist()) for chart in axes if first]
     for step, pictures in zip(stops, beside):
         drawing = Drawing(pictures.width, max(y, pictures.height))
         drawing.pieces = list(base.pieces)
         for chart, (_, series) in zip(axes, charts):
-            found = [(clocks[of], value_at(points, step)) for of, points in series.values()]
+            found = [(clocks[curve.log], value_at(curve.points, step)) for curve in series.values()]
             dots(drawing, chart, [point and (float(clock(point[0])), point[1]) for clock, point in found])
         drawing.pieces += [*hovers, *pictures.pieces]
         yield drawing

@@ -10,11 +10,11 @@ import pytest
 import minigrad as mg
 from minigrad.compile.look.watching import watching
 from minigrad.support import files
+from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
 from minigrad.viz.cells import matrix_of
 from minigrad.viz.charts import Chart
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
 
