@@ -16,16 +16,6 @@ from .schedules import schedule as schedule
 from .profiles import profile as profile
 from .profiles import roofline as roofline
 from .placements import placement as placement
-<<<<<<< HEAD
-=======
-from .lessons.dispatches import dispatch as dispatch
-from .lessons.stacks import stack as stack
-from .lessons.timelines import timeline as timeline
-from .lessons.three_ways import compare as compare
-from .trainings import training as training
-from .dashboard import Dashboard as Dashboard
-from .clusters import cluster as cluster
->>>>>>> c68b0b8a (viz.training: each curve is read once; unit 08 is built)
 from .picture import Picture as Picture
 from .stepper import Stepper as Stepper
 from .fused import Fusion as Fusion
