@@ -35,7 +35,6 @@ _LATER = {
     "cluster": "clusters",
     "beside": "lessons.side_by_side",
     "compare": "lessons.three_ways",
-    "tape": "lessons.tapes",
     "schedule": "schedules",
     "profile": "profiles",
     "roofline": "profiles",
@@ -54,6 +53,7 @@ _REPLACED = {
     "stack": "mg.viz.bench(f, x), with the arguments of f: the levels from a line to its kernel",
     "ring": "mg.viz.cluster(4) or mg.viz.cluster(arrays): the messages of an all-reduce",
     "scaling": "mg.viz.cluster(step, machine): the model of a step on many workers",
+    "tape": "mg.viz.memory(f, x): what the backward pass keeps, and the effect of checkpoints",
 }
 __all__ = [*_LATER]
 

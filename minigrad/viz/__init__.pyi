@@ -11,7 +11,6 @@ from .dashboard import Dashboard as Dashboard
 from .clusters import cluster as cluster
 from .lessons.side_by_side import beside as beside
 from .lessons.three_ways import compare as compare
-from .lessons.tapes import tape as tape
 from .schedules import schedule as schedule
 from .profiles import profile as profile
 from .profiles import roofline as roofline

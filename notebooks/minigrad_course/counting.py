@@ -22,7 +22,7 @@ from minigrad.core.override import overriding
 from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import ones_like
 from minigrad.support.table import counted
-from minigrad.viz.lessons.tapes import maker_of, owner_of, saved_by
+from minigrad.viz.kept import maker_of, owner_of, saved_by
 
 
 def kept_bytes(result: Tensor) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.node import topological_order
-from minigrad.viz.lessons.tapes import Unit, peak, play, read_tape
+from minigrad.viz.kept import Unit, peak, play, read_tape
 from minigrad_course.counting import Passes, kept_bytes, kept_over_time, most_bytes
 from minigrad_course.feedback import Wrong
 from minigrad_course.tasks import ValueTask

@@ -16,7 +16,7 @@ from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.support.table import bytes_text
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import coloured
-from minigrad.viz.lessons.tapes import play, read_tape, segments_of, units_of
+from minigrad.viz.kept import play, read_tape, segments_of, units_of
 from minigrad.viz.lessons.three_ways import Way, compare_of
 from minigrad.viz.lessons.timelines import Run, Span, timeline_of
 from minigrad.viz.logs import IMAGES, PICTURES

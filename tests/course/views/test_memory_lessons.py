@@ -9,7 +9,7 @@ import minigrad_course as course
 from minigrad.core.node import topological_order
 from minigrad.viz.colours import LIGHT
 from minigrad.viz.flipbook import settings_of
-from minigrad.viz.lessons.tapes import peak, play, read_tape
+from minigrad.viz.kept import peak, play, read_tape
 from minigrad_course.units.u07_forward_and_memory.budgets import Steps, within_budget
 from minigrad_course.units.u07_forward_and_memory.seams import Row, plan_of, seams
 from minigrad_course.units.u07_forward_and_memory.tangents import moving

@@ -14,7 +14,7 @@ from minigrad.ops.creation import ones
 from minigrad.ops.elementwise import tanh
 from minigrad.support.table import bytes_text, counted
 from minigrad.viz.flipbook import Flipbook
-from minigrad.viz.lessons.tapes import Unit, read_tape
+from minigrad.viz.kept import Unit, read_tape
 
 from ...feedback import NotWritten
 from .about import UNIT

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from minigrad.support.table import bytes_text, bytes_unit
 from minigrad.viz.drawing import Axes, Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page, settings_of
-from minigrad.viz.lessons.tapes import Moment, Tape, peak, play
+from minigrad.viz.kept import Moment, Tape, peak, play
 
 WIDTH, BARS, CHART = 650.0, 110.0, 190.0
 TOP = 34.0  # of the row of blocks

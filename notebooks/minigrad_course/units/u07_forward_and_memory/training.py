@@ -17,7 +17,7 @@ from minigrad.examples.names_gpt import GPT, made_up, rows_of
 from minigrad.ops.creation import asarray, zeros_like
 from minigrad.support.table import bytes_text
 from minigrad.viz.flipbook import Flipbook
-from minigrad.viz.lessons.tapes import Unit, read_tape
+from minigrad.viz.kept import Unit, read_tape
 
 from ...counting import kept_over_time
 from ...session import SESSION

@@ -1,4 +1,4 @@
-"""`mg.viz.tape`: the memory that a forward pass keeps for the backward pass, and the effect of checkpoints.
+"""The memory that a forward pass keeps for the backward pass, and a model of checkpoints.
 
 The bytes are those of the arrays that the recorded nodes store.  The effect of checkpoints follows from the rules of
 `mg.checkpoint`: each part keeps only its inputs from outside, and computes the rest again.
@@ -6,32 +6,22 @@ The bytes are those of the arrays that the recorded nodes store.  The effect of 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ...compile.fusion.count import flops_of
-from ...core.mode import record
-from ...core.node import Constant, Leaf, Node
-from ...core.primitive import P
-from ...core.programs import opened_order
-from ...core.tensor import Tensor
-from ...core.tree import leaves
-from ...support.errors import GradError
-from ...support.table import as_table, bytes_text, bytes_unit, counted
-from ..charts import legend
-from ..drawing import Axes, Drawing
-from ..exhibit import check_function
-from ..flipbook import Block, Flipbook, Knob, Page
-from ..naming import call_of, layer_name, operation_name
-from ..phases import layers_of
-from .watching import without_programs
+from ..compile.fusion.count import flops_of
+from ..core.mode import record
+from ..core.node import Constant, Leaf, Node
+from ..core.primitive import P
+from ..core.programs import opened_order
+from ..core.tensor import Tensor
+from ..core.tree import leaves
+from .naming import call_of, layer_name, operation_name
+from .phases import layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
-WIDTH, BARS, CHART = 600.0, 110.0, 120.0
-KEPT = [("there", "there", "kept now"), ("back", "back", "computed again"), ("quiet", "", "without checkpoints")]
 
 
 class Unit(NamedTuple):
@@ -66,41 +56,20 @@ class Moment(NamedTuple):
     again: frozenset[int]  # the arrays that were computed a second time, even if they are freed by now
 
 
-def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
-    """Run a function, and show the bytes that its tape keeps; a slider shows the effect of checkpoints.
+def tape_of(function: Callable[[], Any]) -> Tape | None:
+    """The tape of a function, which runs once; None where no gradient flows through it.
 
-    >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> x = mg.ones((4, 8), requires_grad=True)
-    >>> book = mg.viz.tape(lambda x: net(x).sum(), x)
-    >>> book
-    <tape of 17 operations: 512 B are kept for the backward pass>
-    >>> print(book.text())
-    checkpoints  kept after the forward pass  most at once  computed again
-    none                               512 B         512 B             0 %
-    1                                  256 B         256 B            49 %
-    ...
+    >>> tape = tape_of(lambda: mg.tanh(x * 2).sum())
+    >>> [unit.name for unit in tape.units], peak(play(tape, []))
+    (['multiply', 'tanh', 'sum'], 128)
+    >>> tape_of(lambda: mg.ones(2) * 2) is None
+    True
     """
-    check_function("tape", function, "mg.viz.tape(lambda: model(x).sum())")
     with record():
-        result = function(*args)
+        result = function()
     roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.tracked]
-    if not roots:
-        raise GradError(
-            "nothing is kept for the backward pass: no gradient flows through this function",
-            hint="requires_grad=True for the tensors to differentiate by, or an nn module",
-        )
-    found = read_tape(opened_order(roots))
-    after = len(found.units)  # the moment after the forward pass
-    plans = [segments_of(found, count) for count in range(min(SEGMENTS, after - 1) + 1)]
-    histories = [play(found, segments) for segments in plans]
-    figures = [_figures(found, *each) for each in zip(plans, histories)]
-    pages = [_Pages(found, histories, count, figures).all() for count in range(len(histories))]
-    nodes = sum(len(unit.nodes) for unit in found.units)
-    title = f"tape of {counted(nodes, 'operation')}: {figures[0][1]} are kept for the backward pass"
-    best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
-    knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
-    words = as_table(HEAD, figures, left=1)
-    return Flipbook(title, pages, (knob,), cover=after, start=after, words=words)
+    return read_tape(opened_order(roots)) if roots else None
 
 
 # What is kept --------------------------------------------------------------------------------------------------------
@@ -279,111 +248,3 @@ def share_again(tape: Tape, segments: Sequence[range]) -> float:
     """The share of the forward pass that is computed a second time."""
     work = [sum(flops_of(node) for node in unit.nodes) for unit in tape.units]
     return sum(work[u] for units in segments for u in units) / (sum(work) or 1)
-
-
-# How it is shown ----------------------------------------------------------------------------------------------------
-
-HEAD = ("checkpoints", "kept after the forward pass", "most at once", "computed again")
-
-
-def _figures(tape: Tape, segments: Sequence[range], history: Sequence[Moment]) -> tuple[str, str, str, str]:
-    after, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
-    return str(len(segments) or "none"), after, most, f"{100 * share_again(tape, segments):.0f} %"
-
-
-class _Pages:
-    """The pages for one number of checkpoints."""
-
-    def __init__(self, tape: Tape, histories: Sequence[list[Moment]], count: int, figures: Sequence[Any]) -> None:
-        self.tape, self.histories, self.count = tape, histories, count
-        self.history = histories[count]
-        rows = [list(row) for row in figures]
-        self.table: Block = ("table", {"head": ["", "kept", "at most", "again"], "rows": rows, "here": count})
-        self.users = Counter(key for needs in tape.needs.values() for key in needs)
-        self.unit_of = {node: i for i, unit in enumerate(tape.units) for node in unit.nodes}
-        self.axes, self.drawn_axes = self._chart()
-
-    def all(self) -> list[Page]:
-        outside = f"{bytes_text(self.tape.outside)} of data and parameters, which exist without the tape too"
-        outside += f".{without_programs()}" * bool(without_programs())
-        pages = []
-        for moment in self.history:
-            held = self._listed(moment)
-            blocks = [("checkpoints", self.table), *([("what is kept", held)] if held else [])]
-            say = f"{moment.say} {bytes_text(moment.bytes)} are kept."
-            pages.append(Page(self._drawn(moment), say, (*blocks, ("not counted", ("text", outside)))))
-        return pages
-
-    def _listed(self, moment: Moment) -> Block | None:
-        """The largest arrays that are kept."""
-        tape = self.tape
-        rows = []
-        for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
-            node, users = tape.made[key], self.users[key]
-            shape = "several" if isinstance(node.dtype, tuple) else "×".join(map(str, node.shape)) or "scalar"
-            read_by = counted(users, "rule") if users else "again"
-            rows.append([operation_name(node), shape, bytes_text(tape.size[key]), read_by])
-        return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
-
-    def _drawn(self, moment: Moment) -> Drawing:
-        """Above, a bar for each part; below, the bytes over time, with and without checkpoints."""
-        drawing = Drawing(WIDTH, BARS + CHART + 126)
-        drawing.heading(0, 12, "what is kept, by the part that made it")
-        legend(drawing, WIDTH - 330, 12, KEPT)
-        units = self.tape.units
-        full, now, again = self._amounts(moment)
-        wide, most, base = WIDTH / len(units), max(*full, 1), 24 + BARS
-        inner = max(wide - 5, 2.0)
-        for i, unit in enumerate(units):
-            x, (whole, held, second) = i * wide, [0.92 * BARS * each[i] / most for each in (full, now, again)]
-            about = f"{unit.name}: {bytes_text(full[i])}"
-            drawing.rect(x, base - whole, inner, whole, "paper", "line", dashes="3 2", round=2, about=about)
-            drawing.rect(x, base - held, inner, held, "there", "there", round=2)
-            if second:
-                drawing.rect(x, base - held, inner, second, "back", "back", round=2)
-            if now[i] and wide > 46:
-                drawing.text(x + inner / 2, base - held - 4, bytes_text(now[i]), anchor="middle", bold=True)
-            colour, thick = ("now", 2.6) if i == moment.unit else ("line", 1.0)
-            drawing.rect(x, base + 3, inner, 20, "tint", colour, thick=thick, round=2, about=unit.name)
-            if wide > 22:
-                drawing.text(x + inner / 2, base + 17, unit.name, anchor="middle", room=inner - 2)
-        for s, segment in enumerate(segments_of(self.tape, self.count), 1):
-            left, right, y = segment[0] * wide, (segment[-1] + 1) * wide - 5, base + 29
-            drawing.path([(left, y), (left, y + 5), (right, y + 5), (right, y)], "good", thick=1.6)
-            name = f"checkpoint {s}" if right - left > 70 else str(s)
-            drawing.text((left + right) / 2, y + 17, name, fill="good", anchor="middle")
-        if not any(full):
-            why = "Nothing is kept:", "the rules need only data and parameters,", "which exist without the tape."
-            for i, line in enumerate(why):
-                drawing.text(WIDTH / 2, base - BARS / 2 + 16 * i, line, anchor="middle", fill="quiet")
-        drawing.add(self.drawn_axes)
-        at = next(i for i, other in enumerate(self.history) if other is moment)
-        drawing.dot(*self.axes.at(float(at), moment.bytes / self.unit))
-        return drawing
-
-    def _amounts(self, moment: Moment) -> tuple[list[int], list[int], list[int]]:
-        """For each part: the bytes that rules need, the bytes that are kept now, and those computed again."""
-        full, now, again = ([0] * len(self.tape.units) for _ in range(3))
-        for key in {*self.users, *moment.kept}:
-            i, size = self.unit_of[self.tape.made[key]], self.tape.size[key]
-            full[i] += size
-            now[i] += size if key in moment.kept else 0
-            again[i] += size if key in moment.kept and key in moment.again else 0
-        return full, now, again
-
-    def _chart(self) -> tuple[Axes, str]:
-        """The bytes over time, the same on all pages."""
-        drawing, top = Drawing(0, 0), BARS + 110.0
-        drawing.heading(0, top - 14, "kept over time: forward, then backward")
-        longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
-        self.unit, name = bytes_unit(most)
-        up = (0.0, 1.08 * most / self.unit or 1.0)
-        chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, ticks="up")
-        drawing.text(0, top + 4, name, fill="quiet")
-        middle = float(len(self.tape.units))
-        drawing.path([chart.at(middle, 0), chart.at(middle, up[1])], "line", dashes="2 3")
-        drawing.text(chart.at(middle, 0)[0], top - 4, "forward is done", fill="quiet", anchor="middle")
-        for count, colour, dashes in ((0, "quiet", "5 3"), (self.count, "there", "")):
-            points = [(float(i), moment.bytes / self.unit) for i, moment in enumerate(self.histories[count])]
-            chart.curve(points, colour, dashes=dashes)
-        return chart, "".join(drawing.pieces)
