@@ -1,8 +1,11 @@
-"""Which tensors share memory: a bar for each buffer, and in it a bar for each tensor."""
+"""Which tensors share memory: a bar for each buffer, and in it a bar for each tensor.
+
+Of a small buffer, the cells are drawn: which element of each tensor lies in which of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +18,9 @@ from .charts import Chart, Marks, mark
 from .flipbook import Flipbook, Page
 
 WIDTH, LEFT, LANE, GAP = 860.0, 150.0, 24.0, 14.0
+KINDS_OF_TENSORS = ("kernel", "other", "result", "library")  # the colours of the tensors in a buffer
 MOST = 200  # names in one picture
+CELLS, CELL = 24, 44.0  # the most cells that are drawn of a buffer, and the width of a cell, at most
 
 
 class Span(NamedTuple):
@@ -102,15 +107,21 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
         keys = [f"s{number}.{i}" for i in range(len(spans))]
         whole = max(span.last for span in spans)
         wide = max(4.0, whole * scale)
+        cells = _cells_of(spans)
+        if cells:
+            wide = cells.count * min(CELL, (WIDTH - LEFT - 90.0) / cells.count)
         chart.bar(LEFT - 3, y, wide + 6, LANE * len(spans) + 4, "quiet", f"b{number}", "", bytes_text(whole))
         chart.text(LEFT + wide + 10.0, y + LANE / 2 + 5.0, bytes_text(whole), fill="quiet")
         marks[f"b{number}"] = mark(f"buffer {number}", [("bytes", bytes_text(whole)), ("names", str(len(spans)))], keys)
-        for key, span in zip(keys, spans):
+        for at, (key, span) in enumerate(zip(keys, spans)):
             form = _form(span)
             chart.lane(LEFT, y + 2.0, LANE, span.name, room=LEFT - 14.0)
-            x, w = LEFT + span.first * scale, max(4.0, (span.last - span.first) * scale)
-            kind = "kernel" if span.packed else "other"
-            chart.bar(x, y + 3.0, w, LANE - 2.0, kind, key, form, f"{span.name}: {form}")
+            if cells:
+                _draw_cells(chart, cells, at, span, y + 3.0, key)
+            else:
+                x, w = LEFT + span.first * scale, max(4.0, (span.last - span.first) * scale)
+                kind = "kernel" if span.packed else "other"
+                chart.bar(x, y + 3.0, w, LANE - 2.0, kind, key, form, f"{span.name}: {form}")
             packed = "all of these" if span.packed else "not all of these: other elements are between"
             facts = [("form", form), ("bytes", f"{span.first:,} to {span.last:,}"), ("uses", packed)]
             others = [other.name for other in spans if other is not span]
@@ -124,9 +135,65 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
     return Flipbook(about, [[Page(chart, about)]], marks=marks, words=words)
 
 
+def elements_at(shape: Sequence[int], strides: Sequence[int], start: int = 0) -> dict[int, list[tuple[int, ...]]]:
+    """The elements of an array by the cells in which they lie; strides are counted in cells.
+
+    >>> elements_at((2, 2), (1, 2))
+    {0: [(0, 0)], 1: [(1, 0)], 2: [(0, 1)], 3: [(1, 1)]}
+    >>> elements_at((3,), (0,), 5)
+    {5: [(0,), (1,), (2,)]}
+    """
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for index in np.ndindex(*shape):
+        found.setdefault(start + sum(i * stride for i, stride in zip(index, strides)), []).append(index)
+    return dict(sorted(found.items()))
+
+
+class _Cells(NamedTuple):
+    """A small buffer, cell by cell: how many cells there are, and for each tensor which of its elements are in which."""
+
+    count: int
+    held: list[dict[int, list[tuple[int, ...]]]]
+
+
+def _cells_of(spans: Sequence[Span]) -> _Cells | None:
+    """The cells of a buffer; None if they are too many, or not of one size."""
+    sizes = {span.tensor.dtype.itemsize for span in spans}
+    size, whole = min(sizes), max(span.last for span in spans)
+    if len(sizes) > 1 or not 0 < whole <= CELLS * size or any(span.tensor.size > CELLS * CELLS for span in spans):
+        return None
+    held = []
+    for span in spans:
+        shape, strides = span.tensor.shape, _strides(span)
+        back = sum((n - 1) * stride for n, stride in zip(shape, strides) if stride < 0)  # to the lowest element
+        held.append(elements_at(shape, strides, span.first // size - back))
+    return _Cells(whole // size, held)
+
+
+def _draw_cells(chart: Chart, cells: _Cells, number: int, span: Span, y: float, key: str) -> None:
+    """The cells of a buffer in a row; those that the tensor uses are filled, and show the index of the element."""
+    wide = min(CELL, (WIDTH - LEFT - 90.0) / cells.count)
+    values = span.tensor.detach().numpy()
+    for at in range(cells.count):
+        indices, x = cells.held[number].get(at), LEFT + at * wide
+        if indices is None:
+            chart.rect(x, y, wide - 2.0, LANE - 2.0, "paper", "line", dashes="2 3", round=2.0)
+            continue
+        named = [", ".join(map(str, index)) for index in indices]
+        label = named[0].replace(" ", "") if len(named) == 1 else f"{len(named)}×"
+        about = f"{span.name}[{'], ['.join(named)}] is {values[indices[0]]}, in cell {at}"
+        chart.bar(x, y, wide - 2.0, LANE - 2.0, KINDS_OF_TENSORS[number % len(KINDS_OF_TENSORS)], key, label, about)
+
+
+def _strides(span: Span) -> tuple[int, ...]:
+    """The strides of a tensor, in elements."""
+    size = max(1, span.tensor.dtype.itemsize)
+    return tuple([stride // size for stride in span.tensor.detach()._data.strides])
+
+
 def _form(span: Span) -> str:
     """Shape, dtype and strides."""
     tensor = span.tensor
     shape = " × ".join(map(str, tensor.shape)) or "scalar"
-    strides = ", ".join(str(s // max(1, tensor.dtype.itemsize)) for s in tensor.detach()._data.strides)
+    strides = ", ".join(map(str, _strides(span)))
     return f"{shape} {tensor.dtype}" + (f", steps of {strides}" if strides else "")

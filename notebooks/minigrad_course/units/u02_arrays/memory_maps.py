@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from minigrad.core.clock import WRITTEN, buffer_of
 from minigrad.core.tensor import Tensor
@@ -20,7 +18,7 @@ from minigrad.support.words import shown
 from minigrad.viz.charts import legend
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.sharing import address
+from minigrad.viz.sharing import address, elements_at
 
 FILES = count(1)
 CELL, PER_ROW, MOST, TOP = 30.0, 12, 48, 34.0  # the side of a cell, cells in a row, numbers in a map
@@ -38,8 +36,7 @@ class Place(NamedTuple):
 
     def indices(self) -> list[int]:
         """The elements of the buffer that the tensor reads."""
-        steps = [np.arange(size) * stride for size, stride in zip(self.shape, self.strides)]
-        return sorted({self.offset + sum(map(int, each)) for each in _products(steps)})
+        return list(elements_at(self.shape, self.strides, self.offset))
 
 
 class Kept(NamedTuple):
@@ -113,11 +110,6 @@ def time_of(root: Any) -> int:
     """The time of the last write into a buffer; 0 if there was none."""
     entry = WRITTEN.get(id(root))
     return entry.time if entry is not None and entry.buffer() is root else 0
-
-
-def _products(steps: Sequence[Any]) -> Iterator[tuple[int, ...]]:
-    grids = np.meshgrid(*steps, indexing="ij") if steps else [np.zeros(1, int)]
-    return zip(*[grid.ravel().tolist() for grid in grids])
 
 
 def states_of(code: str) -> list[State]:
