@@ -13,6 +13,7 @@ from ..core.primitive import P
 from ..core.programs import programs_run
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
 from .charts import DASHED, KINDS, Chart, Marks, legend, mark
 from .compiled import Shown, jitted_once, not_jitted, programs_of, view_of
@@ -59,9 +60,15 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    what = jitted_once(what)
-    shown = programs_of(what, args, kwargs, "memory")
-    tape = _tape_of_call(what, args, kwargs) if shown[0].keeps else None
+    jitted = jitted_once(what)
+    try:
+        shown = programs_of(jitted, args, kwargs, "memory")
+    except MinigradError as problem:
+        tape = tape_of(lambda: what(*args, **kwargs)) if jitted is not what else None
+        if tape is None:
+            raise
+        return _without_program(tape, problem)
+    tape = _tape_of_call(jitted, args, kwargs) if shown[0].keeps else None
     return view_of(shown, lambda each: memory_of(each, tape if each is shown[0] else None))
 
 
@@ -105,6 +112,7 @@ class Way(NamedTuple):
     say: str
     figures: tuple[str, str, str] = ("", "", "")  # see HEAD
     kinds: tuple[tuple[str, str, str], ...] = ()  # for the legend
+    lines: tuple[tuple[int, str, str], ...] = ()  # what other ways need: bytes, colour, words
     model: bool = False
     forward: int = 0  # the steps of the forward pass, where the backward pass follows
 
@@ -130,29 +138,44 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     fused = _fused(shown, lives, homes, steps)
     about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: {fused.say}, "
     about += f"{bytes_text(eager)} node by node"
-    ways = [*(_taped(tape) if tape else ()), fused]
-    lines = [(eager, "ink", f"node by node, at most {bytes_text(eager)}")]
-    lines.append((cost.memory.total, "library", f"allocated for the fused program: {bytes_text(cost.memory.total)}"))
-    others = [(ways[0].most, "ink", f"eagerly, at most {bytes_text(ways[0].most)}")]
-    others.append((fused.most, "library", f"fused, at most {bytes_text(fused.most)}"))
-    top = 1.06 * max([way.most for way in ways] + [size for size, *_ in lines])
-    marks: Marks = {}
-    more = [Page(_places(lives, homes, steps, marks), "the buffers of the fused program: a value can take the place of "
-                 "one that is not needed any more", name="places in memory")]
-    table = [(b.name, lane, steps[begin], steps[end], bytes_text(b.nbytes)) for b, lane, begin, end in lives]
-    words = as_table(("value", "lies in", "from", "until", "bytes"), table, left=4)
-    knobs: tuple[Knob, ...] = ()
+    allocated = cost.memory.total
+    lines = (eager, "ink", f"node by node, at most {bytes_text(eager)}"), (
+        allocated, "library", f"allocated for the fused program: {bytes_text(allocated)}"
+    )
+    ways = [fused._replace(lines=lines)]
     if tape:
-        about += f"; eagerly, {ways[0].figures[0]} are kept for the backward pass"
-        knobs = (Knob("runs", tuple([way.name for way in ways])),)
-        more.append(Page(_compared(ways, marks), "the most bytes in use at once, for each way to run the function",
-                         name="all ways"))
-        words = as_table(HEAD, [(way.name, *way.figures) for way in ways], left=1) + "\n\n" + words
+        taped = _taped(tape)
+        line = fused.most, "library", f"fused, at most {bytes_text(fused.most)}"
+        ways = [*[way._replace(lines=(*way.lines, line)) for way in taped], *ways]
+        about += f"; eagerly, {taped[0].figures[0]} are kept for the backward pass"
+    marks: Marks = {}
+    places = Page(_places(lives, homes, steps, marks), "the buffers of the fused program: a value can take the place of "
+                  "one that is not needed any more", name="places in memory")
+    table = [(b.name, lane, steps[begin], steps[end], bytes_text(b.nbytes)) for b, lane, begin, end in lives]
+    return _book(about, ways, [places], as_table(("value", "lies in", "from", "until", "bytes"), table, left=4), marks)
+
+
+def _without_program(tape: Tape, problem: MinigradError) -> Flipbook:
+    """The memory of a function that cannot be traced, or of a device without kernels."""
+    ways = _taped(tape)
+    about = f"memory of eager mode: {ways[0].figures[0]} are kept for the backward pass; there is no fused program: "
+    return _book(about + str(problem).splitlines()[0], ways, [], "", {})
+
+
+def _book(about: str, ways: Sequence[Way], more: list[Page], words: str, marks: Marks) -> Flipbook:
+    """A chart for each way to run the function, all with one axis of bytes, and `more` pages."""
+    top = 1.06 * max([way.most for way in ways] + [size for way in ways for size, *_ in way.lines])
+    alone = len(ways) == 1 and not ways[0].forward
+    if not alone:
+        more = [*more, Page(_compared(ways, marks), "the most bytes in use at once, for each way to run the function",
+                            name="all ways")]
+        table = as_table(HEAD, [(way.name, *way.figures) for way in ways], left=1)
+        words = "\n\n".join(filter(None, (table, words)))
     pages = []
     for number, way in enumerate(ways):
-        drawn = _over_time(way, lines if way is fused else others, top, f"s{number}.", marks)
-        say = about if not tape else f"{way.name}: {way.say}"
-        pages.append([Page(drawn, say, name="in use, over time"), *more])
+        say = about if alone else f"{way.name}: {way.say}"
+        pages.append([Page(_over_time(way, top, f"s{number}.", marks), say, name="in use, over time"), *more])
+    knobs = () if alone else (Knob("runs", tuple([way.name for way in ways])),)
     return Flipbook(about, pages, knobs, marks=marks, words=words, unit="picture", cover=0)
 
 
@@ -235,7 +258,9 @@ def _kinds(homes: Sequence[Section]) -> list[tuple[str, str, str]]:
 def _taped(tape: Tape) -> list[Way]:
     """Eager mode, and the model of each number of checkpoints."""
     plans = [segments_of(tape, count) for count in range(min(SEGMENTS, len(tape.units) - 1) + 1)]
-    return [_taped_way(tape, segments) for segments in plans]
+    ways = [_taped_way(tape, segments) for segments in plans]
+    line = ways[0].most, "ink", f"eagerly, at most {ways[0].figures[1]}"
+    return [way._replace(lines=(line,)) for way in ways]
 
 
 def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
@@ -256,16 +281,16 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
             if any(sizes):
                 rows = [("at most", bytes_text(max(sizes))), ("why", how)]
                 rows += _facts(tape, {key for keys in mine for key in keys}, moments, users)
-                layers.append(Layer(unit.name, kind, sizes, f"{unit.name}: {how}", rows))
+                layers.append(Layer("again" if kind == "backward" else unit.name, kind, sizes, f"{unit.name}: {how}", rows))
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
     again = f"{100 * share_again(tape, segments):.0f} %"
-    say = f"{kept} are kept after the forward pass, at most {most} at once, {again} of it are computed again"
+    say = f"{kept} are kept after the forward pass, at most {most} at once, {again} of it is computed again"
     say += "; a model, by the rules of mg.checkpoint" * bool(segments)
     say += f". Not counted: {bytes_text(tape.outside)} of data and parameters, which exist without the tape too."
     say += " Eager mode runs composed functions as programs; here they run operation by operation." * programs_run()
     kinds = [(*KINDS["forward"], "kept"), *([(*KINDS["backward"], "computed again")] if segments else [])]
     name = counted(len(segments), "checkpoint") if segments else "eagerly"
-    return Way(name, steps, layers, say, (kept, most, again), tuple(kinds), bool(segments), len(tape.units))
+    return Way(name, steps, layers, say, (kept, most, again), tuple(kinds), (), bool(segments), len(tape.units))
 
 
 def _facts(tape: Tape, keys: set[int], moments: Sequence[Moment], users: Mapping[int, int]) -> list[tuple[str, str]]:
@@ -320,10 +345,10 @@ def _axes(steps: Sequence[str], most: float, entries: list[tuple[str, str, str]]
     return axes
 
 
-def _over_time(way: Way, lines: Sequence[tuple[int, str, str]], top: float, key: str, marks: Marks) -> Chart:
+def _over_time(way: Way, top: float, key: str, marks: Marks) -> Chart:
     """The bytes in use at each step, as a stack of layers, with lines for what other ways need."""
     steps, count, most = way.steps, len(way.steps), way.most
-    axes = _axes(steps, top, [*way.kinds, *[(colour, "", text) for _, colour, text in lines]])
+    axes = _axes(steps, top, [*way.kinds, *[(colour, "", text) for _, colour, text in way.lines]])
     chart = axes.chart
     below = [0] * count
     for number, layer in enumerate(way.layers):
@@ -344,7 +369,7 @@ def _over_time(way: Way, lines: Sequence[tuple[int, str, str]], top: float, key:
         x = axes.at(way.forward, 0)[0]
         chart.path([(x, TOP), (x, axes.bottom)], "line", dashes="2 3")
         chart.text(x, axes.bottom + 32.0, "◂ forward | backward ▸", fill="quiet", anchor="middle")
-    for size, colour, _ in lines:
+    for size, colour, _ in way.lines:
         y = axes.at(0, size)[1]
         chart.path([(LEFT, y), (WIDTH - RIGHT, y)], colour, thick=1.6, dashes=DASHED)
     if not most:
@@ -364,7 +389,7 @@ def _compared(ways: Sequence[Way], marks: Marks) -> Chart:
     scale = 480.0 / (max(way.most for way in ways) or 1)
     for number, way in enumerate(ways):
         y, wide, (kept, most, again) = 10.0 + ROW * number, way.most * scale, way.figures
-        kind = "library" if way is ways[-1] else "forward"
+        kind = "forward" if way.forward else "library"
         chart.lane(130.0, y, ROW - 8.0, way.name, room=116.0)
         chart.bar(130.0, y, wide, ROW - 8.0, kind, f"w{number}", "", f"{way.name}: {most}", model=way.model)
         text = f"{most}; {kept} after the forward pass; {again} computed again" if kept else most

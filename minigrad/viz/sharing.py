@@ -179,9 +179,10 @@ def _draw_cells(chart: Chart, cells: _Cells, number: int, span: Span, y: float, 
         if indices is None:
             chart.rect(x, y, wide - 2.0, LANE - 2.0, "paper", "line", dashes="2 3", round=2.0)
             continue
-        named = [", ".join(map(str, index)) for index in indices]
-        label = named[0].replace(" ", "") if len(named) == 1 else f"{len(named)}×"
-        about = f"{span.name}[{'], ['.join(named)}] is {values[indices[0]]}, in cell {at}"
+        named = [",".join(map(str, index)) for index in indices]
+        label = f"{len(named)}×" if len(named) > 1 else named[0] or str(values)
+        places = " and ".join([f"[{name}]" for name in named if name])
+        about = f"{span.name}{places} is {values[indices[0]]}, in cell {at}"
         chart.bar(x, y, wide - 2.0, LANE - 2.0, KINDS_OF_TENSORS[number % len(KINDS_OF_TENSORS)], key, label, about)
 
 

@@ -305,6 +305,16 @@ def test_which_tensors_share_memory():
     assert repr(mg.viz.memory(Net())) == "<memory of 4 tensors in 4 buffers>"
 
 
+def test_small_tensors_are_drawn_cell_by_cell():
+    x = mg.arange(6.0).reshape((2, 3))
+    named = {"x": x, "y": x.T, "column": x[:, 1], "flipped": x[::-1], "wide": mg.broadcast_to(x[0], (4, 3))}
+    svg = mg.viz.memory(named).to_svg()
+    for about in ("x[0,1] is 1.0, in cell 1", "y[0,1] is 3.0, in cell 3", "column[1] is 4.0, in cell 4",
+                  "flipped[0,0] is 3.0, in cell 3", "wide[0,2] and [1,2] and [2,2] and [3,2] is 2.0, in cell 2"):
+        assert f"<title>{about}</title>" in svg, about
+    assert "in cell" not in mg.viz.memory(x=mg.zeros((10, 10))).to_svg()
+
+
 def test_empty_and_scalar_tensors_have_a_place():
     assert repr(mg.viz.memory(a=mg.zeros((0, 3)), b=mg.asarray(1.0))) == "<memory of 2 tensors in 2 buffers>"
 

@@ -12,7 +12,7 @@ from tests.viz.browser import needs_browser, opened
 from tests.viz.ten_programs import TEN
 
 STEPS = ("mlp", "cnn", "gpt", "resnet")  # jitted training steps
-NO_GRADIENT, NOTHING_KEPT = "no gradient flows through", "nothing is kept for the backward pass"
+NO_GRADIENT = "no gradient flows through"
 NOTHING_RAN, TOO_MANY = "no operation ran", "operations are too many to step through"
 
 
@@ -26,12 +26,12 @@ VIEWS = {
     "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule,
     "compare": once(mg.viz.compare), "profile": once(mg.viz.profile), "timeline": once(mg.viz.timeline),
     "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "bench": mg.viz.bench,
-    "beside": mg.viz.beside, "tape": mg.viz.tape,
+    "beside": mg.viz.beside,
     "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
 }
 REFUSED = {
     **{(name, view): why for name in STEPS for view, why in (
-        ("backward", NO_GRADIENT), ("step", NO_GRADIENT), ("tape", NOTHING_KEPT),
+        ("backward", NO_GRADIENT), ("step", NO_GRADIENT),
     )},
     # The running means of the resnet are written after its program, by operations.
     **{(name, view): NOTHING_RAN for name in ("mlp", "cnn", "gpt") for view in ("bench",)},

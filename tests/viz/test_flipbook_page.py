@@ -125,13 +125,20 @@ def test_turning_the_knobs_of_the_bench():
 
 def test_the_slider_of_checkpoints():
     net = mg.nn.Sequential(*[mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh()) for _ in range(6)])
-    with opened(mg.viz.tape(lambda: net(mg.ones((4, 8))).sum()).to_html()) as page:
-        page.get_by_label("checkpoints").fill("0")
-        held = said(page)
-        assert page.locator("text=checkpoint 1").count() == 0
-        page.get_by_label("checkpoints").fill("2")
-        assert said(page) != held and page.locator(".mg-canvas >> text=checkpoint 2").count() == 1
-        assert page.inner_text(".mg-here td:first-child") == "2"
+    with opened(mg.viz.memory(lambda: net(mg.ones((4, 8))).sum()).to_html()) as page:
+        slider = page.get_by_role("slider", name="runs")
+        says = page.locator(".mg-says")
+        assert says.inner_text().startswith("eagerly: ")
+        slider.fill("2")
+        assert says.inner_text().startswith("2 checkpoints: ") and "a model" in says.inner_text()
+        page.locator(".mg-mark").first.focus()
+        page.keyboard.press("Enter")
+        assert "until back through" in page.locator(".mg-side").inner_text()
+        slider.focus()
+        page.keyboard.press("End")
+        assert says.inner_text().startswith("fused: ")
+        page.get_by_role("button", name="all ways").click()
+        assert page.locator(".mg-mark").count() == int(slider.get_attribute("max")) + 1
 
 
 def rest():
@@ -346,8 +353,8 @@ def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_s
     book = {
         "schedule": lambda: mg.viz.schedule(lambda x: model(x).sum() + (x @ x.T).sum(), x),
         "memory": lambda: mg.viz.memory(model, x),
-        "tape": lambda: mg.viz.tape(lambda x: model(x).sum(), x),
-        "nothing kept": lambda: mg.viz.tape(lambda: mg.ones(3, requires_grad=True).sum()),
+        "tape": lambda: mg.viz.memory(lambda x: model(x).sum(), x),
+        "nothing kept": lambda: mg.viz.memory(lambda: mg.ones(3, requires_grad=True).sum()),
         "bench": lambda: mg.viz.bench(mg.tanh),
     }[view]()
     with opened(book.to_html(), size=(390, 844)) as page:

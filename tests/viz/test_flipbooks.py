@@ -94,7 +94,7 @@ def books():
         mg.viz.cluster(3),
         mg.viz.cluster(mg.distributed.Step.even(4, 0.1, 0.2, 1e8), mg.distributed.Machine(1e-5, 1e9, jitter=0.1)),
         mg.viz.bench(lambda: mg.tanh(x) + 1),
-        mg.viz.tape(lambda: net(x).sum()),
+        mg.viz.memory(lambda: net(x).sum()),
         mg.viz.bench(mg.sin),
         mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, x * x)] * 2),
     ]
@@ -196,7 +196,7 @@ def test_a_watched_function_computes_the_same():
 
 
 def test_values_are_refused():
-    for view in (mg.viz.timeline, mg.viz.tape):
+    for view in (mg.viz.timeline,):
         with pytest.raises(mg.MinigradError, match="Tensor"):
             view(mg.ones(2))
 

@@ -104,7 +104,7 @@ def _loss(drop, x):
 
 def test_dropout_masks_are_counted():
     drop, x = mg.nn.Dropout(0.5), mg.ones((16, 16), requires_grad=True)
-    book = mg.viz.tape(_loss, drop, x)
+    book = mg.viz.memory(_loss, drop, x)
     tape = read_tape(topological_order([_loss(drop, x).node]))
     made_by = {tape.made[key].name for needs in tape.needs.values() for key in needs}
     assert "tanh" in made_by and len(made_by) > 1 and "are kept" in repr(book)
@@ -120,20 +120,54 @@ def test_tangled_graphs_have_a_tape():
             y = mg.tanh(y) + x
         return y.sum()
 
-    book = mg.viz.tape(f)
-    assert repr(book) == "<tape of 401 operations: 2.4 kB are kept for the backward pass>"
-    assert len(book.pages[0]) <= 2 * 32 + 2
+    book = mg.viz.memory(f)
+    assert "eagerly, 2.4 kB are kept for the backward pass" in repr(book) and len(book.pages) == 12
 
 
-def test_empty_tape_says_so():
-    with pytest.raises(mg.MinigradError, match="no gradient flows"):
-        mg.viz.tape(lambda: mg.ones(2) * 2)
+def test_a_function_without_a_gradient_has_no_tape():
+    book = mg.viz.memory(lambda x: x * 2, mg.ones(2))
+    assert not book.knobs and "kept" not in repr(book)
 
 
-def test_function_is_unchanged_after_the_tape():
+def test_function_is_unchanged_after_its_memory_is_shown():
     w = mg.ones(2, requires_grad=True)
-    mg.viz.tape(lambda: (w * w).sum())
+    mg.viz.memory(lambda: (w * w).sum())
     assert isinstance(w.node, Leaf) and w.grad is None
+    norm = mg.nn.BatchNorm1d(3)
+    before = {name: tensor.detach().numpy().copy() for name, tensor in norm.named_tensors()}
+    assert mg.viz.memory(lambda x: norm(x).sum(), mg.arange(6.0).reshape((2, 3))).knobs
+    for name, tensor in norm.named_tensors():
+        np.testing.assert_array_equal(tensor.detach().numpy(), before[name])
+
+
+def test_what_cannot_be_traced_shows_eager_mode_alone():
+    x = mg.ones(4, requires_grad=True)
+    book = mg.viz.memory(lambda x: mg.tanh(x * 2).sum() * float(x.detach().numpy()[0]), x)
+    assert [name for name in book.knobs[0].settings if name == "fused"] == []
+    assert "there is no fused program: " in repr(book) and [page.name for page in book.pages[0]][1:] == ["all ways"]
+    with pytest.raises(mg.MinigradError):
+        mg.viz.memory(lambda x: mg.tanh(x) * float(x.detach().numpy()[0]), x.detach())
+
+
+def test_all_ways_have_one_axis_and_a_model_is_dashed():
+    made, x = layers(6), mg.ones((4, 8))
+
+    def f(x):
+        for i, (layer, _) in enumerate(made):
+            with mg.scope(f"layer{i}"):
+                x = layer(x)
+        return x.sum()
+
+    book = mg.viz.memory(f, x)
+    assert book.knobs[0].settings[0] == "eagerly" and book.knobs[0].settings[-1] == "fused"
+    axes = {tuple(re.findall(r'text-anchor="end"[^>]*>([\d.]+ k?B)<', page.drawing.to_svg("")))
+            for page, *_ in book.pages}
+    assert len(axes) == 1
+    says = [page.say for page, *_ in book.pages]
+    assert [("a model" in say) for say in says] == [False, *[True] * (len(says) - 2), False]
+    facts = book.marks["s0.0"]["rows"]
+    assert ("why", "kept for the backward pass") in facts
+    assert any("rule, until back through layer0, made at line " in value for _, value in facts)
 
 
 def test_the_tape_of_a_transformer_is_by_block():

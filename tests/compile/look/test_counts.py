@@ -225,6 +225,18 @@ def test_all_that_states_bytes_and_operations_states_the_same(ran):
         assert shown[kernel.name][2] == bytes_text(kernel.program.bytes_read)
 
 
+def test_all_that_states_memory_states_the_same(ran):
+    f, args = ran
+    cost, view = f.cost(*args), mg.viz.memory(f, *args)
+    fused = view.pages[-1][0].drawing.to_svg("")
+    assert f"allocated for the fused program: {bytes_text(cost.memory.total)}<" in fused
+    assert f"node by node, at most {bytes_text(cost.eager_peak)}<" in fused
+    lives = [life for life in lives_of(f.program(*args).plan) if life.buffer.kind != "in place"]
+    steps = max((life.end for life in lives), default=0) + 1
+    held = [sum(life.buffer.nbytes for life in lives if life.begin <= n <= life.end) for n in range(steps)]
+    assert f"at most {bytes_text(max(held))} in use" in fused and max(held) <= cost.memory.total
+
+
 def test_the_roofline_states_the_same(ran, monkeypatch):
     monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15))
     f, args = ran

@@ -176,7 +176,7 @@ class Slider(Question):
     example = "1"
     right_value = 3
     why = "3.59 MB at most, and 74 % of the forward pass runs a second time."
-    otherwise = "move the slider, and read the columns of the table beside it: at most, and again"
+    otherwise = "move the slider, and read the sentence above the chart, or compare all ways"
     mistakes = by_formula(
         ("4", "it is below 4 MB, but 98 % is computed again. Do fewer checkpoints do it?"),
         ("2", "after the forward pass less than 4 MB are kept. But at most? Read the second column"),

@@ -236,15 +236,15 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 #
 # ## The GPT again
 #
-# The bars show what each part of the GPT keeps, the curve what is kept over time. The slider says how many checkpoints there are; **next** and **back** go through
-# the step.
+# The chart shows what is kept over time: forward through the GPT, then back. Each layer is a part of the GPT; click it for its arrays, and for how long they are kept. The
+# slider goes from eager mode over the numbers of checkpoints to the fused program.
 
 # %% name="tape"
-mg.viz.tape(model.loss, rows)
+mg.viz.memory(model.loss, rows)
 
 # %% [markdown]
-# Move the slider, and read the table: `at most` is the most that is kept at any time, `again` is the share of the forward pass that is computed a second time. **With how many
-# checkpoints is `at most` below 4 MB, and `again` as small as possible?**
+# Move the slider, and read the sentence, or compare **all ways**: `at most` is the most that is kept at any time, and a share of the forward pass is `computed again`. **With how
+# many checkpoints is `at most` below 4 MB, and as little as possible computed again?**
 
 # %% name="slider" tags=["question"]
 slider = ...
