@@ -149,8 +149,8 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
         ways = [*[way._replace(lines=(*way.lines, line)) for way in taped], *ways]
         about += f"; eagerly, {taped[0].figures[0]} are kept for the backward pass"
     marks: Marks = {}
-    places = Page(_places(lives, homes, steps, marks), "the buffers of the fused program: a value can take the place of "
-                  "one that is not needed any more", name="places in memory")
+    say = "the buffers of the fused program: a value can take the place of one that is not needed any more"
+    places = Page(_places(lives, homes, steps, marks), say, name="places in memory")
     table = [(b.name, lane, steps[begin], steps[end], bytes_text(b.nbytes)) for b, lane, begin, end in lives]
     return _book(about, ways, [places], as_table(("value", "lies in", "from", "until", "bytes"), table, left=4), marks)
 
@@ -229,7 +229,8 @@ def _fused(shown: Shown, lives: Sequence[Life], homes: Sequence[Section], steps:
         sizes = _in_use(members, len(steps))
         rows = [("at most", bytes_text(max(sizes))), ("values", str(len(members)))]
         for buffer, _, _, end in sorted(members, key=lambda life: -life.buffer.nbytes)[:LISTED]:
-            rows.append((buffer.name, f"{bytes_text(buffer.nbytes)}, until {steps[end]}{_line(nodes.get(buffer.name))}"))
+            line = _line(nodes.get(buffer.name))
+            rows.append((buffer.name, f"{bytes_text(buffer.nbytes)}, until {steps[end]}{line}"))
         title = home.title or members[0].buffer.name
         layers.append(Layer(home.layer or title, home.phase or "kernel", sizes, title, rows))
     way = Way("fused", steps, layers, "", kinds=tuple(_kinds(homes)))
@@ -281,7 +282,8 @@ def _taped_way(tape: Tape, segments: Sequence[range]) -> Way:
             if any(sizes):
                 rows = [("at most", bytes_text(max(sizes))), ("why", how)]
                 rows += _facts(tape, {key for keys in mine for key in keys}, moments, users)
-                layers.append(Layer("again" if kind == "backward" else unit.name, kind, sizes, f"{unit.name}: {how}", rows))
+                name = "again" if kind == "backward" else unit.name
+                layers.append(Layer(name, kind, sizes, f"{unit.name}: {how}", rows))
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
     again = f"{100 * share_again(tape, segments):.0f} %"
     say = f"{kept} are kept after the forward pass, at most {most} at once, {again} of it is computed again"

@@ -150,7 +150,7 @@ def elements_at(shape: Sequence[int], strides: Sequence[int], start: int = 0) ->
 
 
 class _Cells(NamedTuple):
-    """A small buffer, cell by cell: how many cells there are, and for each tensor which of its elements are in which."""
+    """A small buffer: how many cells it has, and for each tensor which of its elements are in which of them."""
 
     count: int
     held: list[dict[int, list[tuple[int, ...]]]]
