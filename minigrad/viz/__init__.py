@@ -33,8 +33,6 @@ _LATER = {
     "training": "trainings",
     "Dashboard": "dashboard",
     "cluster": "clusters",
-    "beside": "lessons.side_by_side",
-    "compare": "lessons.three_ways",
     "schedule": "schedules",
     "profile": "profiles",
     "roofline": "profiles",
@@ -44,7 +42,6 @@ _LATER = {
     "Fusion": "fused",
     "Flipbook": "flipbook",
     "shown": "graphs",
-    "Beside": "lessons.side_by_side",
 }
 # The views that others replace, with the call that shows the same now.
 _REPLACED = {
@@ -53,6 +50,8 @@ _REPLACED = {
     "stack": "mg.viz.bench(f, x), with the arguments of f: the levels from a line to its kernel",
     "ring": "mg.viz.cluster(4) or mg.viz.cluster(arrays): the messages of an all-reduce",
     "scaling": "mg.viz.cluster(step, machine): the model of a step on many workers",
+    "beside": "mg.viz.fusion(f, x): its stages, from your lines to a second call",
+    "compare": "mg.viz.fusion(f, x, measure=True): launches, bytes and times, as written and fused",
     "tape": "mg.viz.memory(f, x): what the backward pass keeps, and the effect of checkpoints",
 }
 __all__ = [*_LATER]

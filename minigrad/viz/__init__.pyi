@@ -9,8 +9,6 @@ from .memories import memory as memory
 from .trainings import training as training
 from .dashboard import Dashboard as Dashboard
 from .clusters import cluster as cluster
-from .lessons.side_by_side import beside as beside
-from .lessons.three_ways import compare as compare
 from .schedules import schedule as schedule
 from .profiles import profile as profile
 from .profiles import roofline as roofline
@@ -20,4 +18,3 @@ from .stepper import Stepper as Stepper
 from .fused import Fusion as Fusion
 from .flipbook import Flipbook as Flipbook
 from .graphs import shown as shown
-from .lessons.side_by_side import Beside as Beside

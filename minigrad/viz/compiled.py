@@ -53,6 +53,10 @@ class Shown(NamedTuple):
         used = {step.name: [*plan.uses(step)[1], *plan.uses(step)[0]] for step in plan.steps}
         return {name: str(plan.buffers[numbers[0]].device) for name, numbers in used.items() if numbers}
 
+    def given(self) -> list[Any]:
+        """The arrays for all inputs of the program's graph, the last of which are constants."""
+        return [*self.arrays(), *[node.array() for node in self.program.constants]]
+
     def run(self) -> None:
         """Run the program on the arguments.  A program that keeps values, and a gradient's, have no side effects."""
         self.program(self.arrays(), starts_of(self.program.graph))

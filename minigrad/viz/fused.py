@@ -1,4 +1,4 @@
-"""`mg.viz.fusion`: how the compiler transforms a function, pass by pass, into kernels."""
+"""`mg.viz.fusion`: how the compiler transforms a function, stage by stage, into kernels."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from functools import cached_property
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, divided, members_of
+from ..compile.fusion.count import Count
 from ..compile.fusion.group import Group
 from ..compile.fusion.kinds import UserKernel
+from ..compile.jitted import Jitted, JittedMethod
 from ..compile.look.cost import Cost, KernelCost
+from ..compile.look.record import Record, record_node_by_node
+from ..compile.nodes.graph import Graph
 from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
-from ..support.table import as_table, bytes_text, counted
-from .compiled import Shown, jitted_once, programs_of, records_of, view_of
+from ..support.table import as_table, bytes_text, counted, time_text
+from .compiled import Shown, eager_record_of, jitted_once, programs_of, records_of, view_of
 from .exhibit import Exhibit
-from .flipbook import Flipbook
 from .folding import BUDGET, Outline, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
-from .memories import memory_of
+from .listings import Listing, values_of
 from .moving import tables
-from .naming import names_in_code
 from .opening import View, frames_of, views_of
-from .passing import Change, changes_of
-from .phases import phased
-from .profiles import roofline_of
-from .scene import Scene, excerpt, scene_of, type_of
+from .scene import Scene, excerpt, type_of
 from .svg import draw, laid_out, lean
 
 OVERVIEW = 26  # boxes of the first picture of a program in phases
@@ -38,40 +37,51 @@ DRAWN = 300  # boxes in all pictures that opening and closing kernels leads to
 def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, **kwargs: Any) -> Fusion:
     """Show how the compiler transforms a function for these arguments.
 
-    A slider steps through the passes to the kernels.  Each kernel is a frame with its source and the bytes that it
-    reads and writes.  Each arrow between kernels says why they were not fused.  Operations can be moved between
-    kernels, in the notebook or with `.move(...)`.  With `measure=True` the program also runs, for a roofline.
+    One page steps through the stages of the compiler: your lines as eager mode runs them, the recorded graph, each
+    pass, the kernels, their loops, and a second call.  Another page shows the kernels, each a frame with its source and
+    the bytes that it reads and writes.  Each arrow between kernels says why they were not fused.  Operations can be
+    moved between kernels, in the notebook or with `.move(...)`.  With `measure=True` the function also runs several
+    times, eagerly, node by node and fused, with all its side effects, and the table has the quickest times.
 
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
     """
     what = jitted_once(what)
+    if measure and isinstance(what, (Graph, Program)):
+        raise MinigradError(
+            f"fusion: a {type(what).__name__} alone has no arguments to be measured with",
+            hint="mg.viz.fusion(f, *arguments, measure=True)",
+        )
     records = records_of(what, args, kwargs) if measure else []
-    first, *gradients = programs_of(what, args, kwargs, "fusion")
+    first, *gradients = shown = programs_of(what, args, kwargs, "fusion")
     gradients = [each for each in gradients if each.program.plan.steps]  # without steps, there is nothing to fuse
-    charts = {record.program: roofline_of(record) for record in records}
-    return view_of([first, *gradients], lambda each: Fusion(each.program, each.names, charts.get(each.program), budget))
+    view = view_of([first, *gradients], lambda each: Fusion(each, budget))
+    for part, each, record in zip(view._parts(), shown, records):
+        alone = record_node_by_node(each.program.graph, each.given())
+        part.seconds = {"as you wrote it": alone.seconds, "fused": record.seconds}
+    if records and isinstance(what, (Jitted, JittedMethod)):
+        view.eager = eager_record_of(what, args, kwargs, len(shown) > 1)
+    return view
 
 
 class Fusion(Exhibit):
-    """The passes and the kernels of a program."""
+    """The stages and the kernels of a program."""
 
     script = "fusion"
+    eager: Record | None = None  # of the function in eager mode and of its gradient, if they were measured
+    seconds: Mapping[str, float] = {}  # of the other ways that were measured
 
-    def __init__(
-        self, program: Program, names: Mapping[Node, str], roofline: Flipbook | None = None, budget: int = BUDGET
-    ) -> None:
-        self.program, self.partition, self.budget = program, program.partition, budget
+    def __init__(self, shown: Shown, budget: int = BUDGET) -> None:
+        self.shown, self.budget = shown, budget
+        self.program, self.partition, self.inputs = shown.program, shown.program.partition, shown.names
         if not self.partition.groups:
             raise MinigradError(
                 "nothing is computed here: every result is an argument, or a view of one",
                 hint="mg.viz.graph(f, *arguments) draws what was traced",
             )
-        self.cost = Cost(program)
-        self.roofline = roofline
-        self.inputs = names
-        self.names = {**self.partition.graph.names(), **names}
-        self.picked: Picked = scene_of_kernels(self.partition, names)
+        self.cost = Cost(self.program)
+        self.names = {**self.partition.graph.names(), **self.inputs}
+        self.picked: Picked = scene_of_kernels(self.partition, self.inputs)
         self.outline = Outline(self.picked.scene)
         # An input is drawn in each kernel that reads it, and does not count, if kernels are not in modules.
         flat = all(len(box.scope) < 2 for box in self.picked.scene.boxes)
@@ -111,7 +121,8 @@ class Fusion(Exhibit):
         if not copy:
             kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
         kernels[to] = [*kernels.get(to, ()), *[m for m in moving if m not in kernels.get(to, ())]]
-        moved = Fusion(self._program([*kernels.values()]), self.inputs, budget=self.budget)
+        program = self._program([*kernels.values()])
+        moved = Fusion(self.shown._replace(program=program), self.budget)
         return moved.titled(self.heading, self.gradient)
 
     def _members(self, name: str) -> list[Member]:
@@ -140,31 +151,40 @@ class Fusion(Exhibit):
         board = tables(self.partition, self.names, taken)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
         known = {node: number[name] for node, name in self.names.items() if name in number}
-        charts = [memory_of(Shown("", self.program, {})).chart() | {"name": "memory"}]
-        charts += [self.roofline.chart()] if self.roofline else []
-        stages = changes_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # the same for all pictures
         computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
-        following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
-        passes = [self._stage(stage, going, direction) for stage, going in zip(stages, following)]
         opened = [self._view(view, direction) for view in views]
-        pictures = [each["svg"] for each in passes + opened]  # in a row: compressed, what they repeat takes no space
-        for at, each in enumerate(passes + opened):
-            each["svg"] = at
+        pictures = [each.pop("svg") for each in opened]  # in a row: compressed, what they repeat takes no space
+        listing = Listing(self.program, self.inputs)
+        values, unknown = values_of(self.program.graph, self.shown.given)
         return {
-            "about": self.said(), "sums": self._sums(), "pictures": pictures, "stages": passes, "views": opened,
+            "about": self.said(), "sums": self._sums(), "pictures": pictures, "views": opened,
+            "rows": listing.rows(values), "unknown": unknown, "steps": listing.steps(),
             "kernels": [self._kernel(group, kernel, known) for group, kernel in zip(self.partition.groups, computing)],
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
-            "charts": charts,
         }
 
-    def _sums(self) -> list[list[str]]:
-        rows = [("as you wrote it", self.cost.eager), ("after the passes", self.cost.after_passes)]
-        rows.append(("fused", self.cost.program))
-        return [[name, f"{c.launches:,}", bytes_text(c.bytes), f"{c.flops:,}"] for name, c in rows]
+    def ways(self) -> dict[str, tuple[Count, float | None]]:
+        """What each way to run the program costs, and the seconds that it takes, if they were measured.
+
+        Eager mode runs composed functions as programs of their own, so it may take fewer launches than there are nodes.
+        """
+        counts = {
+            "as you wrote it": self.cost.eager, "after the passes": self.cost.after_passes, "fused": self.cost.program,
+        }
+        ways = {name: (count, self.seconds.get(name)) for name, count in counts.items()}
+        return ways if self.eager is None else {"eagerly": (self.eager.count, self.eager.seconds), **ways}
+
+    def _sums(self) -> list[list[Any]]:
+        """The rows of the table of ways: each number, and its text."""
+        return [
+            [name, [count.launches, f"{count.launches:,}"], [count.bytes, bytes_text(count.bytes)],
+             *([[seconds, time_text(seconds)]] if seconds is not None else [])]
+            for name, (count, seconds) in self.ways().items()
+        ]
 
     def _copied(self) -> list[int]:
         """The launches and bytes of the copies of results at the end, which no move changes."""
@@ -176,24 +196,6 @@ class Fusion(Exhibit):
         if len(fold(self.picked.scene, self.room).boxes) == len(self.picked.scene.boxes):
             return [View(self.picked.scene, {}, {})]
         return views_of(self.picked.scene, self.room, MOST, DRAWN, rounds=False)
-
-    def _stage(self, stage: Change, going: Collection[Node], direction: str) -> dict[str, Any]:
-        graph = stage.graph
-        used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
-        nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
-        names = {**names_in_code(graph.nodes), **self.inputs}
-        flat = scene_of(nodes, graph.outputs, names)
-        scene = phased(flat)
-        scene = fold(scene, self.budget if scene is flat else min(self.budget, OVERVIEW))
-        box = {node: i for i, each in enumerate(scene.boxes) for node in each.nodes}
-        crowded = len(scene.boxes) > MOST
-        return {
-            "name": stage.name, "says": stage.says, "svg": "" if crowded else lean(draw(scene, direction)),
-            "fresh": sorted({box[node] for node in stage.fresh if node in box}),
-            "going": sorted({box[node] for node in going if node in box}),
-            "fired": [[text, [box[new]] if new in box else []] for text, _, new in stage.fired],
-            "operations": len(graph.nodes), "launches": stage.takes.launches, "bytes": bytes_text(stage.takes.bytes),
-        }
 
     def _view(self, view: View, direction: str) -> dict[str, Any]:
         """A picture of the kernels, some of them closed: the places in each box, and the arrows through memory."""
@@ -279,8 +281,8 @@ class Fusion(Exhibit):
                 reasons[f"{self.names[a.node]} → {self.names[b.node]}: {crossing.why}"] += 1
         if reasons:
             lines += ["", "why not in one kernel?", *[f"  {reason}" for reason in reasons]]
-        sums = [tuple(row) for row in self._sums()]
-        return "\n".join([*lines, "", as_table(("", "launches", "traffic", "operations"), sums, left=1)])
+        rows = [[name, str(c.launches), bytes_text(c.bytes), f"{c.flops:,}"] for name, (c, _) in self.ways().items()]
+        return "\n".join([*lines, "", as_table(("", "launches", "traffic", "operations"), rows, left=1)])
 
 
 def _loops(group: Group) -> str:

@@ -20,7 +20,7 @@ from .colours import COLOURS, themes
 LARGE = 4_000  # characters of data, from which on they are compressed
 # the scripts of a view that has several
 PARTS = {
-    "fusion": ("board", "dragging", "fusion"), "step": ("heat", "acting", "step"),
+    "fusion": ("board", "dragging", "stages", "fusion"), "step": ("heat", "acting", "step"),
     "flipbook": ("narrow", "curves", "flipbook"),
 }
 STYLED = {"fusion", "step"}  # the views that have a style of their own

@@ -1,61 +1,60 @@
-// How the compiler transforms a function: a slider through the passes, then the kernels.  Python computed everything;
-// this script decides what is seen.
+// How the compiler transforms a function: what was written and what it became, the stages of the compiler, and the kernels.  Python
+// computed everything; this script decides what is seen.
 
 const HELP = [
-  ["← →", "one pass back, one pass on"], ["Home End", "as you wrote it, as it is fused"], ["Tab Enter", "from box to box, and the facts about it"],
+  ["← →", "one stage back, one stage on"], ["Home End", "as you wrote it, a second call"], ["↑ ↓", "from line to line of a stage"], ["n", "the next line that changed"],
   ["k", "the next kernel, with its source"], ["o", "open or close a kernel in the picture"], ["w", "the next arrow between kernels: why not fused?"],
   ["m", "move operations"], ["f", "show all of the picture; drag it to move it"], ["Esc", "choose nothing"], ["?", "this list"],
 ];
 
 const show = (parent, data, shared = ALONE) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  const last = data.stages.length; // the step after the last pass: the kernels
-  let at = Math.min(shared.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map();
-  let kernel = null, why = null; // what is chosen in the fused picture: a kernel, or an arrow between two
+  const stages = stagesOf(data, { say: (...said) => say(...said), sums: () => sums() });
+  const last = stages.stages.length - 1;
+  let at = Math.min(shared.get(), last), view = 0, canvas = null, boxes = new Map();
+  let tab = at ? "stages" : data.written ? "written" : "kernels"; // the picture that matters is the first one
+  let kernel = null, why = null; // what is chosen among the kernels: one of them, or an arrow between two
 
-  const pager = pagerOf((to) => go(to), "pass");
+  const pager = pagerOf((to) => go(to), "stage");
   pager.count.classList.add("mg-passname");
-  const tabs = [["picture", "picture"], ["move", "move operations"], ...data.charts.map((chart) => [chart.name, chart.name])]
-    .map(([name, text]) => make("button", { "aria-pressed": "false", "data-tab": name, onclick: () => turnTo(name) }, text));
-  const fits = make("button", { title: "f", onclick: () => canvas?.fit() }, "fit");
-  const { more, opener } = moreOf(...tabs, space(), fits, ...savesOf("fusion", () => canvas), helps);
+  const pages = [...(data.written ? [["written", "as written → fused"]] : []), ["stages", "stages"], ["kernels", "kernels"], ["move", "move operations"]];
+  const tabs = pages.map(([name, text]) => make("button", { "aria-pressed": "false", "data-tab": name, onclick: () => turnTo(name) }, text));
+  const pictured = [make("button", { title: "f", onclick: () => canvas?.fit() }, "fit"), ...savesOf("fusion", () => canvas)];
+  const { more, opener } = moreOf(space(), ...pictured, helps);
   const source = make("div", { class: "mg-source", hidden: true });
   let board = null; // made when it is first looked at
   const boardNow = () => (board ??= boardOf(data.board, (text) => { aloud.textContent = text; }));
   const dragging = draggingOf(data, boardNow, () => board, (places) => tell(places));
-  root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count, opener), more, dragging.note, stage, source, help, aloud);
+  root.append(make("div", { class: "mg-bar" }, ...tabs, pager.back, pager.next, pager.slider, pager.count, opener), more, dragging.note, stage, source, help, aloud);
 
   const kernelOf = (frame) => data.kernels.findIndex((each) => each.name === frame.dataset.frame.split("/").pop());
 
-  // pictures ----------------------------------------------------------------------------------------------------------
+  // pages -------------------------------------------------------------------------------------------------------------
   const draw = () => {
     const active = root.getRootNode().activeElement;
     if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // the element with the focus is replaced
-    source.hidden = true;
+    source.hidden = dragging.note.hidden = true;
     canvas = null;
-    dragging.note.hidden = true;
-    if (tab === "move") return drawBoard();
-    if (tab !== "picture") return drawChart(data.charts.find((chart) => chart.name === tab));
-    const fused = at === last;
-    const seen = fused ? data.views[view] : data.stages[at];
-    if (!data.pictures[seen.svg]) stage.replaceChildren(make("p", { class: "mg-empty" }, "This graph is too large for a picture."), side);
-    else {
-      canvas = canvasOf(data.pictures[seen.svg]);
-      canvas.svg.classList.toggle("mg-fused", fused);
-      stage.replaceChildren(canvas.place, side);
-      boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
-      for (const [key, box] of boxes) {
-        asButton(box, wordsIn(box));
-        if (fused) linked(box, seen.boxes[key]);
-      }
-      if (fused) drawFused(seen);
-      else {
-        for (const key of seen.fresh) boxes.get(key)?.classList.add("mg-fresh");
-        for (const key of seen.going) boxes.get(key)?.classList.add("mg-going");
-      }
-      askFor(stage, Math.max(420, canvas.svg.viewBox.baseVal.height + 30), 640);
-      requestAnimationFrame(() => { canvas?.begin(); canvas?.centre(boxes.get(0)); });
+    if (tab === "move") return stage.replaceChildren(boardNow().element);
+    if (tab === "written") return writtenOf(stage, data.written, { side, say, askFor, shared });
+    if (tab === "kernels") return drawKernels(data.views[view]);
+    stage.replaceChildren(stages.element, side);
+    askFor(stage, Math.max(420, Math.min(640, 22 * data.rows.length + 60)), 640);
+    return stages.paint(at);
+  };
+
+  const drawKernels = (seen) => {
+    canvas = canvasOf(data.pictures[view]);
+    canvas.svg.classList.add("mg-fused");
+    stage.replaceChildren(canvas.place, side);
+    boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
+    for (const [key, box] of boxes) {
+      asButton(box, wordsIn(box));
+      linked(box, seen.boxes[key]);
     }
+    drawFused(seen);
+    askFor(stage, Math.max(420, canvas.svg.viewBox.baseVal.height + 30), 640);
+    requestAnimationFrame(() => { canvas?.begin(); canvas?.centre(boxes.get(0)); });
     tell();
   };
 
@@ -85,21 +84,6 @@ const show = (parent, data, shared = ALONE) => {
     mark();
   };
 
-  const drawChart = (chart) => {
-    canvas = canvasOf(chart.svg);
-    stage.replaceChildren(canvas.place, side);
-    const marks = marksOf(canvas.svg, chart.marks, (key) => {
-      marks.keep(key);
-      if (chart.marks[key]) say(chart.marks[key].title, rowsOf(chart.marks[key].rows));
-    });
-    requestAnimationFrame(() => canvas?.begin());
-    say(chart.says, sums());
-  };
-
-  const drawBoard = () => {
-    stage.replaceChildren(boardNow().element);
-  };
-
   // what is chosen ----------------------------------------------------------------------------------------------------
   const choose = (which, places = null) => {
     kernel = which;
@@ -121,7 +105,7 @@ const show = (parent, data, shared = ALONE) => {
 
   // The boxes of the chosen kernel, or the ends of the chosen arrow.
   const mark = () => {
-    if (at !== last || !canvas) return;
+    if (!canvas) return;
     const seen = data.views[view];
     for (const [key, box] of boxes) {
       box.classList.toggle("mg-now", why !== null ? seen.boxes[key].some((p) => data.whys[why].slice(0, 2).includes(p))
@@ -143,7 +127,7 @@ const show = (parent, data, shared = ALONE) => {
     for (const line of source.querySelectorAll("[data-items]")) {
       line.classList.toggle("mg-here", line.dataset.items.split(" ").some((i) => i !== "" && wanted.has(+i)));
     }
-    if (at !== last || tab !== "picture") return;
+    if (!canvas) return;
     for (const [key, box] of boxes) {
       box.classList.toggle("mg-hit", data.views[view].boxes[key].some((p) => wanted.has(data.places[p].item)));
     }
@@ -172,14 +156,18 @@ const show = (parent, data, shared = ALONE) => {
     requestAnimationFrame(() => { side.scrollTop = 0; }); // at once, it would make the browser place a new picture twice
     aloud.textContent = text;
   };
-  const sums = () => make("table", { class: "mg-sums" },
-    make("tr", {}, ...["", "launches", "traffic"].map((name) => make("th", {}, name))),
-    ...data.sums.map(([name, launches, bytes]) => make("tr", {}, ...[name, launches, bytes].map((text) => make("td", {}, text)))));
+  // The ways to run the program; a bar behind each number.
+  const sums = () => {
+    const heads = ["launches", "traffic", "time"].slice(0, Math.max(...data.sums.map((row) => row.length)) - 1);
+    const most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1]?.[0] ?? 0)));
+    const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
+    return make("table", { class: "mg-sums" }, make("tr", {}, ...["", ...heads].map((name) => make("th", {}, name))),
+      ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));
+  };
   const link = (text, does) => make("button", { class: "mg-link", onclick: does }, text);
 
   const tell = (places = null) => {
-    if (tab !== "picture") return undefined;
-    if (at < last) return tellPass(data.stages[at]);
+    if (tab !== "kernels") return undefined;
     if (why !== null) return tellWhy(data.whys[why]);
     if (kernel !== null) return tellKernel(data.kernels[kernel], places);
     if (places !== null) { const p = data.places[places[0]]; return say(`${p.name}, ${p.type}, is an input.`); }
@@ -192,16 +180,6 @@ const show = (parent, data, shared = ALONE) => {
         ...boundaries.slice(0, 24).map(([each, i]) => link(`${data.places[each[0]].name} → ${data.places[each[1]].name}`, () => chooseWhy(i))),
         ...(boundaries.length > 24 ? [make("span", {}, `and ${boundaries.length - 24} more: the thick arrows`)] : []))] : []));
   };
-
-  const tellPass = (seen) => say(at ? `${seen.name}: ${seen.says}` : seen.says,
-    rowsOf([["operations", `${seen.operations}`], ["launches", `${seen.launches}`], ["traffic", seen.bytes]]),
-    ...(seen.fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-fired" }, ...seen.fired.slice(0, 60).map(([text, keys]) =>
-      make("button", { onclick: () => {
-        for (const box of boxes.values()) box.classList.remove("mg-now");
-        for (const key of keys) { boxes.get(key)?.classList.add("mg-now"); canvas?.reveal(boxes.get(key)); }
-      } }, text)))] : []),
-    ...(seen.fresh.length || seen.going.length ? [make("p", { class: "mg-quiet" },
-      [seen.fresh.length ? "bold: new here" : "", seen.going.length ? "dashed: gone after the next pass" : ""].filter(Boolean).join(" · "))] : []));
 
   const tellKernel = (found, places) => {
     const place = places ? data.places[places[0]] : null;
@@ -218,50 +196,49 @@ const show = (parent, data, shared = ALONE) => {
 
   // moving ------------------------------------------------------------------------------------------------------------
   const paintBar = () => {
-    const picture = tab === "picture";
-    pager.paint(at, last, `${at} / ${last}  ${at === last ? "fused" : data.stages[at].name}`);
-    if (!picture) for (const control of [pager.back, pager.next]) control.disabled = true;
-    pager.slider.disabled = !picture;
+    pager.paint(at, last, `${at + 1} / ${last + 1}  ${stages.stages[at].name}`);
+    for (const control of [pager.back, pager.next, pager.slider, pager.count]) control.hidden = tab !== "stages";
+    for (const control of pictured) control.hidden = tab !== "kernels";
     for (const button of tabs) button.setAttribute("aria-pressed", String(button.dataset.tab === tab));
     stage.classList.toggle("mg-boardstage", tab === "move");
     root.dataset.step = at;
     root.dataset.tab = tab;
   };
 
-  const go = (to, share = true) => {
-    const before = at;
-    at = Math.max(0, Math.min(last, to));
-    if (at === before && canvas && tab === "picture") return;
-    tab = "picture";
-    kernel = why = null;
-    paintBar();
-    draw();
-    if (share) shared.set(at);
-  };
-
   const turnTo = (name) => {
     tab = name;
     kernel = why = null;
-    if (name !== "picture") at = last;
     paintBar();
     draw();
   };
 
-  const nextKernel = () => { if (at === last && tab === "picture") choose(((kernel ?? -1) + 1) % data.kernels.length); };
+  const go = (to, share = true) => { // from another page, first to the stage that was seen last
+    at = tab === "stages" || !share ? Math.max(0, Math.min(last, to)) : at;
+    if (tab === "stages") { paintBar(); stages.paint(at); } else turnTo("stages");
+    if (share) shared.set(at);
+  };
+
+  const nextKernel = () => { if (canvas) choose(((kernel ?? -1) + 1) % data.kernels.length); };
   const nextWhy = () => {
-    if (at !== last || tab !== "picture") return;
-    const all = data.whys.map((_, i) => i).filter((i) => data.places[data.whys[i][0]].kernel >= 0);
+    const all = canvas ? data.whys.map((_, i) => i).filter((i) => data.places[data.whys[i][0]].kernel >= 0) : [];
     if (all.length) chooseWhy(all[(all.indexOf(why) + 1) % all.length]);
   };
 
-  onKeys(root, () => {
-    const picture = tab === "picture";
-    return {
-      ...(picture ? { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last), k: nextKernel, w: nextWhy } : {}),
-      m: () => turnTo(tab === "move" ? "picture" : "move"), f: () => canvas?.fit(), "?": turnHelp,
-      Escape: () => { kernel = why = null; if (picture) { source.hidden = true; mark(); tell(); } else turnTo("picture"); root.focus(); },
-    };
-  });
+  const chooseNothing = () => {
+    kernel = why = null;
+    if (tab === "stages") stages.keep(null);
+    if (tab === "move") turnTo("kernels");
+    source.hidden = true;
+    mark();
+    tell();
+    root.focus();
+  };
+
+  onKeys(root, () => ({
+    ...(tab === "move" ? {} : { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) }),
+    n: () => stages.nextChange(), k: nextKernel, w: nextWhy, m: () => turnTo(tab === "move" ? "kernels" : "move"), f: () => canvas?.fit(),
+    "?": turnHelp, Escape: chooseNothing,
+  }));
 
   paintBar();
   draw();

@@ -1,0 +1,219 @@
+"""The stages of the compiler as one listing, in which an operation keeps its line from stage to stage.
+
+A pass makes most nodes anew, because something that they read was replaced.  Such a node has the line of the node
+before it.  So two stages differ in few lines: some end, some begin, and some read other values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..compile.fusion.count import Count, eager_count
+from ..compile.look.stage import graph_stages
+from ..compile.look.values import starts_of
+from ..compile.nodes.graph import Graph
+from ..compile.nodes.interpret import run_nodes
+from ..compile.nodes.view import views_of
+from ..compile.rewriting.passes import PASSES
+from ..compile.running.program import Program
+from ..core.mode import switch
+from ..core.node import Node
+from ..devices.effects import held_back
+from ..support.errors import MinigradError
+from ..support.table import bytes_text
+from .numbers import Summary, short
+from .scene import excerpt, type_of
+from .steps import on_host
+
+MOST = 2_400  # operations that are listed
+MOST_BYTES = 1 << 26  # of values that are computed for a listing
+INSIDE = 24  # lines of a branch or of a body
+ATTRIBUTE = 48  # characters
+
+
+class Listing:
+    """A line for each operation of a program, in all graphs from the traced one to that of the kernels.
+
+    >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
+    >>> listing = Listing(program, {})
+    >>> [(stage["name"], stage["operations"]) for stage in listing.steps()]
+    [('as traced', 5), ('simplify', 3), ('common', 2)]
+    >>> [(row["name"], row["texts"]) for row in listing.rows() if row["name"] in ("tanh_1", "tanh_2")]
+    [('tanh_1', [[0, 'tanh', 'multiply_1'], [1, 'tanh', 'tensor_1']]), ('tanh_2', [[0, 'tanh', 'multiply_2'], \
+[1, 'tanh', 'tensor_1'], [2]])]
+    """
+
+    def __init__(self, program: Program, names: Mapping[Node, str]) -> None:
+        self.final, self.stages = program.final, graph_stages(program.log)
+        self.runs = [run for run in program.log.runs if run.changed]
+        self.graphs: list[Graph] = [*[stage.object for stage in self.stages], self.final]
+        self.line: dict[Node, int] = {}  # of each node of each graph
+        self.order: list[int] = []  # the lines, from the first to the last one
+        graphs = [graph for run in self.runs for graph in (run.before, run.after)]
+        for before, after in pairwise([Graph([], []), self.graphs[0], *graphs, self.final]):
+            self._follow(before, after)
+        self.nodes = {line: node for node, line in self.line.items()}
+        self.names = self._named({**self.final.names(), **names})
+        self.row: dict[int, int] = {}  # of each line that is listed
+
+    # lines ----------------------------------------------------------------------------------------------------------
+
+    def _follow(self, before: Graph, after: Graph) -> None:
+        """Give each new node of a graph the line of a node that ended and computed the same, or a line of its own."""
+        kept = {*after.inputs, *after.nodes}
+        ended: dict[Any, list[Node]] = defaultdict(list)
+        for key, node in _recipes(before):
+            if node not in kept:
+                ended[key].append(node)
+        above = -1
+        for key, node in _recipes(after):
+            if node not in self.line:
+                old = max(ended[key], key=partial(self._shared, node), default=None)
+                if old is not None:
+                    ended[key].remove(old)
+                self.line[node] = self.line[old] if old is not None else self._begun(above)
+            above = self.line[node]
+
+    def _begun(self, above: int) -> int:
+        """A new line below another one."""
+        line = len(self.order)
+        self.order.insert(self.order.index(above) + 1 if above >= 0 else 0, line)
+        return line
+
+    def _shared(self, new: Node, old: Node) -> int:
+        """How many inputs of two nodes are the same."""
+        pairs = zip(old.inputs, new.inputs)
+        return sum(self.line.get(a) == self.line.get(b) for a, b in pairs if isinstance(a, Node) and isinstance(b, Node))
+
+    def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
+        """The name of each line: that of its value in the final graph, or a further number where the value ended."""
+        names = {self.line[node]: name for node, name in final.items()}
+        counts = Counter(node.name for node in final)
+        for line in self.order:
+            if line not in names:
+                kind = self.nodes[line].name
+                counts[kind] += 1
+                names[line] = f"{kind}_{counts[kind]}"
+        return names
+
+    # stages ---------------------------------------------------------------------------------------------------------
+
+    def steps(self) -> list[dict[str, Any]]:
+        """The graph as traced, and after each pass that changed it: its cost node by node, and the rules that fired."""
+        says = {each.name: each.says for each in PASSES}
+        known: dict[Node, Count] = {}
+        found = []
+        for stage, fired in zip(self.stages, [(), *[run.fired for run in self.runs]]):
+            nodes, views = stage.object.nodes, views_of(stage.object)
+            known |= {node: eager_count(node, views) for node in nodes if node not in known}
+            taken = sum([known[node] for node in nodes], Count())
+            found.append({
+                "name": stage.name, "says": says.get(stage.name.removesuffix(", again"), ""), "operations": len(nodes),
+                "launches": taken.launches, "bytes": bytes_text(taken.bytes),
+                "fired": [[each.rule, self._row(each.node), self._row(each.replacement)] for each in fired],
+            })
+        return found
+
+    def _row(self, node: Node) -> int:
+        return self.row.get(self.line.get(node, -1), -1)
+
+    # rows -----------------------------------------------------------------------------------------------------------
+
+    def rows(self, values: Mapping[Node, Summary] = {}) -> list[dict[str, Any]]:
+        """The rows of the page: lines of your code, and below each of them its operations.
+
+        The `texts` of an operation are [stage, operation, what it reads …], one from each stage on in which it changed,
+        and [stage] where it ended.
+        """
+        texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
+        shown = {self.line[node]: value.short() for node, value in values.items() if node in self.line}
+        rows: list[dict[str, Any]] = []
+        before = None
+        for line in [each for each in self.order if each in texts][:MOST]:
+            node = self.nodes[line]
+            code = excerpt(traced[line]) if line in traced else None
+            if code is not None and (code["file"], code["line"]) != before:
+                before = code["file"], code["line"]
+                rows.append({"code": code["text"][code["line"] - code["first"]], "line": code["line"]})
+            self.row[line] = len(rows)
+            rows.append({
+                "name": self.names[line], "type": type_of(node), "texts": texts[line], "value": shown.get(line, ""),
+                "view": node.op is not None and node.op.kind == "view", "inside": _inside(node),
+                "span": code["span"] if code is not None else None,
+            })
+        return rows
+
+    def _texts(self) -> dict[int, list[list[Any]]]:
+        found: dict[int, list[list[Any]]] = {}
+        for number, graph in enumerate(self.graphs):
+            read = {each for node in graph.nodes for each in node.inputs if isinstance(each, Node)} | {*graph.outputs}
+            now = {self.line[node]: self._text(node) for node in (*[i for i in graph.inputs if i in read], *graph.nodes)}
+            for line, text in now.items():
+                texts = found.setdefault(line, [])
+                if not texts or texts[-1][1:] != text:
+                    texts.append([number, *text])
+            for line in found.keys() - now.keys():
+                if len(found[line][-1]) > 1:
+                    found[line].append([number])
+        return found
+
+    def _text(self, node: Node) -> list[str]:
+        """An operation, and what it reads."""
+        if node.op is None:
+            return [""]
+        given = [self.names[self.line[each]] if isinstance(each, Node) else short(each) for each in node.inputs]
+        attributes = [
+            f"{name}={value if isinstance(value, np.dtype) else repr(value)}"[:ATTRIBUTE]
+            for name, value in node.attrs.items()
+            if value is not None and not isinstance(getattr(value, "graph", None), Graph)
+        ]
+        return [node.name, *given, *attributes]
+
+
+def _recipes(graph: Graph) -> Iterator[tuple[Any, Node]]:
+    """Each node, with what it has in common with the node that a pass replaced by it: all but the nodes that it reads."""
+    yield from enumerate(graph.inputs)
+    for node in graph.nodes:
+        numbers = [repr(x) for x in node.inputs if not isinstance(x, Node)]
+        yield (node.name, type_of(node), *sorted(node.attrs), *numbers, node.code, node.offset), node
+
+
+def _inside(node: Node) -> list[str]:
+    """The branches or the body of an operation, as text."""
+    lines: list[str] = []
+    for name, value in node.attrs.items():
+        graph = getattr(value, "graph", None)
+        if isinstance(graph, Graph):
+            lines += [f"{name}:", *[f"  {line}" for line in str(graph).splitlines()]]
+    more = len(lines) - INSIDE
+    return lines if more <= 0 else [*lines[:INSIDE], f"… and {more:,} more lines"]
+
+
+def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[Node, Summary], str]:
+    """A summary of each value, computed node by node as in eager mode; or why there are none."""
+    size = sum(node.nbytes for node in (*graph.inputs, *graph.nodes) if not isinstance(node.dtype, tuple))
+    if size > MOST_BYTES:
+        return {}, f"Their values, {bytes_text(size)}, are not shown."
+    found: dict[Node, Summary] = {}
+
+    def look(node: Node, given: Sequence[Any], value: Any) -> None:
+        if not isinstance(node.dtype, tuple):
+            found[node] = Summary.of(on_host(value, node))
+
+    try:
+        arrays = [each.copy() if hasattr(each, "copy") else each for each in given()]
+        if len(arrays) != len(graph.inputs):
+            return {}, "Without arguments there are no values."
+        for node, array in zip(graph.inputs, arrays):
+            look(node, (), array)
+        with switch(interpreter=None, grad=False), held_back(), np.errstate(all="ignore"):
+            run_nodes(graph.nodes, dict(zip(graph.inputs, arrays)), starts_of(graph), (), look)
+    except MinigradError as error:
+        return {}, f"There are no values: {str(error).splitlines()[0]}."
+    return found, ""

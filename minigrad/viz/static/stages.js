@@ -1,0 +1,164 @@
+// The stages of the compiler as a listing.  An operation keeps its line from stage to stage: what ends is struck out and then fades,
+// what begins is marked, and all else stays where it is.
+
+const stagesOf = (data, { say, sums }) => {
+  const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
+  const taken = ([, [, launches], [, bytes]]) => `${launches} launch${launches === "1" ? "" : "es"}, ${bytes} read and written`;
+  const nameOf = (i) => data.board.items[i].name.replace(", combined", "");
+  const homes = new Map(); // the name of an operation -> the kernels that compute it
+  data.board.kernels.forEach(({ name, items }) => items.forEach((i) => homes.set(nameOf(i), [...(homes.get(nameOf(i)) ?? []), name])));
+  const cards = judged(data.board, data.board.kernels.map(({ items }) => new Set(items))).cards;
+  const stored = new Map(cards.flatMap((card) => card.writes.map(([i, size]) => [nameOf(i), size ? `stored, ${inBytes(size)}` : "stored"])));
+  const hidden = [...homes.keys()].filter((name) => !stored.has(name)).length;
+  const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
+  const graph = data.steps.length; // that of the kernels
+  const stages = [
+    { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it: ${taken(written)}. ${data.unknown}` },
+    { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${taken(fused)}. In a kernel, a value stays in a register: ${hidden} of ${homes.size} values never reach memory.` },
+    { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C." },
+    { name: "called again", graph, says: `Eager mode runs every line again: ${taken(written)}. Graph mode runs no line of your Python, only the kernels: ${taken(fused)}.` },
+  ];
+
+  const rows = data.rows.map((row, i) => (row.code === undefined
+    ? make("div", { class: "mg-op", "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
+    : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
+  const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" }, ...rows);
+  const ruler = make("div", { class: "mg-ruler", "aria-hidden": "true" });
+  const loops = make("div", { class: "mg-listing mg-code", hidden: true });
+  const element = make("div", { class: "mg-window" }, list, loops, ruler);
+  const byName = new Map(data.rows.map((row, i) => [row.name, i]));
+  let at = 0, kept = null, changed = [];
+
+  const textAt = (row, graph) => row.texts.filter(([first]) => first <= graph).pop();
+  const called = ([, operation, ...given], name) => (operation ? `${name} = ${operation}(${given.join(", ")})` : name);
+  const headOf = (i) => { while (i > 0 && data.rows[i].code === undefined) i -= 1; return i; };
+
+  // The kernels that compute a value, and whether it reaches memory.
+  const placeOf = (row) => {
+    if (!homes.has(row.name)) return row.view ? "a view, no copy" : "";
+    return `${[...new Set(homes.get(row.name))].join(", ")} · ${stored.get(row.name) ?? "in a register"}`;
+  };
+
+  // An operation that reads something else than before: the old and the new names.
+  const rewritten = (before, now, name) => [`${name} = ${now[1]}(`, ...now.slice(2).flatMap((given, k) => [k ? ", " : "",
+    ...(given === before[k + 2] ? [given] : [...(before[k + 2] ? [make("del", {}, before[k + 2])] : []), make("ins", {}, given)])]), ")"];
+
+  const valueOf = (row, stage) => {
+    if (stage.name === "eager mode") return row.value;
+    if (!["fused", "called again"].includes(stage.name)) return "";
+    return placeOf(row);
+  };
+
+  const paintRow = (element, row, stage, graphs) => {
+    const [before, now] = graphs.map((graph) => textAt(row, graph));
+    const [was, is] = [before?.length > 1, now?.length > 1];
+    const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
+    element.className = `mg-op ${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
+    element.setAttribute("aria-hidden", String(!was && !is));
+    const [mark, call, type, value] = element.children;
+    mark.textContent = sign;
+    if (was || is) call.replaceChildren(...(sign === "±" ? rewritten(before, now, row.name) : [called(is ? now : before, row.name)]),
+      ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
+    type.textContent = was || is ? row.type : "";
+    value.textContent = is ? valueOf(row, stage) : "";
+    const [home] = (stage.name === "fused" && is && homes.get(row.name)) || [null];
+    element.classList.toggle("mg-fusedop", home !== null);
+    element.classList.toggle("mg-odd", data.board.kernels.findIndex((each) => each.name === home) % 2 === 1);
+    value.classList.toggle("mg-stored", home !== null && stored.has(row.name));
+    return sign;
+  };
+
+  const paint = (to) => {
+    at = to;
+    const stage = stages[at], before = at ? stages[at - 1].graph : stage.graph;
+    changed = rows.flatMap((element, i) => (data.rows[i].code === undefined && paintRow(element, data.rows[i], stage, [before, stage.graph]) ? [i] : []));
+    rows.forEach((element, i) => { if (data.rows[i].code !== undefined) element.classList.toggle("mg-ends", stage.name === "called again"); });
+    ruler.replaceChildren(...changed.slice(0, 400).map((i) => make("i", { class: rows[i].className, style: `top:${100 * i / rows.length}%` })));
+    [list.hidden, ruler.hidden, loops.hidden] = [stage.name === "loops", stage.name === "loops", stage.name !== "loops"];
+    if (stage.name === "loops" && !loops.children.length) loops.append(...sources());
+    light(kept);
+    if (changed.length && !changed.some((i) => seen(rows[i]))) show(changed[0]);
+    tell();
+  };
+
+  const seen = (element) => element.offsetTop >= list.scrollTop && element.offsetTop < list.scrollTop + list.clientHeight;
+  const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
+
+  // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
+  const sources = () => [...data.kernels.slice(0, 60).map(({ name, says, lines }) => make("div", { class: "mg-loops" },
+    make("div", { class: "mg-line" }, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
+    ...lines.map(([text, items]) => make("div", { "data-names": items.map(nameOf).join("|") }, text || " ")))),
+  ...(data.kernels.length > 60 ? [make("div", { class: "mg-line" }, `and ${data.kernels.length - 60} more: the page of kernels has each`)] : [])];
+
+  // What belongs to an operation: its line, its expression in your code, what replaced it, its kernel, and its lines in the loops.
+  const light = (i) => {
+    const stage = stages[at], row = i === null ? null : data.rows[i];
+    const replaced = (stage.fired ?? []).filter((each) => each.slice(1).includes(i)).flatMap((each) => each.slice(1));
+    const alike = (other) => stage.name === "fused" && homes.has(row?.name) && homes.get(data.rows[other].name)?.[0] === homes.get(row.name)[0];
+    rows.forEach((element, other) => {
+      element.classList.toggle("mg-here", other === i);
+      element.classList.toggle("mg-with", other !== i && (replaced.includes(other) || alike(other)));
+    });
+    for (const mark of list.querySelectorAll(".mg-line mark")) mark.replaceWith(mark.textContent);
+    const head = i === null ? 0 : headOf(i), code = data.rows[head]?.code;
+    if (code && row.span) {
+      const [start, end] = row.span;
+      rows[head].lastElementChild.replaceChildren(code.slice(0, start), make("mark", {}, code.slice(start, end)), code.slice(end));
+    }
+    for (const line of loops.querySelectorAll("[data-names]")) {
+      line.classList.toggle("mg-here", row !== null && line.dataset.names.split("|").includes(row.name));
+    }
+  };
+
+  const keep = (i) => { kept = i; light(i); tell(); };
+
+  const tell = () => {
+    const stage = stages[at], row = kept === null ? null : data.rows[kept];
+    if (row) return say(`${row.name}, ${row.type}`, rowsOf(storyOf(row)), ...(at ? [] : titled("its value", ...(row.value ? [row.value] : []))));
+    const fired = (stage.fired ?? []).map(([rule, old, made]) => make("button", { onclick: () => { if (old >= 0) { show(old); keep(old); } } },
+      `${rule}${old < 0 ? "" : `: ${data.rows[old].name}${made < 0 ? "" : ` → ${data.rows[made].name}`}, line ${data.rows[headOf(old)].line ?? "?"}`}`));
+    return say(`${stage.name}: ${stage.says}`,
+      ...(stage.operations === undefined ? [sums()] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
+      ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else"),
+        make("button", { class: "mg-link", title: "n", onclick: nextChange }, `next of ${changed.length} changed lines`)] : []),
+      ...(fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-fired" }, ...fired.slice(0, 60),
+        ...(fired.length > 60 ? [make("span", {}, `and ${fired.length - 60} more`)] : []))] : []));
+  };
+
+  // What became of an operation, stage by stage.
+  const storyOf = (row) => {
+    const story = row.texts.map((text) => {
+      const stage = stages.find((each, k) => k && each.graph === text[0]);
+      return [stage.name, text.length > 1 ? called(text, row.name) : "ended"];
+    });
+    return placeOf(row) ? [...story, ["fused", placeOf(row)]] : story;
+  };
+
+  const nextChange = () => {
+    if (!changed.length) return;
+    const next = changed.find((i) => i > (kept ?? -1)) ?? changed[0];
+    show(next);
+    keep(next);
+  };
+
+  const rowAt = (event) => {
+    const line = event.target.closest?.("[data-row], [data-names]");
+    if (!line) return null;
+    return line.dataset.row ? +line.dataset.row : byName.get(line.dataset.names.split("|")[0]) ?? null;
+  };
+  element.addEventListener("pointerover", (event) => light(rowAt(event) ?? kept));
+  element.addEventListener("pointerleave", () => light(kept));
+  element.addEventListener("click", (event) => { const i = rowAt(event); if (i !== null) keep(i === kept ? null : i); });
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    let next = (kept ?? (by > 0 ? -1 : rows.length)) + by;
+    while (rows[next] && (!rows[next].classList.contains("mg-op") || rows[next].classList.contains("mg-absent"))) next += by;
+    if (!rows[next]) return;
+    if (!seen(rows[next])) show(next);
+    keep(next);
+  });
+  return { element, stages, paint, keep, nextChange };
+};
