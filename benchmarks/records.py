@@ -23,7 +23,7 @@ from minigrad.compile.look.record import eager_record
 
 UNITS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}
 ROUNDS, CALLS = 5, 20
-HEAD = ["program", "clock, jitted", "record", "timeline", "profile", "compare", "clock, eager", "record", "timeline"]
+HEAD = ["program", "clock, jitted", "record", "timeline", "profile", "fusion", "clock, eager", "record", "timeline"]
 
 
 def clock(call: Callable[[], Any]) -> float:
@@ -52,11 +52,11 @@ def measured(make: Callable[[], Any]) -> list[list[float]]:
     found: list[list[float]] = []
     for _ in range(ROUNDS):
         timeline = mg.viz.timeline(jitted, *program.args).pages[0][0].say
-        table = dict(mg.viz.compare(jitted, *program.args).pages[0][0].blocks)[""][1]["rows"]
+        fused = mg.viz.fusion(jitted, *program.args, measure=True).seconds["fused"]
         found.append([
             clock(lambda: jitted(*program.args)), jitted.record(*program.args).seconds,
             stated(timeline, "; as a program[a-z ]*"), stated(mg.viz.profile(jitted, *program.args).said(), ":"),
-            stated(table[2][3], ""), clock(lambda: eager(*program.args)),
+            fused, clock(lambda: eager(*program.args)),
             eager_record(lambda: eager(*program.args)).seconds, stated(timeline, "Eagerly"),
         ])
     return [min(column) for column in zip(*found)]  # type: ignore[misc]

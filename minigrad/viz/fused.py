@@ -55,24 +55,29 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
     records = records_of(what, args, kwargs) if measure else []
     first, *gradients = shown = programs_of(what, args, kwargs, "fusion")
     gradients = [each for each in gradients if each.program.plan.steps]  # without steps, there is nothing to fuse
-    view = view_of([first, *gradients], lambda each: Fusion(each, budget))
-    for part, each, record in zip(view._parts(), shown, records):
-        alone = record_node_by_node(each.program.graph, each.given())
-        part.seconds = {"as you wrote it": alone.seconds, "fused": record.seconds}
+    seconds = {each.program: {"fused": record.seconds} for each, record in zip(shown, records)}
+    eager = None
     if records and isinstance(what, (Jitted, JittedMethod)):
-        view.eager = eager_record_of(what, args, kwargs, len(shown) > 1)
-    return view
+        for each in shown:
+            alone = record_node_by_node(each.program.graph, each.given())
+            seconds[each.program]["as you wrote it"] = alone.seconds
+        eager = eager_record_of(what, args, kwargs, len(shown) > 1)
+
+    def view(each: Shown) -> Fusion:
+        return Fusion(each, budget, seconds.get(each.program, {}), eager if each is first else None)
+
+    return view_of([first, *gradients], view)
 
 
 class Fusion(Exhibit):
     """The stages and the kernels of a program."""
 
     script = "fusion"
-    eager: Record | None = None  # of the function in eager mode and of its gradient, if they were measured
-    seconds: Mapping[str, float] = {}  # of the other ways that were measured
 
-    def __init__(self, shown: Shown, budget: int = BUDGET) -> None:
-        self.shown, self.budget = shown, budget
+    def __init__(
+        self, shown: Shown, budget: int = BUDGET, seconds: Mapping[str, float] = {}, eager: Record | None = None
+    ) -> None:
+        self.shown, self.budget, self.seconds, self.eager = shown, budget, seconds, eager
         self.program, self.partition, self.inputs = shown.program, shown.program.partition, shown.names
         if not self.partition.groups:
             raise MinigradError(
@@ -161,6 +166,7 @@ class Fusion(Exhibit):
         return {
             "about": self.said(), "sums": self._sums(), "pictures": pictures, "views": opened,
             "rows": listing.rows(values), "unknown": unknown, "steps": listing.steps(),
+            "unlisted": listing.unlisted,
             "kernels": [self._kernel(group, kernel, known) for group, kernel in zip(self.partition.groups, computing)],
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],

@@ -24,6 +24,7 @@ from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
 from ..core.mode import switch
 from ..core.node import Node
+from ..core.primitive import P
 from ..devices.effects import held_back
 from ..support.errors import MinigradError
 from ..support.table import bytes_text
@@ -61,6 +62,7 @@ class Listing:
         self.nodes = {line: node for node, line in self.line.items()}
         self.names = self._named({**self.final.names(), **names})
         self.row: dict[int, int] = {}  # of each line that is listed
+        self.unlisted = 0  # lines
 
     # lines ----------------------------------------------------------------------------------------------------------
 
@@ -135,7 +137,9 @@ class Listing:
         shown = {self.line[node]: value.short() for node, value in values.items() if node in self.line}
         rows: list[dict[str, Any]] = []
         before = None
-        for line in [each for each in self.order if each in texts][:MOST]:
+        lines = [each for each in self.order if each in texts]
+        self.unlisted = len(lines) - len(lines[:MOST])
+        for line in lines[:MOST]:
             node = self.nodes[line]
             code = excerpt(traced[line]) if line in traced else None
             if code is not None and (code["file"], code["line"]) != before:
@@ -153,7 +157,8 @@ class Listing:
         found: dict[int, list[list[Any]]] = {}
         for number, graph in enumerate(self.graphs):
             read = {each for node in graph.nodes for each in node.inputs if isinstance(each, Node)} | {*graph.outputs}
-            now = {self.line[node]: self._text(node) for node in (*[i for i in graph.inputs if i in read], *graph.nodes)}
+            now = {self.line[node]: [""] for node in graph.inputs if node in read}
+            now |= {self.line[node]: self._text(node) for node in graph.nodes}
             for line, text in now.items():
                 texts = found.setdefault(line, [])
                 if not texts or texts[-1][1:] != text:
@@ -165,7 +170,7 @@ class Listing:
 
     def _text(self, node: Node) -> list[str]:
         """An operation, and what it reads."""
-        if node.op is None:
+        if node.op is None or node.op is P.project:  # a result of an operation has that operation's name
             return [""]
         given = [self.names[self.line[each]] if isinstance(each, Node) else short(each) for each in node.inputs]
         attributes = [

@@ -61,16 +61,17 @@ def training_step():
 @pytest.mark.slow
 def test_stages_match_the_log_of_the_passes():
     data = mg.viz.fusion(f, X, W, B).data()
-    assert [stage["name"] for stage in data["stages"]] == ["as traced", "simplify"]
-    traced, simplified = data["stages"]
-    assert traced["operations"] == simplified["operations"] + 1 and len(traced["going"]) == 1
-    assert simplified["fired"][0][0].startswith("x * 1 -> x: multiply_1 → ")
+    assert [step["name"] for step in data["steps"]] == ["as traced", "simplify"]
+    traced, simplified = data["steps"]
+    ((rule, old, new),) = simplified["fired"]
+    assert rule == "x * 1 -> x" and traced["operations"] == simplified["operations"] + 1
+    assert data["rows"][old]["texts"] == [[0, "multiply", "b", "1"], [1]] and data["rows"][new]["name"] == "b"
 
 
 @pytest.mark.slow
 def test_figures_match_the_cost_model():
     data, cost = mg.viz.fusion(f, X, W, B).data(), mg.jit(f).cost(X, W, B)
-    assert [row[1] for row in data["sums"]] == [str(c.launches) for c in (cost.eager, cost.after_passes, cost.program)]
+    assert [row[1][0] for row in data["sums"]] == [c.launches for c in (cost.eager, cost.after_passes, cost.program)]
     assert [kernel["name"] for kernel in data["kernels"]] == [kernel.name for kernel in cost.kernels]
 
 
@@ -182,11 +183,10 @@ def test_a_training_step_is_folded_by_phase_and_module():
         optimizer.step()
 
     data = mg.viz.fusion(mg.jit(step), mg.ones((2, 8))).data()
-    for picture in [data["pictures"][seen["svg"]] for seen in (data["stages"][0], data["views"][0])]:
-        for phase in ("forward", "backward", "update"):
-            assert f'data-frame="{phase}"' in picture or f">{phase}<" in picture
-        assert picture.count('class="mg-box') <= 30
-    assert all(data["pictures"][stage["svg"]] for stage in data["stages"]), "no empty panel"
+    picture = data["pictures"][0]
+    for phase in ("forward", "backward", "update"):
+        assert f'data-frame="{phase}"' in picture or f">{phase}<" in picture
+    assert picture.count('class="mg-box') <= 30
     first = data["views"][0]
     assert sorted(p for places in first["boxes"] for p in places) == list(range(len(data["places"])))
 
@@ -350,7 +350,6 @@ def test_profile_shows_the_run_and_saves_a_trace(tmp_path):
 def test_a_roofline_has_all_steps():
     view = mg.viz.roofline(f, X, W, B, runs=1)
     assert set(view.marks) == {"rmatmul_1", "rkernel_1"} and view.to_svg().count("<circle") == 2
-    assert mg.viz.fusion(f, X, W, B, measure=True).data()["charts"][1]["name"] == "roofline"
 
 
 @pytest.mark.slow

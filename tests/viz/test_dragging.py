@@ -23,7 +23,6 @@ def three_lines():
 def fused(view):
     with opened(view.to_html(), size=(1200, 900)) as page:
         page.focus(".mg-view")
-        page.keyboard.press("End")
         page.wait_for_selector(".mg-picture.mg-fused .mg-operation")
         page.wait_for_timeout(100)  # the picture is fitted in the next frame
         errors = []

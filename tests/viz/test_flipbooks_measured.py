@@ -17,7 +17,6 @@ from minigrad.support.table import bytes_text
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import coloured
 from minigrad.viz.kept import play, read_tape, segments_of, units_of
-from minigrad.viz.lessons.three_ways import Way, compare_of
 from minigrad.viz.lessons.timelines import Run, Span, timeline_of
 from minigrad.viz.logs import IMAGES, PICTURES
 
@@ -227,40 +226,6 @@ def test_functions_that_cannot_be_traced_are_timed_eagerly():
     assert "does not run as a program" in book.pages[0][0].say
     with pytest.raises(mg.MinigradError, match="0 runs"):
         mg.viz.timeline(lambda: None, runs=0)
-
-
-# compare --------------------------------------------------------------------------------------------------------------
-
-
-def test_compare_shows_known_figures():
-    plain = [("tanh", Count(40, 40, 10, 1)), ("add", Count(80, 40, 10, 1))]
-    book = compare_of([Way(plain, 4e-6), Way(plain, 3e-6), Way([("kernel_0", Count(60, 40, 20, 1))], 1e-6)])
-    assert repr(book) == "<eager, graph and fused: 2, 2 and 1 launches>"
-    assert [knob.settings for knob in book.knobs] == [("eager", "graph", "fused")]
-    last = book.pages[2][0]
-    assert "1 launch, 100 B, 1 µs. " in last.say
-    assert last.say.endswith("Beside eager: 2 times fewer launches, 2 times less traffic, 4 times faster.")
-    assert last.blocks[0][1][1]["rows"] == [
-        ["eager", "2", "200 B", "4 µs"], ["graph", "2", "200 B", "3 µs"], ["fused", "1", "100 B", "1 µs"]]
-    blocks = [re.findall(r'y="22" width="([\d.]+)"', "".join(pages[0].drawing.pieces)) for pages in book.pages]
-    widths = [sum(map(float, each)) for each in blocks]
-    assert widths[0] == widths[1] == pytest.approx(2 * widths[2]), "blocks are as wide as their bytes"
-
-
-@pytest.mark.slow
-def test_compare_agrees_with_the_cost_model(numpy_kernels):
-    x = mg.ones(1000)
-    f = mg.jit(lambda x: mg.tanh(x * x) * mg.asarray(2.0))
-    book, cost = mg.viz.compare(f, x, runs=1), f.cost(x)
-    rows = book.pages[0][0].blocks[0][1][1]["rows"]
-    assert [row[1] for row in rows] == [str(cost.eager.launches)] * 2 + [str(cost.program.launches)]
-    assert [row[2] for row in rows] == [bytes_text(cost.eager.bytes)] * 2 + [bytes_text(cost.program.bytes)]
-    assert "µs" not in book._repr_mimebundle_()["text/plain"]
-    assert x.tolist() == [1.0] * 1000
-    with pytest.raises(mg.MinigradError, match=r"compare: 0 runs[\s\S]*runs=1 or more"):
-        mg.viz.compare(f, x, runs=0)
-    with pytest.raises(mg.MinigradError, match="compare needs a function"):
-        mg.viz.compare(x)
 
 
 # training -------------------------------------------------------------------------------------------------------------

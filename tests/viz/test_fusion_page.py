@@ -1,4 +1,4 @@
-"""The views of the compiler in a real browser: the slider through the passes, sources, reasons, dragging, charts."""
+"""The views of the compiler in a real browser: the kernels, their sources and reasons, dragging, charts."""
 
 import json
 
@@ -27,9 +27,7 @@ def page():
 def begin(page):
     page.focus(".mg-view")
     page.keyboard.press("Escape")
-    if page.get_attribute(".mg-view", "data-tab") != "picture":
-        page.keyboard.press("Escape")
-    page.keyboard.press("Home")
+    page.click("[data-tab=kernels]")
 
 
 def state(page, name):
@@ -72,46 +70,26 @@ def chip(page, name):
     return f'.mg-chip[data-item="{page.locator(".mg-chip", has_text=name).first.get_attribute("data-item")}"]'
 
 
-# the slider -----------------------------------------------------------------------------------------------------------
+# the pages ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_newcomer_sees_two_buttons(page):
+def test_the_kernels_come_first_and_a_newcomer_sees_a_button_for_each_page(page):
     visible = [b.inner_text() for b in page.locator(".mg-bar button").all() if b.is_visible()]
-    assert visible == ["‹ back", "next ›", "more ▾"]
-    assert said(page).startswith("what your code computes") and page.is_disabled("text=‹ back")
-
-
-def test_next_goes_through_the_passes_to_the_kernels(page):
-    page.click("text=next ›")
-    assert said(page).startswith("simplify") and "x * 1 -> x" in page.inner_text(".mg-fired")
-    while state(page, "step") != "2":
-        page.click("text=next ›")
-    assert page.inner_text(".mg-count").endswith("fused") and page.is_disabled("text=next ›")
+    assert visible == ["stages", "kernels", "move operations", "more ▾"]
     assert "2 launches instead of" in said(page) and page.locator(".mg-frame").count() == 1
-    page.click("text=‹ back")
-    assert state(page, "step") == "1"
 
 
-def test_removed_operations_are_dashed_and_rules_are_listed(page):
-    assert page.locator(".mg-going").count() == 1
-    page.keyboard.press("ArrowRight")
-    page.locator(".mg-fired button").first.click()
-    assert page.locator(".mg-box.mg-now").count() == 1
-
-
-def test_the_slider_and_keys(page):
-    page.locator("input[type=range]").first.fill("2")
-    assert state(page, "step") == "2"
-    page.focus(".mg-view")
-    page.keyboard.press("Home")
-    assert state(page, "step") == "0"
+def test_the_ways_to_run_it_are_in_one_table(page):
+    rows = page.locator(".mg-sums tr").all()
+    assert [row.inner_text().split("\t")[0] for row in rows[1:]] == ["as you wrote it", "after the passes", "fused"]
+    shares = [row.locator("td").nth(1).get_attribute("style") for row in rows[1:]]
+    assert shares[0] == "--share:100%" and shares[2] != shares[0]
 
 
 # the kernels ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_box_shows_its_kernel_and_its_line_of_code(page):
-    page.keyboard.press("End")
     page.locator(".mg-box", has_text="tanh_1").click()
     assert said(page) == "tanh_1, 64 × 32, is computed by kernel_1."
     side = page.inner_text(".mg-side")
@@ -120,7 +98,6 @@ def test_a_box_shows_its_kernel_and_its_line_of_code(page):
 
 
 def test_boxes_and_source_lines_highlight_each_other(page):
-    page.keyboard.press("End")
     page.keyboard.press("k")
     page.keyboard.press("k")
     line = page.locator(".mg-source [data-items]", has_text="own_tanh").first
@@ -134,7 +111,6 @@ def test_boxes_and_source_lines_highlight_each_other(page):
 
 
 def test_why_not_fused(page):
-    page.keyboard.press("End")
     page.keyboard.press("w")
     assert "matmul_1 goes to add_1 through memory: 8.19 kB." in said(page)
     assert "matmul is a library call" in page.inner_text(".mg-side") and page.locator(".mg-edge.mg-lit").count() == 1
@@ -146,19 +122,10 @@ def test_why_not_fused(page):
 
 
 def test_everything_can_be_reached_and_read_aloud(page):
-    page.keyboard.press("End")
     for kind in (".mg-box", ".mg-edge.mg-memory"):
         found = page.locator(kind).all()
         assert found and all(e.get_attribute("tabindex") == "0" and e.get_attribute("aria-label") for e in found)
     assert state(page, "lm-suppress-shortcuts") == "true"
-
-
-def test_memory_over_time_is_shown(page):
-    page.click("text=more ▾")
-    page.click(".mg-more >> text=memory")
-    page.locator(".mg-mark").first.click()
-    assert said(page) == "matmul_1" and "8.19 kB" in page.inner_text(".mg-side")
-    page.click("text=more ▾")
 
 
 # moving ---------------------------------------------------------------------------------------------------------------
@@ -248,7 +215,7 @@ def test_escape_ends_a_move(page):
     board(page)
     page.focus(".mg-view")
     page.keyboard.press("Escape")
-    assert state(page, "tab") == "picture"
+    assert state(page, "tab") == "kernels"
 
 
 def test_a_large_program_is_compressed_and_shown():

@@ -26,7 +26,6 @@ def _f(x):
 VIEWS = {
     "step": (lambda: mg.viz.step(_loss()), "ArrowRight"),
     "graph": (lambda: mg.viz.graph(_loss()), "?"),
-    "beside": (lambda: mg.viz.beside(_f, mg.ones(3)), "ArrowRight"),
     "fusion": (lambda: mg.viz.fusion(_f, mg.ones(3)), "ArrowRight"),
     "flipbook": (lambda: mg.viz.cluster(3), "ArrowRight"),
 }
@@ -63,7 +62,7 @@ def test_every_kind_of_view_is_saved_here():
 
 def test_the_page_about_saving_lists_every_view():
     table = (ROOT / "lectures" / "share.md").read_text(encoding="utf-8").partition("|---|---|")[2].partition("\n\n")[0]
-    classes = {"Picture", "Stepper", "Beside", "Fusion", "Flipbook"}  # what the functions return
+    classes = {"Picture", "Stepper", "Fusion", "Flipbook"}  # what the functions return
     assert set(re.findall(r"`(\w+)`", table)) == set(mg.viz.__all__) - classes - {"shown"}
 
 
@@ -134,7 +133,7 @@ def larger(tmp_path_factory):
     x, y = mg.ones((32, 64)), mg.zeros(32, dtype=mg.int64)
     folder = tmp_path_factory.mktemp("larger")
     mg.viz.step(mg.cross_entropy(model(x), y)).save(folder / "step.html")
-    mg.viz.compare(lambda x: mg.tanh(model(x)), x).save(folder / "compare.html")
+    mg.viz.memory(lambda x: mg.tanh(model(x)), x).save(folder / "chart.html")
     page = '<!doctype html><iframe src="step.html" style="width: 900px; height: 800px"></iframe>'
     (folder / "framed.html").write_text(page)
     return folder
@@ -158,7 +157,7 @@ def test_a_picture_that_is_larger_than_a_frame_fills_the_window(larger, size, da
 
 @needs_browser
 def test_charts_are_not_cut_at_900_pixels(larger):
-    with opened(url=(larger / "compare.html").as_uri(), size=(900, 900)) as page:
+    with opened(url=(larger / "chart.html").as_uri(), size=(900, 900)) as page:
         found = places(page)
         assert found["canvas"]["left"] <= found["svg"]["left"] and found["svg"]["right"] <= found["canvas"]["right"]
         assert found["side"]["top"] >= found["canvas"]["bottom"] - 1 and found["view"]["bottom"] < 900
@@ -213,7 +212,7 @@ def test_a_file_is_small_enough_to_mail():
 @needs_browser
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 900, 1600])
-@pytest.mark.parametrize("name", ["step", "fusion", "flipbook", "timeline", "compare"])
+@pytest.mark.parametrize("name", ["step", "fusion", "flipbook", "timeline"])
 def test_no_picture_covers_the_facts_beside_it(name, width, tmp_path):
     view = VIEWS[name][0]() if name in VIEWS else getattr(mg.viz, name)(_f, mg.ones(3), runs=1)
     view.save(str(tmp_path / "view.html"))
@@ -226,7 +225,7 @@ def test_no_picture_covers_the_facts_beside_it(name, width, tmp_path):
 
 @needs_browser
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["step", "fusion", "flipbook", "timeline", "compare"])
+@pytest.mark.parametrize("name", ["step", "fusion", "flipbook", "timeline"])
 def test_in_a_narrow_cell_of_a_wide_window_the_facts_are_below_the_picture(name):
     view = VIEWS[name][0]() if name in VIEWS else getattr(mg.viz, name)(_f, mg.ones(3), runs=1)
     with opened(f"<div style='width: 440px'>{view._repr_mimebundle_()['text/html']}</div>", size=(900, 900)) as page:

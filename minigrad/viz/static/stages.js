@@ -23,7 +23,8 @@ const stagesOf = (data, { say, sums }) => {
   const rows = data.rows.map((row, i) => (row.code === undefined
     ? make("div", { class: "mg-op", "data-row": i }, ...["mg-sign", "mg-call", "mg-type", "mg-value"].map((name) => make("span", { class: name })))
     : make("div", { class: "mg-line" }, make("span", { class: "mg-sign" }, `${row.line}`), make("span", { class: "mg-call" }, row.code))));
-  const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" }, ...rows);
+  const list = make("div", { class: "mg-listing mg-code", tabindex: "0", role: "list", "aria-label": "operations: up and down lead from line to line" }, ...rows,
+    ...(data.unlisted ? [make("div", { class: "mg-line" }, "", `and ${data.unlisted} more operations, which are not listed`)] : []));
   const ruler = make("div", { class: "mg-ruler", "aria-hidden": "true" });
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-window" }, list, loops, ruler);
@@ -36,7 +37,7 @@ const stagesOf = (data, { say, sums }) => {
 
   // The kernels that compute a value, and whether it reaches memory.
   const placeOf = (row) => {
-    if (!homes.has(row.name)) return row.view ? "a view, no copy" : "";
+    if (!homes.has(row.name)) return row.view && row.texts[0][1] ? "a view, no copy" : "";
     return `${[...new Set(homes.get(row.name))].join(", ")} · ${stored.get(row.name) ?? "in a register"}`;
   };
 

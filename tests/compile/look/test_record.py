@@ -293,5 +293,5 @@ def test_all_stages_are_one_list():
     by_name = {stage.name: stage for stage in stages}
     assert by_name["as traced"].object is f.passes(X).first and by_name["program"].object is f.program(X)
     assert by_name["kernels"].text == str(f.kernels(X)) and by_name["code"].text == str(f.code(X))
-    drawn = [stage["name"] for stage in mg.viz.fusion(f, X).data()["stages"]]
+    drawn = [step["name"] for step in mg.viz.fusion(f, X).data()["steps"]]
     assert drawn == [stage.name for stage in stages if isinstance(stage.object, type(f.graph(X)))]

@@ -1,0 +1,153 @@
+"""The stages of the compiler as one listing: an operation keeps its line, and what changed is marked."""
+
+import json
+
+import pytest
+
+import minigrad as mg
+from minigrad.viz import listings
+from minigrad.viz.compiled import programs_of
+from minigrad.viz.listings import Listing, values_of
+from minigrad.viz.numbers import Summary
+from tests.viz.ten_programs import TEN
+
+
+def program(x, w):
+    h = mg.tanh(x @ w)
+    y = h * 1.0
+    return (y * y).sum()
+
+
+X, W = mg.asarray([[0.5, -1.0]]), mg.asarray([[0.1, 0.2], [0.3, -0.4]])
+
+
+def rows_of(view):
+    """The rows of operations, by their names."""
+    return {row["name"]: row for row in view.data()["rows"] if "name" in row}
+
+
+def test_lines_of_code_are_followed_by_their_operations_and_values():
+    view = mg.viz.fusion(program, X, W)
+    rows = json.loads(json.dumps(view.data(), allow_nan=False))["rows"]
+    assert [row["code"].strip() for row in rows if "code" in row] == [
+        "h = mg.tanh(x @ w)", "y = h * 1.0", "return (y * y).sum()"]
+    assert [row["name"] for row in rows[:8] if "name" in row] == ["x", "w", "matmul_1", "tanh_1", "multiply_2"]
+    assert (rows_of(view)["sum_1"]["value"], rows_of(view)["x"]["value"]) == ("0.274", "[0.5, −1]")
+    code, row = rows[2]["code"], rows_of(view)["matmul_1"]
+    assert code[slice(*row["span"])] == "x @ w"
+
+
+def test_an_operation_keeps_its_line_though_it_reads_something_else():
+    rows = rows_of(mg.viz.fusion(program, X, W))
+    assert rows["multiply_2"]["texts"] == [[0, "multiply", "tanh_1", "1"], [1]]
+    assert rows["multiply_1"]["texts"] == [[0, "multiply", "multiply_2", "multiply_2"], [1, "multiply", "tanh_1", "tanh_1"]]
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_each_graph_can_be_read_from_the_lines(name):
+    """In each stage, a line for each operation; in the last one, with the names of the kernels."""
+    function, *args = TEN[name]()
+    for shown in programs_of(mg.jit(function), args, {}, "fusion"):
+        listing = Listing(shown.program, shown.names)
+        rows = [row for row in listing.rows() if "name" in row]
+        assert len({row["name"] for row in rows}) == len(rows)
+        for number, graph in enumerate(listing.graphs):
+            now = [[text for text in row["texts"] if text[0] <= number][-1:] for row in rows]
+            alive = sum(len(text[0]) > 1 for text in now if text)
+            read = {each for node in graph.nodes for each in node.inputs} | {*graph.outputs}
+            assert alive == len(graph) + sum(node in read for node in graph.inputs)
+        final = {**shown.program.final.names(), **shown.names}
+        ended = {row["name"] for row in rows if len(row["texts"][-1]) == 1}
+        assert {row["name"] for row in rows} - ended <= set(final.values()) and not ended & set(final.values())
+
+
+def test_branches_and_bodies_are_listed_below_their_operation():
+    def f(x):
+        return mg.cond(x.sum() > 0, lambda x: x * x, lambda x: -mg.exp(x), x)
+
+    (row,) = [row for name, row in rows_of(mg.viz.fusion(f, mg.ones(3))).items() if name == "cond_1"]
+    assert row["inside"][0] == "then:" and "  exp_1: float32 (3,) = exp(tensor_1)" in row["inside"]
+
+    def long(x):
+        return mg.cond(x.sum() > 0, lambda x: [x := mg.sin(x) for _ in range(40)][-1], lambda x: x, x)
+
+    rows = rows_of(mg.viz.fusion(long, mg.ones(3)))
+    assert rows["cond_1"]["inside"][-1] == "… and 22 more lines"
+
+
+def test_values_are_those_of_the_next_run_and_nothing_is_printed_or_written(capsys):
+    f = mg.jit(lambda x: x + mg.random.uniform((2,)))
+    mg.random.seed(3)
+    rows = rows_of(mg.viz.fusion(f, mg.zeros(2)))
+    assert rows["add_1"]["value"] == Summary.of(f(mg.zeros(2)).numpy()).short()
+
+    total = mg.zeros(2)
+
+    def loud(x):
+        nonlocal total
+        mg.print("computed")
+        with mg.no_grad():
+            total += x
+        return x * 2
+
+    mg.viz.fusion(loud, mg.ones(2)).data()
+    assert capsys.readouterr().out == "" and total.tolist() == [0.0, 0.0]
+
+
+def test_it_says_why_there_are_no_values(monkeypatch):
+    f = mg.jit(lambda x, i: x[i] * 2)
+    data = mg.viz.fusion(f, mg.ones(3), mg.asarray([7])).data()
+    assert data["unknown"].startswith("There are no values: ") and "7" in data["unknown"]
+    assert mg.viz.fusion(mg.trace(mg.tanh, X)).data()["unknown"] == "Without arguments there are no values."
+    monkeypatch.setattr(listings, "MOST_BYTES", 10)
+    assert mg.viz.fusion(mg.tanh, X).data()["unknown"] == "Their values, 16 B, are not shown."
+
+
+def test_only_so_many_operations_are_listed(monkeypatch):
+    monkeypatch.setattr(listings, "MOST", 3)
+    data = mg.viz.fusion(program, X, W).data()
+    assert sum("name" in row for row in data["rows"]) == 3 and data["unlisted"] == 4
+
+
+def test_nan_is_a_value():
+    rows = rows_of(mg.viz.fusion(lambda x: mg.log(x) * 0, mg.asarray([-1.0])))
+    assert "nan" in rows["log_1"]["value"]
+    graph = mg.trace(lambda x: x * 2, mg.ones((0, 3)))
+    values, why = values_of(graph, lambda: [mg.ones((0, 3)).numpy()])
+    assert why == "" and values[graph.outputs[0]].short() == "no numbers"
+
+
+# times ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_is_measured_eagerly_node_by_node_and_fused():
+    view = mg.viz.fusion(lambda x: mg.softmax(mg.tanh(x)), mg.ones((200, 200)), measure=True)
+    ways = view.ways()
+    assert [name for name, (_, seconds) in ways.items() if seconds is None] == ["after the passes"]
+    assert ways["eagerly"][0].launches == 2 < ways["as you wrote it"][0].launches, "softmax is a program in eager mode"
+    assert [len(row) for row in view.data()["sums"]] == [4, 4, 3, 4]
+    assert "µs" not in view._repr_mimebundle_()["text/plain"] and "ms" not in view.text()
+    assert "launches" in view.text() and "fused" in view.text()
+
+
+def test_a_gradient_is_measured_too():
+    f = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    mg.grad(f)(mg.ones((8, 8)))
+    view = mg.viz.fusion(f, mg.ones((8, 8)), measure=True)
+    assert "eagerly" in view.ways() and "eagerly" not in view.gradient.ways()
+    assert set(view.seconds) == set(view.gradient.seconds) == {"as you wrote it", "fused"}
+
+
+def test_a_program_alone_is_not_measured(tmp_path):
+    f = mg.jit(mg.tanh)
+    with pytest.raises(mg.MinigradError, match=r"a Program alone has no arguments[\s\S]*mg.viz.fusion\(f, \*arguments"):
+        mg.viz.fusion(f.program(X), measure=True)
+    f.save(tmp_path / "f.program", X)
+    loaded = mg.viz.fusion(mg.load_program(tmp_path / "f.program"), X, measure=True)
+    assert set(loaded.seconds) == {"fused"} and "eagerly" not in loaded.ways()
+
+
+def test_replaced_views_name_this_one():
+    for name in ("beside", "compare"):
+        with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{name} any more[\s\S]*mg.viz.fusion\("):
+            getattr(mg.viz, name)

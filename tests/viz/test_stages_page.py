@@ -1,0 +1,157 @@
+"""The stages of the compiler on a page, in a real browser."""
+
+import pytest
+
+import minigrad as mg
+from tests.viz.browser import needs_browser, opened
+
+pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
+
+STAGES = ["eager mode", "as traced", "simplify", "fused", "loops", "called again"]
+
+
+def view():
+    def program(x, w):
+        h = mg.tanh(x @ w)
+        y = h * 1.0
+        return (y * y).sum()
+
+    return mg.viz.fusion(program, mg.asarray([[0.5, -1.0]]), mg.asarray([[0.1, 0.2], [0.3, -0.4]]))
+
+
+@pytest.fixture(scope="module")
+def page():
+    with opened(view().to_html()) as page:
+        page.click("[data-tab=stages]")
+        yield page
+
+
+@pytest.fixture(autouse=True)
+def begin(page):
+    page.focus(".mg-view")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+
+
+def to(page, stage):
+    page.locator("input[type=range]").fill(str(STAGES.index(stage)))
+    assert page.inner_text(".mg-count").endswith(stage)
+    page.focus(".mg-view")
+
+
+def row(page, name):
+    return page.locator(".mg-op:not(.mg-absent)").filter(has_text=f"{name} =")
+
+
+def test_a_value_for_each_line_then_none_then_kernels(page):
+    assert row(page, "sum_1").locator(".mg-value").inner_text() == "0.274"
+    assert page.inner_text(".mg-say").startswith("eager mode: Eager mode computes each operation as soon as Python")
+    page.click("text=next ›")
+    assert page.inner_text(".mg-say").startswith("as traced: Graph mode only records")
+    assert [value for value in page.locator(".mg-value").all_inner_texts() if value] == []
+    to(page, "fused")
+    assert row(page, "tanh_1").locator(".mg-value").inner_text() == "kernel_1 · in a register"
+    assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_1 · stored, 4 B"
+    assert "2 of 4 values never reach memory" in page.inner_text(".mg-say")
+
+
+def test_what_changed_is_marked_by_signs_and_fades(page):
+    to(page, "simplify")
+    assert row(page, "multiply_2").locator(".mg-sign").inner_text() == "−"
+    reads = row(page, "multiply_1")
+    assert reads.locator(".mg-sign").inner_text() == "±"
+    assert reads.locator("del").all_inner_texts() == ["multiply_2"] * 2
+    assert reads.locator("ins").all_inner_texts() == ["tanh_1"] * 2
+    assert "x * 1 -> x: multiply_2 → tanh_1, line" in page.inner_text(".mg-fired")
+    to(page, "fused")
+    assert row(page, "multiply_2").count() == 0 and page.locator(".mg-op.mg-absent").count() == 1
+
+
+def test_what_stays_does_not_move(page):
+    places = set()
+    for stage in STAGES[:4]:
+        to(page, stage)
+        places.add(tuple(row(page, name).bounding_box()["y"] for name in ("matmul_1", "tanh_1", "sum_1")))
+    assert len(places) == 1
+
+
+def test_a_chosen_operation_is_marked_in_every_stage(page):
+    row(page, "tanh_1").click()
+    assert page.locator(".mg-line mark").inner_text() == "mg.tanh(x @ w)"
+    story = page.inner_text(".mg-side")
+    assert "tanh_1 = tanh(matmul_1)" in story and "kernel_1 · in a register" in story
+    to(page, "fused")
+    assert row(page, "tanh_1").evaluate("e => e.classList.contains('mg-here')")
+    assert page.locator(".mg-with").count() == 2, "the others of its kernel"
+    to(page, "loops")
+    assert any("tanh" in text for text in page.locator(".mg-loops .mg-here").all_inner_texts())
+    assert "matmul_1: a library call" in page.inner_text(".mg-loops >> nth=0")
+    page.keyboard.press("Escape")
+    assert page.locator(".mg-here").count() == 0
+
+
+def test_pointing_marks_an_operation_and_what_replaced_it(page):
+    to(page, "simplify")
+    row(page, "multiply_2").hover()
+    assert page.locator(".mg-op.mg-with .mg-call").all_inner_texts() == ["tanh_1 = tanh(matmul_1)"]
+    page.mouse.move(5, 5)
+    assert page.locator(".mg-op.mg-with").count() == 0
+
+
+def test_keys_lead_from_line_to_line_and_from_change_to_change(page):
+    page.focus(".mg-listing")
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    assert page.inner_text(".mg-say") == "matmul_1, 1 × 2"
+    page.keyboard.press("ArrowUp")
+    assert page.inner_text(".mg-say") == "w, 2 × 2"
+    to(page, "simplify")
+    page.keyboard.press("n")
+    assert page.inner_text(".mg-say").startswith("multiply_2") and "ended" in page.inner_text(".mg-side")
+    assert page.locator("[aria-live]").last.text_content().startswith("multiply_2")
+
+
+def test_a_second_call_runs_no_line_of_python(page):
+    page.keyboard.press("End")
+    said = page.inner_text(".mg-say")
+    assert "Eager mode runs every line again: 5 launches" in said and "Graph mode runs no line of your Python" in said
+    lines = page.locator(".mg-line.mg-ends")
+    assert lines.count() == 3 and lines.first.evaluate("e => getComputedStyle(e.lastChild).textDecorationLine") == "line-through"
+
+
+@pytest.mark.parametrize("width", [390, 900])
+@pytest.mark.parametrize("dark", [False, True])
+def test_all_is_legible_and_within_its_frame(width, dark):
+    with opened(view().to_html(), size=(width, 800), dark=dark) as page:
+        page.click("[data-tab=stages]")
+        for _ in STAGES:
+            sizes = page.eval_on_selector_all(".mg-listing span", "all => all.map(e => parseFloat(getComputedStyle(e).fontSize))")
+            assert min(sizes) >= 9
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            page.keyboard.press("ArrowRight")
+
+
+def test_hostile_names_are_text():
+    name = "</script><img src=x onerror=alert(1)>"
+
+    class Net(mg.nn.Module):
+        def __init__(self):
+            setattr(self, name, mg.nn.Linear(2, 2))
+
+        def forward(self, x):
+            return getattr(self, name)(x) * 2
+
+    with opened(mg.viz.fusion(Net(), mg.ones((2, 2))).to_html()) as page:
+        page.click("[data-tab=stages]")
+        for _ in range(6):
+            assert page.locator("img").count() == 0
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Home")
+        assert name in page.inner_text(".mg-listing")
+
+
+def test_without_motion_nothing_fades():
+    with opened(view().to_html()) as page:
+        page.emulate_media(reduced_motion="reduce")
+        page.click("[data-tab=stages]")
+        assert page.locator(".mg-op").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"
