@@ -163,9 +163,11 @@ class Fusion(Exhibit):
         pictures = [each.pop("svg") for each in opened]  # in a row: compressed, what they repeat takes no space
         listing = Listing(self.program, self.inputs)
         values, unknown = values_of(self.program.graph, self.shown.given)
+        later, _ = values_of(self.program.final, self.shown.given)
+        written = {node: value for node, value in later.items() if node in self.partition.home}
         return {
             "about": self.said(), "sums": self._sums(), "pictures": pictures, "views": opened,
-            "rows": listing.rows(values), "unknown": unknown, "steps": listing.steps(),
+            "rows": listing.rows(values, written), "unknown": unknown, "steps": listing.steps(),
             "unlisted": listing.unlisted,
             "kernels": [self._kernel(group, kernel, known) for group, kernel in zip(self.partition.groups, computing)],
             "places": [self._place(i, number) for i in range(len(self.picked.places))],

@@ -45,7 +45,7 @@ class Listing:
     >>> listing = Listing(program, {})
     >>> [(stage["name"], stage["operations"]) for stage in listing.steps()]
     [('as traced', 5), ('simplify', 3), ('common', 2)]
-    >>> [(row["name"], row["texts"]) for row in listing.rows() if row["name"] in ("tanh_1", "tanh_2")]
+    >>> [(row["name"], row["texts"]) for row in listing.rows() if row.get("name") in ("tanh_1", "tanh_2")]
     [('tanh_1', [[0, 'tanh', 'multiply_1'], [1, 'tanh', 'tensor_1']]), ('tanh_2', [[0, 'tanh', 'multiply_2'], \
 [1, 'tanh', 'tensor_1'], [2]])]
     """
@@ -127,14 +127,17 @@ class Listing:
 
     # rows -----------------------------------------------------------------------------------------------------------
 
-    def rows(self, values: Mapping[Node, Summary] = {}) -> list[dict[str, Any]]:
+    def rows(
+        self, values: Mapping[Node, Summary] = {}, written: Mapping[Node, Summary] = {}
+    ) -> list[dict[str, Any]]:
         """The rows of the page: lines of your code, and below each of them its operations.
 
+        `values` are those that eager mode computes, and `written` those that the kernels write.
         The `texts` of an operation are [stage, operation, what it reads …], one from each stage on in which it changed,
         and [stage] where it ended.
         """
         texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
-        shown = {self.line[node]: value.short() for node, value in values.items() if node in self.line}
+        shown, wrote = [{self.line.get(node, -1): value.short() for node, value in some.items()} for some in (values, written)]
         rows: list[dict[str, Any]] = []
         before = None
         lines = [each for each in self.order if each in texts]
@@ -148,6 +151,7 @@ class Listing:
             self.row[line] = len(rows)
             rows.append({
                 "name": self.names[line], "type": type_of(node), "texts": texts[line], "value": shown.get(line, ""),
+                "wrote": wrote.get(line, ""),
                 "view": node.op is not None and node.op.kind == "view", "inside": _inside(node),
                 "span": code["span"] if code is not None else None,
             })

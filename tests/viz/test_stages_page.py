@@ -7,7 +7,7 @@ from tests.viz.browser import needs_browser, opened
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
-STAGES = ["eager mode", "as traced", "simplify", "fused", "loops", "called again"]
+STAGES = ["eager mode", "as traced", "simplify", "fused", "loops", "run", "called again"]
 
 
 def view():
@@ -53,6 +53,9 @@ def test_a_value_for_each_line_then_none_then_kernels(page):
     assert row(page, "tanh_1").locator(".mg-value").inner_text() == "kernel_1 · in a register"
     assert row(page, "sum_1").locator(".mg-value").inner_text() == "kernel_1 · stored, 4 B"
     assert "2 of 4 values never reach memory" in page.inner_text(".mg-say")
+    to(page, "run")
+    written = [value for value in page.locator(".mg-value").all_inner_texts() if value]
+    assert written == ["kernel_0 writes [−0.25, 0.5]", "kernel_1 writes 0.274"], "the same values as eager mode"
 
 
 def test_what_changed_is_marked_by_signs_and_fades(page):
@@ -143,7 +146,7 @@ def test_hostile_names_are_text():
 
     with opened(mg.viz.fusion(Net(), mg.ones((2, 2))).to_html()) as page:
         page.click("[data-tab=stages]")
-        for _ in range(6):
+        for _ in STAGES:
             assert page.locator("img").count() == 0
             page.keyboard.press("ArrowRight")
         page.keyboard.press("Home")

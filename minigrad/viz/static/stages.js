@@ -16,7 +16,8 @@ const stagesOf = (data, { say, sums }) => {
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it: ${taken(written)}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
     { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${taken(fused)}. In a kernel, a value stays in a register: ${hidden} of ${homes.size} values never reach memory.` },
-    { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C." },
+    { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
+    { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${taken(fused)}.` },
     { name: "called again", graph, says: `Eager mode runs every line again: ${taken(written)}. Graph mode runs no line of your Python, only the kernels: ${taken(fused)}.` },
   ];
 
@@ -47,8 +48,9 @@ const stagesOf = (data, { say, sums }) => {
 
   const valueOf = (row, stage) => {
     if (stage.name === "eager mode") return row.value;
-    if (!["fused", "called again"].includes(stage.name)) return "";
-    return placeOf(row);
+    if (stage.name === "fused") return placeOf(row);
+    const runs = ["run", "called again"].includes(stage.name) && stored.has(row.name);
+    return runs ? `${homes.get(row.name).at(-1)} writes ${row.wrote || "it"}` : "";
   };
 
   const paintRow = (element, row, stage, graphs) => {

@@ -70,21 +70,22 @@ with mg.graph():
 
 @UNIT.task
 class FirstNumber(Question):
-    """In the view: which step is the first at which graph mode has a number?"""
+    """In the view: which stage is the first in which graph mode has a number?"""
 
     name = "first_number"
     outcome = "phases"
     example = "3"
-    otherwise = "press → and watch the right column: until when does each line say `no value yet`?"
+    otherwise = "press → and watch the lines: in eager mode each has a value at its end. When does a line have one again?"
     wrong_values = (
-        (1, "at step 1, eager mode has a number. Look at the right column"),
-        (5, "at step 5 the last operation is recorded. Has it a value?"),
-        (6, "at step 6 the passes change the graph. Nothing is computed yet"),
-        (7, "at step 7 the kernel is made. It waits"),
-        (9, "step 9 is the second call. The first call had a number before"),
+        (1, "stage 1 is eager mode, where each line has its number at once. Graph mode begins with stage 2"),
+        (2, "in stage 2 each operation is recorded. Has it a value?"),
+        (3, "in stage 3 a pass changes the graph. Nothing is computed yet"),
+        (4, "in stage 4 the kernel is chosen. It waits"),
+        (5, "in stage 5 the loops of the kernel are written. Has a number come out of them?"),
+        (7, "stage 7 is the second call. The first call had a number before"),
     )
-    right_value = 8
-    why = "five steps record, two optimise, and step 8 computes: all in one kernel."
+    right_value = 6
+    why = "stage 2 records, stages 3 to 5 optimise, and stage 6 computes: all in one kernel."
 
 
 @UNIT.task

@@ -110,18 +110,19 @@ with mg.graph():
     print("read")
 
 # %% [markdown]
-# Step through both modes, with → and ←. Left, eager mode; right, graph mode with the same lines. Go on into the **second call**.
+# Now both modes with the same lines. Choose **stages**, and step with → and ←. The first stage is eager mode. All others are graph mode, and the last one is a
+# **second call**.
 
-# %% name="beside"
+# %% name="both-modes"
 def gate(x):
     h = mg.tanh(x * 2 + 1)
     return h * h * 1.0
 
 
-mg.viz.beside(gate, mg.asarray([0.5, -0.5, 1.0]))
+mg.viz.fusion(gate, mg.asarray([0.5, -0.5, 1.0]))
 
 # %% [markdown]
-# **Which step is the first at which graph mode has computed a number?**
+# The stages are numbered. **Which stage is the first in which graph mode has computed a number?**
 
 # %% name="first-number" tags=["question"]
 first_number = ...

@@ -107,8 +107,8 @@ print(f"peak of memory: {cost.eager_peak / 1e6:.1f} MB node by node, {cost.memor
 # %% [markdown]
 # In a program that was written with care, algebra finds little. Fusion saves most. The passes still matter, because they prepare it.
 #
-# A smaller program, to look at: the gradient of `h / (1 + exp(-h))`, and an update. Move the slider below the picture from pass to pass. Boxes that will go
-# are marked, and new boxes too. At the right end of the slider are the kernels.
+# A smaller program, to look at: the gradient of `h / (1 + exp(-h))`, and an update. Choose **stages**, and press → from pass to pass. Lines that end are struck
+# out, and new lines are marked. A click on a line shows what becomes of it. The page **kernels** draws the result.
 
 # %% name="slider"
 def update(h):
@@ -189,7 +189,7 @@ for name, launches, read, written, operations, peak in cost.sums():
 # %% [markdown]
 # Fusion leaves the arithmetic as it is. It saves traffic, launches and room, and for most operations the traffic takes the time.
 #
-# In this view, press **next** to see the kernel. Now operations can be dragged: in the picture, or on the board (**more**, then *move operations*). The compiler's own rules
+# In this view, choose **kernels**. There operations can be dragged, and also on the board (**move operations**). The compiler's own rules
 # answer. Drag the product, `multiply_1`, alone into a new kernel. **Why is that refused: "circle", "rows" or "library"?**
 
 # %% name="board"
@@ -227,7 +227,7 @@ for name, function in functions.items():
 # %% [markdown]
 # (A compiler for GPUs can give each column to other threads, and fuse that too.) So a program has **sub-graphs** that become kernels, with borders between
 # them. The reasons are few: a library computes one of the two (`matmul`), the reader needs other positions than those that were just computed, rows have
-# different lengths, a result is not complete yet. In the view, press **next** until you see the kernels, and click a thick arrow between two of them:
+# different lengths, a result is not complete yet. In the view, choose **kernels**, and click a thick arrow between two of them:
 
 # %% name="borders"
 def with_borders(x, w):

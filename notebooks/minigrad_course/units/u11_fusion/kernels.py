@@ -54,7 +54,7 @@ class MyKernels(ValueTask):
             f"The program is `a = {self.function}(x)`, `y = a {self.sign} a.sum()`, for x of {SIDE} × {SIDE} numbers "
             f"({bytes_text(WHOLE)}). The compiler makes {own.launches} kernels, which move {bytes_text(own.bytes)}. "
             f"**Find kernels that move at most {bytes_text(BUDGET)}.** In the view below each operation is a kernel. "
-            "Press *next*, then *more* and *move operations*. Drag operations; with Shift, both kernels compute it."
+            "Choose *move operations*. Drag operations; with Shift, both kernels compute it."
         )
 
     def given(self) -> dict[str, Any]:
