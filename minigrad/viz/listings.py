@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -90,8 +91,8 @@ class Listing:
 
     def _shared(self, new: Node, old: Node) -> int:
         """How many inputs of two nodes are the same."""
-        pairs = zip(old.inputs, new.inputs)
-        return sum(self.line.get(a) == self.line.get(b) for a, b in pairs if isinstance(a, Node) and isinstance(b, Node))
+        first, second = [[self.line.get(each) for each in node.inputs if isinstance(each, Node)] for node in (old, new)]
+        return sum(map(eq, first, second))
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
         """The name of each line: that of its value in the final graph, or a further number where the value ended."""
@@ -107,7 +108,10 @@ class Listing:
     # stages ---------------------------------------------------------------------------------------------------------
 
     def steps(self) -> list[dict[str, Any]]:
-        """The graph as traced, and after each pass that changed it: its cost node by node, and the rules that fired."""
+        """The graph as traced, and after each pass that changed it: its cost node by node, and the rules that fired.
+
+        A rule has the numbers of the `rows` of the operations before and after it, or -1.
+        """
         says = {each.name: each.says for each in PASSES}
         known: dict[Node, Count] = {}
         found = []
@@ -132,12 +136,14 @@ class Listing:
     ) -> list[dict[str, Any]]:
         """The rows of the page: lines of your code, and below each of them its operations.
 
-        `values` are those that eager mode computes, and `written` those that the kernels write.
-        The `texts` of an operation are [stage, operation, what it reads …], one from each stage on in which it changed,
-        and [stage] where it ended.
+        `values` are those that eager mode computes, and `written` those that the kernels write.  The `texts` of an
+        operation are [stage, operation, what it reads …], one from each stage on in which it changed, and [stage]
+        where it ended.
         """
         texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
-        shown, wrote = [{self.line.get(node, -1): value.short() for node, value in some.items()} for some in (values, written)]
+        shown, wrote = [
+            {self.line.get(node, -1): value.short() for node, value in some.items()} for some in (values, written)
+        ]
         rows: list[dict[str, Any]] = []
         before = None
         lines = [each for each in self.order if each in texts]
@@ -186,7 +192,7 @@ class Listing:
 
 
 def _recipes(graph: Graph) -> Iterator[tuple[Any, Node]]:
-    """Each node, with what it has in common with the node that a pass replaced by it: all but the nodes that it reads."""
+    """Each node, with all that it has in common with the node that a pass replaced by it."""
     yield from enumerate(graph.inputs)
     for node in graph.nodes:
         numbers = [repr(x) for x in node.inputs if not isinstance(x, Node)]

@@ -40,7 +40,8 @@ def test_lines_of_code_are_followed_by_their_operations_and_values():
 def test_an_operation_keeps_its_line_though_it_reads_something_else():
     rows = rows_of(mg.viz.fusion(program, X, W))
     assert rows["multiply_2"]["texts"] == [[0, "multiply", "tanh_1", "1"], [1]]
-    assert rows["multiply_1"]["texts"] == [[0, "multiply", "multiply_2", "multiply_2"], [1, "multiply", "tanh_1", "tanh_1"]]
+    before, after = [0, "multiply", "multiply_2", "multiply_2"], [1, "multiply", "tanh_1", "tanh_1"]
+    assert rows["multiply_1"]["texts"] == [before, after]
 
 
 @pytest.mark.parametrize("name", TEN)

@@ -133,7 +133,7 @@ def larger(tmp_path_factory):
     x, y = mg.ones((32, 64)), mg.zeros(32, dtype=mg.int64)
     folder = tmp_path_factory.mktemp("larger")
     mg.viz.step(mg.cross_entropy(model(x), y)).save(folder / "step.html")
-    mg.viz.memory(lambda x: mg.tanh(model(x)), x).save(folder / "chart.html")
+    mg.viz.timeline(lambda x: mg.tanh(model(x)), x, runs=1).save(folder / "chart.html")
     page = '<!doctype html><iframe src="step.html" style="width: 900px; height: 800px"></iframe>'
     (folder / "framed.html").write_text(page)
     return folder

@@ -5,8 +5,8 @@ const stagesOf = (data, { say, sums }) => {
   const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
   const taken = ([, [, launches], [, bytes]]) => `${launches} launch${launches === "1" ? "" : "es"}, ${bytes} read and written`;
   const nameOf = (i) => data.board.items[i].name.replace(", combined", "");
-  const homes = new Map(); // the name of an operation -> the kernels that compute it
-  data.board.kernels.forEach(({ name, items }) => items.forEach((i) => homes.set(nameOf(i), [...(homes.get(nameOf(i)) ?? []), name])));
+  const homes = new Map(); // the name of an operation -> the numbers of the kernels that compute it
+  data.board.kernels.forEach(({ items }, k) => items.forEach((i) => homes.set(nameOf(i), [...(homes.get(nameOf(i)) ?? []), k])));
   const cards = judged(data.board, data.board.kernels.map(({ items }) => new Set(items))).cards;
   const stored = new Map(cards.flatMap((card) => card.writes.map(([i, size]) => [nameOf(i), size ? `stored, ${inBytes(size)}` : "stored"])));
   const hidden = [...homes.keys()].filter((name) => !stored.has(name)).length;
@@ -39,19 +39,15 @@ const stagesOf = (data, { say, sums }) => {
   // The kernels that compute a value, and whether it reaches memory.
   const placeOf = (row) => {
     if (!homes.has(row.name)) return row.view && row.texts[0][1] ? "a view, no copy" : "";
-    return `${[...new Set(homes.get(row.name))].join(", ")} · ${stored.get(row.name) ?? "in a register"}`;
+    return `${[...new Set(homes.get(row.name))].map((k) => data.kernels[k].name).join(", ")} · ${stored.get(row.name) ?? "in a register"}`;
   };
 
   // An operation that reads something else than before: the old and the new names.
   const rewritten = (before, now, name) => [`${name} = ${now[1]}(`, ...now.slice(2).flatMap((given, k) => [k ? ", " : "",
     ...(given === before[k + 2] ? [given] : [...(before[k + 2] ? [make("del", {}, before[k + 2])] : []), make("ins", {}, given)])]), ")"];
 
-  const valueOf = (row, stage) => {
-    if (stage.name === "eager mode") return row.value;
-    if (stage.name === "fused") return placeOf(row);
-    const runs = ["run", "called again"].includes(stage.name) && stored.has(row.name);
-    return runs ? `${homes.get(row.name).at(-1)} writes ${row.wrote || "it"}` : "";
-  };
+  const writtenBy = (row) => (stored.has(row.name) ? `${data.kernels[homes.get(row.name).at(-1)].name} writes ${row.wrote || "it"}` : "");
+  const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row), "called again": writtenBy(row) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
@@ -65,10 +61,10 @@ const stagesOf = (data, { say, sums }) => {
       ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
     type.textContent = was || is ? row.type : "";
     value.textContent = is ? valueOf(row, stage) : "";
-    const [home] = (stage.name === "fused" && is && homes.get(row.name)) || [null];
-    element.classList.toggle("mg-fusedop", home !== null);
-    element.classList.toggle("mg-odd", data.board.kernels.findIndex((each) => each.name === home) % 2 === 1);
-    value.classList.toggle("mg-stored", home !== null && stored.has(row.name));
+    const home = stage.name === "fused" && is ? homes.get(row.name)?.[0] : undefined;
+    element.classList.toggle("mg-fusedop", home !== undefined);
+    element.classList.toggle("mg-odd", home % 2 === 1);
+    value.classList.toggle("mg-stored", home !== undefined && stored.has(row.name));
     return sign;
   };
 
@@ -118,9 +114,12 @@ const stagesOf = (data, { say, sums }) => {
 
   const tell = () => {
     const stage = stages[at], row = kept === null ? null : data.rows[kept];
-    if (row) return say(`${row.name}, ${row.type}`, rowsOf(storyOf(row)), ...(at ? [] : titled("its value", ...(row.value ? [row.value] : []))));
-    const fired = (stage.fired ?? []).map(([rule, old, made]) => make("button", { onclick: () => { if (old >= 0) { show(old); keep(old); } } },
-      `${rule}${old < 0 ? "" : `: ${data.rows[old].name}${made < 0 ? "" : ` → ${data.rows[made].name}`}, line ${data.rows[headOf(old)].line ?? "?"}`}`));
+    if (row) return say(`${row.name}, ${row.type}`, rowsOf(storyOf(row)));
+    const fired = (stage.fired ?? []).map(([rule, ...places]) => {
+      const [first, ...others] = places.filter((i) => i >= 0), line = first === undefined ? undefined : data.rows[headOf(first)].line;
+      return make("button", { disabled: first === undefined, onclick: () => { show(first); keep(first); } },
+        [rule, ...(first === undefined ? [] : [`: ${[first, ...others].map((i) => data.rows[i].name).join(" → ")}`]), ...(line ? [`, line ${line}`] : [])].join(""));
+    });
     return say(`${stage.name}: ${stage.says}`,
       ...(stage.operations === undefined ? [sums()] : [rowsOf([["operations", `${stage.operations}`], ["launches", `${stage.launches}`], ["traffic", stage.bytes]])]),
       ...(changed.length ? [make("p", { class: "mg-quiet" }, "− ends here · + begins here · ± reads something else"),
@@ -131,11 +130,8 @@ const stagesOf = (data, { say, sums }) => {
 
   // What became of an operation, stage by stage.
   const storyOf = (row) => {
-    const story = row.texts.map((text) => {
-      const stage = stages.find((each, k) => k && each.graph === text[0]);
-      return [stage.name, text.length > 1 ? called(text, row.name) : "ended"];
-    });
-    return placeOf(row) ? [...story, ["fused", placeOf(row)]] : story;
+    const story = row.texts.map((text) => [stages.find((each, k) => k && each.graph === text[0]).name, text.length > 1 ? called(text, row.name) : "ended"]);
+    return [["eager mode", row.value], ...story, ["fused", placeOf(row)], ["run", writtenBy(row)]].filter(([, text]) => text);
   };
 
   const nextChange = () => {

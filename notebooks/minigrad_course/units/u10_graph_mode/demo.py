@@ -75,7 +75,7 @@ class FirstNumber(Question):
     name = "first_number"
     outcome = "phases"
     example = "3"
-    otherwise = "press → and watch the lines: in eager mode each has a value at its end. When does a line have one again?"
+    otherwise = "press → and watch the lines: in eager mode each ends with its value. When is there one again?"
     wrong_values = (
         (1, "stage 1 is eager mode, where each line has its number at once. Graph mode begins with stage 2"),
         (2, "in stage 2 each operation is recorded. Has it a value?"),
