@@ -52,32 +52,31 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
             f"fusion: a {type(what).__name__} alone has no arguments to be measured with",
             hint="mg.viz.fusion(f, *arguments, measure=True)",
         )
-    records = records_of(what, args, kwargs) if measure else []
-    first, *gradients = shown = programs_of(what, args, kwargs, "fusion")
-    gradients = [each for each in gradients if each.program.plan.steps]  # without steps, there is nothing to fuse
-    seconds = {each.program: {"fused": record.seconds} for each, record in zip(shown, records)}
+    shown = programs_of(what, args, kwargs, "fusion")
+    seconds: list[dict[str, float]] = [{} for _ in shown]
     eager = None
-    if records and isinstance(what, (Jitted, JittedMethod)):
-        for each in shown:
-            alone = record_node_by_node(each.program.graph, each.given())
-            seconds[each.program]["as you wrote it"] = alone.seconds
+    if measure and isinstance(what, (Jitted, JittedMethod)):
         eager = eager_record_of(what, args, kwargs, len(shown) > 1)
-
-    def view(each: Shown) -> Fusion:
-        return Fusion(each, budget, seconds.get(each.program, {}), eager if each is first else None)
-
-    return view_of([first, *gradients], view)
+        alone = [record_node_by_node(each.program.graph, each.given()) for each in shown]
+        seconds = [{"as you wrote it": record.seconds} for record in alone]
+    if measure:  # the programs last: loops count the rounds of their last run
+        seconds = [some | {"fused": record.seconds} for some, record in zip(seconds, records_of(what, args, kwargs))]
+        shown = programs_of(what, args, kwargs, "fusion")  # which the calls may have traced again
+    timed = dict(zip([each.program for each in shown], seconds))
+    shown = [each for each in shown if each is shown[0] or each.program.plan.steps]  # without steps, nothing to fuse
+    view = view_of(shown, lambda each: Fusion(each, budget, timed[each.program]))
+    view.eager = eager
+    return view
 
 
 class Fusion(Exhibit):
     """The stages and the kernels of a program."""
 
     script = "fusion"
+    eager: Record | None = None  # of the function in eager mode and of its gradient, if they were measured
 
-    def __init__(
-        self, shown: Shown, budget: int = BUDGET, seconds: Mapping[str, float] = {}, eager: Record | None = None
-    ) -> None:
-        self.shown, self.budget, self.seconds, self.eager = shown, budget, seconds, eager
+    def __init__(self, shown: Shown, budget: int = BUDGET, seconds: Mapping[str, float] = {}) -> None:
+        self.shown, self.budget, self.seconds = shown, budget, seconds
         self.program, self.partition, self.inputs = shown.program, shown.program.partition, shown.names
         if not self.partition.groups:
             raise MinigradError(

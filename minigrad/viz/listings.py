@@ -20,6 +20,7 @@ from ..compile.look.stage import graph_stages
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.nodes.interpret import run_nodes
+from ..compile.nodes.tally import untallied
 from ..compile.nodes.view import views_of
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
@@ -227,7 +228,7 @@ def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[No
             return {}, "Without arguments there are no values."
         for node, array in zip(graph.inputs, arrays):
             look(node, (), array)
-        with switch(interpreter=None, grad=False), held_back(), np.errstate(all="ignore"):
+        with switch(interpreter=None, grad=False), held_back(), untallied(graph.nodes), np.errstate(all="ignore"):
             run_nodes(graph.nodes, dict(zip(graph.inputs, arrays)), starts_of(graph), (), look)
     except MinigradError as error:
         return {}, f"There are no values: {str(error).splitlines()[0]}."

@@ -95,6 +95,15 @@ def test_values_are_those_of_the_next_run_and_nothing_is_printed_or_written(caps
     assert capsys.readouterr().out == "" and total.tolist() == [0.0, 0.0]
 
 
+def test_a_look_at_values_changes_no_cost():
+    function, *args = TEN["branches_and_loops"]()
+    f = mg.jit(lambda x: mg.scan(lambda c, v: (c + function(c), v), x, mg.ones((3, 3)))[0])
+    f(*args)
+    before = str(f.cost(*args))
+    mg.viz.fusion(f, *args).data()
+    assert str(f.cost(*args)) == before
+
+
 def test_it_says_why_there_are_no_values(monkeypatch):
     f = mg.jit(lambda x, i: x[i] * 2)
     data = mg.viz.fusion(f, mg.ones(3), mg.asarray([7])).data()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -42,6 +43,18 @@ def tallied(attrs: Mapping[str, Any], run: Callable[[Any], object]) -> Callable[
             tally.last = tally.runs - runs
 
     return step
+
+
+@contextmanager
+def untallied(nodes: Iterable[Any]) -> Iterator[None]:
+    """Runs of these loops and branches inside the block do not count: a look at values changes no cost."""
+    tallies = [tally for node in nodes for tally in _inside(node.attrs)]
+    before = [(tally.runs, tally.last) for tally in tallies]
+    try:
+        yield
+    finally:
+        for tally, known in zip(tallies, before):
+            tally.runs, tally.last = known
 
 
 def _inside(attrs: Mapping[str, Any]) -> list[Tally]:
