@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
-from minigrad.compile.fusion.count import Count
 from minigrad.core.node import Leaf, Node, topological_order
-from minigrad.support.table import bytes_text
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import coloured
 from minigrad.viz.kept import play, read_tape, segments_of, units_of

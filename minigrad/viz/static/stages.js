@@ -29,6 +29,7 @@ const stagesOf = (data, { say, sums }) => {
   const ruler = make("div", { class: "mg-ruler", "aria-hidden": "true" });
   const loops = make("div", { class: "mg-listing mg-code", hidden: true });
   const element = make("div", { class: "mg-window" }, list, loops, ruler);
+  const painted = new Map();
   const byName = new Map(data.rows.map((row, i) => [row.name, i]));
   let at = 0, kept = null, changed = [];
 
@@ -53,6 +54,10 @@ const stagesOf = (data, { say, sums }) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
     const [was, is] = [before?.length > 1, now?.length > 1];
     const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
+    const home = stage.name === "fused" && is ? homes.get(row.name)?.[0] : undefined;
+    const drawn = [sign, was || is, now?.[0], home, is ? valueOf(row, stage) : ""].join("|");
+    if (painted.get(element) === drawn) return sign; // most lines stay as they are
+    painted.set(element, drawn);
     element.className = `mg-op ${{ "+": "mg-begins", "−": "mg-ends", "±": "mg-reads" }[sign] ?? ""}${was || is ? "" : " mg-absent"}`;
     element.setAttribute("aria-hidden", String(!was && !is));
     const [mark, call, type, value] = element.children;
@@ -61,7 +66,6 @@ const stagesOf = (data, { say, sums }) => {
       ...row.inside.map((text) => make("div", { class: "mg-inside" }, text)));
     type.textContent = was || is ? row.type : "";
     value.textContent = is ? valueOf(row, stage) : "";
-    const home = stage.name === "fused" && is ? homes.get(row.name)?.[0] : undefined;
     element.classList.toggle("mg-fusedop", home !== undefined);
     element.classList.toggle("mg-odd", home % 2 === 1);
     value.classList.toggle("mg-stored", home !== undefined && stored.has(row.name));
