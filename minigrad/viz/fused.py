@@ -54,13 +54,15 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
         )
     shown = programs_of(what, args, kwargs, "fusion")
     seconds: list[dict[str, float]] = [{} for _ in shown]
+    records: list[Record] = []
     eager = None
     if measure and isinstance(what, (Jitted, JittedMethod)):
         eager = eager_record_of(what, args, kwargs, len(shown) > 1)
         alone = [record_node_by_node(each.program.graph, each.given()) for each in shown]
         seconds = [{"as you wrote it": record.seconds} for record in alone]
     if measure:  # the programs last: loops count the rounds of their last run
-        seconds = [some | {"fused": record.seconds} for some, record in zip(seconds, records_of(what, args, kwargs))]
+        records = records_of(what, args, kwargs)
+        seconds = [some | {"fused": record.seconds} for some, record in zip(seconds, records)]
         shown = programs_of(what, args, kwargs, "fusion")  # which the calls may have traced again
     timed = dict(zip([each.program for each in shown], seconds))
     shown = [each for each in shown if each is shown[0] or each.program.plan.steps]  # without steps, nothing to fuse
@@ -74,6 +76,7 @@ class Fusion(Exhibit):
 
     script = "fusion"
     eager: Record | None = None  # of the function in eager mode and of its gradient, if they were measured
+    written: Any = None  # the first page, as written → fused
 
     def __init__(self, shown: Shown, budget: int = BUDGET, seconds: Mapping[str, float] = {}) -> None:
         self.shown, self.budget, self.seconds = shown, budget, seconds
@@ -172,6 +175,7 @@ class Fusion(Exhibit):
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
+            "written": self.written.data() if self.written is not None else None,
         }
 
     def ways(self) -> dict[str, tuple[Count, float | None]]:

@@ -22,10 +22,12 @@ const show = (parent, data, shared = ALONE) => {
   const pictured = [make("button", { title: "f", onclick: () => canvas?.fit() }, "fit"), ...savesOf("fusion", () => canvas)];
   const { more, opener } = moreOf(space(), ...pictured, helps);
   const source = make("div", { class: "mg-source", hidden: true });
+  const writtenBar = make("span", { class: "mgw-bar" });
+  let written = null; // the first page, while it is seen
   let board = null; // made when it is first looked at
   const boardNow = () => (board ??= boardOf(data.board, (text) => { aloud.textContent = text; }));
   const dragging = draggingOf(data, boardNow, () => board, (places) => tell(places));
-  root.append(make("div", { class: "mg-bar" }, ...tabs, pager.back, pager.next, pager.slider, pager.count, opener), more, dragging.note, stage, source, help, aloud);
+  root.append(make("div", { class: "mg-bar" }, ...tabs, writtenBar, pager.back, pager.next, pager.slider, pager.count, opener), more, dragging.note, stage, source, help, aloud);
 
   const kernelOf = (frame) => data.kernels.findIndex((each) => each.name === frame.dataset.frame.split("/").pop());
 
@@ -34,9 +36,14 @@ const show = (parent, data, shared = ALONE) => {
     const active = root.getRootNode().activeElement;
     if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // the element with the focus is replaced
     source.hidden = dragging.note.hidden = true;
-    canvas = null;
+    canvas = written = null;
+    writtenBar.replaceChildren();
+    stage.classList.toggle("mgw-stage", tab === "written");
     if (tab === "move") return stage.replaceChildren(boardNow().element);
-    if (tab === "written") return writtenOf(stage, data.written, { side, say, askFor, shared });
+    if (tab === "written") {
+      written = writtenOf(stage, data.written, { side, say, aloud: (text) => { aloud.textContent = text; }, bar: writtenBar });
+      return written;
+    }
     if (tab === "kernels") return drawKernels(data.views[view]);
     stage.replaceChildren(stages.element, side);
     askFor(stage, Math.max(420, Math.min(640, 22 * data.rows.length + 60)), 640);
@@ -234,10 +241,10 @@ const show = (parent, data, shared = ALONE) => {
     root.focus();
   };
 
-  onKeys(root, () => ({
+  onKeys(root, (event) => (event.key === " " && event.target.matches("button") ? null : {
     ...(tab === "move" ? {} : { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) }),
-    n: () => stages.nextChange(), k: nextKernel, w: nextWhy, m: () => turnTo(tab === "move" ? "kernels" : "move"), f: () => canvas?.fit(),
-    "?": turnHelp, Escape: chooseNothing,
+    ...(tab === "stages" ? { n: stages.nextChange } : {}), k: nextKernel, w: nextWhy, m: () => turnTo(tab === "move" ? "kernels" : "move"), f: () => canvas?.fit(),
+    "?": turnHelp, Escape: chooseNothing, ...written?.keys,
   }));
 
   paintBar();
