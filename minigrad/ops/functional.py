@@ -41,7 +41,7 @@ def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
     exp(x - c) / sum(exp(x - c)) is the same for every c, so its derivatives by c are zero.  The c that prevents
     overflow needs no gradient.
     """
-    if len(inputs) == 1 and not inputs[0].tracked:
+    if len(inputs) == 1 and (inputs[0].node is None or inputs[0].node.op is None) and not inputs[0].tracked:
         return op.apply(inputs[0], **attrs)  # type: ignore[no-any-return]
     held = [_held(x) if x.__class__ is Tensor else x for x in inputs]
     out: Tensor = emit(op, *held, **attrs)

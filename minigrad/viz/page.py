@@ -20,13 +20,15 @@ from .colours import COLOURS, themes
 LARGE = 4_000  # characters of data, from which on they are compressed
 # the scripts of a view that has several
 PARTS = {
-    "fusion": ("board", "dragging", "stages", "fusion"), "step": ("heat", "acting", "step"),
+    "fusion": ("board", "dragging", "stages", "fusion"),
+    "step": ("numbers", "heat", "acting", "tape", "live", "step"),
     "flipbook": ("narrow", "curves", "flipbook"),
 }
 STYLED = {"fusion", "step"}  # the views that have a style of their own
 
 
-SPARE = re.compile(r"^[ \t]+|^[ \t]*//.*\n", re.MULTILINE)  # indentation, and lines of comments
+# indentation, lines of comments, and comments at the ends of lines
+SPARE = re.compile(r"^[ \t]+|^[ \t]*//.*\n|[ \t]+// [^\"'`\n]*$", re.MULTILINE)
 
 
 @cache

@@ -17,6 +17,7 @@ from ..nn.module import Module
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .graphs import MOST, check_length, known_of
+from .live import live_of, runs
 from .mirror import flowing, with_gradients
 from .naming import expressions, symbol_of
 from .numbers import Summary, short
@@ -36,6 +37,9 @@ def step(
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
 
+    The numbers of a small pass can be dragged: those of parameters, and of data that have a name.  All others follow as
+    the recorded operations make them; what was detached, or chosen by Python, stays as it was.
+
     Scopes are closed until at most `budget` boxes are seen.  Nothing is changed: `backward()` can be called before
     (with `retain_graph=True`) and after.
 
@@ -44,7 +48,7 @@ def step(
     <backprop of 3 nodes, 5 steps>
     """
     check_length(len(opened_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
-    return Stepper(record_steps(result, cotangent), names, direction, budget)
+    return Stepper(record_steps(result, cotangent, walk_too=True), names, direction, budget)
 
 
 class Stepper(Exhibit):
@@ -60,6 +64,8 @@ class Stepper(Exhibit):
         self.names, models = known_of(nodes, names)
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
+        scalars = [node for node, value in recording.values.items() if value.shape == () and value.few]
+        self._scalars = {node: recording.values[node].few[0] for node in scalars}  # type: ignore[index]
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         scene = scene_of(nodes, [self.result], self.names, recording.values, self.written)
         self.parts = folded(scene, models, budget)
@@ -69,6 +75,8 @@ class Stepper(Exhibit):
                 hint="with mg.scope('name'): around parts of the computation, or step through a smaller example",
             )
         self.totals = {each.target: each.total for each in self.steps}
+        self.live = live_of(recording, self.names)
+        self._in_page = {node: marked(self.live.registers.get(node), x) for node, x in self._scalars.items()}
         wanted = flowing(nodes)
         self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
@@ -87,10 +95,22 @@ class Stepper(Exhibit):
             "scopes": [self._part(part, scene, kept) for part, scene in zip(self.parts, self.scenes)],
             "nodes": [self._node(node, kept) for node in self.recording.nodes],
             "made": made,
-            "steps": [self._described(each, kept) for each in self.steps],
+            "steps": [self._described(i, each, kept) for i, each in enumerate(self.steps)],
+            "live": self._live(),
             "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
             "missing": (self.recording.missing or "").splitlines()[:1],
             **kept.lists,
+        }
+
+    def _live(self) -> dict[str, Any]:
+        """What the page needs while a number is dragged, or the sentence that says why none can be."""
+        if not self.live.leaves:
+            return {"why": self.live.why}
+        values = zip(self.live.leaves, self.live.tape["leaves"])
+        return dict(self.live.tape) | {
+            "why": self.live.why, "leaves": [[self._number[leaf], numbers] for leaf, numbers in values],
+            "nodes": [self.live.registers.get(node) for node in self.recording.nodes],
+            "steps": self.live.steps, "result": self._number[self.result],
         }
 
     def _part(self, part: Part, scene: Scene, kept: _Kept) -> dict[str, Any]:
@@ -100,7 +120,7 @@ class Stepper(Exhibit):
         return {
             "svg": kept("pictures", lean(drawn, numbers=False)),
             "title": part.title, "parent": part.parent, "doors": part.doors,
-            "boxes": [_runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
+            "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
             "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
             "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number[node], slot, *pair)],
@@ -159,7 +179,7 @@ class Stepper(Exhibit):
             found["title"] = title
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = kept("rules", mathml(formula_of(node, self._symbol, self._around, self._scalars())))
+            found["rule"] = kept("rules", mathml(formula_of(node, self._symbol, self._around, self._in_page)))
         line = excerpt(node)
         if line is not None:
             span = line.pop("span")
@@ -172,11 +192,6 @@ class Stepper(Exhibit):
         table = kept("tables", _table(summary)) if summary.corner else -1
         return {what: [summary.line(), summary.short(), short(summary.norm), summary.cells, table]}
 
-    def _scalars(self) -> dict[Node, Any]:
-        """The values that are single numbers."""
-        values = self.recording.values.items()
-        return {node: value.few[0] for node, value in values if value.few is not None and value.shape == ()}
-
     def _symbol(self, node: Node) -> str:
         return symbol_of(self.names.get(node) or self.written.get(node) or "…")
 
@@ -184,18 +199,23 @@ class Stepper(Exhibit):
         called = self.names.get(node) or self.written.get(node)
         return called or ("parameter" if isinstance(node, Leaf) else "data" if node.op is None else node.name)
 
-    def _rule(self, each: Step) -> tuple[str, str]:
-        """LaTeX of the rule of a contribution, and of the numbers in it, where they are single."""
+    def _rule(self, i: int, in_page: bool = False) -> tuple[str, str]:
+        """LaTeX of the rule of step `i`, and of the numbers in it, where they are single: `in_page`, with marks."""
+        each = self.steps[i]
         assert each.node is not None and each.index is not None
         rule = rule_of(each.node, each.index, self._symbol, self._around)
         g, value = self.totals[each.node], each.value
         if g.shape != () or value.shape != () or g.few is None or value.few is None:
             return rule, ""
-        return rule, rule_with_numbers(each.node, each.index, self._scalars(), g.few[0], value.few[0])
+        given, made = g.few[0], value.few[0]
+        if in_page and self.live.steps:
+            given, made = map(marked, self.live.steps[i], (given, made))
+        numbers = self._in_page if in_page else self._scalars
+        return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
 
-    def _described(self, each: Step, kept: _Kept) -> dict[str, Any]:
+    def _described(self, i: int, each: Step, kept: _Kept) -> dict[str, Any]:
         """A step of the backward pass."""
-        about: dict[str, Any] = {"kind": each.kind, "target": self._number[each.target], "say": self._said(each)}
+        about: dict[str, Any] = {"kind": each.kind, "target": self._number[each.target], "say": self._sentence(each)}
         if each.node is not None:
             about |= {"node": self._number[each.node], "slot": each.index}
         final = self.totals[each.target]
@@ -205,10 +225,8 @@ class Stepper(Exhibit):
             about |= self._shown("before", each.before, kept) | self._shown("total", each.total, kept)
         if each.kind != "pass":
             return about
-        assert each.node is not None and each.index is not None
-        check = each.check
-        few = each.value.few
-        rule, counted = self._rule(each)
+        check, few = each.check, each.value.few
+        rule, counted = self._rule(i, in_page=True)
         if counted:  # apart, because predicting hides it
             about["counted"] = kept("rules", mathml(counted))
         return about | {
@@ -219,16 +237,22 @@ class Stepper(Exhibit):
             **({} if each.matrix is None else {"matrix": [[_rounded(x) for x in row] for row in each.matrix.tolist()]}),
         }
 
-    def _said(self, each: Step) -> str:
-        name, value = self._called(each.target), each.value.line()
+    def _sentence(self, each: Step) -> str:
+        """A step in words, without its numbers."""
+        name = self._called(each.target)
         if each.node is None:
-            return f"We start at {name}: its gradient with respect to itself is {value}."
+            return f"We start at {name}: its gradient with respect to itself is "
         if each.kind == "sum":
-            assert each.before is not None
-            added = f"({value})" if value.startswith("−") else value
-            numbers = f": {each.before.line()} + {added}" if each.value.few is not None else ""
-            return f"{name} is used more than once, so its contributions are added{numbers}."
-        return f"{self._called(each.node)} passes back to {name}: {value}"
+            return f"{name} is used more than once, so its contributions are added"
+        return f"{self._called(each.node)} passes back to {name}: "
+
+    def _said(self, each: Step) -> str:
+        """A step in words and numbers."""
+        words, line = self._sentence(each), each.value.line()
+        if each.kind != "sum" or each.before is None:
+            return words + line + ("." if each.node is None else "")
+        added = f"({line})" if line.startswith("−") else line
+        return words + (f": {each.before.line()} + {added}." if each.value.few is not None else ".")
 
     # how it is shown ------------------------------------------------------------------------------------------------
 
@@ -241,12 +265,17 @@ class Stepper(Exhibit):
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):
-            by = f"    by {plain(' '.join(self._rule(each)).strip())}" if each.kind == "pass" else ""
+            by = f"    by {plain(' '.join(self._rule(i - 1)).strip())}" if each.kind == "pass" else ""
             lines.append(f"{i}. {self._said(each)}{by}")
         return "\n".join(lines)
 
     def _plain(self) -> str:
         return repr(self)
+
+
+def marked(register: int | None, number: Any) -> Any:
+    """A mark in a formula where the page puts in what is in a register; the number itself, if it does not change."""
+    return number if register is None or register < 0 else f"\\text{{\ue000{register}\ue001}}"
 
 
 class _Kept:
@@ -261,21 +290,6 @@ class _Kept:
         if number == len(self.lists[name]):
             self.lists[name].append(thing)
         return number
-
-
-def _runs(numbers: list[int]) -> list[int]:
-    """Sorted numbers as the beginnings and lengths of runs.
-
-    >>> _runs([3, 4, 5, 9])
-    [3, 3, 9, 1]
-    """
-    found: list[int] = []
-    for number in numbers:
-        if found and number == found[-2] + found[-1]:
-            found[-1] += 1
-        else:
-            found += [number, 1]
-    return found
 
 
 def _table(summary: Summary) -> str:

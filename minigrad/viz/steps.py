@@ -6,14 +6,14 @@ differences, with the numbers before and after it is added.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.reverse import seeds, walk
+from ..autodiff.reverse import Contribution, seeds, walk
 from ..autodiff.visits import pulled, read
-from ..core.emit import EAGER
+from ..core.emit import EAGER, constant
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.primitive import OUT, P
@@ -28,6 +28,7 @@ from .numbers import Summary
 CHECKED = 10_000  # numbers: contributions to larger tensors are not checked by finite differences
 NEAR = 1e-4  # how far apart, relatively, a rule (in float32) and finite differences (in float64) may be
 MATRIX, FEW_NODES = 256, 100  # numbers of a matrix of derivatives, and nodes of a graph, for which they are worked out
+NODES, NUMBERS = 200, 20_000  # of a pass whose walk is recorded too, at most: operations, and numbers in their values
 
 
 class Step(NamedTuple):
@@ -80,10 +81,15 @@ class Check(NamedTuple):
         return self.noise + NEAR * max(abs(self.by_rule), abs(self.by_differences))
 
 
+Made = tuple[Node | None, Node | None, Node | None]
+
+
 class Recording(NamedTuple):
     """A backward pass: its nodes in the order in which they were made, summaries of known values, and its steps.
 
-    `seed` is the gradient that it began with, and `missing` says why some values are not known.
+    `seed` is the gradient that it began with, and `missing` says why some values are not known.  `small` are the values
+    of few numbers.  `walked` has the nodes of the pass's own operations, for each step: of the gradient that is passed
+    back, of the contribution, and of what was there.  It is empty where the walk was not recorded.
     """
 
     nodes: list[Node]
@@ -91,10 +97,14 @@ class Recording(NamedTuple):
     missing: str | None
     steps: list[Step]
     seed: Any
+    small: dict[Node, Any]
+    walked: list[Made]
 
 
-def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
+def record_steps(result: Tensor, cotangent: Tensor | None = None, walk_too: bool = False) -> Recording:
     """Record every step of the backward pass of a tensor.  Nothing is changed: `backward()` can still be called.
+
+    `walk_too` records the operations of the backward pass as well, if the pass is small.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> [(step.kind, step.value.short()) for step in record_steps(x * x).steps]
@@ -106,24 +116,61 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
         values, small, missing = values_of(nodes)
         seed = start[0].numpy()
         steps = [Step("seed", root, None, None, Summary.of(seed), None, Summary.of(seed))]
+        walked: list[Made] = [(None, _node_of(start[0]), None)]
         reached = {root}
-        for node, index, g, value, so_far in walk([root], start, retain=True):
+        traced = walk_too and is_small(nodes)
+        for node, index, g, value, so_far in _walk(root, start, traced):
             if node not in reached:
                 reached.add(node)
-                steps += _parts(node, steps)
+                parts = _parts(node, steps)
+                steps += parts
+                walked += [(None, None, None)] * len(parts)
             target = node.inputs[index]
             reached.add(target)
-            passed = Summary.of(value.numpy())
-            check = None if isinstance(g, list) else _checked(node, index, g.numpy(), value.numpy(), small)
-            before = None if so_far is None else Summary.of(so_far.numpy())
+            came = Summary.of(_array(value))
+            check = None if isinstance(g, list) else _checked(node, index, _array(g), _array(value), small)
+            before = None if so_far is None else Summary.of(_array(so_far))
             needs = _needed(node, index)
             matrix = _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None
-            step = Step("pass", target, node, index, passed, before, before or passed, check, needs, matrix)
+            step = Step("pass", target, node, index, came, before, before or came, check, needs, matrix)
             steps.append(step)
             if so_far is not None:
-                total = Summary.of(so_far.numpy() + value.numpy())
+                total = Summary.of(_array(so_far) + _array(value))
                 steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
-    return Recording(nodes, values, missing, steps, seed)
+            if traced:
+                made: Made = (_node_of(g), _node_of(value), _node_of(so_far))
+                walked += [made] * (1 if so_far is None else 2)
+    return Recording(nodes, values, missing, steps, seed, small, walked if traced else [])
+
+
+def is_small(nodes: Sequence[Node]) -> bool:
+    """Whether a pass is so small that its own operations are recorded too."""
+    return len(nodes) <= NODES and numbers_of(nodes) <= NUMBERS
+
+
+def numbers_of(nodes: Sequence[Node]) -> int:
+    """How many numbers the values of nodes have."""
+    return sum(node.size for node in nodes if not isinstance(node.dtype, tuple))
+
+
+def _walk(root: Node, start: Sequence[Tensor], traced: bool) -> Iterator[Contribution]:
+    """The walk; with `traced`, its operations are recorded, from the nodes of the forward pass on."""
+    going = walk([root], start, retain=True)
+    while True:
+        with switch(grad=traced, record_all=traced):
+            step = next(going, None)
+        if step is None:
+            return
+        yield step
+
+
+def _node_of(tensor: Tensor | list[Tensor] | None) -> Node | None:
+    """The node of a tensor, if it is one."""
+    return (tensor.node or constant(tensor)) if isinstance(tensor, Tensor) else None
+
+
+def _array(tensor: Tensor) -> Any:
+    return wrap(tensor._data, tensor.device).numpy()
 
 
 def history_of(results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -161,7 +208,7 @@ def _derivatives(node: Node, index: int, g: Tensor) -> Any:
         return None
     rule = next(rule for rule in node.plan.rules if rule.index == index)
     rows = []
-    for unit in np.eye(g.size, dtype=g.numpy().dtype):
+    for unit in np.eye(g.size, dtype=_array(g).dtype):
         given = wrap(node.device.from_numpy(unit.reshape(g.shape)), node.device)
         value = pulled(rule, given, lambda slot: read(node, slot, False, index))
         rows.append(unbroadcast(value, target.shape).numpy().reshape(-1).astype(np.float64))

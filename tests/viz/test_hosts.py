@@ -112,7 +112,7 @@ def test_views_survive_a_run_a_save_and_reopening(jupyter, host):
         page.keyboard.press(" ")
         page.wait_for_function(f"document.querySelector('.mg-view').dataset.step > {begin + 3}")
         page.keyboard.press("End")
-        assert at(view) == int(view.locator("input[type=range]").get_attribute("max"))
+        assert at(view) == int(view.locator(".mg-track input").get_attribute("max"))
 
         picture = run(page, 1).locator(".mg-view")
         picture.locator(".mg-box", has_text="matmul").first.click()

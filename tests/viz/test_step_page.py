@@ -115,18 +115,82 @@ def test_mode_for_predicting(page):
     page.click("text=next ›")
     page.click("text=next ›")
     assert said(page) == "What comes to y?" and "[1, 1]" not in page.inner_text(".mg-side")
+    assert page.locator(".mg-side h3").all_inner_texts()[:1] == ["its shape"] and page.locator(".mg-rule").count() == 0
     page.fill("input[placeholder^=shape]", "1x2")
     page.click("text=check >> nth=0")
-    assert "✓ right" in page.inner_text("[role=status]")
+    assert "✓ right: 1 × 2" in page.inner_text("[role=status] >> nth=0")
+    page.click("text=negative")
+    assert "✗ it is positive" in page.inner_text("[role=status] >> nth=1")
     page.fill("[aria-label='its numbers']", "1, 0.5")
     page.press("[aria-label='its numbers']", "Enter")
-    assert "✗ it is [1, 1]" in page.inner_text("[role=status]")
-    page.click("text=negative")
-    assert "✗ it is positive" in page.inner_text("[role=status]")
+    assert "✗ it is [1, 1]" in page.inner_text("[role=status] >> nth=2")
     page.click("text=reveal")
     assert "passes back to y" in said(page)
     page.click("text=predict")
     page.click("text=more ▾")
+
+
+def everything(page):
+    """All that a page says of the step that is asked for: texts, names for screen readers, tooltips, heat maps."""
+    return page.evaluate("""() => {
+      const view = document.querySelector(".mg-view"), found = [view.innerText];
+      for (const e of view.querySelectorAll("*"))
+        for (const name of ["aria-label", "title", "aria-valuetext", "placeholder", "value"])
+          found.push(e.getAttribute(name) ?? "");
+      for (const e of view.querySelectorAll("title, desc, [aria-live], text")) found.push(e.textContent);
+      return found.join("\\n");
+    }""")
+
+
+@pytest.mark.parametrize("grain", ["step", "operation"])
+def test_predicting_gives_no_answer_away(grain):
+    x = mg.asarray(1.0, requires_grad=True)
+    stepper = mg.viz.step(mg.sin(mg.exp(x * 0.25)))
+    answers = [each.value.short() for each in stepper.steps if each.kind == "pass"]
+    with opened(stepper.to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("End")  # all of it has been seen, and a number dragged
+        page.locator(".mg-live input").first.fill("1.5")
+        page.click("text=more ▾")
+        page.select_option("[aria-label='how far a step goes']", grain)
+        page.focus(".mg-view")
+        page.keyboard.press("p")
+        assert page.is_hidden(".mg-live") and page.is_disabled("[aria-label=play]")
+        page.keyboard.press("Home")
+        asked = []
+        for _ in range(20):
+            page.focus(".mg-view")
+            page.keyboard.press("ArrowRight")
+            if page.locator(".mg-say").inner_text().startswith("What comes"):
+                answer = answers[len(asked)]
+                asked.append(said(page))
+                assert answer not in everything(page)
+                headings = page.locator(".mg-side h3").all_inner_texts()
+                assert headings[:2] == ["by the rule", "its sign"]  # a scalar's shape is no question
+                assert page.locator(".mg-rule").count() == 1 and page.locator(".mg-numbers").count() == 0
+                assert page.evaluate("[...document.querySelectorAll('.mg-edge')].every((e) => !e.style.strokeWidth)")
+                page.click("text=positive")
+                assert answer not in everything(page)
+                page.fill("[aria-label='its numbers']", answer)
+                page.press("[aria-label='its numbers']", "Enter")
+                assert page.locator("[role=status]").last.inner_text().startswith("✓ right")
+        assert len(asked) == len(answers) == 3
+
+
+def test_predicting_asks_for_the_shape_before_the_rule_shows_it():
+    w, x = mg.ones((3, 2), requires_grad=True), mg.asarray([[0.5, -1.0, 2.0]])
+    with opened(mg.viz.step(mg.tanh(x @ w).sum()).to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("p")
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowRight")
+        assert said(page) == "What comes to w?" and page.locator(".mg-rule").count() == 0
+        assert page.locator(".mg-side button").all_inner_texts() == ["check"]
+        page.fill("[aria-label='its shape']", "2 × 3")
+        page.press("[aria-label='its shape']", "Enter")
+        assert page.inner_text("[role=status]") == "✗ it is 3 × 2" and page.locator(".mg-rule").count() == 1
+        assert page.evaluate("document.activeElement.textContent") == "positive"  # the next question has the focus
 
 
 def test_mode_for_acting_it_out(page):
@@ -175,7 +239,7 @@ def test_jupyter_does_not_receive_the_keys(page):
 
 
 def test_the_slider(page):
-    page.locator("input[type=range]").fill("7")
+    page.locator(".mg-track input").fill("7")
     assert step(page) == 7
 
 

@@ -152,6 +152,11 @@ class Deep(mg.nn.Module):
         return x
 
 
+def places_of(runs):
+    """Integers from runs: the first one, the step, and how many."""
+    return [first + i * by for first, by, count in zip(*[iter(runs)] * 3) for i in range(count)]
+
+
 @pytest.mark.parametrize("depth", [1, 3, 20])
 def test_every_step_has_its_place_in_every_view(depth):
     model = Deep(depth)
@@ -159,7 +164,7 @@ def test_every_step_has_its_place_in_every_view(depth):
     data = json.loads(json.dumps(stepper.data()))
     seen = set()
     for scope in data["scopes"]:
-        inside = [n for runs in scope["boxes"] for at, size in zip(runs[::2], runs[1::2]) for n in range(at, at + size)]
+        inside = [n for runs in scope["boxes"] for n in places_of(runs)]
         assert len(inside) == len(set(inside)) and len(scope["shown"]) == len(scope["boxes"])
         for node, slot, forward, backward in zip(*[iter(scope["arrows"])] * 4):
             picture = data["pictures"][scope["svg"]]
@@ -168,8 +173,8 @@ def test_every_step_has_its_place_in_every_view(depth):
             if backward >= 0:
                 seen.add((node, slot))
     assert seen >= {(step["node"], step["slot"]) for step in data["steps"] if step["kind"] == "pass"}
-    assert sorted(n for runs in data["scopes"][0]["boxes"] for at, size in zip(runs[::2], runs[1::2])
-                  for n in range(at, at + size)) == list(range(len(data["nodes"])))
+    inside = [n for runs in data["scopes"][0]["boxes"] for n in places_of(runs)]
+    assert sorted(inside) == list(range(len(data["nodes"])))
 
 
 def test_a_model_opens_folded_by_module():

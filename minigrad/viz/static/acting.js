@@ -1,32 +1,47 @@
 // Two exercises in the stepper: predicting what comes, and acting the backward pass out, in any order.
 
-// A number, or a few, with three digits.
-const brief = (x) => Number(x.toPrecision(3)).toString().replace("-", "−");
-const briefly = (xs) => (xs.length === 1 ? brief(xs[0])
-  : xs.length <= 4 ? `[${xs.map(brief).join(", ")}]` : `${brief(Math.min(...xs))} … ${brief(Math.max(...xs))}`);
+const briefly = (xs) => (xs.length <= 4 ? few(xs) : `${short(Math.min(...xs))} … ${short(Math.max(...xs))}`);
 
-// Questions about what a step passes back: its shape, its sign and its numbers.
-const questionsOf = (step, value, type) => {
-  const answer = make("p", { style: "margin:6px 0", role: "status" });
-  const judge = (right, truth) => {
-    answer.replaceChildren(make("span", { class: right ? "mg-yes" : "mg-no" }, right ? "✓ right: " : "✗ it is "), truth);
+// Questions about what a step passes back, one after the other: its shape, then its sign, then its numbers.  The rule shows the shape,
+// so it comes after the first question.
+const questionsOf = (step, value, type, rule) => {
+  const place = make("div");
+  const ask = (heading, controls, isRight, truth, next) => {
+    const answer = make("p", { style: "margin:6px 0", role: "status" });
+    const judge = (given) => {
+      const right = isRight(given);
+      answer.replaceChildren(make("span", { class: right ? "mg-yes" : "mg-no" }, right ? "✓ right: " : "✗ it is "), truth);
+      for (const control of question.querySelectorAll("input, button")) control.disabled = true;
+      next?.();
+    };
+    const question = make("div", {}, make("h3", {}, heading), ...controls(judge), answer);
+    place.append(question);
+    if (place.children.length > 1) question.querySelector("input, button").focus({ preventScroll: true });
   };
-  const asked = (label, hint, check) => {
-    const field = make("input", { type: "text", size: 12, "aria-label": label, placeholder: hint });
-    field.addEventListener("keydown", (event) => { event.stopPropagation(); if (event.key === "Enter") check(field.value); });
-    return [field, " ", make("button", { onclick: () => check(field.value) }, "check")];
+  const field = (label, hint) => (judge) => {
+    const input = make("input", { type: "text", size: 12, "aria-label": label, placeholder: hint });
+    input.addEventListener("keydown", (event) => { 
+      event.stopPropagation();
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // which would press the button that has the focus next
+      judge(input.value);
+    });
+    return [input, " ", make("button", { onclick: () => judge(input.value) }, "check")];
   };
-  const heading = (text) => make("h3", {}, text);
-  const shape = (text) => (text.match(/\d+/g) || ["scalar"]).join(" × ");
+  const shape = (text) => text.match(/\d+/g)?.join(" × ") ?? "scalar";
   const numbersIn = (text) => (text.replaceAll("−", "-").match(/-?[\d.]+(e[-+]?\d+)?/gi) || []).map(Number);
   const near = (xs, ys) => xs.length === ys.length && xs.every((x, i) => Math.abs(x - ys[i]) <= 0.02 * Math.abs(ys[i]) + 1e-9);
-  const signs = ["positive", "negative", "mixed", "zero"].map((sign) =>
-    make("button", { onclick: () => judge(sign === step.sign, step.sign) }, sign));
-  const known = step.few && !step.few.includes(null);
-  return [heading("its shape"), ...asked("its shape", "shape, such as 64 × 10", (text) => judge(shape(text) === shape(type.split("  ")[0]), type)),
-    heading("its sign"), make("div", { style: "display:flex;gap:4px;flex-wrap:wrap" }, ...signs),
-    ...(known ? [heading(step.few.length > 1 ? "its numbers" : "its number"),
-      ...asked("its numbers", "such as 0.5, −2", (text) => judge(near(numbersIn(text), step.few), value[1]))] : []), answer];
+  const signs = (judge) => [make("div", { style: "display:flex;gap:4px;flex-wrap:wrap" }, ...["positive", "negative", "mixed", "zero"].map((sign) =>
+    make("button", { onclick: () => judge(sign) }, sign)))];
+  const askNumbers = () => step.few && !step.few.includes(null) && ask("its numbers", field("its numbers", "such as 0.5, −2"),
+    (text) => near(numbersIn(text), step.few), value[SHORT]);
+  const askSign = () => {
+    place.append(...rule);
+    ask("its sign", signs, (sign) => sign === step.sign, step.sign, askNumbers);
+  };
+  if (typeIn(type)[0].length) ask("its shape", field("its shape", "shape, such as 64 × 10"), (text) => shape(text) === shape(type.split("  ")[0]), type, askSign);
+  else askSign();
+  return [place];
 };
 
 // The student decides whose gradient is sent on.  Sent before all of it has come, it is stale, and what follows is wrong.

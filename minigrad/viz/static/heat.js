@@ -39,6 +39,18 @@ const noteText = (note, line) => {
   note.prepend(drawn("rect", { x: -wide / 2, y: -7, width: wide, height: 14, rx: 7 }));
 };
 
+// Numbers on neighbouring arrows side by side: while one is dragged, they become longer.
+const apart = (notes) => {
+  const placed = [];
+  for (const note of notes) {
+    const { e, f } = note.mgHome ??= note.transform.baseVal.consolidate().matrix, wide = note.querySelector("rect")?.width.baseVal.value ?? 0;
+    const left = placed.filter((other) => Math.abs(other.f - f) < 15 && Math.abs(other.x - e) < (other.wide + wide) / 2 + 2);
+    const x = left.length ? Math.max(...left.map((other) => other.x + (other.wide + wide) / 2 + 2)) : e;
+    if (wide) placed.push({ x, f, wide });
+    note.setAttribute("transform", `translate(${x} ${f})`);
+  }
+};
+
 // A dotted line from a box of the forward pass that a rule needs to where it is needed.
 const needed = (from, to) => {
   if (!from || !to) return;

@@ -1,12 +1,11 @@
-// Stepping through a backward pass.  Every number shown was computed in Python; this script decides what is seen when.
+// Stepping through a backward pass.  This script decides what is seen when; the numbers are Python's, until one is dragged (live.js).
 
 const HELP = [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
   ["Tab Enter", "from box to box, and on until its gradient is complete"], ["o u", "open the box, go up again"],
   ["c", "open everything, or the first picture"], ["/", "find a value by its name"], ["f", "show all of the picture; drag it to move it"], ["p", "predict what comes next"],
-  ["a Backspace", "act it out; take back what was sent last"], ["?", "this list"],
+  ["a Backspace", "act it out; take back what was sent last"], ["↑ ↓", "on a leaf: a little more, a little less"], ["?", "this list"],
 ];
-const LINE = 0, SHORT = 1, NORM = 2, CELLS = 3, TABLE = 4; // what is stored of a value
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
@@ -15,7 +14,7 @@ const show = (parent, data, synced = ALONE) => {
   const [last, begin] = [steps.length, data.made.length];
   let at = synced.get() || begin; // steps that are done; at first, the forward pass
   let here = 0, canvas = null, part = null, timer = null, shown = LINE, predicting = false, hidden = false, moving = null;
-  let grain = "step";
+  let grain = "step", dragging = false; // while a number is dragged, all numbers are seen and no step is
 
   const due = new Map(), final = new Map(); // of each node: how many contributions come, and the last step
   for (const step of data.steps) {
@@ -46,8 +45,9 @@ const show = (parent, data, synced = ALONE) => {
   const whole = data.scopes.at(-1).title === "everything";
   const { more, opener } = moreOf(field, hits, play, choose, coarse, predict, act, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
+  const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, path,
-    stage, help, aloud);
+    live.bar, stage, help, aloud);
 
   // the picture -------------------------------------------------------------------------------------------------------
   const draw = () => {
@@ -57,7 +57,7 @@ const show = (parent, data, synced = ALONE) => {
     const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
     part = { given, boxes: found("box"), edges: found("edge"), notes: found("note"), box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
     given.boxes.forEach((runs, box) => {
-      for (let i = 0; i < runs.length; i += 2) for (let k = 0; k < runs[i + 1]; k += 1) part.box.set(runs[i] + k, box);
+      for (const node of placesOf(runs)) part.box.set(node, box);
     });
     given.mirrors.forEach((box, i) => part.gradient.set(box, given.boxes.length + i));
     for (let i = 0; i < given.arrows.length; i += 4) {
@@ -70,6 +70,7 @@ const show = (parent, data, synced = ALONE) => {
       const [backwards, inner] = innerOf(key);
       if (inner in given.doors) part.doors[key] = given.doors[inner];
       asButton(box, wordsIn(box));
+      if (!backwards && nodesOf(inner).length === 1) live.handle(box, given.shown[inner]);
       const enter = () => (acting.on ? backwards && send(nodesOf(inner)) : until(given.shown[inner], backwards));
       box.addEventListener("click", enter);
       box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
@@ -79,7 +80,7 @@ const show = (parent, data, synced = ALONE) => {
     path.hidden = !here;
     root.dataset.view = here;
     all.textContent = here ? "close" : "open all";
-    askFor(stage, Math.max(380, canvas.svg.viewBox.baseVal.height + 30), 640);
+    askFor(stage, Math.max(live.say ? 470 : 380, canvas.svg.viewBox.baseVal.height + 30), 640);
     for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
     paint();
     requestAnimationFrame(() => { canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [])); paint(); });
@@ -139,7 +140,10 @@ const show = (parent, data, synced = ALONE) => {
 
   const paint = () => {
     if (moving) moving();
-    const now = steps[at - 1];
+    dragging &&= at === last && !acting.on && !predicting;
+    root.classList.toggle("mg-dragging", dragging);
+    live.bar.hidden = acting.on || predicting;
+    const now = dragging ? null : steps[at - 1];
     const state = acting.on ? acting.state() : stateAfter(hidden ? at - 1 : at);
     const { marks, lit } = acting.on || !now ? { marks: new Map(), lit: new Set() } : lightOf(now);
     for (const [key, box] of part.boxes) {
@@ -171,7 +175,9 @@ const show = (parent, data, synced = ALONE) => {
       if (!reached.has(key)) paths.set(key, ["mg-hid", ...(lit.has(key) ? ["mg-lit"] : [])]);
     }
     for (const [key, edge] of part.edges) dress(edge, paths.get(key) || []);
+    thicken();
     for (const [key, note] of part.notes) noteOn(note, acting.on ? [] : state.sent.get(key) || []);
+    if (dragging) apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now && !acting.on) point(now);
     const forwards = at <= begin;
@@ -182,9 +188,17 @@ const show = (parent, data, synced = ALONE) => {
     next.disabled = acting.on || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : "next ›";
     root.dataset.step = at;
-    root.dataset.kind = now ? now.kind : "begin";
+    root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acting.on) acting.tell(state);
+    else if (dragging) tellDrag();
     else tell(now);
+  };
+
+  // While a number is dragged, an arrow of the backward pass is as thick as what comes along it is large.
+  const thicken = () => {
+    const sizes = new Map();
+    if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, live.norm(i))));
+    for (const [key, edge] of part.edges) edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
   };
 
   // What a box shows of a value: its heat map, and a line.
@@ -265,54 +279,68 @@ const show = (parent, data, synced = ALONE) => {
   const titleIn = (key) => part.boxes.get(key).querySelector("text").textContent;
   const nameIn = (key) => titleIn(key).split(" = ")[0];
 
+  const ruleOf = (number) => mathOf(live.fill(data.rules[number]));
+  const codeAt = ({ line }) => (line ? codeOf({ ...data.lines[line[0]], span: line.slice(1) }) : []);
+  const sayTo = (said, ...found) => {
+    side.replaceChildren(make("p", { class: "mg-say" }, said), ...found);
+    aloud.textContent = said;
+  };
+
+  // What a number that is dragged does, and the rule that made its gradient.
+  const tellDrag = () => {
+    const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
+    sayTo(live.say(), ...live.chart(), ...live.pictures(), ...(rules.length ? [heading("its gradient, by the rule"), ...rules.map(ruleOf)] : []),
+      ...checked(live.check(), ", of the whole result"), ...codeAt(data.nodes[live.node()]));
+  };
+
   const tell = (step) => {
-    if (!step) return side.replaceChildren(make("p", { class: "mg-say" }, "Nothing has been computed yet."));
-    const node = data.nodes[step.node ?? step.target];
+    if (!step) { sayTo("Nothing has been computed yet."); return; }
+    const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
-    const closed = isClosed(step);
-    const said = hidden ? `What comes to ${data.nodes[step.target].name}?` : step.kind === "make" ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
-      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${valueOf(step)[LINE]}` : step.say;
-    const found = [make("p", { class: "mg-say" }, said)];
-    const before = part.stops.filter((stop) => stop < at && stop > (stops().findLast((each) => each < at) ?? 0));
-    if (before.length && !hidden) {
-      found.splice(0, 1, make("ol", { class: "mg-list" }, ...[...before, at].map((stop) => make("li", {}, steps[stop - 1].say || said))));
+    const number = makes ? node.rule : step.rule, hides = number === undefined || closed || (part.box.has(step.target) && !single(step.target));
+    const rule = hides ? [] : [heading(makes ? "what it computes" : "by the rule"), ruleOf(number)];
+    if (hidden) {
+      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, valueOf(step), data.types[data.nodes[step.target].type], rule), ...codeAt(node));
+      return;
     }
-    if (hidden) found.push(...questionsOf(step, valueOf(step), data.types[data.nodes[step.target].type]));
-    const rule = step.kind === "make" ? node.rule : step.rule;
-    if (rule !== undefined && !closed && !(part.box.has(step.target) && !single(step.target))) found.push(heading(step.kind === "make" ? "what it computes" : "by the rule"), mathOf(data.rules[rule]));
-    if (step.counted !== undefined && !closed && !hidden) found.push(mathOf(data.rules[step.counted]));
-    if (!hidden) found.push(...numbers(step), ...(closed ? [] : checked(step)));
-    if (closed && !hidden) {
+    const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
+      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${valueOf(step)[LINE]}` : sayOf(step);
+    const found = [...rule, ...(step.counted === undefined || closed ? [] : [ruleOf(step.counted)]), ...numbers(step), ...(closed ? [] : checked(step.check, isScalar(step) ? "" : ", along a random direction"))];
+    if (closed) {
       const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
       const which = inside[0] > 1 ? 0 : 1;
       found.push(heading("inside"), paragraph(`${titleIn([from, to][which])} holds ${inside[which]} operations: ⊞, or the key o, opens the box.`));
     }
-    if (node.line) found.push(...codeOf({ ...data.lines[node.line[0]], span: node.line.slice(1) }));
-    if (data.missing.length) found.push(make("p", { class: "mg-quiet" }, `Some values are not known: ${data.missing}.`));
-    side.replaceChildren(...found);
-    aloud.textContent = said;
+    sayTo(said, ...found, ...codeAt(node), ...data.missing.map((why) => make("p", { class: "mg-quiet" }, `Some values are not known: ${why}.`)));
+    const before = part.stops.filter((stop) => stop < at && stop > (stops().findLast((each) => each < at) ?? 0));
+    const words = (stop) => (steps[stop - 1].say ? sayOf(steps[stop - 1]) : said);
+    if (before.length) side.firstChild.replaceWith(make("ol", { class: "mg-list" }, ...[...before, at].map((stop) => make("li", {}, words(stop)))));
   };
+  const sayOf = (step) => { // its words, and the numbers by now
+    const line = valueOf(step)[LINE], summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
+    return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : valueOf(step)[SHORT] === line ? `: ${summands}.` : ".");
+  };
+  const isScalar = (step) => !typeIn(data.types[data.nodes[step.target].type])[0].length;
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
+  const tableIn = (value) => (typeof value[TABLE] === "string" ? value[TABLE] : data.tables[value[TABLE]]); // that of a number that is dragged is made here
   const numbers = (step) => {
-    const shownAs = (what, value) => [what ? make("div", { class: "mg-quiet" }, value[TABLE] < 0 ? `${what}: ${value[SHORT]}` : what) : "",
-      value[TABLE] >= 0 ? tableOf(data.tables[value[TABLE]].split("\n").map((row) => row.split(" "))) : what ? "" : paragraph(value[SHORT])];
+    const shownAs = (what, value) => [what ? make("div", { class: "mg-quiet" }, tableIn(value) ? what : `${what}: ${value[SHORT]}`) : "",
+      tableIn(value) ? tableOf(tableIn(value).split("\n").map((row) => row.split(" "))) : what ? "" : paragraph(value[SHORT])];
     if (step.kind === "make") {
       const { value } = data.nodes[step.target];
-      return value && value[TABLE] >= 0 ? [heading("its numbers"), ...shownAs("", value)] : [];
+      return value && tableIn(value) ? [heading("its numbers"), ...shownAs("", value)] : [];
     }
     if (step.kind === "sum" && step.before) {
       if (isClosed(step)) return [heading("numbers"), ...shownAs("", totalOf(step))];
       return [heading("added"), ...shownAs("was there", step.before), ...shownAs("comes", valueOf(step)), ...shownAs("together", totalOf(step))];
     }
-    return [heading(valueOf(step)[TABLE] >= 0 ? "numbers" : "number"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
+    return [heading(tableIn(valueOf(step)) ? "numbers" : "number"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
   };
 
-  const checked = (step) => {
-    if (!step.check) return [];
-    const along = data.types[data.nodes[step.target].type].startsWith("scalar") ? "" : ", along a random direction";
-    const [rule, differences, ...sides] = step.check.slice(0, -1);
-    const agrees = step.check.at(-1);
+  const checked = (check, along) => {
+    if (!check) return [];
+    const [rule, differences, ...sides] = check.slice(0, -1), agrees = check.at(-1);
     const words = sides.length
       ? `here is a kink: ${rule} by the rule, ${sides[0]} and ${sides[1]} by differences on its two sides${along}`
       : `${rule} by the rule, ${differences} by differences${along}`;
@@ -322,8 +350,11 @@ const show = (parent, data, synced = ALONE) => {
 
   const togglePredict = () => {
     if (acting.on) toggleAct();
+    if (timer) playing();
     predicting = !predicting;
-    hidden = false;
+    hidden = dragging = false;
+    live.reset(); // the questions are about the numbers of the program
+    play.disabled = predicting; // it would answer them
     predict.setAttribute("aria-pressed", String(predicting));
     paint();
   };
@@ -333,18 +364,20 @@ const show = (parent, data, synced = ALONE) => {
   const toggleAct = () => {
     if (predicting) togglePredict();
     acting.toggle();
+    dragging = false;
+    live.reset();
     act.setAttribute("aria-pressed", String(acting.on));
     for (const element of [slider, play, coarse, predict]) element.disabled = acting.on;
     paint();
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
-  const stops = () => (grain === "step" ? part.stops
+  const stops = () => (grain === "step" || predicting ? part.stops
     : part.stops.filter((stop, i) => steps[stop - 1].node !== steps[(part.stops[i + 1] ?? 0) - 1]?.node));
 
   const go = (to, say = true) => {
     if (acting.on) return;
-    hidden = false;
+    hidden = dragging = false;
     at = Math.max(0, Math.min(last, to));
     paint();
     if (say) synced.set(at);
@@ -370,14 +403,14 @@ const show = (parent, data, synced = ALONE) => {
 
   const playing = () => {
     if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (acting.on) return;
+    if (acting.on || predicting) return;
     if (at >= last) go(begin);
     play.textContent = "❚❚";
     timer = setInterval(() => (at >= last || !root.isConnected ? playing() : forward()), still() ? 1600 : 1000);
   };
 
   onKeys(root, (event) => {
-    if (event.target.matches("input[type=text], select")) return null;
+    if (event.target.matches("input[type=text], select, .mg-live input")) return null;
     if (event.key === " " && event.target.matches("button")) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, c: turnAll, u: up,

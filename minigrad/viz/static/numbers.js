@@ -1,0 +1,84 @@
+// Numbers as Python writes them (numbers.py, cells.py): in one line, as a corner, as the letters of a heat map.
+
+const LINE = 0, SHORT = 1, NORM = 2, CELLS = 3, TABLE = 4; // what is stored of a value
+
+// Three digits that matter.  A tie goes to the even digit, as in Python.
+const short = (x) => {
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x < 0 ? "-inf" : "inf";
+  const even = /^(-?\d\.\d[02468])50*e(.*)$/.exec(x.toExponential(60));
+  const [digits, power] = (even ? even.slice(1) : x.toExponential(2).split("e")).map(Number);
+  const text = power < -4 || power >= 3 ? `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}` : String(+`${digits}e${power}`);
+  return (x === 0 ? "0" : text).replaceAll("-", "−");
+};
+const written = (x, kind) => (kind === "bool" ? (x ? "True" : "False") : kind.includes("int") ? String(x) : short(x));
+const few = (values, shape = values.length > 1 ? [values.length] : [], kind = "") => {
+  const words = Array.from(values, (x) => written(x, kind));
+  return shape.length ? `[${words.join(", ")}]` : words[0];
+};
+
+// The shape and the dtype that a type is written with, such as "64 × 10  float64".
+const typeIn = (text) => {
+  const [shape, kind = ""] = text.split("  ");
+  return [(shape.match(/\d+/g) ?? []).map(Number), kind];
+};
+
+const shadeOf = (share) => { // the letter of one square
+  const level = Math.min(7, Math.ceil(Math.abs(share) * 7 - 0.5));
+  return !Number.isFinite(share) ? "!" : level <= 0 ? "." : String.fromCharCode((share > 0 ? 64 : 96) + level);
+};
+const lettersOf = (rows) => {
+  const most = Math.max(...rows.flat().map(Math.abs).filter(Number.isFinite), 0) || 1;
+  return rows.map((row) => row.map((x) => shadeOf(x / most)).join(""));
+};
+
+// How a heat map shows a tensor: the sizes of its pictures, how many there are, and the first and last row and column of each square.
+const tilesOf = (size, shape) => {
+  const wide = shape.at(-1), high = shape.length > 1 ? shape.at(-2) : 1, deep = shape.length > 3 && Math.min(high, wide) > 3;
+  const count = deep ? Math.min(3, size / (high * wide)) : 1, tall = count > 1 ? high : size / wide;
+  const cuts = (n, most) => Array.from({ length: Math.min(n, most) }, (_, i, parts = Math.min(n, most)) =>
+    [Math.floor(i * (n / parts)), i + 1 === parts ? n : Math.floor((i + 1) * (n / parts))]);
+  return { wide, tall, count, rows: cuts(tall, deep ? 8 : 6), columns: cuts(wide, deep ? 8 : 10) };
+};
+const cellsOf = (values, shape) => {
+  if (!shape.length || values.length < 2) return "";
+  const { wide, tall, count, rows, columns } = tilesOf(values.length, shape);
+  const mean = (tile, [a, b], [c, d]) => {
+    let total = 0;
+    for (let i = a; i < b; i += 1) for (let j = c; j < d; j += 1) total += values[(tile * tall + i) * wide + j];
+    return total / ((b - a) * (d - c));
+  };
+  const tiles = Array.from({ length: count }, (_, tile) => rows.map((row) => columns.map((column) => mean(tile, row, column))));
+  const lines = lettersOf(tiles.flat());
+  return rows.map((_, row) => tiles.map((_, tile) => lines[tile * rows.length + row]).join(" ")).join("/");
+};
+
+// The place of the number in the middle of a square, from where in the heat map it is, as shares of its width and height.
+const placeIn = (x, y, size, shape) => {
+  const { wide, tall, count, rows, columns } = tilesOf(size, shape);
+  const across = Math.floor(x * (count * (columns.length + 1) - 1)), tile = Math.floor(across / (columns.length + 1));
+  const [row, column] = [rows[Math.floor(y * rows.length)], columns[across % (columns.length + 1)]];
+  return row && column && tile < count ? (tile * tall + (row[0] + row[1] >> 1)) * wide + (column[0] + column[1] >> 1) : null;
+};
+
+const cornerOf = (values, shape, kind) => {
+  if (!shape.length || values.length < 2) return -1;
+  const wide = shape.at(-1), tall = shape.length > 1 ? shape.at(-2) : 1, dots = wide > 3 ? ["…"] : [];
+  const rows = Array.from({ length: Math.min(4, tall) }, (_, i) => [...Array.from(values.slice(i * wide, i * wide + Math.min(3, wide)), (x) => written(x, kind)), ...dots]);
+  if (tall > 4 || values.length > tall * wide) rows.push(rows[0].map(() => "…"));
+  return rows.map((row) => row.join(" ")).join("\n");
+};
+
+const summaryOf = (values, shape, kind) => {
+  let [least, most, nans, infinities] = [Infinity, -Infinity, 0, 0];
+  for (const x of values) {
+    if (Number.isFinite(x)) [least, most] = [Math.min(least, x), Math.max(most, x)];
+    else if (Number.isNaN(x)) nans += 1;
+    else infinities += 1;
+  }
+  const largest = Math.max(-least, most, 0) || 1, strange = [[nans, "nan"], [infinities, "inf"]].filter(([n]) => n);
+  const warning = shape.length && strange.length ? `  ${strange.map(([n, what]) => `${n} ${what}`).join(", ")}` : "";
+  const norm = largest * Math.sqrt(values.reduce((sum, x) => sum + (Number.isFinite(x) ? (x / largest) ** 2 : 0), 0));
+  const inside = !values.length ? "no numbers" : values.length <= 4 ? few(values, shape, kind) : least > most ? "nothing finite" : `${short(least)} … ${short(most)}`;
+  const line = values.length <= 4 ? inside : shape.join(" × ");
+  return [line + warning, inside + warning, short(norm), cellsOf(values, shape), cornerOf(values, shape, kind)];
+};
