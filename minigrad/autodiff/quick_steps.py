@@ -74,8 +74,10 @@ def quick_steps(
                 values = values or whole(g, node)  # not before an input needs it
                 value = values[index]
             elif recording or mode.interpreter is not None:  # an interpreter may use the origin
-                with switch(mode, origin=node):
+                with switch(mode, origin=node, toward=index):
                     value = function(g, *[read(node, slot, recording, index) for slot in reads])
+                    if value is not None and value._data.shape != source.shape:
+                        value = unbroadcast(value, source.shape)
             elif not reads:
                 value = function(g)
             elif only is None:

@@ -45,10 +45,11 @@ def contributions(
         source = node.inputs[rule.index]
         if useful is None or source in useful:
             reading = partial(read, node, recording=recording, index=rule.index)
-            with switch(origin=node):
+            with switch(origin=node, toward=rule.index):
                 value = pulled(rule, g, reading)
+                value = None if value is None else fitted(value, source)
             if value is not None:
-                yield rule.index, fitted(value, source)
+                yield rule.index, value
 
 
 def pulled(rule: Rule, g: Any, reading: Callable[[int], Any]) -> Any:

@@ -35,6 +35,7 @@ class Mode:
     `device`       the device of new tensors; None is the default device
     `scope`        the modules and functions that are running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
+    `toward`       the number of the input of `origin` that this gradient goes to, or None
     `grad_inputs`  in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
     `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside one
     `programs`     whether large calls of composed functions run as programs in eager mode; None: as `PROGRAMS.on` says
@@ -42,7 +43,7 @@ class Mode:
 
     __slots__ = (
         "_untracked", "composite", "control", "device", "grad", "grad_inputs", "interpreter", "origin", "programs",
-        "record_all", "scope", "state",
+        "record_all", "scope", "state", "toward",
     )
 
     def __init__(
@@ -58,10 +59,12 @@ class Mode:
         control: Control = PYTHON_CONTROL,
         composite: Any = None,
         programs: bool | None = None,
+        toward: int | None = None,
     ) -> None:
         self.interpreter, self.grad, self.record_all = interpreter, grad, record_all
         self.device, self.scope, self.origin, self.grad_inputs = device, scope, origin, grad_inputs
         self.state, self.control, self.composite, self.programs = state, control, composite, programs
+        self.toward = toward
         self._untracked: Mode | None = None
 
     def but(self, **changes: Any) -> Mode:  # First reader: skip to `switch`
@@ -73,6 +76,7 @@ class Mode:
         mode = Mode(
             self.interpreter, self.grad, self.record_all, self.device, self.scope, self.origin,
             self.grad_inputs, self.state, self.control, self.composite, self.programs,
+            self.toward,
         )
         if "interpreter" in changes:
             interpreter = changes["interpreter"]

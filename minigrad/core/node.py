@@ -92,6 +92,11 @@ class Node:
         return self.mode.origin
 
     @property
+    def toward(self) -> int | None:
+        """The number of the input of `origin` that this gradient goes to; None if that is not one input."""
+        return self.mode.toward
+
+    @property
     def composite(self) -> Any:
         """The call of a composed function, such as `softmax`, that recorded this node; None outside one."""
         return self.mode.composite

@@ -134,7 +134,7 @@ def open_node(node: Node) -> None:
     # Without the inputs' values, the nodes are recorded with zeros.
     values = saved if known and op.saves is None else [np.zeros(i.shape, i.dtype) for i in node.inputs]
     moving, began = {rule.index for rule in node.plan.rules}, tick()
-    with switch(Mode(scope=node.mode.scope, origin=node.mode.origin, programs=False)):
+    with switch(Mode(scope=node.scope, origin=node.origin, toward=node.toward, programs=False)):
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
         last: Node = op.call(tensors)[0].node

@@ -23,28 +23,69 @@ from ..core.tree import flatten, leaves
 from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .phases import Section, sections_of
+from .models import BUFFER, DATA, PARAMETER, Role, roles_of, types_in
+from .phases import FORWARD, UPDATE, Path, Section, paths_of, sections_of, within
 from .traced import names_of_tensors, ran_of
 
 E = TypeVar("E", bound=Exhibit)
 
 
 class Shown(NamedTuple):
-    """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs."""
+    """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs.
+
+    `roles` says what each input is; those of constants, and of all inputs of a program alone, are unknown.  `types` are
+    the types of the modules, by their names in the model.
+    """
 
     title: str
     program: Program
     names: dict[Node, str]
     keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
+    roles: Mapping[Node, Role] = {}
+    types: Mapping[str, str] = {}
 
     @property
     def sections(self) -> dict[str, Section]:
         """The phase and the layer of each step, by its name."""
-        plan, graph = self.program.plan, self.program.final
-        known = {name: node for node, name in graph.names().items()}
-        computed = {step.name: [known[name] for name in _computed(step) if name in known] for step in plan.steps}
-        return sections_of(graph, computed)
+        paths = self.paths()
+        return sections_of(paths, self.computed, self.written_to(paths))
+
+    @property
+    def computed(self) -> dict[str, list[Node]]:
+        """The nodes of the final graph that each step computes, by its name; none for a check.
+
+        A kernel that only combines partial results computes what these belong to.
+        """
+        known = {name: node for node, name in self.program.final.names().items()}
+        finished = {group.name: [*group.finishes] for group in self.program.partition.groups}
+        found = {}
+        for step in self.program.plan.steps:
+            nodes = [known[name] for name in _computed(step) if name in known]
+            found[step.name] = nodes or finished.get(step.name, [])
+        return found
+
+    @property
+    def overwritten(self) -> dict[Node, Role]:
+        """The nodes that are stored in place of an input, and what that input is."""
+        stored = [pair for group in self.program.partition.groups for pair in group.inplace.items()]
+        return {node: self.roles.get(base, Role(DATA, "")) for node, base in stored}
+
+    def paths(self) -> dict[Node, Path]:
+        """The phase and the modules of each node of the final graph."""
+        program = self.program
+        return paths_of(program.final.nodes, program.graph.nodes, program.final.became(program.graph))
+
+    def written_to(self, paths: Mapping[Node, Path]) -> dict[Node, Path]:
+        """The phase and the module of the parameter, or the buffer, that a node overwrites."""
+        phases = {PARAMETER: UPDATE, BUFFER: FORWARD}
+        split = any(path[:1] == (UPDATE,) for path in paths.values())
+        known = {role.name: role.kind for role in self.overwritten.values() if role.kind in phases}
+        homes = within(known, {path[1:] if split else path for path in paths.values()})
+        return {
+            node: (*[phases[role.kind]] * split, *homes[role.name])
+            for node, role in self.overwritten.items() if role.name in homes and role.kind in phases
+        }
 
     @property
     def devices(self) -> dict[str, str]:
@@ -86,8 +127,10 @@ def programs_of(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], vie
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
     ran = ran_of(what, args, kwargs)
-    names, _ = names_of_tensors(what, args, dict(kwargs), ran.tensors_of_inputs, ran.graph.nodes)
-    return [_of_part(part, ran, names, view) for part in ran.parts]
+    tensors = ran.tensors_of_inputs
+    names, models = names_of_tensors(what, args, dict(kwargs), tensors, ran.graph.nodes)
+    roles, types = roles_of(tensors, names, models), types_in(models)
+    return [_of_part(part, ran, view)._replace(names=names, roles=roles, types=types) for part in ran.parts]
 
 
 def jitted_once(what: Any) -> Any:
@@ -156,11 +199,11 @@ def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
     return found
 
 
-def _of_part(part: Part, ran: Ran, names: dict[Node, str], view: str) -> Shown:
+def _of_part(part: Part, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)
-    return Shown(part.title, program, names, part.keeps, lambda: ran.arrays(part))
+    return Shown(part.title, program, {}, part.keeps, lambda: ran.arrays(part))
 
 
 def no_kernels(view: str) -> MinigradError:

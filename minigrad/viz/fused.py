@@ -29,6 +29,7 @@ from .moving import tables
 from .opening import View, frames_of, views_of
 from .scene import Scene, excerpt, type_of
 from .svg import draw, laid_out, lean
+from .written import Written, written_of
 
 OVERVIEW = 26  # boxes of the first picture of a program in phases
 DRAWN = 300  # boxes in all pictures that opening and closing kernels leads to
@@ -55,6 +56,7 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
     shown = programs_of(what, args, kwargs, "fusion")
     seconds: list[dict[str, float]] = [{} for _ in shown]
     records: list[Record] = []
+    alone: list[Record] = []
     eager = None
     if measure and isinstance(what, (Jitted, JittedMethod)):
         eager = eager_record_of(what, args, kwargs, len(shown) > 1)
@@ -66,7 +68,14 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
         shown = programs_of(what, args, kwargs, "fusion")  # which the calls may have traced again
     timed = dict(zip([each.program for each in shown], seconds))
     shown = [each for each in shown if each is shown[0] or each.program.plan.steps]  # without steps, nothing to fuse
-    view = view_of(shown, lambda each: Fusion(each, budget, timed[each.program]))
+
+    def view_with_picture(each: Shown) -> Fusion:
+        found = Fusion(each, budget, timed[each.program])
+        ran = dict(zip([record.program for record in records], alone)).get(each.program)
+        found.written = written_of(each, records, eager if each is shown[0] else None, ran)
+        return found
+
+    view = view_of(shown, view_with_picture)
     view.eager = eager
     return view
 
@@ -76,7 +85,7 @@ class Fusion(Exhibit):
 
     script = "fusion"
     eager: Record | None = None  # of the function in eager mode and of its gradient, if they were measured
-    written: Any = None  # the first page, as written → fused
+    written: Written | None = None  # the first page
 
     def __init__(self, shown: Shown, budget: int = BUDGET, seconds: Mapping[str, float] = {}) -> None:
         self.shown, self.budget, self.seconds = shown, budget, seconds
@@ -277,7 +286,9 @@ class Fusion(Exhibit):
     # other forms ----------------------------------------------------------------------------------------------------
 
     def to_svg(self) -> str:
-        """The kernels in one picture."""
+        """As written → fused, or the kernels of a moved program in one picture."""
+        if self.written is not None:
+            return self.written.svg()
         scene = fold(self.picked.scene, self.room)
         return draw(scene, heavy=set(self._traffic(scene, self._places_of(scene))))
 

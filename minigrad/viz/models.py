@@ -1,15 +1,30 @@
-"""The models that tensors belong to, found among all live modules: names of parameters, and types of scopes."""
+"""The models and optimizers that tensors belong to: names of parameters, types of scopes, and roles of tensors."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ..core.node import Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..optim.optimizer import Optimizer
 from .scene import Scene
+
+DATA, PARAMETER, BUFFER, STATE, COUNTER = "data", "parameter", "buffer", "optimizer's state", "optimizer's counter"
+
+
+class Role(NamedTuple):
+    """What an input of a program is: `name` is the parameter that it is, or belongs to, or what its owner calls it.
+
+    `owner` is the type of the optimizer that changes it, if there is one.
+    """
+
+    kind: str
+    name: str
+    owner: str = ""
 
 
 def tensors_of(nodes: Iterable[Node]) -> dict[Node, Tensor]:
@@ -29,7 +44,7 @@ def models_of(tensors: Iterable[Tensor], nodes: Collection[Node] = ()) -> list[M
     """
     wanted = {id(tensor) for tensor in tensors}
     called = {node.scope[0] for node in nodes if node.scope}
-    live = [each for each in gc.get_objects() if issubclass(type(each), Module)] if wanted else []
+    live = _live(Module) if wanted else []
     held = [{id(tensor) for _, tensor in each.named_tensors()} for each in live]
     outermost = [(each._name or type(each).__name__) in called for each in live]
     found = []
@@ -43,15 +58,51 @@ def models_of(tensors: Iterable[Tensor], nodes: Collection[Node] = ()) -> list[M
     return found
 
 
+def _live(kind: type) -> list[Any]:
+    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
+
+
+def roles_of(tensors: Mapping[Node, Tensor], names: Mapping[Node, str], models: Sequence[Module]) -> dict[Node, Role]:
+    """The role of each tensor, by where it was found: in a model, in an optimizer, or elsewhere, which is data.
+
+    >>> w = mg.ones(2, requires_grad=True)
+    >>> optimizer = mg.optim.SGD([w], lr=0.1, momentum=0.9)
+    >>> x, (state,) = mg.ones(2), optimizer.param_groups[0].state["momentum_buffer"]
+    >>> roles_of({1: w, 2: state, 3: x}, {1: "w", 3: "x"}, [])[2]
+    Role(kind="optimizer's state", name='momentum_buffer of w', owner='SGD')
+    """
+    known: dict[int, Role] = {}
+    called = {id(tensor): names[node] for node, tensor in tensors.items() if node in names}
+    for model in models:
+        known |= {id(tensor): Role(BUFFER, path) for path, tensor in model.named_buffers()}
+        known |= {id(tensor): Role(PARAMETER, path) for path, tensor in model.named_parameters()}
+    for optimizer in _live(Optimizer):
+        owner = type(optimizer).__name__
+        for group in vars(optimizer).get("param_groups", ()):
+            own = [called.get(id(p), f"parameter {i}") for i, p in enumerate(group.parameters)]
+            known |= {id(p): Role(PARAMETER, name, owner) for p, name in zip(group.parameters, own)}
+            known[id(group.rate)] = Role(COUNTER, "rate", owner)
+            for what, held in group.state.items():
+                each = [(held, Role(COUNTER, what, owner))] if isinstance(held, Tensor) else [
+                    (tensor, Role(STATE, f"{what} of {name}", owner)) for tensor, name in zip(held, own)]
+                known |= {id(tensor): role for tensor, role in each}
+    return {node: known.get(id(tensor), Role(DATA, names.get(node, ""))) for node, tensor in tensors.items()}
+
+
 def paths_in(models: Sequence[Module]) -> dict[int, str]:
     """The paths of the tensors in models, by the identity of the tensor; a tensor with two paths has the first."""
     named = [item for model in models for item in model.named_tensors()]
     return {id(tensor): path for path, tensor in reversed(named)}
 
 
+def types_in(models: Sequence[Module]) -> dict[str, str]:
+    """The types of the modules in the first model, by their names."""
+    return {path: type(module).__name__ for model in models[:1] for path, module in model.named_modules()}
+
+
 def with_types(scene: Scene, models: Sequence[Module]) -> Scene:
     """The scene with types in the scopes of modules that have only a number: `1` becomes `1 Linear`."""
-    types = {path: type(module).__name__ for model in models[:1] for path, module in model.named_modules()}
+    types = types_in(models)
 
     def named(path: tuple[str, ...]) -> str:
         key = ".".join(path[1:]).replace("[", ".").replace("]", "")

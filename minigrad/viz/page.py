@@ -20,11 +20,11 @@ from .colours import COLOURS, themes
 LARGE = 4_000  # characters of data, from which on they are compressed
 # the scripts of a view that has several
 PARTS = {
-    "fusion": ("board", "dragging", "stages", "fusion"),
+    "fusion": ("board", "dragging", "stages", "written", "fusion"),
     "step": ("numbers", "heat", "acting", "tape", "live", "step"),
     "flipbook": ("narrow", "curves", "flipbook"),
 }
-STYLED = {"fusion", "step"}  # the views that have a style of their own
+STYLED = {"fusion": ("fusion", "written"), "step": ("step",)}  # the views that have a style of their own
 
 
 # indentation, lines of comments, and comments at the ends of lines
@@ -44,7 +44,7 @@ def script_of(view: str) -> str:
 
 def style_of(view: str) -> str:
     """The style of a view."""
-    return themes() + static("common.css") + (static(f"{view}.css") if view in STYLED else "")
+    return themes() + static("common.css") + "".join([static(f"{part}.css") for part in STYLED.get(view, ())])
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..compile.nodes.graph import Graph
 from ..core.node import Node
 from .naming import layer_name
 from .scene import Scene
@@ -15,7 +14,7 @@ from .scene import Scene
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
 REST = "the rest"
-LAYERS = 14  # the layers that a chart tells apart
+LAYERS = 14  # the most layers of a chart, unless a model has more at its first level
 Path = tuple[str, ...]
 
 
@@ -35,12 +34,26 @@ class Section(NamedTuple):
         return " · ".join(filter(None, self))
 
 
-def paths_of(nodes: Sequence[Node]) -> dict[Node, Path]:
+def paths_of(
+    nodes: Sequence[Node], traced: Sequence[Node] = (), became: Mapping[Node, Node] | None = None
+) -> dict[Node, Path]:
     """The phase and the modules of each node of a graph: `("backward", "blocks[0]", "norm1")`.
 
     Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients,
     or only for that, is the update.  A program with a single phase has paths without phases.
+
+    After the passes, a node may be one of two phases.  So a node has the path of the first `traced` one that became it.
     """
+    found = _paths(nodes)
+    if became:
+        first = _paths(traced)
+        found |= {became[node]: path for node, path in reversed(first.items()) if became.get(node) in found}
+    if len({path[0] for path in found.values()}) < 2:
+        return {node: path[1:] for node, path in found.items()}
+    return found
+
+
+def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
     users: dict[Node, list[Node]] = {}
     for node in nodes:
         for source in _sources(node):
@@ -68,8 +81,6 @@ def paths_of(nodes: Sequence[Node]) -> dict[Node, Path]:
         inner = [found[source][1:] for source in _sources(node) if source in found]
         named = tuple([layer_name((name,)) for name in scope])
         found[node] = (phase, *(_deepest(inner) if phase != FORWARD and not scope else named))
-    if len({path[0] for path in found.values()}) < 2:
-        return {node: path[1:] for node, path in found.items()}
     return found
 
 
@@ -88,13 +99,18 @@ def _deepest(paths: Collection[Path]) -> Path:
 def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
     """The scope that each path is folded into: the largest scopes are opened, of alike ones all or none.
 
+    The first modules inside a model are always layers, however many there are: a model may be one `Sequential`.
+
     >>> layers_of([("net", "up", "norm"), ("net", "up"), ("net", "down")], 2)[("net", "up", "norm")]
     ('net', 'up')
-    >>> layers_of([("net", "up"), ("net", "down")], 1)[("net", "up")]
-    ('net',)
+    >>> layers_of([("net", "all", "up"), ("net", "all", "down")], 1)[("net", "all", "up")]
+    ('net', 'all', 'up')
     """
     count = Counter(paths)
-    layer = {path: path[:1] for path in count}
+    depth = 2
+    while len({path[:depth] for path in count if len(path) >= depth}) == 1 and max(map(len, count)) > depth:
+        depth += 1
+    layer = {path: path[:depth] for path in count}
     while True:
         size: Counter[Path] = Counter()
         inner: dict[Path, set[Path]] = {}
@@ -111,24 +127,62 @@ def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
             return layer
 
 
-def sections_of(graph: Graph, computed: Mapping[str, Sequence[Node]], most: int = LAYERS) -> dict[str, Section]:
+def sections_of(
+    paths: Mapping[Node, Path], computed: Mapping[str, Sequence[Node]], written: Mapping[Node, Path] | None = None,
+    most: int = LAYERS,
+) -> dict[str, Section]:
     """The section of each step of a program: that of most of the nodes that the step computes.
 
+    A step that overwrites parameters belongs where these are: `written` has their paths.
+
     >>> graph = mg.trace(mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU()), mg.ones(3))
-    >>> sections_of(graph, {"kernel_0": graph.nodes})
+    >>> sections_of(paths_of(graph.nodes), {"kernel_0": graph.nodes})
     {'kernel_0': Section(phase='', layer='layer 1')}
     """
-    paths = paths_of(graph.nodes)
+    written = written or {}
+    homes, found = homes_of({**paths, **written}, most), {}
+    for name, nodes in computed.items():
+        own = [node for node in nodes if node in written]
+        known = Counter([homes[node] for node in own or nodes if node in homes])
+        phase, path = max(known, key=known.__getitem__, default=("", ()))
+        found[name] = Section(phase, "" if own and len(known) > 1 else layer_name(path))
+    return found
+
+
+def homes_of(paths: Mapping[Node, Path], most: int = LAYERS) -> dict[Node, tuple[str, Path]]:
+    """The phase of each node ("" if there is only one), and the layer that its path is folded into."""
     split = any(path[:1] in [(phase,) for phase in PHASES] for path in paths.values())
     modules = {node: path[1:] if split else path for node, path in paths.items()}
     layers = layers_of(modules.values(), most)
+    return {node: (paths[node][0] if split else "", layers[path]) for node, path in modules.items()}
+
+
+def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
+    """The scope of the module that holds each parameter: `blocks.0.norm.weight` is in `("GPT", "blocks[0]", "norm")`.
+
+    If several models have such a module, it is unknown.
+
+    >>> within(["up.0.bias", "gain"], [("Net",), ("Net", "up[0]")])
+    {'up.0.bias': ('Net', 'up[0]'), 'gain': ('Net',)}
+    """
+    known: dict[str, set[Path]] = {}
+    for path in scopes:
+        for depth in range(1, len(path) + 1):
+            known.setdefault(dotted(path[:depth]), set()).add(path[:depth])
     found = {}
-    for name, nodes in computed.items():
-        known = Counter(node for node in nodes if node in paths)
-        homes = Counter((paths[node][0] if split else "", layers[modules[node]]) for node in known)
-        (phase, path), _ = homes.most_common(1)[0] if homes else (("", ()), 0)
-        found[name] = Section(phase, layer_name(path))
+    for name in names:
+        module = name.rpartition(".")[0]
+        while module and module not in known:
+            module = module.rpartition(".")[0]
+        if len(known.get(module, ())) == 1:
+            (found[name],) = known[module]
     return found
+
+
+def dotted(path: Path) -> str:
+    """The name of a module in its model: `blocks.0.norm` for `("GPT", "blocks[0]", "norm")`."""
+    inner = [part.removeprefix("layer ") for part in path[1:]]
+    return ".".join(inner).replace("[", ".").replace("]", "")
 
 
 def settled(paths: Sequence[Path]) -> list[Path]:

@@ -43,7 +43,8 @@ def test_a_single_phase_is_not_named():
 def test_layers_that_are_alike_are_opened_together():
     paths = [("net", f"block {i}", part) for i in range(4) for part in ("a", "b")] + [("net", "head")]
     assert set(layers_of(paths, 6).values()) == {("net", f"block {i}") for i in range(4)} | {("net", "head")}
-    assert set(layers_of(paths, 3).values()) == {("net",)}
+    deeper = [("net", "all", *path[1:]) for path in paths]
+    assert set(layers_of(deeper, 3).values()) == {("net", "all", path[1]) for path in paths}
 
 
 def test_the_gradient_of_a_loop_or_a_choice_is_in_the_backward_pass():

@@ -231,7 +231,7 @@ def without_history(
         }
         made.op, made.inputs = node.op, tuple([operand(node, i) for i in inputs])
         made.shape, made.dtype = node.shape, node.dtype
-        made.mode = Mode(scope=node.mode.scope, origin=new.get(node.mode.origin))
+        made.mode = Mode(scope=node.mode.scope, origin=new.get(node.mode.origin), toward=node.mode.toward)
         return made
 
     made = graph.rebuilt(copied, [new[node] for node in graph.inputs])

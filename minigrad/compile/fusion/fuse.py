@@ -44,7 +44,7 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     left_out = [kind for kind, here in pays.items() if not here]
     computes, views = computes_of(graph, left_out, [AnyProduct] if chunking.products else [])
     checks = [check for compute in computes.values() for check in compute.checks]
-    graph = Graph(graph.inputs, graph.outputs, graph.effects, (*graph.checks, *checks)) if checks else graph
+    graph = graph.checking(checks)
     looked_at = [check.node for check in graph.checks]
     fusion = Fusing(computes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for compute in computes.values():

@@ -46,6 +46,7 @@ class Graph(Titled):
         self.checks = tuple({(check.node, check.size): check for check in reversed(checks)}.values())[::-1]
         checked = [check.node for check in self.checks]
         self.nodes = tuple(_between(set(self.inputs), (*self.outputs, *self.effects, *checked)))
+        self.rebuilt_from: tuple[Graph, dict[Node, Node]] | None = None  # the graph before, and what its nodes became
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -101,7 +102,43 @@ class Graph(Titled):
         if inputs is None and all(new[node] is node for node in ends):
             return self
         outputs, effects = [[new[node] for node in nodes] for nodes in (self.outputs, self.effects)]
-        return Graph(begins, outputs, effects, [check._replace(node=new[check.node]) for check in self.checks])
+        made = Graph(begins, outputs, effects, [check._replace(node=new[check.node]) for check in self.checks])
+        made.rebuilt_from = self, new
+        return made
+
+    def checking(self, checks: Sequence[Check]) -> Graph:
+        """The graph with more checks."""
+        if not checks:
+            return self
+        made = Graph(self.inputs, self.outputs, self.effects, (*self.checks, *checks))
+        made.rebuilt_from = self, {}
+        return made
+
+    def became(self, first: Graph) -> dict[Node, Node]:
+        """What became of the inputs and nodes of a graph that this one was rebuilt from.
+
+        A node that was removed is not in it; nodes that became one node all are.  Where a pass computes the value in
+        another layout, with a view of it in the old one, it is the node below that view.
+
+        >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
+        >>> [(old.name, new.name) for old, new in program.final.became(program.graph).items() if new.op is not None]
+        [('tanh', 'tanh'), ('tanh', 'tanh'), ('add', 'add')]
+        """
+        steps: list[dict[Node, Node]] = []
+        graph = self
+        while graph is not first and graph.rebuilt_from is not None:
+            graph, new = graph.rebuilt_from
+            steps += [new] if new else []
+        here, found = {node: node for node in (*self.inputs, *self.nodes)}, {}
+        for old in (*first.inputs, *first.nodes):
+            now = old
+            for new in (*reversed(steps), here):
+                while now not in new and now.op is not None and now.op.kind == "view":
+                    now = now.inputs[0]
+                now = new.get(now, now)
+            if now in here:
+                found[old] = now
+        return found
 
 
 def _kind(node: Node) -> str:

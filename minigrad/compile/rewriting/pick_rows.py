@@ -39,8 +39,7 @@ def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -
         checks.append(Check(inputs[-1], inputs[0].shape[1], 1, node))
         return picked
 
-    after = rewritten(graph, replace)
-    return Graph(after.inputs, after.outputs, after.effects, (*after.checks, *checks)) if checks else after
+    return rewritten(graph, replace).checking(checks)
 
 
 def _counts_rows(x: Node, indices: tuple[Any, ...]) -> bool:

@@ -6,9 +6,10 @@ import os
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 from ...core.mode import current_mode
@@ -20,6 +21,7 @@ from ...support.forking import new_lock
 from ...support.source import show
 from ...support.table import bytes_text
 from ..fusion.blocks import with_blocks
+from ..fusion.count import eager_count
 from ..fusion.fuse import fuse
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
@@ -27,6 +29,7 @@ from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, hunted, run_nodes
 from ..nodes.registered import has_registered, with_registered
 from ..nodes.titled import Titled
+from ..nodes.view import views_of
 from ..rewriting.log import Log
 from ..rewriting.passes import optimise
 from .backends import BackendWarning
@@ -36,6 +39,7 @@ from .frame import Frame, Layout
 from .order import Schedule
 from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan, Turns, one_by_one
 from .planning import planned
+from .profiler import RUNNING, note
 from .targets import HOST, Target, target_of
 
 # The attributes that hold what the compiler made of a graph; see `Program.forget`.
@@ -293,9 +297,23 @@ class PlainProgram(Titled):
         if hunter is not None and hunter.runs_programs:
             return hunted(self.graph, arrays, starts or {}, hunter, lambda: self(arrays, starts))
         values = dict(zip(self.graph.inputs, arrays))
-        run_nodes(self.graph.nodes, values, starts or {}, {*self.graph.inputs, *self.graph.outputs})
+        wanted, look = {*self.graph.inputs, *self.graph.outputs}, self._noting() if RUNNING.get() else None
+        run_nodes(self.graph.nodes, values, starts or {}, wanted, look)
         seen = {id(a) for a in arrays}
         return [self._owned(node, values[node], seen) for node in self.graph.outputs]
+
+    def _noting(self) -> Callable[[Node, list[Any], Any], None]:
+        """A function that records each operation when it has run: it began when the one before it ended."""
+        names, views, begin = self.graph.names(), views_of(self.graph), perf_counter()
+
+        def look(node: Node, given: list[Any], value: Any) -> None:
+            nonlocal begin
+            cost = eager_count(node, views)
+            if cost.launches:
+                note(names[node], begin, cost)
+            begin = perf_counter()
+
+        return look
 
     def _owned(self, node: Node, array: Any, seen: set[int]) -> Any:
         """A result that shares memory with no input, constant or other result."""

@@ -277,8 +277,10 @@ class Tracer(Interpreter, State, Control):
         mode = current_mode()
         origin = None if mode.origin is None else self.values.get(mode.origin)
         last = self.last_mode
-        if last.origin is not origin or last.composite is not mode.composite or last.scope != mode.scope:
-            last = self.last_mode = Mode(scope=mode.scope, origin=origin, composite=mode.composite)
+        same = last.origin is origin and last.toward == mode.toward and last.composite is mode.composite
+        if not same or last.scope != mode.scope:
+            kept = {"composite": mode.composite, "toward": mode.toward}
+            last = self.last_mode = Mode(scope=mode.scope, origin=origin, **kept)
         return last
 
     def node_of(self, tensor: Tensor) -> Node | None:

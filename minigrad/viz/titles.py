@@ -1,0 +1,239 @@
+"""What each step of a program computes, in words: `softmax`, `∂linear1.weight`, `Adam of linear1.weight`.
+
+The words come from what was recorded: the composed function that a node is a part of, its module, the input that a
+gradient is for, and the parameter that is overwritten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from ..core.node import Node
+from .compiled import Shown
+from .models import BUFFER, COUNTER, PARAMETER, Role
+from .naming import call_of, expressions, layer_name, names_in_code, operation_name
+from .phases import BACKWARD, UPDATE, Path, dotted, homes_of, paths_of
+
+MOST = 3  # words of a title
+SEVERAL = ("", "several modules")  # the path of what belongs to several
+INPUT = "input"  # the name of an operand that its function calls x
+Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and the word that it has in a title
+
+
+def names_of_steps(shown: Shown) -> dict[str, str]:
+    """What each step of a program computes, by the name of the step.
+
+    >>> from minigrad.viz.compiled import programs_of
+    >>> f = mg.jit(lambda x, w: mg.softmax(mg.tanh(x @ w)))
+    >>> names_of_steps(*programs_of(f, (mg.ones((4, 4)), mg.ones((4, 4))), {}, "fusion"))
+    {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
+    """
+    titles = Titles(shown)
+    return {step: titles.of(step) for step in titles.computed}
+
+
+class Titles:
+    """The titles of the steps of a program, and where each step belongs.
+
+    `home` is the step that computes each node first; later ones compute it again.  `places` are the phase and the
+    module of each node, traced ones too.
+    """
+
+    def __init__(self, shown: Shown) -> None:
+        self.shown, self.computed, self.overwritten = shown, shown.computed, shown.overwritten
+        self.paths = shown.paths()
+        self.written_to = shown.written_to(self.paths)
+        traced = paths_of(shown.program.graph.nodes)
+        split = [any(path[:1] == (BACKWARD,) for path in paths.values()) for paths in (traced, self.paths)]
+        self.places = homes_of({**(traced if split[0] == split[1] else {}), **self.paths, **self.written_to}, 1)
+        self.home: dict[Node, str] = {}
+        self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
+        for step, nodes in self.computed.items():
+            for node in nodes:
+                self.home.setdefault(node, step)
+                for call in _calls(node):
+                    self.spread.setdefault((_sign(node), call), set()).add(self.home[node])
+
+    @cached_property
+    def before(self) -> dict[Node, Node]:
+        """A traced node for each node of the final graph: the last one that became it."""
+        program = self.shown.program
+        return {new: old for old, new in program.final.became(program.graph).items()}
+
+    @cached_property
+    def written(self) -> dict[Node, str]:
+        """What the code calls the value of each traced node, or the expression that computes it."""
+        nodes = self.shown.program.graph.nodes
+        names = {**names_in_code(nodes), **self.shown.names}
+        return {**expressions(nodes, names), **names}
+
+    def section(self, step: str) -> tuple[str, Path]:
+        """The phase and the module of a step: those of what it overwrites, or of most nodes that it computes first.
+
+        The empty path belongs to no module.
+        """
+        nodes = self.computed.get(step, [])
+        own = [node for node in nodes if node in self.written_to]
+        found = Counter([self.places[node] for node in own or [n for n in nodes if self.home[n] == step] or nodes])
+        phase = max(found, key=found.__getitem__, default=("", ()))[0]
+        if own and len(found) > 1:
+            return phase, SEVERAL
+        inside = Counter({path: n for (when, path), n in found.items() if when == phase and path})
+        return phase, max(inside, key=inside.__getitem__, default=())
+
+    # words ----------------------------------------------------------------------------------------------------------
+
+    def of(self, step: str) -> str:
+        """The title of a step."""
+        nodes = self.computed.get(step)
+        if not nodes:
+            return "a check of indices" if step.startswith("check_") else step
+        phase, path = self.section(step)
+        roles = [self.overwritten[node] for node in nodes if node in self.overwritten]
+        updates = _updates(roles, path)
+        if updates:
+            return updates
+        main = [node for node in nodes if self.home[node] == step and _computes(node)]
+        main = [node for node in main if self.places[node][0] == phase] or main or list(nodes)
+        if phase == UPDATE and (called := self._called(main, path)):
+            return called
+        made = [node for node in main if node.origin is not None] if phase == BACKWARD else main
+        if not made:
+            return f"gradients: {_listed([operation_name(node) for node in main])}"
+        if not any(node.composite or node.scope or node.origin for node in main):
+            text = self.written.get(self.before.get(main[-1], main[-1]), "")
+            return text if text and "…" not in text else _listed([operation_name(node) for node in main])
+        parts: dict[Part, list[Node]] = {}
+        for node in sorted(made, key=lambda node: node.serial):
+            parts.setdefault(self._part(node, path, len(main)), []).append(node)
+        words = [self._word(part, own) for part, own in parts.items()]
+        words = [word for word in words if ":" not in word] or words
+        found = _listed([word for word in words if word.rpartition(".")[0] not in words])
+        if {sign for sign, _, _ in parts} == {"∂"}:
+            found = f"∂({found})" if ", " in found else f"∂{found}"
+        return found if any(map(_computes, main)) else f"{found}, copied"
+
+    def _called(self, nodes: Sequence[Node], path: Path) -> str:
+        """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
+        called = dict.fromkeys([name for node in nodes if (name := call_of(node))])
+        inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1:], path))])
+        return _listed([*called]) + (f" of {_listed([*inner])}" if inner and called else "")
+
+    def _part(self, node: Node, row: Path, alone: int) -> Part:
+        """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
+        sign, made = _sign(node), node.origin or node
+        target = self._target(node, alone) if sign else None
+        calls = [call for call in _calls(node) if call is not None]
+        whole = next((call for call in calls if len(self.spread[sign, call]) == 1), None)
+        alike = [call for call in calls if self.spread[sign, call] == self.spread[sign, calls[-1]]]
+        call = whole or (alike[0] if alike else None)
+        module = _inside(tuple([layer_name((name,)) for name in made.scope]), row)
+        module = "" if module.startswith("layer ") else module
+        if target is not None:
+            return sign, None, _relative(target, row) if target[0] != " " else f"{module or _name(call)}{target}"
+        if call is None:
+            return sign, None, module or operation_name(made)
+        word = _name(call) if call.outer is not None or not module else module
+        if whole is None and call.outer is not None and module:
+            word = f"{module} {word}"
+        return sign, None if whole else call, word
+
+    def _word(self, part: Part, nodes: Sequence[Node]) -> str:
+        """The word of a part; a single operation of a call is named with its operands, or with the operation."""
+        sign, call, word = part
+        operations = {node.name for node in nodes}
+        if call is None or len(operations) > 1 or not any(map(_computes, nodes)):
+            return word
+        (operation,) = operations
+        known = [role.name.rpartition(".")[2] for x in nodes[0].inputs if (role := self._parameter(x))]
+        if operation != "matmul":
+            return f"{word} {known[0]}" if known and not sign else f"{word}: {operation}"
+        names = [] if known else [self._operand(nodes[0], slot, call) for slot in range(2)]
+        return " · ".join(names) if all(names) and names else f"{word} product"
+
+    def _target(self, node: Node, alone: int) -> str | None:
+        """What the gradient is for: a parameter, or in a step that computes nothing else, an input of the call."""
+        origin: Any = node.origin
+        if node.toward is None or node.toward >= len(origin.inputs):
+            return None
+        role = self._parameter(origin.inputs[node.toward])
+        if role is not None:
+            return role.name
+        if alone > 1 or origin.name != "matmul" or origin.composite is None:
+            return None
+        return f" {self._operand(origin, node.toward, origin.composite) or INPUT}"
+
+    def _parameter(self, node: Any) -> Role | None:
+        """The role of a parameter, or of a view of one."""
+        while isinstance(node, Node) and node.op is not None and node.op.kind == "view":
+            node = node.inputs[0]
+        role = self.shown.roles.get(node)
+        return role if role is not None and role.kind == PARAMETER else None
+
+    def _operand(self, node: Node, slot: int, call: Any) -> str:
+        """What a composed function calls an operand of one of its nodes, or the call that makes it."""
+        traced: Any = self.before.get(node, node)
+        made = traced.inputs[slot] if slot < len(traced.inputs) else None
+        given = {value: INPUT if name in ("x", "a") else name for name, value in call.inputs.items() if value}
+        while isinstance(made, Node) and made not in given:
+            below = [each for each in made.inputs if isinstance(each, Node)]
+            if made.composite is not call and made.composite is not None:
+                return _name(made.composite)
+            if len(below) != 1:
+                return ""
+            made = below[0]
+        return given.get(made, "")
+
+
+def _calls(node: Node) -> tuple[Any, ...]:
+    """The calls of composed functions around a node, or around the node whose gradient it computes, outermost first."""
+    made = node.origin or node
+    return made.composite.path if made.composite is not None else ()
+
+
+def _sign(node: Node) -> str:
+    return "" if node.origin is None else "∂"
+
+
+def _computes(node: Node) -> bool:
+    return node.op is not None and node.op.kind != "view"
+
+
+def _name(call: Any) -> str:
+    return str(call.name).replace("_", " ") if call is not None else ""
+
+
+def _inside(path: Path, row: Path) -> str:
+    """The innermost module of a path, inside a row."""
+    return path[-1] if len(path) > len(row) and path[: len(row)] == row else ""
+
+
+def _relative(name: str, row: Path) -> str:
+    """The name of a parameter, inside the module of a row.
+
+    >>> _relative("blocks.0.norm.weight", ("GPT", "blocks[0]")), _relative("head.bias", ())
+    ('norm.weight', 'head.bias')
+    """
+    return name.removeprefix(dotted(row) + ".") if dotted(row) else name
+
+
+def _updates(roles: Sequence[Role], row: Path) -> str:
+    """What is overwritten: `Adam of weight`, `Adam of norm.weight ×2`, `Adam: step`, `running_mean`."""
+    owner = next((role.owner for role in roles if role.owner), "update")
+    own = [_relative(role.name, row) for role in roles if role.kind == PARAMETER]
+    if own:
+        ends = Counter([re.sub(r"\b\d+\.", "", name) for name in own] if len(own) > 1 else own)
+        return f"{owner} of {_listed([f'{name} ×{n}' if n > 1 else name for name, n in ends.items()])}"
+    kept = [role.name for role in roles if role.kind == COUNTER]
+    buffers = [_relative(role.name, row) for role in roles if role.kind == BUFFER]
+    return f"{owner}: {_listed(kept)}" if kept else _listed(buffers)
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Words, each once, and no more than fit."""
+    found = [*dict.fromkeys(words)]
+    return ", ".join(found[:MOST]) + ("…" if len(found) > MOST else "")

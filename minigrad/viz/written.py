@@ -1,0 +1,456 @@
+"""As written → fused: the operations of a program and the kernels that compute them, on one screen.
+
+Columns are phases, rows are modules.  In each cell, the operations as written stand at the left, and the kernels that
+compute them at the right, on one scale for the whole picture: the width is bytes, launches, or time.  Everything is
+laid out here, for the static picture too; the page only opens rows, and moves operations into their kernels.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from math import log2
+from typing import Any, NamedTuple
+
+from ..compile.fusion.count import Count
+from ..compile.look.cost import Cost
+from ..compile.look.record import Record, record_node_by_node
+from ..core.node import Node
+from ..support.table import as_table, bytes_text, counted, escape, time_text
+from .compiled import Shown
+from .drawing import Drawing, cleaned, coloured, themed
+from .naming import layer_name
+from .phases import PHASES, UPDATE, Path, dotted
+from .svg import number, text_width
+from .titles import SEVERAL, Titles
+
+GAP, TOP, SIZE = 12.0, 62.0, 11.5  # between columns, above the rows, and of the text
+WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the name of a kernel
+SHUT, TALLEST = 4.0, 38.0  # the heights of a kernel in a closed row, and of the row
+TALL = 780.0  # the height up to which rows are opened at first, those with most traffic first
+ROOMY = 20  # the most lines of a picture with much space between them
+HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
+REST = "outside modules"
+BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
+
+Cell = tuple[str, str]  # a row and a phase
+Sizes = Mapping[str, float]  # bytes, launches and seconds
+
+
+class Operation(NamedTuple):
+    """An operation as written: its name, and its bytes, launches and seconds when it runs alone."""
+
+    name: str
+    size: Sizes
+
+
+class Band(NamedTuple):
+    """A step of the program, or the operations that the passes removed: what it computes, and the operations in it.
+
+    `reads` are the numbers of the bands whose values it reads, `others` the rows that have a part in it, and `whys` the
+    numbers of bands with the reasons why they are not one kernel with this one.
+    """
+
+    step: str
+    title: str
+    row: str
+    phase: str
+    kind: str  # kernel, library, copies, check, outside (of kernels), or removed
+    size: Sizes
+    operations: list[Operation]
+    reads: list[int]
+    others: list[str]
+    whys: list[tuple[int, str]]
+
+    written: Sizes  # of its operations
+
+
+def _sizes(cost: Count, seconds: float) -> Sizes:
+    return {BYTES: cost.bytes, LAUNCHES: cost.launches, TIME: seconds}
+
+
+def _sum(sizes: Sequence[Sizes]) -> Sizes:
+    return {unit: sum([size[unit] for size in sizes]) for unit in (BYTES, LAUNCHES, TIME)}
+
+
+def _words(size: Sizes, unit: str) -> str:
+    """An amount in words."""
+    amount = size[unit]
+    if unit == TIME:
+        return time_text(amount)
+    return bytes_text(int(amount)) if unit == BYTES else counted(int(amount), "launch", "launches")
+
+
+def written_of(
+    shown: Shown, records: Sequence[Record] = (), eager: Record | None = None, alone: Record | None = None
+) -> Written:
+    """A program as written and as fused.
+
+    With the record of a call among `records`, the picture has times too: of each kernel in that call, and of each
+    operation alone.  `alone` is the record of the traced graph node by node; without it, the graph runs on copies.
+    `eager` is the record of an eager call.
+    """
+    record = next((each for each in records if each.program is shown.program), None)
+    if record is not None and alone is None:
+        program = shown.program
+        alone = record_node_by_node(program.graph, [*shown.arrays(), *[node.array() for node in program.constants]])
+    return Written(shown, record, alone, eager)
+
+
+class Written:
+    """A program as written and as fused: the picture `svg`, `data` for the page, and both in words."""
+
+    def __init__(self, shown: Shown, record: Record | None, alone: Record | None, eager: Record | None) -> None:
+        self.shown, self.record, self.alone, self.eager = shown, record, alone, eager
+        self.cost, self.titles = Cost(shown.program), Titles(shown)
+        self.bands = self._bands()
+        self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
+        self.rows = self._rows()
+        self.units = [BYTES, LAUNCHES, *([TIME] if record is not None else [])]
+
+    def said(self) -> str:
+        """The launches and bytes before and after, in one line."""
+        ways = [("as written", self.cost.eager), ("fused", self.cost.program)]
+        return "; ".join([
+            f"{way} {' and '.join([_words(_sizes(cost, 0.0), unit) for unit in (LAUNCHES, BYTES)])}"
+            for way, cost in ways
+        ])
+
+    def measured(self) -> str:
+        """The times of a call, as measured; empty if nothing ran."""
+        if self.record is None or self.alone is None:
+            return ""
+        eager = "" if self.eager is None else f"; eagerly a call takes {time_text(self.eager.seconds)}"
+        outside = time_text(self.record.seconds - self.record.in_launches)
+        return (
+            f"Measured: node by node {time_text(self.alone.seconds)}{eager}; as a program "
+            f"{time_text(self.record.seconds)}, with {outside} outside kernels."
+        )
+
+    def text(self) -> str:
+        """A line for each step: what it computes, where, and the bytes before and after."""
+        head = ("step", "computes", "part of", "launches as written", "bytes as written", "fused")
+        rows = [
+            (band.step, band.title, " · ".join(filter(None, (band.phase, band.row))), str(band.written[LAUNCHES]),
+             _words(band.written, BYTES), _words(band.size, BYTES))
+            for band in self.bands if band.operations or band.size[LAUNCHES]
+        ]
+        return f"{as_table(head, rows, left=3)}\n{self.said()}"
+
+    # what is shown ----------------------------------------------------------------------------------------------------
+
+    def _bands(self) -> list[Band]:
+        """The steps in the order of a run, with the operations as written that each computes."""
+        titles, kernels = self.titles, {kernel.name: kernel for kernel in self.cost.kernels}
+        operations, removed = self._operations()
+        idle = {name for name, kernel in kernels.items() if name not in operations and not kernel.program.launches}
+        steps = [step for step in dict.fromkeys([*titles.computed, *kernels]) if step not in idle]
+        numbers, whys = {step: i for i, step in enumerate(steps)}, self._whys()
+        taken = _taken(self.record)
+        found = []
+        for step in steps:
+            phase, path = titles.section(step)
+            kernel = kernels.get(step)
+            cost, kind = (kernel.program, kernel.kind) if kernel is not None else (Count(), "check")
+            size = _sizes(cost, taken.get(step, 0.0))
+            found.append(Band(
+                step, titles.of(step), self._row(path), phase or self._first_phase, kind, size,
+                operations.get(step, []), [numbers[each] for each in self._read_by(step) if each in numbers],
+                self._others(step), [(numbers[each], why) for each, why in whys.get(step, ()) if each in numbers],
+                _sum([each.size for each in operations.get(step, ())]),
+            ))
+        rest: list[tuple[str, str, str, str, Sizes, list[Operation]]] = []
+        if self.record is not None:
+            outside = _sizes(Count(), self.record.seconds - self.record.in_launches)
+            rest.append(("outside kernels", self._rest, self._first_phase, "outside", outside, []))
+        for (row, phase), gone in removed.items():
+            title = f"removed: {counted(len(gone), 'operation')}"
+            rest.append((title, row, phase, "removed", _sizes(Count(), 0.0), gone))
+        return found + [Band("", *each, [], [], [], _sum([x.size for x in each[-1]])) for each in rest]
+
+    @cached_property
+    def _first_phase(self) -> str:
+        """The phase of what has none of its own."""
+        used = {phase for phase, _ in self.titles.places.values()}
+        return next((phase for phase in PHASES if phase in used), "")
+
+    def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
+        """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
+        computed_by, alone = self._computed_by(), _taken(self.alone)
+        kept: dict[str, list[Operation]] = {}
+        removed: dict[Cell, list[Operation]] = {}
+        for each in self.cost.nodes:
+            operation = Operation(each.name, _sizes(each.eager, alone.get(each.name, 0.0)))
+            if each.node in computed_by and each.eager.launches:
+                kept.setdefault(computed_by[each.node], []).append(operation)
+            elif each.eager.launches:
+                phase, path = self.titles.places.get(each.node, ("", ()))
+                removed.setdefault((self._row(path), phase or self._first_phase), []).append(operation)
+        return kept, removed
+
+    def _computed_by(self) -> dict[Node, str]:
+        """The step that computes what each traced node became.
+
+        Of nodes that became one, it computes the first, if possible one of its kind.  Operations that only lead to a
+        view belong to the step that computes this view in one go.
+        """
+        graph, home = self.shown.program.graph, self.titles.home
+        became = {old: _below(new, home) for old, new in self.shown.program.final.became(graph).items()}
+        became = {old: new for old, new in became.items() if new in home}
+        stays: dict[Node, Node] = {}
+        for old, new in sorted(became.items(), key=lambda pair: pair[0].op is not pair[1].op):
+            stays.setdefault(new, old)
+        readers: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            for source in {each for each in node.inputs if isinstance(each, Node)}:
+                readers.setdefault(source, []).append(node)
+        found = {old: home[new] for new, old in stays.items()}
+        replaced: dict[Node, str] = {node: step for node, step in found.items() if node.op and node.op.kind == "view"}
+        for node in reversed(graph.nodes):
+            after = readers.get(node, ())
+            if node not in became and len(after) == 1 and after[0] in replaced:
+                replaced[node] = replaced[after[0]]
+        return replaced | found
+
+    def _read_by(self, step: str) -> list[str]:
+        """The steps whose values a step reads."""
+        home, nodes = self.titles.home, self.titles.computed.get(step, ())
+        sources = [_below(source, home) for node in nodes for source in node.inputs if isinstance(source, Node)]
+        return [*dict.fromkeys([home[source] for source in sources if source in home and source not in nodes])]
+
+    def _whys(self) -> dict[str, list[tuple[str, str]]]:
+        """For each step, the steps that it is not one kernel with although it reads them, and the reasons."""
+        home, found = self.titles.home, dict[str, dict[tuple[str, str], None]]()
+        for (source, reader), why in self.shown.program.partition.reasons.items():
+            if source in home and reader in home and home[source] != home[reader]:
+                found.setdefault(home[reader], {})[home[source], why] = None
+        return {step: [*whys] for step, whys in found.items()}
+
+    def _others(self, step: str) -> list[str]:
+        """The other rows that have a part in a step of the forward or backward pass."""
+        titles = self.titles
+        own = titles.section(step)
+        places = [titles.places[node] for node in titles.computed.get(step, ()) if titles.home[node] == step]
+        inner = [path for phase, path in places if phase == own[0] != UPDATE and len(path) > 1 and path != own[1]]
+        return [*dict.fromkeys(map(self._row, inner))]
+
+    @cached_property
+    def _rest(self) -> str:
+        """The row of what belongs to no module; it needs no name where nothing does."""
+        return REST if self._names else ""
+
+    @cached_property
+    def _names(self) -> dict[Path, str]:
+        """The name of each row: its module with its type, after the model if two models have such a module."""
+        paths = {path for _, path in self.titles.places.values() if path}
+        count = Counter([path[1:] for path in paths])
+        found = {}
+        for path in paths:
+            kind = self.shown.types.get(dotted(path)) if path[-1].startswith("layer ") else None
+            name = f"{path[-1].removeprefix('layer ')} {kind}" if kind else layer_name(path)
+            found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
+        return found
+
+    def _row(self, path: Path) -> str:
+        return self._names.get(path) or layer_name(path) or self._rest
+
+    def _rows(self) -> list[str]:
+        """The rows in the order in which the code runs them; what belongs to none or several comes last."""
+        nodes = sorted(self.titles.places, key=lambda node: node.serial)
+        order = dict.fromkeys([self._row(self.titles.places[node][1]) for node in nodes])
+        used = {band.row for band in self.bands}
+        last = [self._rest, layer_name(SEVERAL)]
+        return [row for row in order if row in used and row not in last] + [row for row in last if row in used]
+
+    # the picture ------------------------------------------------------------------------------------------------------
+
+    def svg(self) -> str:
+        """The bytes, in a picture of its own."""
+        return Picture(self, BYTES, whole=False).svg(coloured)
+
+    def data(self) -> dict[str, Any]:
+        """All that the page shows, as plain data."""
+        pictures = [Picture(self, unit, whole=True) for unit in self.units]
+        first = pictures[0]
+        return {
+            "about": self.said(), "measured": self.measured(), "phases": self.phases, "rows": self.rows,
+            "pictures": [[unit, each.svg(themed)] for unit, each in zip(self.units, pictures)],
+            "label": first.label, "column": first.column, "top": TOP, "size": SIZE,
+            "bands": [self._described(band) for band in self.bands],
+        }
+
+    def _described(self, band: Band) -> dict[str, Any]:
+        """What the page says of a band."""
+        amounts = [("as written", band.written, [LAUNCHES, BYTES]), ("fused", band.size, [LAUNCHES, BYTES])]
+        if self.record is not None:
+            amounts += [("one by one", band.written, [TIME]), ("takes", band.size, [TIME])]
+        rows = [[name, ", ".join([_words(size, unit) for unit in units])] for name, size, units in amounts]
+        names = Counter([each.name.rpartition("_")[0] for each in band.operations])
+        row = ", and a part of ".join(filter(None, (band.row, ", ".join(band.others))))
+        return {
+            "title": band.title, "where": " · ".join(filter(None, (band.phase, row, band.step))),
+            "rows": rows, "reads": band.reads, "whys": band.whys,
+            "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
+        }
+
+
+class Picture:
+    """The picture of a program in one unit; with `whole`, closed rows have all that they show when they are opened."""
+
+    def __init__(self, written: Written, unit: str, whole: bool) -> None:
+        self.written, self.unit, self.whole = written, unit, whole
+        self.bands, rows, phases = written.bands, written.rows, written.phases
+        longest_name = max([text_width(row, SIZE, True) for row in rows], default=0.0)
+        self.label = 26.0 + min(110.0, longest_name) if longest_name else 8.0
+        self.column = (WIDE + 120.0 - self.label) / max(len(phases), 1)
+        self.left = 0.4 * (self.column - 2 * GAP)  # the width of the operations as written
+        right = self.column - 2 * GAP - self.left - max(NAMES, 0.3 * self.column)
+        longest = max([band.written[unit] for band in self.bands], default=0.0) or 1.0
+        largest = max([band.size[unit] for band in self.bands], default=0.0) or 1.0
+        self.scale = min(self.left / longest, right / largest)
+        self.lines = {row: [self._lines(row, phase) for phase in phases] for row in rows}
+        total = sum([max(map(len, lines)) for lines in self.lines.values()])
+        self.pitch = 24.0 if total <= ROOMY else 16.0
+        self.opened = self._opened()
+
+    def _lines(self, row: str, phase: str) -> list[int]:
+        """The numbers of the bands of a cell, and of those of other rows that compute a part of it."""
+        seen = [i for i, band in enumerate(self.bands) if band.kind != "outside" or self.unit == TIME]
+        here = [i for i in seen if self.bands[i].phase == phase]
+        own = [i for i in here if self.bands[i].row == row]
+        return own + [i for i in here if row in self.bands[i].others]
+
+    def heights(self, lines: int) -> tuple[float, float]:
+        """The height of a row with so many lines, open and closed."""
+        return max(lines, 1) * self.pitch + 12.0, max(28.0, min(SHUT * lines, TALLEST)) + 8.0
+
+    def _opened(self) -> set[str]:
+        """The rows that are open at first: those with most traffic, while the picture stays low enough."""
+        heights = {row: self.heights(max(map(len, lines))) for row, lines in self.lines.items()}
+        seen, opened = TOP + sum([low for _, low in heights.values()]), set()
+        traffic = {row: sum([band.size[BYTES] for band in self.bands if band.row == row]) for row in heights}
+        for row in sorted(heights, key=lambda row: -int(log2(1 + traffic[row]))):
+            high, low = heights[row]
+            if seen + high - low <= TALL or high <= low:
+                opened.add(row)
+                seen += high - low
+        return opened
+
+    def svg(self, colour: Callable[[str], str]) -> str:
+        """The picture as an SVG element."""
+        height = TOP + sum([self._high(row) for row in self.lines])
+        drawing = Drawing(self.label + self.column * len(self.written.phases), height)
+        for i, phase in enumerate(self.written.phases):
+            self._head(drawing, i, phase)
+        y = TOP
+        for row in self.lines:
+            self._row(drawing, row, y)
+            y += self._high(row)
+        return drawing.to_svg(self.written.said(), colour)
+
+    def _high(self, row: str) -> float:
+        return self.heights(max(map(len, self.lines[row])))[row not in self.opened]
+
+    def _head(self, drawing: Drawing, i: int, phase: str) -> None:
+        """The title of a column, and its sums."""
+        begin, x = len(drawing.pieces), self.label + i * self.column
+        own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
+        right = x + self.left + GAP
+        drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
+        for at, title, sizes in ((x, "as written", [b.written for b in own]), (right, "fused", [b.size for b in own])):
+            drawing.text(at, 33.0, title, size=SIZE, bold=True)
+            drawing.text(at, 47.0, _words(_sum(sizes), self.unit), size=SIZE, fill="quiet")
+        drawing.path([(x, 54.0), (x + self.column - GAP, 54.0)], "line", thick=1.0)
+        self._grouped(drawing, begin, f'class="mgw-phase" data-phase="{i}"')
+
+    def _row(self, drawing: Drawing, row: str, y: float) -> None:
+        """A row.  Closed, its bands are lower, and without names."""
+        begin, is_open = len(drawing.pieces), row in self.opened
+        drawing.path([(0.0, 0.0), (drawing.width, 0.0)], "line", thick=0.6)
+        if self.label > 8.0:
+            at = len(drawing.pieces)
+            drawing.text(0.0, 15.0, f"{'⊟' if is_open else '⊞'} {row}", size=SIZE, bold=True, room=self.label - 8.0)
+            button = f'tabindex="0" role="button" aria-expanded="{str(is_open).lower()}"'
+            self._grouped(drawing, at, f'class="mgw-rowname" {button} aria-label="{escape(cleaned(row))}"')
+        for i in range(len(self.lines[row])):
+            self._cell(drawing, i, row, is_open)
+        heights = " ".join([",".join(map(number, self.heights(len(lines)))) for lines in self.lines[row]])
+        shut = "" if is_open else " mgw-shut"
+        self._grouped(drawing, begin, f'class="mgw-row{shut}" data-row="{escape(cleaned(row))}" data-high="{heights}" '
+                      f'transform="translate(0 {number(y)})"')
+
+    def _cell(self, drawing: Drawing, i: int, row: str, is_open: bool) -> None:
+        """The bands of a row in a phase; closed, they are lower, and beside them are their sums."""
+        begin, x, lines = len(drawing.pieces), self.label + i * self.column, self.lines[row][i]
+        low = min(SHUT, TALLEST / max(1, *map(len, self.lines[row]))) / self.pitch
+        own = [self.bands[k] for k in lines if self.bands[k].row == row]
+        for n, k in enumerate(lines):
+            if self.bands[k].row == row:
+                self._band(drawing, k, x, n * self.pitch, is_open)
+            else:
+                at = len(drawing.pieces)
+                text = f"a part is in {self.bands[k].row}"
+                drawing.text(x + self.left + GAP, (n + 0.7) * self.pitch, text, size=SIZE, fill="quiet")
+                self._grouped(drawing, at, f'class="mgw-name" data-k="{k}"', seen=is_open)
+        scale = "" if is_open else f" scale(1 {low:.3f})"
+        self._grouped(drawing, begin, f'class="mgw-lines" data-low="{low:.3f}" transform="translate(0 6){scale}"')
+        was, now = _sum([band.written for band in own]), _sum([band.size for band in own])
+        at, units = len(drawing.pieces), dict.fromkeys([LAUNCHES, self.unit]) if own else ()
+        for n, unit in enumerate(units):
+            text = f"{_words(was, unit).partition(' launch')[0]} → {_words(now, unit)}"
+            drawing.text(x + self.column - GAP, 14.0 + 13.0 * n, text, size=SIZE, fill="quiet", anchor="end")
+        self._grouped(drawing, at, 'class="mgw-sum"', seen=not is_open)
+        self._grouped(drawing, begin, f'class="mgw-phase" data-phase="{i}"')
+
+    def _band(self, drawing: Drawing, k: int, x: float, y: float, is_open: bool) -> None:
+        """The operations of a kernel as written, side by side, and the kernel."""
+        band, begin, tall, right = self.bands[k], len(drawing.pieces), self.pitch - 4.0, x + self.left + GAP
+        removed, hue = band.kind == "removed", HUES[band.phase]
+        drawing.rect(x - 4.0, y - 2.0, self.column - GAP + 6.0, self.pitch, "now", "none", opacity=0.0)
+        outline = self._outline(band, x, y + tall / 2)
+        if outline:
+            at = len(drawing.pieces)
+            drawing.outline(outline, "quiet" if removed else hue, tall)
+            self._grouped(drawing, at, 'class="mgw-was" opacity="0.45"')
+        wide = max(band.size[self.unit] * self.scale, 1.0)
+        if not removed:
+            drawing.rect(right, y, wide, tall, hue, "none", round=1.5, opacity=1.0 if band.kind == "library" else 0.6)
+        at, start = len(drawing.pieces), right + (0.0 if removed else wide + 5.0)
+        fill = "ink" if band.kind in ("kernel", "library") else "quiet"
+        drawing.text(start, y + tall / 2 + 4.0, band.title, size=SIZE, fill=fill, room=x + self.column - GAP - start)
+        self._grouped(drawing, at, 'class="mgw-name"', seen=is_open)
+        places = " ".join(map(number, (x, right, wide)))
+        self._grouped(drawing, begin, f'class="mgw-band mgw-{band.kind}" data-k="{k}" data-x="{places}"')
+
+    def _outline(self, band: Band, x: float, y: float) -> str:
+        """The operations as pieces of one line, in SVG's words; those that are too thin leave their place free."""
+        pieces, free = [], 0.0
+        for each in band.operations:
+            wide = each.size[self.unit] * self.scale
+            if wide < 0.4:
+                free += wide
+                continue
+            pieces.append((f"m{free:.1f} 0" if free >= 0.1 else "") + f"h{max(wide - 0.6, 0.3):.1f}m.6 0")
+            free = 0.0
+        return f"M{number(x)} {number(y)}{''.join(pieces)}" if pieces else ""
+
+    def _grouped(self, drawing: Drawing, begin: int, attributes: str, seen: bool = True) -> None:
+        """All pieces since number `begin` as one group; none in a picture of its own if they are seen later."""
+        if not (seen or self.whole):
+            del drawing.pieces[begin:]
+        if len(drawing.pieces) > begin:
+            drawing.merge(begin)
+            drawing.pieces[begin] = f"<g {attributes}>{drawing.pieces[begin]}</g>"
+
+
+def _below(node: Node, computed: Mapping[Node, str]) -> Node:
+    """The node that a step computes, below views."""
+    while node not in computed and node.op is not None and node.op.kind == "view":
+        node = node.inputs[0]
+    return node
+
+
+def _taken(record: Record | None) -> dict[str, float]:
+    """The seconds of each event of a record."""
+    return {event.name: event.end - event.begin for event in record.events} if record is not None else {}

@@ -1,0 +1,96 @@
+"""What kernels compute, in words."""
+
+from functools import cache
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.examples.names_gpt import GPT
+from minigrad.viz.compiled import programs_of
+from minigrad.viz.models import BUFFER, COUNTER, DATA, PARAMETER, STATE
+from minigrad.viz.titles import Titles, names_of_steps
+from tests.training import training_step
+
+
+def shown_of(f, *args):
+    return programs_of(f if hasattr(f, "ran") else mg.jit(f), args, {}, "fusion")[0]
+
+
+def names(f, *args):
+    return [*names_of_steps(shown_of(f, *args)).values()]
+
+
+@cache
+def step_of_a_gpt():
+    model = GPT(5, width=8, heads=2, layers=2, dropout=0.0)
+    step = training_step(model.loss, mg.optim.AdamW(model.parameters()))
+    return shown_of(step, mg.asarray([[1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3]]))
+
+
+def test_kernels_have_the_names_of_composed_functions_and_modules():
+    found = [*names_of_steps(step_of_a_gpt()).values()]
+    for name in ("softmax", "linear1 product", "norm1", "∂linear1.weight", "∂linear1 input", "AdamW: step"):
+        assert any(name in each for each in found), (name, found)
+    assert not any("scaled_dot" in each or each.startswith("kernel_") for each in found)
+
+
+def test_a_product_in_attention_has_the_names_of_its_operands():
+    found = [*names_of_steps(step_of_a_gpt()).values()]
+    assert "q · k" in found and "softmax · v" in found
+    assert {"∂self_attn q", "∂self_attn k", "∂self_attn v"} <= set(found)
+
+
+def test_an_update_has_the_name_of_its_optimizer_and_parameters():
+    net = nn.Sequential(nn.Linear(40, 40), nn.Tanh(), nn.Linear(40, 3))
+    step = training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1, momentum=0.9))
+    found = names_of_steps(shown := shown_of(step, mg.ones((4, 40))))
+    sections = shown.sections
+    updates = {sections[name].layer for name, title in found.items() if title.startswith("SGD of")}
+    assert {"layer 0", "layer 2"} <= updates
+
+
+def test_code_without_modules_has_the_names_that_it_gives():
+    def f(x):
+        a = 2 * x
+        return a * a + a
+
+    assert names(f, mg.ones(3)) == ["a · a + a"]
+    assert names(lambda x: mg.tanh(mg.softmax(x)), mg.ones((3, 3))) == ["softmax, tanh"]
+
+
+def test_a_gradient_is_named_after_the_function_that_it_goes_through():
+    def f(x):
+        return mg.grad(lambda x: mg.softmax(mg.tanh(x) * x).max().sum())(x)
+
+    assert any(title.startswith("∂") and "softmax" in title for title in names(f, mg.ones((4, 4))))
+
+
+def test_every_input_has_a_role():
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    step = training_step(lambda x: net(x).sum(), mg.optim.Adam(net.parameters()))
+    roles = shown_of(step, mg.ones((5, 3))).roles.values()
+    kinds = {role.kind for role in roles}
+    assert kinds == {DATA, PARAMETER, BUFFER, STATE, COUNTER}
+    assert {role.name for role in roles if role.kind == BUFFER} >= {"1.running_mean", "1.running_var"}
+    assert {role.owner for role in roles if role.kind in (PARAMETER, STATE, COUNTER)} == {"Adam"}
+    assert "exp_avg of 0.weight" in {role.name for role in roles}
+
+
+def test_a_parameter_is_not_recognised_by_its_name():
+    net = nn.Linear(3, 4)
+    weight = mg.ones((3, 4))
+    roles = shown_of(lambda x: net(x) + x @ weight, mg.ones((2, 3))).roles.values()
+    found = sorted([(role.name, role.kind) for role in roles])
+    assert found == [("bias", PARAMETER), ("weight", DATA), ("weight", PARAMETER), ("x", DATA)]
+
+
+def test_many_layers_of_one_sequential_are_many_layers():
+    net = nn.Sequential(*[nn.Linear(4, 4) for _ in range(18)])
+    shown = shown_of(training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1)), mg.ones((2, 4)))
+    assert {section.layer for section in shown.sections.values()} >= {f"layer {i}" for i in range(18)}
+
+
+def test_phases_do_not_depend_on_what_the_passes_merged():
+    """The gradient of a gather and the loss compare the same indices: after the passes it is one node."""
+    titles = Titles(step_of_a_gpt())
+    loss = [step for step in titles.computed if "cross entropy" in titles.of(step) and "∂" not in titles.of(step)]
+    assert loss and all(titles.section(step)[0] == "forward" for step in loss)
