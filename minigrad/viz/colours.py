@@ -9,6 +9,9 @@ COLOURS = {
     "back": ("#d55e00", "#ff9e5e"), "back-fill": ("#fdf0e8", "#3a2212"),
     "good": ("#009e73", "#3ecf9e"), "leaf-fill": ("#e9f7f2", "#10322a"),
     "library": ("#a8558a", "#e08fc0"), "library-fill": ("#f9eff6", "#35192b"),
+    # of text, which needs more contrast than a line
+    "back-text": ("#b04d00", "#ff9e5e"), "good-text": ("#007a59", "#3ecf9e"), "now-text": ("#8a5f00", "#f2c14e"),
+    "library-text": ("#97487a", "#e08fc0"),
     "bad": ("#b3261e", "#ff7b72"), "now": ("#e69f00", "#f2c14e"),
 }
 LIGHT = {name: light for name, (light, _) in COLOURS.items()}

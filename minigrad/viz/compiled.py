@@ -194,7 +194,7 @@ def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
     """A view of the first program; the `gradient` of each view is the view of the next program."""
     found: E | None = None
     for each in reversed(shown):
-        found = view(each).titled(each.title, found)
+        found = view(each).titled(each.title, found, each.program.graph.nodes)
     assert found is not None
     return found
 

@@ -106,9 +106,10 @@ class Drawing:
         more = ' font-weight="600"' if bold else ""
         more += f' font-family="{CODE}" xml:space="preserve"' * code
         tip = f"<title>{escape(cleaned(text))}</title>" if shown != cleaned(text) else ""
+        legible = f"{fill}-text" if f"{fill}-text" in COLOURS else fill
         self.add(
             f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" text-anchor="{anchor}" '
-            f'fill="{_colour(fill)}" pointer-events="none"{more}>{escape(shown)}{tip}</text>'
+            f'fill="{_colour(legible)}" pointer-events="none"{more}>{escape(shown)}{tip}</text>'
         )
 
     def path(

@@ -7,15 +7,16 @@ other file and no network.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
 from pathlib import Path as File
 from typing import Any, ClassVar, TypeVar
 
+from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.files import write_whole
 from ..support.table import escape, printable
-from .page import live, page, pixels, widget
+from .page import introduction, live, page, pixels, widget
 
 E = TypeVar("E", bound="Exhibit")
 
@@ -32,15 +33,16 @@ class Exhibit:
     script: ClassVar[str]  # the name of its script in `static/`
     heading = ""  # which program it shows, where there are several
     gradient: Any = None  # the same view of the gradient's program, shown below this one
+    nodes: Iterable[Node] = ()  # a saved page quotes the code that made them
 
     def __init_subclass__(cls) -> None:
         """Let `text` and `said` write out the control characters in names: a terminal would obey them."""
         for name, words in [each for each in vars(cls).items() if each[0] in ("text", "said")]:
             setattr(cls, name, wraps(words)(lambda view, words=words: printable(words(view))))
 
-    def titled(self: E, title: str, gradient: E | None = None) -> E:
-        """Set the heading, and the view of the gradient's program."""
-        self.heading, self.gradient = title, gradient
+    def titled(self: E, title: str, gradient: E | None = None, nodes: Iterable[Node] = ()) -> E:
+        """Set the heading, the view of the gradient's program, and the nodes whose code a saved page quotes."""
+        self.heading, self.gradient, self.nodes = title, gradient, nodes
         return self
 
     def said(self) -> str:
@@ -72,26 +74,59 @@ class Exhibit:
         """The view in words."""
         raise NotImplementedError
 
+    def named(self) -> str:
+        """The title of a saved page, if its author gives none."""
+        words = repr(self)[1:-1].removeprefix(f"{self.heading}: ")
+        if self.gradient is not None:
+            words = words.partition(f"; {self.gradient.heading}: ")[0]
+        return words[:1].upper() + words[1:]
+
     def to_html(self) -> str:
         """A page that needs no other file and no network."""
-        return page(self.script, self._all_data(), repr(self), self._static())
+        return self._page(repr(self))
+
+    def _page(self, title: str, above: str = "") -> str:
+        return page(self.script, self._all_data(), title, self._static(), above)
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
         return pixels(self.to_svg(), scale)
 
-    def save(self, path: str | File) -> None:
-        """Write a page (.html), a picture (.svg, .png), a text (.txt), or another form that this view has."""
+    def save(self, path: str | File, *, title: str = "", says: str = "", code: bool | str = True) -> None:
+        """Write a page (.html), a picture (.svg, .png), a film of the steps (.gif, .mp4), or another form of the view.
+
+        A page begins with a title (the view's own words, if you give none), the sentence that the author `says`, and
+        the code that the view is about: `code=False` leaves it out, and a text takes its place.
+
+        >>> import tempfile
+        >>> x, folder = mg.asarray(2.0, requires_grad=True), tempfile.mkdtemp()
+        >>> mg.viz.step(x * x).save(f"{folder}/square.html", says="Both inputs are x: x gets two contributions.")
+        """
         file = File(path)
+        if file.suffix == ".html":
+            from .quoting import quoted  # in a browser, each module costs time at the first view
+
+            shown = code if isinstance(code, str) else quoted(self.nodes) if code else ""
+            title = title or self.named()
+            return write_whole(file, self._page(title, introduction(title, says, shown)))
         forms = self._forms()
         if file.suffix not in forms:
-            raise MinigradError(
-                f"this view can't be saved as {file.name!r}", expect=f"a name that ends in {', '.join(forms)}"
-            )
-        write_whole(file, forms[file.suffix]())
+            endings = ", ".join([".html", *forms])
+            raise MinigradError(f"this view can't be saved as {file.name!r}", expect=f"a name that ends in {endings}")
+        return write_whole(file, forms[file.suffix]())
+
+    def frames(self) -> Iterable[tuple[str, str]]:
+        """The picture and the sentence of each step, for a film; none where the view has no steps."""
+        return ()
+
+    def _film(self, ending: str) -> bytes:
+        from .films import film
+
+        return film(self.frames, ending)
 
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        return {".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self._words}
+        films = {ending: partial(self._film, ending) for ending in (".gif", ".mp4")}
+        return {".svg": self.to_svg, ".png": self.to_png, ".txt": self._words, **films}
 
     def widget(self) -> Any:
         """The view as a widget, whose `step` is the step that is shown and can be set from Python.

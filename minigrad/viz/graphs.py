@@ -72,7 +72,7 @@ def graph(
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, numbers[1], wanted)) for part in parts]
-    return Picture(_drawable(parts[0].scene), direction, engine, parts).titled(subject.title)
+    return Picture(_drawable(parts[0].scene), direction, engine, parts).titled(subject.title, nodes=subject.nodes)
 
 
 def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:

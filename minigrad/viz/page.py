@@ -47,8 +47,19 @@ def style_of(view: str) -> str:
     return themes() + static("common.css") + "".join([static(f"{part}.css") for part in STYLED.get(view, ())])
 
 
-def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
-    """A page that shows the data; where no script runs, it shows `static_form`.
+def introduction(title: str, says: str, code: str) -> str:
+    """What stands above the view of a saved page: a title, a sentence by its author, and the code.
+
+    >>> introduction("a < b", "", "")
+    '<header class="mg-intro"><h1>a &lt; b</h1></header>'
+    """
+    sentence = f"<p>{escape(says)}</p>" if says else ""
+    listing = f"<details><summary>the code</summary><pre>{escape(code)}</pre></details>" if code else ""
+    return f'<header class="mg-intro"><h1>{escape(title)}</h1>{sentence}{listing}</header>'
+
+
+def page(view: str, data: dict[str, Any], title: str, static_form: str = "", above: str = "") -> str:
+    """A page that shows the data, with `above` over it; where no script runs, it shows `static_form`.
 
     The page needs no other file.  In an `<iframe>` it reports its height to the page around it.
     """
@@ -56,7 +67,7 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>:root {{ color-scheme: light dark }} body {{ margin: 0 }}\n{style_of(view)}{static('hosted.css')}"
-        f"</style></head><body>"
+        f"</style></head><body>{above}"
         f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(packed(data))}</script>'
         f'<script type="module">{{\n{static("hosted.js")}}}\n{script_of(view)}\n'

@@ -52,11 +52,10 @@ class Picture(Exhibit):
         """The picture as the text of an SVG file."""
         return self.svg
 
-    def to_html(self) -> str:
-        """A page with the picture.  It needs no other file and no network."""
+    def _page(self, title: str, above: str = "") -> str:
         if self.engine == "dot":
-            return f"<!doctype html><meta charset='utf-8'><body>{self._static()}</body>\n"
-        return super().to_html()
+            return f"<!doctype html><meta charset='utf-8'><body>{above}{self._static()}</body>\n"
+        return super()._page(title, above)
 
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""

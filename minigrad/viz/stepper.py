@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..core.node import Leaf, Node
@@ -23,7 +24,7 @@ from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
-from .scene import Scene, excerpt, scene_of, type_of
+from .scene import Box, Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
 from .svg import draw, laid_out, lean
 
@@ -61,6 +62,7 @@ class Stepper(Exhibit):
     ) -> None:
         self.recording, self.result, self.direction = recording, recording.nodes[-1], direction
         self.steps, nodes = recording.steps, recording.nodes
+        self.nodes = nodes
         self.names, models = known_of(nodes, names)
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
@@ -82,6 +84,10 @@ class Stepper(Exhibit):
 
     def __repr__(self) -> str:
         return f"<backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps>"
+
+    def named(self) -> str:
+        """The title of a saved page."""
+        return f"Backprop of {self._called(self.result)}"
 
     # what is handed over --------------------------------------------------------------------------------------------
 
@@ -261,6 +267,27 @@ class Stepper(Exhibit):
         scene = self.scenes[0]
         return draw(scene, self._direction(), notes=self._notes(scene, self._arrows(scene)))
 
+    def frames(self) -> Iterator[tuple[str, str]]:
+        """The first picture after each step that changes it, with the sentence of the step."""
+        part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
+        arrows, layout = self._arrows(whole), laid_out(whole, self._direction())
+        notes = self._notes(whole, arrows)
+        backs: dict[Any, int] = {place: back for place, (_, back) in arrows.items()}
+        along = [backs.get((each.node, each.index), -1) for each in self.steps]
+        seed = notes.keys() - {*along}
+        for done in range(len(self.steps) + 1):
+            each = self.steps[done - 1] if done else None
+            if each is not None and each.kind != "seed" and along[done - 1] < 0:
+                continue  # inside a closed box
+            totals = {every.target: every.total for every in self.steps[:done]}
+            come = {*along[:done]} - {*along[done:]} | (seed if done else set())
+            scene = with_gradients(part.scene, totals, wanted)
+            target = None if each is None else each.target
+            boxes = [_at(box, part.scene, totals, target) for box in scene.boxes]
+            seen = {key: note for key, note in notes.items() if key in come}
+            says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
+            yield draw(Scene(tuple(boxes), scene.edges), layout[1], notes=seen, layout=layout[0]), says
+
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""
         lines = []
@@ -276,6 +303,14 @@ class Stepper(Exhibit):
 def marked(register: int | None, number: Any) -> Any:
     """A mark in a formula where the page puts in what is in a register; the number itself, if it does not change."""
     return number if register is None or register < 0 else f"\\text{{\ue000{register}\ue001}}"
+
+
+def _at(box: Box, scene: Scene, totals: Mapping[Node, Any], target: Node | None) -> Box:
+    """A gradient's box as it is during the pass: it waits, or a contribution has come to it just now."""
+    if box.mirrors is None:
+        return box
+    nodes = scene.boxes[box.mirrors].nodes
+    return replace(box, result=target in nodes, kind=box.kind if totals.keys() & {*nodes} else "awaited")
 
 
 class _Kept:

@@ -30,6 +30,7 @@ LOOKS = {
     "constant": (QUIET, PAPER, 99.0, "3 2"),
     "group": (FORWARD, LIGHT["there-fill"], 5.0, ""),
     "library": (LIGHT["library"], LIGHT["library-fill"], 5.0, ""),
+    "awaited": (BACKWARD, PAPER, 5.0, "4 3"),  # a gradient that has not come
     "outside": (QUIET, PAPER, 5.0, "3 2"),
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
@@ -46,14 +47,17 @@ APART, ASIDE, PORTS, NOTE = 42.0, 64.0, 44.0, (40.0, 14.0)
 
 def draw(
     scene: Scene, direction: str = "auto", heavy: Collection[int] | None = None,
-    notes: Mapping[int, tuple[str, str]] | None = None,
+    notes: Mapping[int, tuple[str, str]] | None = None, layout: Layout | None = None,
 ) -> str:
     """The scene as an SVG element.  With `heavy`, these edges are thick and the other edges thin.
 
-    `notes` are the numbers or the heat maps on arrows, by the number of the edge.
+    `notes` are the numbers or the heat maps on arrows, by the number of the edge; a gradient's arrow without one is
+    pale.  The `layout` may be that of a scene with the same boxes and more numbers.
     """
-    layout, direction = laid_out(scene, direction)
+    if layout is None:
+        layout, direction = laid_out(scene, direction)
     places = {} if notes is None else note_places(layout, notes, direction)
+    bare = set() if notes is None else {*range(len(scene.edges))} - notes.keys()
     width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
@@ -64,8 +68,8 @@ def draw(
         f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
         *[_frame(frame) for frame in layout.frames],
         *[
-            _edge(scene, number, route, direction, None if heavy is None else number in heavy)
-            for number, route in enumerate(layout.routes)
+            _edge(scene, key, route, direction, None if heavy is None else key in heavy, key in bare)
+            for key, route in enumerate(layout.routes)
         ],
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
@@ -187,20 +191,21 @@ def _frame(frame: Frame) -> str:
     )
 
 
-def _edge(scene: Scene, key: int, route: Route, direction: str, heavy: bool | None) -> str:
+def _edge(scene: Scene, key: int, route: Route, direction: str, heavy: bool | None, bare: bool) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     if seed:
         direction = "down" if direction == "right" else "right"
     dashes = ' stroke-dasharray="4 3"' if seed else ""
-    look = "back" if target.kind == "gradient" else "moved" if target.kind == "view" else "there"
+    look = "back" if target.mirrors is not None else "moved" if target.kind == "view" else "there"
     if heavy is not None:
         look = "memory" if heavy else "register"
     colour = {"back": BACKWARD, "moved": QUIET, "there": FORWARD, "memory": BACKWARD, "register": QUIET}[look]
     width = "2.2" if heavy else "1.2"
+    faint = ' opacity="0.3"' if bare and target.mirrors is not None else ""
     return (
         f'<g class="mg-edge mg-{look}" data-edge="{key}" '
-        f'stroke="{colour}" fill="none" stroke-width="{width}" stroke-opacity="0.75">'
+        f'stroke="{colour}" fill="none" stroke-width="{width}" stroke-opacity="0.75"{faint}>'
         f'<path d="{path_of(route, direction)}"{dashes}/>'
         f'<path d="{_head(route, direction)}" fill="{colour}" stroke="none"/></g>'
     )

@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import cache
 
 import numpy as np
 import pytest
@@ -10,48 +9,7 @@ import pytest
 import minigrad as mg
 from tests.viz.browser import needs_browser, opened
 from tests.viz.ten_programs import TEN
-
-STEPS = ("mlp", "cnn", "gpt", "resnet")  # jitted training steps
-NO_GRADIENT = "no gradient flows through"
-NOTHING_RAN = "no operation ran"
-
-
-def once(view):
-    """A view that measures, with a single run."""
-    return lambda f, *args: view(f, *args, runs=1)
-
-
-VIEWS = {
-    "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
-    "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule,
-    "measured": lambda f, *args: mg.viz.fusion(f, *args, measure=True),
-    "profile": once(mg.viz.profile), "timeline": once(mg.viz.timeline),
-    "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "bench": mg.viz.bench,
-    "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
-}
-REFUSED = {
-    **{(name, view): why for name in STEPS for view, why in (
-        ("backward", NO_GRADIENT), ("step", NO_GRADIENT),
-    )},
-    # The running means of the resnet are written after its program, by operations.
-    **{(name, view): NOTHING_RAN for name in ("mlp", "cnn", "gpt") for view in ("bench",)},
-}
-SLOW = {("gpt", "placement"), ("resnet", "placement"), ("resnet", "fusion")}  # 9, 22 and 6 seconds
-
-
-def differentiable(result):
-    if result is None or not result.tracked:
-        raise mg.MinigradError(NO_GRADIENT)
-    return result.sum()
-
-
-@cache
-def programs(name):
-    """A function and its arguments, after a first call: a jitted step has its programs."""
-    function, *args = TEN[name]()
-    function(*args)
-    return function, *args
-
+from tests.viz.the_views import REFUSED, SLOW, VIEWS, programs
 
 LABEL = re.compile(r"<text[^>]*>([^<]*)</text>")
 CASES = [

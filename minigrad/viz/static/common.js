@@ -31,8 +31,7 @@ const rootOf = (parent, label) => {
   return root;
 };
 
-const READABLE = 0.8; // the least scale at which a picture is shown as a whole at first
-const ACROSS = 0.7; // the least scale at which all of its width is shown, if not its height
+const READABLE = 0.9; // the least scale at which a picture is shown as a whole at first, or its width: text is 10 px and more
 
 // A picture that can be dragged and zoomed.  `fit` shows all of it, `begin` all of it or, where its text would be too
 // small, its whole width or a part of it; `reveal` brings an element into sight.  Its edges fade where there is more behind them.
@@ -65,10 +64,11 @@ const canvasOf = (svgText) => {
   };
   const whole = () => {
     const room = [holder.clientWidth - 4, (holder.clientHeight || 480) - 4];
-    return Math.min(1.25, Math.min(room[0] / size.width, room[1] / size.height));
+    const most = +getComputedStyle(holder).getPropertyValue("--most") || 1.25;
+    return Math.min(most, room[0] / size.width, room[1] / size.height);
   };
   const fit = () => zoom(Math.max(0.15, whole()));
-  const begin = (otherwise = 1, least = ACROSS) => {
+  const begin = (otherwise = 1, least = READABLE) => {
     const across = (holder.clientWidth - 4) / size.width;
     zoom(whole() >= READABLE ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
   };

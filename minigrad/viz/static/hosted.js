@@ -10,7 +10,7 @@ const inTheme = (theme) => {
 };
 if (["#dark", "#light"].includes(location.hash)) inTheme(location.hash.slice(1));
 
-document.body.classList.toggle("alone", parent === window);
+document.body.classList.add(parent === window ? "alone" : "framed");
 
 addEventListener("message", (event) => {
   if (event.data === "minigrad:enter") shownView()?.focus();

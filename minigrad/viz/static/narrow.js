@@ -58,6 +58,10 @@ const squeeze = (svg, room) => {
       while (text.getBBox().width > most && text.textContent.length > 2) text.textContent = `${text.textContent.slice(0, -2)}…`;
       text.setAttribute("x", Math.min(x * share + off, Math.max(begin, end - text.getBBox().width)));
     }
+    if (anchor === "middle" && !around) { // at an axis: it stays inside the picture
+      const half = text.getBBox().width / 2;
+      text.setAttribute("x", Math.max(begin + half, Math.min(end - half, x * share)));
+    }
     const box = text.getBBox();
     const touches = (other) => box.x < other.x + other.width + 3 && other.x < box.x + box.width + 3
       && box.y < other.y + other.height - 2 && other.y < box.y + box.height - 2;

@@ -83,7 +83,7 @@ const show = (parent, data, synced = ALONE) => {
     askFor(stage, Math.max(live.say ? 470 : 380, canvas.svg.viewBox.baseVal.height + 30), 640);
     for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
     paint();
-    requestAnimationFrame(() => { canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [])); paint(); });
+    requestAnimationFrame(() => { canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, 0.7])); paint(); });
   };
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];

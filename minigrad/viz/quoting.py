@@ -1,0 +1,57 @@
+"""The user's code that a view is about, for the pages that are passed on."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from textwrap import dedent
+from types import CodeType
+
+from ..core.node import Leaf, Node
+
+LONGEST = 60  # lines: of a longer function, only those are quoted that made something
+MOST = 240  # lines in all
+LEFT_OUT = "…"
+
+
+def quoted(nodes: Iterable[Node]) -> str:
+    """The functions that made some nodes; of code outside functions, the lines from the first to the last that did.
+
+    Files are named without their folders, and the cells of a notebook not at all.
+
+    >>> quoted([])
+    ''
+    """
+    made: dict[CodeType, set[int]] = {}
+    for node in nodes:
+        if node.where is not None and (node.op is not None or isinstance(node, Leaf)):  # not where a graph's inputs are
+            made.setdefault(node.where[0], set()).update(_lines_of(*node.where))
+    files: dict[str, set[int]] = {}
+    for code, lines in made.items():
+        files.setdefault(code.co_filename, set()).update(_around(code, lines))
+    listed = "\n\n".join([text for file, lines in files.items() if (text := _listing(file, lines))]).splitlines()
+    return "\n".join(listed if len(listed) <= MOST else [*listed[:MOST], LEFT_OUT])
+
+
+def _lines_of(code: CodeType, offset: int = -1) -> set[int]:
+    """The lines of one instruction, or of all."""
+    spans = [*code.co_positions()]
+    return {line for span in (spans if offset < 0 else [spans[offset // 2]]) for line in span[:2] if line}
+
+
+def _around(code: CodeType, lines: set[int]) -> Iterable[int]:
+    if code.co_name != "<module>":
+        lines_of_function = range(code.co_firstlineno, max(_lines_of(code)) + 1)
+        if len(lines_of_function) <= LONGEST:
+            return lines_of_function
+    return range(min(lines), max(lines) + 1) if lines else ()
+
+
+def _listing(file: str, numbers: set[int]) -> str:
+    """Lines of a file; `…` where lines between them are left out."""
+    runs = groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])
+    texts = [dedent("".join([linecache.getline(file, number) for _, number in run])).rstrip() for _, run in runs]
+    text = f"\n{LEFT_OUT}\n".join([each for each in texts if each])
+    return f"# {Path(file).name}\n{text}" if text and Path(file).exists() else text

@@ -1,0 +1,92 @@
+"""The views, in one place: of a program of `ten_programs.py`, and those that need none; and what they refuse."""
+
+from functools import cache
+
+import numpy as np
+
+import minigrad as mg
+from tests.viz.ten_programs import TEN
+
+STEPS = ("mlp", "cnn", "gpt", "resnet")  # jitted training steps
+NO_GRADIENT = "no gradient flows through"
+NOTHING_RAN = "no operation ran"
+
+
+def once(view):
+    """A view that measures, with a single run."""
+    return lambda f, *args: view(f, *args, runs=1)
+
+
+def differentiable(result):
+    if result is None or not result.tracked:
+        raise mg.MinigradError(NO_GRADIENT)
+    return result.sum()
+
+
+VIEWS = {
+    "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
+    "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule,
+    "measured": lambda f, *args: mg.viz.fusion(f, *args, measure=True),
+    "profile": once(mg.viz.profile), "timeline": once(mg.viz.timeline),
+    "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "bench": mg.viz.bench,
+    "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
+}
+REFUSED = {
+    **{(name, view): why for name in STEPS for view, why in (
+        ("backward", NO_GRADIENT), ("step", NO_GRADIENT),
+    )},
+    # The running means of the resnet are written after its program, by operations.
+    **{(name, view): NOTHING_RAN for name in ("mlp", "cnn", "gpt") for view in ("bench",)},
+}
+SLOW = {("gpt", "placement"), ("resnet", "placement"), ("resnet", "fusion")}  # 9, 22 and 6 seconds
+
+
+def board():
+    """A dashboard of a run with a curve, a heat map and an image."""
+    found = mg.viz.Dashboard(show="nothing")
+    for step in range(1, 301):
+        found.log(step, loss=1 / step, accuracy=1 - 1 / step, digit=np.eye(8).reshape(1, 64))
+    return found
+
+
+def trained():
+    """A training, step by step."""
+    net = mg.nn.Sequential(mg.nn.Linear(1, 3), mg.nn.Tanh(), mg.nn.Linear(3, 1))
+    x = mg.linspace(-1, 1, 5).reshape((5, 1))
+    return mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, x * x)] * 2)
+
+
+def scaled():
+    """A model of a step on many workers."""
+    step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
+    return mg.viz.cluster(step, mg.distributed.Machine(20e-6, 10e9), {"large buckets": {"bucket": 500e6}})
+
+
+ALONE = {  # views of no program
+    "bench tanh": lambda: mg.viz.bench(mg.tanh), "bench multiply": lambda: mg.viz.bench(mg.multiply),
+    "Dashboard": board, "training": trained, "ring": lambda: mg.viz.cluster(4), "scaling": scaled,
+}
+
+
+@cache
+def programs(name):
+    """A function and its arguments, after a first call: a jitted step has its programs."""
+    function, *args = TEN[name]()
+    function(*args)
+    return function, *args
+
+
+def made(name, view):
+    """A view of a program, or a view of none."""
+    if view in ALONE:
+        return ALONE[view]()
+    with np.errstate(all="ignore"):
+        return VIEWS[view](*programs(name))
+
+
+def every_case():
+    """(program, view) of all pages: those that are not refused, and those of no program."""
+    shown = [(name, view) for name in TEN for view in VIEWS if (name, view) not in REFUSED]
+    return [*shown, *[("", view) for view in ALONE]]
+
+
