@@ -23,7 +23,7 @@ from minigrad.compile.look.record import eager_record
 
 UNITS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}
 ROUNDS, CALLS = 5, 20
-HEAD = ["program", "clock, jitted", "record", "timeline", "profile", "fusion", "clock, eager", "record", "timeline"]
+HEAD = ["program", "clock, jitted", "record", "timeline", "fusion", "clock, eager", "record", "timeline"]
 
 
 def clock(call: Callable[[], Any]) -> float:
@@ -51,13 +51,12 @@ def measured(make: Callable[[], Any]) -> list[list[float]]:
     jitted(*program.args)
     found: list[list[float]] = []
     for _ in range(ROUNDS):
-        timeline = mg.viz.timeline(jitted, *program.args).pages[0][0].say
+        eagerly, jitting = [band.says for band in mg.viz.timeline(jitted, *program.args).bands if not band.model]
         fused = mg.viz.fusion(jitted, *program.args, measure=True).seconds["fused"]
         found.append([
             clock(lambda: jitted(*program.args)), jitted.record(*program.args).seconds,
-            stated(timeline, "; as a program[a-z ]*"), stated(mg.viz.profile(jitted, *program.args).said(), ":"),
-            fused, clock(lambda: eager(*program.args)),
-            eager_record(lambda: eager(*program.args)).seconds, stated(timeline, "Eagerly"),
+            stated(jitting, ""), fused, clock(lambda: eager(*program.args)),
+            eager_record(lambda: eager(*program.args)).seconds, stated(eagerly, ""),
         ])
     return [min(column) for column in zip(*found)]  # type: ignore[misc]
 

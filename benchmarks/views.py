@@ -137,7 +137,7 @@ VIEWS: dict[str, Callable[[Program], Any]] = {
     "graph(f)": lambda p: mg.viz.graph(p.f, *p.args),
     "step": lambda p: mg.viz.step(p.loss()),
     **{name: lambda p, name=name: getattr(mg.viz, name)(p.f, *p.args)  # type: ignore[misc]
-       for name in ("fusion", "memory", "schedule", "profile", "roofline", "timeline")},
+       for name in ("fusion", "memory", "timeline")},
 }
 
 

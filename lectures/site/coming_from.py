@@ -375,7 +375,7 @@ def offloading() -> None:
     only the block uses it. In eager mode, each operation moves its values.
 
     `mg.trace(f, x).offloading("cuda")` is a table of what moving each part of a function would gain, by a model of the
-    devices and of the link between them, and `mg.viz.placement(f, x)` draws when each operation would run.
+    devices and of the link between them, and `mg.viz.timeline(f, x, devices="cuda")` draws them.
 
     ```python
     h = torch.tanh(x.to("cuda") @ w.to("cuda")).to("cpu")

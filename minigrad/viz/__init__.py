@@ -28,19 +28,16 @@ _LATER = {
     "step": "stepper",
     "bench": "benches",
     "fusion": "fused",
-    "timeline": "lessons.timelines",
+    "timeline": "timelines",
     "memory": "memories",
     "training": "trainings",
     "Dashboard": "dashboard",
     "cluster": "clusters",
-    "schedule": "schedules",
-    "profile": "profiles",
-    "roofline": "profiles",
-    "placement": "placements",
     "Picture": "picture",
     "Stepper": "stepper",
     "Fusion": "fused",
     "Flipbook": "flipbook",
+    "Timeline": "timelines",
     "shown": "graphs",
 }
 # The views that others replace, with the call that shows the same now.
@@ -53,6 +50,10 @@ _REPLACED = {
     "beside": "mg.viz.fusion(f, x): its stages, from your lines to a second call",
     "compare": "mg.viz.fusion(f, x, measure=True): launches, bytes and times, as written and fused",
     "tape": "mg.viz.memory(f, x): what the backward pass keeps, and the effect of checkpoints",
+    "profile": "mg.viz.timeline(f, x): when each step runs, and how long",
+    "roofline": "mg.viz.timeline(f, x): the share of the roof that each step reaches",
+    "schedule": "mg.viz.timeline(f, x, workers=2): the model of several workers, in dashed lanes",
+    "placement": "mg.viz.timeline(f, x, devices=[...]): the model of other devices, in dashed lanes",
 }
 __all__ = [*_LATER]
 
@@ -68,7 +69,7 @@ def __getattr__(name: str) -> Any:
     loaded = {each: getattr(module, each) for each, module in modules.items() if hasattr(module, each)}
     fresh = {each: found for each, found in loaded.items() if each not in globals()}
     globals().update(fresh)
-    public(fresh, globals(), eager=("graph", "cluster", "schedule"))
+    public(fresh, globals(), eager=("graph", "cluster"))
     return globals()[name]
 
 

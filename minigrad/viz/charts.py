@@ -105,10 +105,6 @@ class Chart(Drawing):
                 self.path([(x, y - radius), (x, place[1] + 3.0)], "quiet", thick=0.6)
             self.text(*place, label)
 
-    def keep_free(self, places: Sequence[tuple[float, float, float]]) -> None:
-        """Places where no label may stand: from, to, and at which height."""
-        self._labels += places
-
     def _beside(self, x: float, y: float, wide: float, off: float) -> tuple[float, float] | None:
         """A free place for a label beside a point: its left end and its baseline."""
         above = [(x - wide / 2, y - off - 5 - far) for far in FAR]

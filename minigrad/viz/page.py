@@ -24,7 +24,8 @@ PARTS = {
     "step": ("numbers", "heat", "acting", "tape", "live", "step"),
     "flipbook": ("narrow", "curves", "flipbook"),
 }
-STYLED = {"fusion": ("fusion", "written"), "step": ("step",)}  # the views that have a style of their own
+# the styles of the views that have some of their own
+STYLED = {"fusion": ("fusion", "written"), "step": ("step",), "timeline": ("timeline",)}
 
 
 # indentation, lines of comments, and comments at the ends of lines

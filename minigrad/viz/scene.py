@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
-from ..support.source import line_of, span_of
+from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
 from .naming import SIGNS, operation_name, symbol_of
@@ -229,7 +229,11 @@ def excerpt(node: Node) -> dict[str, Any] | None:
     """The line of the user's code that made a node, with those around it; `span` is the expression in the line."""
     if node.where is None:
         return None
-    filename, line = line_of(node.where)
+    return excerpt_at(*line_of(node.where), node.where)
+
+
+def excerpt_at(filename: str, line: int, where: Where | None = None) -> dict[str, Any] | None:
+    """A line of the user's code, with those around it; `span` is the expression of the instruction `where` in it."""
     first = max(1, line - AROUND)
     text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + AROUND + 1)]
     while text and not text[-1].strip():
@@ -239,7 +243,7 @@ def excerpt(node: Node) -> dict[str, Any] | None:
     file = File(filename).name if File(filename).exists() else ""  # the cell of a notebook has a number for a name
     indent = min([len(each) - len(each.lstrip()) for each in text if each.strip()], default=0)
     here, span = text[min(line - first, len(text) - 1)], None
-    position = span_of(node.where)
+    position = None if where is None else span_of(where)
     if position is not None and position[0] == line:
         ends = position[2], position[3] if position[1] == line else len(here.encode())
         span = [len(here.encode()[:end].decode(errors="ignore")) - indent for end in ends]  # bytes -> characters

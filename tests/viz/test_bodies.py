@@ -146,7 +146,7 @@ def test_names_of_results_are_those_of_their_operation():
     graph = mg.trace(choice, numbers(3))
     assert isinstance(graph, Graph) and "cond_1[0]" in graph.names().values()
     f, *args = TEN["branches_and_loops"]()
-    for view in (mg.viz.fusion, mg.viz.memory, mg.viz.schedule):
+    for view in (mg.viz.fusion, mg.viz.memory, mg.viz.timeline):
         made = view(f, *args)
         assert "project" not in str(made.data()) + made.text()
 

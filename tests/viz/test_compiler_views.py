@@ -3,7 +3,6 @@
 import json
 import re
 import xml.dom.minidom
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from minigrad.viz import compiled
 from minigrad.viz.charts import Chart
 from minigrad.viz.kernels import scene_of_kernels, source_of
 from minigrad.viz.memories import lives_of
-from minigrad.viz.schedules import turns
 from tests.compile.partitions import graph_of
 from tests.compile.programs import random_program
 
@@ -280,17 +278,6 @@ def test_heights_in_the_memory_view_are_bytes():
 
 
 @pytest.mark.slow
-def test_a_schedule_opens_on_what_is_parallel_and_is_folded_by_layer():
-    view = mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
-    assert view.start == 1 and "at least two workers are busy. Measured: " in view.pages[0][1].say
-    assert "No two steps run at the same time" in view.pages[0][0].say
-    step, x = training_step()
-    svg = mg.viz.schedule(step, x).to_svg()
-    for title in ("forward · up", "backward · up", "update · up", "forward · down", "backward · down"):
-        assert f"<title>{title}, " in svg, title
-
-
-@pytest.mark.slow
 def test_which_tensors_share_memory():
     x = mg.zeros((4, 4), requires_grad=True)
     with mg.no_grad():
@@ -319,43 +306,10 @@ def test_empty_and_scalar_tensors_have_a_place():
     assert repr(mg.viz.memory(a=mg.zeros((0, 3)), b=mg.asarray(1.0))) == "<memory of 2 tensors in 2 buffers>"
 
 
-def test_workers_run_each_step_once_after_its_inputs():
-    step, x = training_step()
-    plan = mg.jit(step).program(x).schedule
-    for workers in (1, 2, 5):
-        done = turns(plan, workers)
-        assert sorted(turn.step.number for turn in done) == [s.number for s in plan.steps]
-        end = {turn.step.number: turn.end for turn in done}
-        assert all(turn.begin >= max([end[n] for n in turn.step.after], default=0.0) for turn in done)
-        for worker in range(workers):
-            own = sorted((t.begin, t.end) for t in done if t.worker == worker)
-            assert all(a[1] <= b[0] for a, b in pairwise(own))
-    assert max(turn.end for turn in turns(plan, 1)) == pytest.approx(plan.work)
-    assert max(turn.end for turn in turns(plan, 99)) == pytest.approx(plan.span)
-
-
-def test_profile_shows_the_run_and_saves_a_trace(tmp_path):
-    view = mg.viz.profile(mg.jit(f), X, W, B, runs=1)
-    assert repr(view).startswith("<profile of 2 launches in 1 thread: ")
-    assert "matmul_1" in view.text() and "131,072" in view.text()
-    view.save(tmp_path / "run.json")
-    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
-    assert {event["name"] for event in events} == {"thread_name", "matmul_1", "kernel_1"}
-    with mg.profile() as run:
-        mg.jit(f)(X, W, B)
-    assert repr(mg.viz.profile(run)).startswith("<profile of 2 launches")
-
-
-@pytest.mark.slow
-def test_a_roofline_has_all_steps():
-    view = mg.viz.roofline(f, X, W, B, runs=1)
-    assert set(view.marks) == {"rmatmul_1", "rkernel_1"} and view.to_svg().count("<circle") == 2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "html", "txt"])
 def test_views_are_saved_to_files(tmp_path, ending):
-    for view in (mg.viz.fusion(f, X, W, B), mg.viz.schedule(f, X, W, B), mg.viz.memory(x=X)):
+    for view in (mg.viz.fusion(f, X, W, B), mg.viz.timeline(f, X, W, B, runs=0), mg.viz.memory(x=X)):
         view.save(tmp_path / f"v.{ending}")
         assert (tmp_path / f"v.{ending}").stat().st_size > 100
 
@@ -364,7 +318,7 @@ def test_views_are_saved_to_files(tmp_path, ending):
 def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
     mg.jit(f).save(tmp_path / "f.program", X, W, B)
     program = mg.load_program(tmp_path / "f.program").program
-    assert repr(mg.viz.schedule(program)) == repr(mg.viz.schedule(f, X, W, B))
+    assert mg.viz.timeline(program).text() == mg.viz.timeline(f, X, W, B, runs=0).text()
     assert mg.viz.memory(program).text() == mg.viz.memory(f, X, W, B).text()
     assert "tanh_1" in repr(Cost(program))
     assert mg.viz.fusion(program).text().splitlines()[1:] == mg.viz.fusion(f, X, W, B).text().splitlines()[1:]
@@ -373,7 +327,7 @@ def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
 # errors ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("view", ["fusion", "schedule", "profile", "roofline"])
+@pytest.mark.parametrize("view", ["fusion"])
 def test_values_without_a_program_are_refused(view, monkeypatch):
     show = getattr(mg.viz, view)
     with pytest.raises(mg.MinigradError, match=rf"no program in a Tensor: [\s\S]*mg.viz.{view}\(f, \*arguments\)"):
@@ -397,10 +351,6 @@ def test_programs_without_steps_are_refused():
 def test_wrong_arguments_are_refused(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"needs something to show[\s\S]*mg.viz.memory\(f, x\)"):
         mg.viz.memory()
-    with pytest.raises(mg.MinigradError, match="profile of 0 runs"):
-        mg.viz.profile(f, X, W, B, runs=0)
-    with pytest.raises(mg.MinigradError, match="roofline of 0 runs"):
-        mg.viz.roofline(f, X, W, B, runs=0)
     with pytest.raises(mg.MinigradError, match=r"can't be saved as 'v.gif'[\s\S]*\.svg"):
         mg.viz.fusion(f, X, W, B).save(tmp_path / "v.gif")
     with pytest.raises(mg.ShapeError):

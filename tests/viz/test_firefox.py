@@ -32,7 +32,7 @@ def chain(x):
 VIEWS = {
     "step": lambda: mg.viz.step(small()), "ring": lambda: mg.viz.cluster(3), "bench": lambda: mg.viz.bench(mg.tanh),
     "fusion": lambda: mg.viz.fusion(chain, mg.ones((4, 4))), "dashboard": board,
-    "schedule": lambda: mg.viz.schedule(chain, mg.ones((4, 4))),
+    "timeline": lambda: mg.viz.timeline(chain, mg.ones((4, 4)), runs=1),
 }
 
 

@@ -346,12 +346,11 @@ def test_on_a_narrow_screen_pictures_beside_a_chart_move_below_it_as_they_are():
         assert where[0] < 100 and where[1] > where[3]
 
 
-@pytest.mark.parametrize("view", ["schedule", "memory", "tape", "nothing kept", "bench"])
+@pytest.mark.parametrize("view", ["memory", "tape", "nothing kept", "bench"])
 def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_size(view):
     model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.GELU(), mg.nn.Linear(8, 8), mg.nn.Tanh())
     x = mg.ones((2, 4))
     book = {
-        "schedule": lambda: mg.viz.schedule(lambda x: model(x).sum() + (x @ x.T).sum(), x),
         "memory": lambda: mg.viz.memory(model, x),
         "tape": lambda: mg.viz.memory(lambda x: model(x).sum(), x),
         "nothing kept": lambda: mg.viz.memory(lambda: mg.ones(3, requires_grad=True).sum()),

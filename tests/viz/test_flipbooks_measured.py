@@ -1,4 +1,4 @@
-"""Flipbooks of measurements: the tape, timelines, training runs."""
+"""Flipbooks of measurements: the tape, training runs."""
 
 import math
 import re
@@ -15,7 +15,6 @@ from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import coloured
 from minigrad.viz.kept import play, read_tape, segments_of, units_of
-from minigrad.viz.lessons.timelines import Run, Span, timeline_of
 from minigrad.viz.logs import IMAGES, PICTURES
 
 # tape -----------------------------------------------------------------------------------------------------------------
@@ -182,48 +181,6 @@ def test_the_tape_of_a_transformer_is_by_block():
     nodes = topological_order([mg.tanh(net(mg.ones((2, 4)))).sum().node])
     names = [unit.name for unit in units_of([node for node in nodes if node.op is not None])]
     assert names[-1] == "sum" and {"head"} < set(names) and len(names) >= 5
-
-
-# timeline -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_timeline_of_known_times():
-    eager = Run("eagerly", 100.0, [Span("matmul", 10.0, 30.0), Span("tanh", 60.0, 70.0)])
-    program = Run("as a program", 40.0, [Span("kernel_1", 20.0, 30.0)])
-    book = timeline_of([eager, program])
-    assert repr(book) == "<timeline: 2 launches eagerly, 1 as a program>"
-    says = [page.say for page in book.pages[0]]
-    assert says[0] == ("Eagerly 100 µs, of which 30 µs in 2 launches; as a program 40 µs, of which 10 µs in 1 launch: "
-                       "2.5 times as long eagerly.")
-    assert says[2] == "eagerly, call 2: tanh ran for 10 µs, after 30 µs of Python."
-    assert [["Python before it", "30 µs"], ["the kernel", "10 µs"], ["done after", "70 µs"], ["in all", "100 µs"]] == (
-        book.pages[0][2].blocks[0][1][1]["rows"]
-    )
-    assert "70 %" in str(book.data()["blocks"]) and "75 %" in str(book.data()["blocks"])
-
-
-def test_a_timeline_shows_transfers_from_their_start_to_their_wait():
-    names = ["start_allreduce_1", "matmul_1", "start_allreduce_2", "wait_1", "wait_2"]
-    run = Run("as a program", 60.0, [Span(name, 10.0 * i, 10.0 * i + 5) for i, name in enumerate(names)])
-    drawn = str(timeline_of([run]).data())
-    assert "start_allreduce_1: on its way for 35 µs" in drawn and "start_allreduce_2: on its way for 25 µs" in drawn
-    assert "on its way" not in str(timeline_of([Run("as a program", 9.0, [Span("kernel_1", 1.0, 3.0)])]).data())
-
-
-def test_text_of_a_timeline_has_no_times(numpy_kernels):
-    x = mg.ones((4, 4))
-    book = mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x, runs=2)
-    assert book.text().splitlines()[0] == "eagerly: matmul, tanh, sum"
-    assert "µs" not in book._repr_mimebundle_()["text/plain"]
-    assert len(book.pages[0]) == 1 + 3 + len(book.text().splitlines()[1].split(", "))
-
-
-def test_functions_that_cannot_be_traced_are_timed_eagerly():
-    book = mg.viz.timeline(lambda x: x.sum().item(), mg.ones(3), runs=1)
-    assert repr(book) == "<timeline: 1 launch eagerly>"
-    assert "does not run as a program" in book.pages[0][0].say
-    with pytest.raises(mg.MinigradError, match="0 runs"):
-        mg.viz.timeline(lambda: None, runs=0)
 
 
 # training -------------------------------------------------------------------------------------------------------------

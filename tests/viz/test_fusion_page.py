@@ -236,35 +236,6 @@ def test_a_large_program_is_compressed_and_shown():
 # charts ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_schedule_with_more_workers():
-    view = mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
-    with opened(view.to_html(), dark=True) as page:
-        assert state(page, "step") == "1" and "2 workers are 1.99 times" in page.inner_text(".mg-says")
-        page.locator("input[type=range]").fill("0")
-        assert "1 worker is the measure" in page.inner_text(".mg-says")
-        page.locator("input[type=range]").fill("1")
-        page.focus(".mg-view")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("Enter")
-        assert said(page) == "matmul_1" and page.locator(".mg-near").count() == 1
-        page.keyboard.press("-")
-        assert state(page, "step") == "0" and said(page) == "matmul_1"
-        assert page.evaluate("document.activeElement.dataset.mark") == "k0"
-        page.keyboard.press("Escape")
-        assert state(page, "chosen") == ""
-
-
-def test_a_trace_is_saved_from_the_page():
-    view = mg.viz.profile(mg.jit(lambda x: mg.tanh(x @ x).sum()), mg.ones((4, 4)), runs=1)
-    with opened(view.to_html()) as page:
-        page.click("text=by step")
-        assert page.locator(".mg-mark").count() == 2
-        page.click("text=more ▾")
-        with page.expect_download() as download:
-            page.click("text=save run.json")
-        assert download.value.suggested_filename == "run.json"
-
-
 @pytest.mark.parametrize("name", ["fusion", "memory"])
 def test_views_of_a_function_and_of_its_gradient_both_work(name):
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())

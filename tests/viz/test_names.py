@@ -42,7 +42,7 @@ def test_pictures_are_valid_and_words_are_text(name):
     step = mg.jit(lambda x: model(x))
     views = [
         mg.viz.graph(model(x), names={name: x}), mg.viz.graph(model, x), mg.viz.step(model(x), names=model),
-        mg.viz.fusion(step, x), mg.viz.memory(step, x), mg.viz.schedule(step, x),
+        mg.viz.fusion(step, x), mg.viz.memory(step, x), mg.viz.timeline(step, x, runs=0),
     ]
     for view in views:
         ElementTree.fromstring(view.to_svg())

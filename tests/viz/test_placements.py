@@ -1,4 +1,4 @@
-"""Devices in pictures: of graphs, of schedules, and of placements by the model."""
+"""Devices in pictures: of graphs, of programs on several workers, and of placements by the model."""
 
 import re
 
@@ -43,40 +43,69 @@ def test_on_one_device_there_is_nothing_to_tell_apart(device):
 
 
 @pytest.mark.slow
-def test_a_schedule_shows_devices_and_transfers():
-    view = mg.viz.schedule(offloaded, mg.ones((64, 64)))
+def test_a_program_on_workers_shows_devices_and_transfers():
+    view = mg.viz.timeline(offloaded, mg.ones((64, 64)), runs=0)
     found = words(view)
-    assert "matmul_1 on cpu:1" in found and "transfer" in found
-    rows = {mark["title"]: dict(mark["rows"]) for mark in view.marks.values()}
+    assert "matmul on cpu:1" in found and "transfer" in found
+    rows = {work["name"]: dict(work["rows"]) for work in view.data()["works"]}
     assert rows["to_device_1"]["on"] == rows["kernel_2"]["on"] == "cpu:1" and rows["kernel_4"]["on"] == "cpu"
-    alone = mg.viz.schedule(lambda x: mg.tanh(x @ x), mg.ones((64, 64)))
+    alone = mg.viz.timeline(lambda x: mg.tanh(x @ x), mg.ones((64, 64)), runs=0)
     assert "transfer" not in words(alone)
-    assert all("on" not in dict(mark["rows"]) for mark in alone.marks.values())
+    assert all("on" not in dict(work["rows"]) for work in alone.data()["works"])
 
 
-def test_placements_have_a_page_each():
+def lanes(view, title):
+    """The lanes of a placement, by their names."""
+    return {lane.name: lane.bars for band in view.bands if band.title == title for lane in band.lanes}
+
+
+def test_placements_have_a_band_each():
     def f(x):
         return mg.tanh(x @ x).sum()
 
     x = mg.ones((500, 500))
     graph = mg.trace(f, x)
     mine = {"mine": {graph.nodes[0]: "cuda"}}
-    view = mg.viz.placement(graph, system=SYSTEM, others=mine)
-    assert [page.name for page in view.pages[0]] == ["as it is", "all on cuda", "best found", "mine"]
-    assert view.text().splitlines()[3].startswith("mine: ") and "2 transfers" in view.text().splitlines()[3]
-    bars = re.findall(r'aria-label="([^",]*)', "".join(view.pages[0][3].drawing.pieces))
+    view = mg.viz.timeline(graph, devices="cuda", system=SYSTEM, others=mine)
+    placed = [band for band in view.bands if band.placed]
+    assert [band.title for band in placed] == ["as it is", "all on cuda", "best found", "mine"]
+    said = view.text().splitlines()[-4:]
+    assert said[3].startswith("mine: by the model, ") and "2 transfers: " in said[3] and "times as fast" not in said[0]
+    bars = [bar.work.name for bars in lanes(view, "mine").values() for bar in bars]
     assert sorted(bars) == ["matmul_1", "matmul_1", "sum_1", "tanh_1", "tensor_1"]
-    assert repr(view).startswith("<4 placements: ")
-    assert mg.viz.placement(f, x, system=SYSTEM).text() == "\n".join(view.text().splitlines()[:3])
+    assert re.match(r"<timeline of 4 placements: by the model, '.*' is [\d.]+ times as fast>", repr(view))
+    assert {row[5:7] for row in view.rows(placed[0])} == {("", "")}, "the model of devices states no bytes"
+    assert all(band.model for band in view.bands) and "stroke-dasharray" in view.to_svg()
+    again = mg.viz.timeline(f, x, devices=["cuda"], system=SYSTEM, runs=0)
+    assert again.text().splitlines()[-3:] == said[:3]
+    assert again.to_svg() == mg.viz.timeline(f, x, devices="cuda", system=SYSTEM, runs=0).to_svg()
 
 
 def test_streams_have_lanes_of_their_own():
     def f(x, y):
         return mg.exp(x), mg.exp(y)
 
-    view = mg.viz.placement(f, mg.ones(9999), mg.ones(9999), device="cuda", system=System(SYSTEM.machines, streams=2))
-    assert {"cuda", "cuda (2)"} <= {*re.findall(r">([^<]*)<", "".join(view.pages[0][1].drawing.pieces))}
+    system = System(SYSTEM.machines, streams=2)
+    view = mg.viz.timeline(f, mg.ones(9999), mg.ones(9999), devices="cuda", system=system, runs=0)
+    assert {"cuda", "cuda (2)"} <= {*lanes(view, "all on cuda")} and "cuda (2)" in words(view)
 
 
 def test_a_function_that_computes_nothing_has_placements_too():
-    assert mg.viz.placement(lambda x: x, mg.ones(2), system=SYSTEM).text().startswith("as it is: 0 µs, 0 transfers")
+    view = mg.viz.timeline(lambda x: x, mg.ones(2), devices="cuda", system=SYSTEM, runs=0)
+    assert "as it is: by the model, 0 µs, 0 transfers" in view.text() and view.to_svg()
+    assert repr(view) == "<timeline of 3 placements: by the model, none is faster than as it is>"
+
+
+def test_placements_stand_beside_measured_lanes():
+    view = mg.viz.timeline(lambda x: mg.tanh(x), mg.ones(9), devices="cuda", system=SYSTEM, runs=1)
+    assert [band.title for band in view.bands][:2] == ["eagerly", "as a program"]
+    assert [band.model for band in view.bands[-3:]] == [True] * 3 and view.bands[-1].title == "best found"
+
+
+@pytest.mark.parametrize("wrong, says", [
+    ({"system": 3}, "system is a System, not 3"),
+    ({"others": [1]}, r"others are dictionaries from nodes to devices, by name, not \[1\]"),
+])
+def test_wrong_systems_and_placements_are_refused(wrong, says):
+    with pytest.raises(mg.MinigradError, match=f"timeline: {says}"):
+        mg.viz.timeline(mg.tanh, mg.ones(2), devices="cuda", **wrong)

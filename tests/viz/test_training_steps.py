@@ -12,7 +12,7 @@ from tests.training import training_step
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
 LARGEST = 700_000  # characters of a page
-VIEWS = ("fusion", "schedule", "memory", "profile", "roofline", "graph")
+VIEWS = ("fusion", "memory", "graph")
 
 
 def classifier(model, examples, optimizer=mg.optim.Adam):

@@ -25,11 +25,10 @@ def differentiable(result):
 
 VIEWS = {
     "graph": mg.viz.graph, "backward": lambda f, *args: mg.viz.graph(f, *args, backward=True),
-    "fusion": mg.viz.fusion, "memory": mg.viz.memory, "schedule": mg.viz.schedule,
-    "measured": lambda f, *args: mg.viz.fusion(f, *args, measure=True),
-    "profile": once(mg.viz.profile), "timeline": once(mg.viz.timeline),
-    "roofline": once(mg.viz.roofline), "placement": mg.viz.placement, "bench": mg.viz.bench,
-    "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
+    "fusion": mg.viz.fusion, "measured": lambda f, *args: mg.viz.fusion(f, *args, measure=True),
+    "timeline": once(mg.viz.timeline), "models": lambda f, *args: mg.viz.timeline(f, *args, runs=0),
+    "devices": lambda f, *args: mg.viz.timeline(f, *args, runs=0, devices="cuda"),
+    "memory": mg.viz.memory, "bench": mg.viz.bench, "step": lambda f, *args: mg.viz.step(differentiable(f(*args))),
 }
 REFUSED = {
     **{(name, view): why for name in STEPS for view, why in (
@@ -38,7 +37,7 @@ REFUSED = {
     # The running means of the resnet are written after its program, by operations.
     **{(name, view): NOTHING_RAN for name in ("mlp", "cnn", "gpt") for view in ("bench",)},
 }
-SLOW = {("gpt", "placement"), ("resnet", "placement"), ("resnet", "fusion")}  # 9, 22 and 6 seconds
+SLOW = {("gpt", "devices"), ("resnet", "devices"), ("resnet", "fusion")}  # 9, 22 and 6 seconds
 
 
 def board():

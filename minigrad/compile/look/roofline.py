@@ -113,7 +113,7 @@ def roofline_of(record: Record) -> Roofline:
     this = _plausible(machine(), steps)
     rates = [kernel.program.bytes / seconds for kernel, seconds in steps if seconds and _fits(kernel)]
     this = this.at_best(Machine(0.0, 0.0, np.inf, max(rates, default=0.0)))
-    return Roofline(this, [_compared(kernel, seconds, this) for kernel, seconds in steps])
+    return Roofline(this, [compared(kernel, seconds, this) for kernel, seconds in steps])
 
 
 def _plausible(found: Machine, steps: Sequence[tuple[KernelCost, float]]) -> Machine:
@@ -147,7 +147,8 @@ def _fits(kernel: KernelCost) -> bool:
     return kernel.program.bytes < 2 * 4 * COPIED
 
 
-def _compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
+def compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
+    """A step that took some seconds, beside the lowest of the limits that it meets."""
     taken = kernel.program
     limits = {"memory": taken.bytes / machine.bandwidth, "flops": taken.flops / machine.flops}
     if limits["memory"] > seconds and _fits(kernel):

@@ -191,9 +191,8 @@ def test_all_that_states_launches_states_the_same(ran):
         f(*args)
     assert run.launches == launches and repr(run).startswith(f"<profile of {launches} launches")
     assert f"memory of {here}: " in repr(mg.viz.memory(f, *args))
-    assert f"schedule of {here} in" in repr(mg.viz.schedule(f, *args))
+    assert f"timeline of {here} in" in repr(mg.viz.timeline(f, *args, runs=0))
     assert f": {here} instead of {eager:,}, " in repr(mg.viz.fusion(f, *args))
-    assert f"profile of {here} in" in repr(mg.viz.profile(f, *args, runs=1))
     assert f.record(*args, runs=1).count.launches == launches
     ways = mg.viz.fusion(f, *args, measure=True).ways()
     lines = eager_record(lambda: not_jitted(f)(*args), 1).count.launches
@@ -242,7 +241,16 @@ def test_the_roofline_states_the_same(ran, monkeypatch):
     found = f.record(*args, runs=1).roofline()
     assert {step.kernel.name for step in found.steps} == {kernel.name for kernel in f.cost(*args).kernels}
     launches = sum(step.kernel.program.launches for step in found.steps)
-    assert f"roofline of {counted(launches, 'launch', 'launches')}: " in repr(mg.viz.roofline(f, *args, runs=1))
+    assert launches == f.cost(*args).program.launches
+    view = mg.viz.timeline(f, *args, runs=1)
+    roof = next(band for band in view.bands if band.title == "as a program, at the roof")
+    steps = {bar.work.name for bar in roof.bars if "/" not in bar.work.name}
+    assert steps <= {step.kernel.name for step in found.steps}
+    rows = {row[0]: row for row in view.rows(view.bands[1])}
+    for step in found.steps:
+        if step.kernel.name in steps:
+            taken = step.kernel.program
+            assert rows[step.kernel.name][5:7] == (bytes_text(taken.bytes), f"{taken.flops:,}")
 
 
 @pytest.mark.slow

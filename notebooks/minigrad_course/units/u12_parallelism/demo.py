@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from minigrad.viz.flipbook import Flipbook
-from minigrad.viz.lessons.timelines import timeline
+from minigrad.viz.timelines import Timeline, timeline
 
 from ...predicting import Choice
 from ...tasks import Prediction
@@ -19,7 +18,7 @@ DIAMOND = Jobs({"a": 2, "b": 3, "c": 5, "d": 4, "e": 2, "f": 4},
                {"a": [], "b": ["a"], "c": ["a"], "d": [], "e": ["b", "c"], "f": ["d"]})
 
 
-def starts(step: Any, *batch: Any) -> Flipbook:
+def starts(step: Any, *batch: Any) -> Timeline:
     """What Python starts in a call of a jitted function, in eager mode and as a program; and the times of both."""
     step.function(*batch)  # the first call makes more: the optimizer's arrays
     step(*batch)

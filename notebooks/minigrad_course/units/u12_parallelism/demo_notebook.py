@@ -96,7 +96,7 @@ course.check("program_starts")
 course.task("program_starts").starts(step, images, labels)
 
 # %% [markdown]
-# What does that cost? Press **measured** above the picture: it shows the step on your machine, in eager mode and as a program. Eager mode takes many times as long, for two reasons:
+# What does that cost? Below the two bars are the lanes of the step on your machine, in eager mode and as a program, on one axis (zoom with the keys W and S, click a kernel). Eager mode takes many times as long, for two reasons:
 # Python starts each kernel (it finds the kernel, checks shapes, makes the result and the node), and each kernel writes to memory what the next one reads (unit 11).
 #
 # A GPU makes it worse: it computes faster, and starting a kernel takes as long as before. That is why frameworks record hundreds of launches and start them as one
@@ -130,10 +130,10 @@ course.check("two_workers")
 
 # %% [markdown]
 # In this picture, move the slider for workers, and click a bar: it says what the step waits for. The line below a bar says that it is on the critical path. A step's length
-# is given in bytes, as the memory traffic that takes as long. That is a model, the same on all machines. Without `runs=0`, a lane below it shows what your machine measures. (It has 21 steps: the 20 of above, and the check of the labels.)
+# is given in bytes, as the memory traffic that takes as long. That is a model, so it is dashed, and the same on all machines. Without `runs=0`, the lanes above it show what your machine measures. (It has 21 steps: the 20 of above, and the check of the labels.)
 
 # %% name="schedule" jupyter={"outputs_hidden": true}
-mg.viz.schedule(step, images, labels, runs=0)
+mg.viz.timeline(step, images, labels, runs=0)
 
 # %% [markdown]
 # The forward pass is a chain. In the backward pass each layer but the first has two products that do not wait for each other, ∂W and ∂x, and as soon as ∂W is there, the update of W

@@ -24,8 +24,7 @@ from minigrad.ops.transfer import offload
 from minigrad.support.errors import MinigradError
 from minigrad.support.table import counted, time_text
 from minigrad.viz.drawing import Drawing
-from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.placements import placement as placements
+from minigrad.viz.timelines import Timeline, timeline
 
 from ...compare import Difference, difference
 from ...feedback import Wrong, written
@@ -53,22 +52,19 @@ def gains() -> dict[str, int]:
     return {part.name: round(part.gain * 1e6) for part in parts if part.name != "everything"}
 
 
-def compared() -> Flipbook:
-    """The time of the example here and on the chip, and the Gantt charts of three placements."""
+def compared() -> Timeline:
+    """The time of the example here and on the chip, and the lanes of three placements."""
     graph = example()
     times = [1e3 * predicted(graph, placement, CHIP).seconds for placement in ({}, dict.fromkeys(graph.nodes, THERE))]
-    view = placements(graph, device=THERE, system=CHIP)
+    view = timeline(graph, devices=THERE, system=CHIP)
     return in_front("in ms: here, and all three on the chip", times[0], times[1], view, ("here", "on the chip"))
 
 
-def in_front(heading: str, before: float, after: float, view: Flipbook, words: tuple[str, str]) -> Flipbook:
-    """A view behind a page with two bars: a stored notebook shows the bars, which are the same on every machine."""
+def in_front(heading: str, before: float, after: float, view: Timeline, words: tuple[str, str]) -> Timeline:
+    """A view below two bars: a stored notebook shows the bars, which are the same on every machine."""
     drawing = Drawing(WIDTH, 80)
     pairs(drawing, 0, WIDTH, [(heading, before, after, "")], words)
-    title = f"{heading}: {before:.3g} and {after:.3g}"
-    pages = [page for page in view.pages[0] if page.name] or [replace(view.pages[0][0], name="measured")]
-    pages.insert(0, Page(drawing, f"{title}.", (), "in short"))
-    return replace(view, title=title, pages=[pages], cover=0, words=title)
+    return replace(view, front=(drawing, f"{heading}: {before:.3g} and {after:.3g}"))
 
 
 def run_placed(graph: Graph, placement: Mapping[Node, str]) -> Callable[..., Any]:
@@ -168,11 +164,10 @@ class MyPlacement(Offloaded, ValueTask):
     def given(self) -> dict[str, Any]:
         return {"show": self.show}
 
-    def show(self, answer: Any = None) -> Flipbook:
-        """The Gantt charts of the compiler's placements, and of the student's."""
+    def show(self, answer: Any = None) -> Timeline:
+        """The lanes of the compiler's placements, and of the student's."""
         others = {} if answer is None or answer is ... else {"yours": self.placement(self.read(answer))}
-        view = placements(self.program.graph, device=THERE, system=CHIP, others=others)
-        return replace(view, start=len(view.pages[0]) - 1 if others else 0)
+        return timeline(self.program.graph, devices=THERE, system=CHIP, others=others)
 
     def right(self) -> list[str]:
         return [name for name in self.names if name in ("matmul_1", f"{self.program.g}_1", "sum_2")]

@@ -1,0 +1,203 @@
+"""Lanes of bars on one axis: what threads, workers and devices do when.  What a model predicts is dashed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from ..compile.fusion.count import Count
+from ..support.table import counted
+from .charts import DASHED, KINDS, Chart, fitting, legend
+from .phases import PHASES, Section
+from .svg import LINE, text_width
+
+WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
+HEADING, LANE, STRIP, GAP = 22.0, 30.0, 15.0, 12.0  # heights: a heading, a lane of bars, the phases below it
+CLOSE = 4.0  # bars of a picture that are together narrower are one
+SHORT = 3.0  # bands that are so many times as short as the longest are also drawn larger
+STROKES = {"forward": "", "backward": "6 3", "update": "2 3"}  # the dashes of phases: colour is never alone
+NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch"}
+
+
+class Work(NamedTuple):
+    """What a bar stands for: a step of a program, or a kernel of eager mode.
+
+    `line` is the user's line: its file, its number, and the instruction.  `near` are the steps that it waits for, and
+    those that wait for it.  `best` is the time that the limits of the machine allow, and `bound` the lowest of them.
+    """
+
+    name: str
+    label: str = ""
+    section: Section = Section("", "")
+    kind: str = "kernel"
+    cost: Count = Count()
+    rows: tuple[tuple[str, str], ...] = ()
+    line: tuple[str, int, Any] | None = None
+    near: tuple[str, ...] = ()
+    best: float = 0.0
+    bound: str = ""
+
+    @property
+    def colours(self) -> str:
+        """The kind whose colours it has: its phase, if the program has several."""
+        return self.section.phase or self.kind
+
+
+class Bar(NamedTuple):
+    """A piece of work with its begin and its end; `critical` if it is on the critical path."""
+
+    begin: float
+    end: float
+    work: Work
+    critical: bool = False
+
+
+class Lane(NamedTuple):
+    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is."""
+
+    name: str
+    bars: Sequence[Bar]
+    python: tuple[float, float] = (0.0, 0.0)
+
+
+class Band(NamedTuple):
+    """Lanes that belong together: one way of running.
+
+    `shown_for` are the numbers of workers for which a page shows it; without any, it is always shown.  A `placed` band
+    is a graph on several devices.
+    """
+
+    title: str
+    lanes: Sequence[Lane]
+    says: str = ""
+    model: bool = False
+    shown_for: tuple[int, ...] = ()
+    placed: bool = False
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The bars of all lanes."""
+        return [bar for lane in self.lanes for bar in lane.bars]
+
+    @property
+    def end(self) -> float:
+        """When everything is done."""
+        return max([bar.end for bar in self.bars] + [lane.python[1] for lane in self.lanes], default=0.0)
+
+
+def finite(bars: Iterable[Bar]) -> list[Bar]:
+    """The bars with finite times, in order of their begins; none ends before it begins.
+
+    >>> finite([Bar(2.0, 1.0, Work("a")), Bar(math.nan, 1.0, Work("b"))])[0][:2]
+    (2.0, 2.0)
+    """
+    known = [bar for bar in bars if math.isfinite(bar.begin) and math.isfinite(bar.end)]
+    return sorted([bar._replace(end=max(bar.begin, bar.end)) for bar in known], key=lambda bar: bar.begin)
+
+
+def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
+    """The bars; those that follow each other and are together shorter than `least` are one bar.
+
+    >>> bars = [Bar(0.0, 1.0, Work("a")), Bar(1.0, 2.0, Work("b")), Bar(2.0, 9.0, Work("c"))]
+    >>> [bar.work.name for bar in merged(bars, 3.0)], [bar.work.name for bar in merged(bars, 0.5)]
+    (['2 steps', 'c'], ['a', 'b', 'c'])
+    """
+    runs: list[list[Bar]] = []
+    for bar in bars:
+        if runs and bar.end - runs[-1][0].begin < least and bar.critical == runs[-1][0].critical:
+            runs[-1].append(bar)
+        else:
+            runs.append([bar])
+    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
+
+
+def _joined(run: Sequence[Bar]) -> Bar:
+    """Several bars as one, in the colours of the longest."""
+    name, longest = counted(len(run), "step"), max(run, key=lambda bar: bar.end - bar.begin).work
+    count = sum([bar.work.cost for bar in run], Count())
+    return Bar(run[0].begin, max([bar.end for bar in run]), Work(name, name, longest.section, longest.kind, count),
+               run[0].critical)
+
+
+def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
+    """All bands on one axis, and the short ones below that once more, larger; `text` names the ticks.
+
+    >>> band = Band("as a program", [Lane("", [Bar(0.0, 2.0, Work("tanh_1", "tanh"))])])
+    >>> ">tanh</text>" in chart_of([band], str).to_svg("one step")
+    True
+    """
+    most = max([band.end for band in bands], default=0.0) or 1.0
+    short = [band for band in bands if 0.0 < band.end * SHORT < most]
+    tall = [sum(map(_height, some)) for some in (bands, short)]
+    chart = Chart(WIDTH, TOP + sum(tall) + 24.0 * (1 + bool(short)))
+    legend(chart, 0.0, 12.0, legend_of(bands))
+    _ruled(chart, bands, TOP, tall[0], most, text)
+    if short:
+        largest = max(band.end for band in short)
+        _ruled(chart, short, TOP + tall[0] + 24.0, tall[1], largest, text, f", {most / largest:.0f} times as large")
+    return chart
+
+
+def _height(band: Band) -> float:
+    return HEADING + len(band.lanes) * (LANE + STRIP * _is_phased(band)) + GAP
+
+
+def _ruled(
+    chart: Chart, bands: Sequence[Band], y: float, height: float, most: float, text: Callable[[float], str],
+    note: str = "",
+) -> None:
+    """Some bands on one axis, from a height on."""
+    scale = chart.ruler((LEFT, WIDTH - RIGHT), (y, y + height), most, text)
+    for band in bands:
+        title, phases = f"{band.title}{note}", _is_phased(band)
+        begin = 1.1 * text_width(title, LINE, bold=True) + 14.0
+        chart.text(0.0, y + 15.0, title, bold=True)
+        chart.text(begin, y + 15.0, band.says, fill="quiet", room=WIDTH - begin)
+        for number, lane in enumerate(band.lanes):
+            _draw(chart, lane, y + HEADING + number * (LANE + STRIP * phases), scale, band.model, phases)
+        y += _height(band)
+
+
+def _is_phased(band: Band) -> bool:
+    """Whether a band has several phases."""
+    return len({bar.work.section.phase for bar in band.bars} & {*PHASES}) > 1
+
+
+def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
+    """The legend: the phases or the kinds of bars, and what else is drawn."""
+    used = {bar.work.colours for band in bands for bar in band.bars}
+    found = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in KINDS if kind in used]
+    if any(lane.python[1] for band in bands for lane in band.lanes):
+        found.append(("line", "tint", "Python"))
+    if any(bar.critical for band in bands for bar in band.bars):
+        found.append(("now", "now", "on the critical path"))
+    if any(band.model for band in bands):
+        found.append(("quiet", "", "dashed: a model"))
+    return found
+
+
+def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool, phases: bool) -> None:
+    """One lane: Python, the bars, the critical path, and the phases below them."""
+    chart.text(LEFT - 8.0, y + 18.0, lane.name, fill="quiet", anchor="end", room=LEFT - 10.0)
+    begin, end = lane.python
+    if end > begin:
+        place = LEFT + begin * scale, y, (end - begin) * scale, LANE - 4.0
+        chart.rect(*place, "tint", "line", round=2.0, about="Python")
+    for bar in merged(lane.bars, CLOSE / scale):
+        x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
+        border, fill = KINDS[bar.work.colours]
+        chart.rect(x, y, wide, LANE - 4.0, fill, border, round=2.0, dashes=DASHED if model else "")
+        label = fitting(bar.work.label, wide - 6.0) or fitting(bar.work.label.rpartition(": ")[2], wide - 6.0)
+        if label:
+            chart.text(x + wide / 2, y + 16.5, label, anchor="middle", room=wide - 6.0)
+        if bar.critical:
+            chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)
+    for phase, run in groupby(lane.bars, lambda bar: bar.work.section.phase) if phases else ():
+        whole = [*run]
+        x, end = LEFT + whole[0].begin * scale, LEFT + max(bar.end for bar in whole) * scale
+        if phase and end - x > 1.0:
+            chart.path([(x, y + LANE), (end, y + LANE)], KINDS[phase][0], thick=2.0, dashes=STROKES[phase])
+            if end - x > 60.0:
+                chart.text(x, y + LANE + 12.0, phase, fill="quiet")

@@ -1,0 +1,199 @@
+"""What models predict for a timeline: a program on several workers or at the limits of the machine, a graph on devices.
+
+The time of a step on a worker is the compiler's estimate, in bytes of memory traffic, so it is the same on every
+machine.  Beside measured lanes it becomes seconds: one worker takes as long as the launches of the measured call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
+from ..compile.nodes.graph import Graph
+from ..compile.running.order import Schedule, ScheduledStep
+from ..support.table import bytes_text, counted, time_text
+from .lanes import Band, Bar, Lane, Work
+from .traced import ran_of, without_detours
+
+WORKERS = 8  # the end of the slider
+
+
+class Turn(NamedTuple):
+    """A step that a worker runs: when it begins and ends."""
+
+    step: ScheduledStep
+    worker: int
+    begin: float
+    end: float
+
+
+def turns(plan: Schedule, workers: int) -> list[Turn]:
+    """Which worker runs which step when.
+
+    A free worker takes, among the steps that are ready, the step with the longest chain
+    of steps after it.
+
+    >>> x, y = mg.ones((2, 2)), mg.ones((2, 2))
+    >>> plan = mg.jit(lambda x, y: (x @ x, y @ y)).program(x, y).schedule
+    >>> [(turn.step.name, turn.worker, turn.begin) for turn in turns(plan, 2)]
+    [('matmul_1', 0, 0.0), ('matmul_2', 1, 0.0)]
+    """
+    left = {step.number: len(step.after) for step in plan.steps}
+    waiting: dict[int, list[ScheduledStep]] = {}
+    for step in plan.steps:
+        for before in step.after:
+            waiting.setdefault(before, []).append(step)
+    ahead: dict[int, float] = {}  # the longest chain from a step to the end
+    for step in reversed(plan.steps):
+        later = [ahead[other.number] for other in waiting.get(step.number, ())]
+        ahead[step.number] = step.cost + max(later, default=0.0)
+    ready = [(-ahead[s.number], s.number) for s in plan.steps if not s.after]
+    ready.sort()
+    free = list(range(workers))
+    running: list[tuple[float, int, int]] = []  # (its end, the step, the worker)
+    now, done = 0.0, []
+    while ready or running:
+        while ready and free:
+            number = heappop(ready)[1]
+            worker = heappop(free)
+            step = plan.steps[number]
+            done.append(Turn(step, worker, now, now + step.cost))
+            heappush(running, (now + step.cost, number, worker))
+        now, number, worker = heappop(running)
+        heappush(free, worker)
+        for step in waiting.get(number, ()):
+            left[step.number] -= 1
+            if not left[step.number]:
+                heappush(ready, (-ahead[step.number], step.number))
+    return done
+
+
+def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]]]:
+    """What each step waits for and what it costs, by its name; and the steps before and after it."""
+    names = {step.number: step.name for step in plan.steps}
+    critical = {step.number for step in plan.critical_path}
+    followers: dict[int, list[str]] = {}
+    for step in plan.steps:
+        for number in step.after:
+            followers.setdefault(number, []).append(step.name)
+    found = {}
+    for step in plan.steps:
+        before, after = [names[number] for number in step.after], followers.get(step.number, [])
+        rows = [
+            ("waits for", _listed(before)), ("needed by", _listed(after)),
+            ("level", str(step.level)), ("in the model", f"as long as {bytes_text(step.cost)} of traffic"),
+            ("critical", "yes: no number of workers is faster than this chain" if step.number in critical else "no"),
+        ]
+        found[step.name] = rows, [*before, *after]
+    return found
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more or "nothing"
+
+
+class Gain(NamedTuple):
+    """How many workers are worth having, how many the slider offers, and the sentence about it."""
+
+    worth: int
+    most: int
+    says: str
+
+
+def gain_of(plan: Schedule) -> Gain:
+    """How many times as fast a program is with as many workers as are worth having.
+
+    >>> f = mg.jit(lambda x, y: (x @ x).sum() + (y @ y).sum())
+    >>> gain_of(f.program(mg.ones((8, 8)), mg.ones((8, 8))).schedule).says
+    '2 workers are 1.99 times as fast as one'
+    """
+    most = max(1, min(WORKERS, max([len(level) for level in plan.levels], default=1)))
+    times = [max([turn.end for turn in turns(plan, count)], default=0.0) for count in range(1, most + 1)]
+    worth = 1 + next(i for i, time in enumerate(times) if time <= 1.01 * times[-1])
+    times_as_fast = times[0] / (times[worth - 1] or 1.0)
+    return Gain(worth, most, f"{worth} workers are {times_as_fast:.2f} times as fast as one" if worth > 1
+                else "more workers gain nothing")
+
+
+class Predicted(NamedTuple):
+    """A program to predict: its title, its steps and what they are; `rate` is the bytes in a unit of the axis."""
+
+    title: str
+    plan: Schedule
+    works: Mapping[str, Work]
+    rate: float = 1.0
+
+
+def on_workers(program: Predicted, most: int) -> list[Band]:
+    """A program on each number of workers until `most`."""
+    title, plan, works, rate = program
+    critical, own = {step.number for step in plan.critical_path}, gain_of(plan).most
+    bands = []
+    for count in range(1, own + 1):
+        done = turns(plan, count)
+        lanes = [Lane(f"worker {worker + 1}", [
+            Bar(t.begin / rate, t.end / rate, works.get(t.step.name, Work(t.step.name)), t.step.number in critical)
+            for t in done if t.worker == worker
+        ]) for worker in range(count)]
+        shown_for = tuple(range(count, most + 1 if count == own else count + 1))
+        name = ", ".join(filter(None, [title, f"on {counted(count, 'worker')}"]))
+        bands.append(Band(name, lanes, _says(plan, done, count), True, shown_for))
+    return bands
+
+
+def _says(plan: Schedule, done: Sequence[Turn], count: int) -> str:
+    """How much faster some workers are, and how often they work at the same time."""
+    whole, busy, parallel, before = max([turn.end for turn in done], default=0.0), 0, 0.0, 0.0
+    for time, change in sorted([each for turn in done for each in ((turn.begin, 1), (turn.end, -1))]):
+        parallel += (time - before) * (busy > 1)
+        busy, before = busy + change, time
+    gain, limit = (plan.work / time if time else 1.0 for time in (whole, plan.span))
+    if limit < 1.005:
+        return "by the model, more workers gain nothing: each step waits for the one before"
+    first = "one worker is the measure" if count == 1 else f"{count} workers are {gain:.2f} times as fast as one"
+    share = f"; in {parallel / whole:.0%} of the time, at least two are busy" if parallel else ""
+    return f"by the model, {first}{share}; any number of workers is at most {limit:.2f} times as fast"
+
+
+def at_the_roof(title: str, bars: Sequence[Bar]) -> Band:
+    """The steps of a program one after another, each as quick as the limits of this machine allow."""
+    found, now = list[Bar](), 0.0
+    for bar in bars:
+        if bar.work.bound:
+            found.append(Bar(now, now := now + bar.work.best, bar.work))
+    says = f"by the roofline, at least {time_text(now)}: each launch at the limits of this machine, without Python"
+    return Band(f"{title}, at the roof", [Lane("", found)], says, True)
+
+
+def on_devices(
+    what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], devices: Sequence[str], system: System | None,
+    others: Mapping[str, Placement],
+) -> list[Band]:
+    """A graph node by node: as it is, all on each device, as a search places it, and as the user does."""
+    graph = what if isinstance(what, Graph) else without_detours(ran_of(what, args, kwargs).graph)
+    names = [*dict.fromkeys([*[node.device.name for node in graph.nodes], *devices])]
+    system = system or measured_system(*names)
+    placements: dict[str, Placement] = {
+        "as it is": {}, **{f"all on {name}": dict.fromkeys(graph.nodes, name) for name in devices},
+        "best found": placed(graph, *names, system=system), **others,
+    }
+    found = {title: predicted(graph, each, system) for title, each in placements.items()}
+    now = found["as it is"].seconds
+    return [_placed(title, each, now) for title, each in found.items()]
+
+
+def _placed(title: str, found: Prediction, now: float) -> Band:
+    """A lane for each stream of each device, and for each direction between two devices."""
+    lanes: dict[tuple[str, int], list[Bar]] = {}
+    for span in found.spans:
+        task = span.task
+        work = Work(task.name, task.name, kind="other" if task.moves else "kernel", rows=(("on", task.lane),))
+        lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
+    names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
+    says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"
+    if abs(now - found.seconds) > 0.005 * now and found.seconds:
+        says += f": {now / found.seconds:.2f} times as fast as it is"
+    return Band(title, [Lane(name, lanes[key]) for key, name in names.items()], says, True, placed=True)

@@ -1,0 +1,218 @@
+"""The page of a timeline in a real browser: zoom, pan, sums of a selection, facts, search, tables, hostile names."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.compile.fusion.count import Count
+from minigrad.compile.look.record import Record
+from minigrad.compile.running.profiler import Event
+from minigrad.viz.drawing import Drawing
+from minigrad.viz.timelines import timeline_of
+from tests.viz.browser import needs_browser, opened, outputs
+
+pytestmark = needs_browser
+US = 1e-6
+LABELS = """() => [...document.querySelectorAll('.mg-lanes text')].map((text) => {
+  const [box, frame] = [text, document.querySelector('.mg-lanes')].map((each) => each.getBoundingClientRect());
+  const size = parseFloat(getComputedStyle(text).fontSize);
+  return [text.textContent, size, box.left - frame.left, frame.right - box.right];
+})"""
+
+
+def known():
+    """A call of 100 µs: matmul from 10 to 30, tanh from 60 to 70; and its program of 40 µs."""
+    eager = [("matmul", 10, 30, 800), ("tanh", 60, 70, 80)]
+    records = [Record(way, whole * US, [
+        Event(name, "MainThread", begin * US, end * US, Count(size, size, 10 * size, 1))
+        for name, begin, end, size in steps
+    ]) for way, whole, steps in (("eagerly", 100, eager), ("as a program", 40, [("kernel_1", 20, 30, 500)]))]
+    return timeline_of(records)
+
+
+def state(page, name):
+    return page.get_attribute(".mg-view", f"data-{name}")
+
+
+def span(page):
+    return float(state(page, "from")), float(state(page, "to"))
+
+
+def press(page, *keys):
+    page.focus(".mg-view")
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_keys_zoom_and_pan():
+    with opened(known().to_html()) as page:
+        assert span(page) == (0.0, 100.0)
+        press(page, "w", "w")
+        begin, end = span(page)
+        assert 45 < end - begin < 55 and begin > 0
+        press(page, "d")
+        assert span(page)[0] > begin
+        press(page, "a", "a", "A")
+        assert span(page)[0] < begin
+        press(page, "S", "-", "s", "s")
+        assert span(page) == (0.0, 100.0)
+        press(page, "+", "f")
+        assert span(page) == (0.0, 100.0)
+        for _ in range(60):
+            press(page, "w")
+        begin, end = span(page)
+        assert 0 < end - begin < 0.01
+
+
+def test_the_wheel_zooms_a_view_that_is_used_and_scrolls_the_page_otherwise():
+    with opened(known().to_html()) as page:
+        box = page.locator(".mg-lanes").bounding_box()
+        page.mouse.move(box["x"] + 500, box["y"] + 50)
+        page.mouse.wheel(0, -100)
+        page.wait_for_timeout(50)
+        assert span(page) == (0.0, 100.0)
+        page.focus(".mg-view")
+        page.mouse.wheel(0, -100)
+        page.wait_for_function("document.querySelector('.mg-view').dataset.to !== '100'")
+        before = span(page)
+        page.mouse.wheel(200, 0)
+        page.wait_for_function(f"+document.querySelector('.mg-view').dataset.from > {before[0]}")
+
+
+def test_a_drag_pans_and_a_drag_with_shift_selects():
+    with opened(known().to_html()) as page:
+        press(page, "w", "w")
+        begin = span(page)[0]
+        box = page.locator(".mg-lanes").bounding_box()
+        x, y = box["x"] + 500, box["y"] + 60
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x - 100, y, steps=4)
+        page.mouse.up()
+        assert span(page)[0] > begin and state(page, "chosen") == ""
+        press(page, "f")
+        page.keyboard.down("Shift")
+        page.mouse.move(box["x"] + 90, y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 90 + 500, y, steps=4)
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        begin, end = map(float, state(page, "stretch").split())
+        assert begin < 2 and 40 < end < 60
+        side = page.inner_text(".mg-side")
+        assert "selected" in side and "eagerly" in side and "as a program" in side
+        page.click("button:text-is('select')")
+        assert page.get_attribute("button:text-is('select')", "aria-pressed") == "true"
+
+
+def test_sums_of_a_selection():
+    with opened(known().to_html()) as page:
+        press(page, "m")
+        said = page.inner_text("[aria-live]")
+        assert said == (
+            "selected: 100 µs; eagerly: launches 2, in launches 30 µs, Python 70 µs, bytes 1.76 kB, operations 8,800; "
+            "as a program: launches 1, in launches 10 µs, Python 30 µs, bytes 1 kB, operations 5,000"
+        )
+        press(page, "Escape", "ArrowRight", "m")
+        assert state(page, "stretch") == "10 30"
+        assert "eagerly: launches 1, in launches 20 µs, Python 0 µs, bytes 1.6 kB" in page.inner_text("[aria-live]")
+        press(page, "Shift+ArrowRight")
+        assert state(page, "stretch") == "10 70"
+        assert "launches 2, in launches 30 µs, Python 30 µs" in page.inner_text("[aria-live]")
+        press(page, "Escape")
+        assert state(page, "stretch") == "" and page.locator(".mg-side").is_hidden()
+
+
+def test_a_click_and_the_arrows_lead_to_facts():
+    with opened(known().to_html()) as page:
+        page.locator("[data-bar='0:1']").click()
+        side = page.inner_text(".mg-side")
+        for words in ("tanh", "10 µs", "60 µs", "160 B", "800", "0.016 GB/s", "0.08 GFLOP/s"):
+            assert words in side
+        press(page, "ArrowLeft")
+        assert state(page, "chosen") == "matmul" and "0.08 GB/s" in page.inner_text(".mg-side")
+        press(page, "ArrowDown")
+        assert state(page, "chosen") == "kernel_1"
+        assert page.locator("rect.mg-lit").count() == 1
+        page.locator(".mg-close").click()
+        assert state(page, "chosen") == "" and page.locator(".mg-side").is_hidden()
+
+
+def test_search_and_the_table_light_bars():
+    with opened(known().to_html()) as page:
+        press(page, "/")
+        page.keyboard.type("TAN")
+        assert page.locator("text=1 of 1").count() == 1 and page.locator("rect.mg-lit").count() == 1
+        page.keyboard.type("zzz")
+        assert page.locator("text=not found").count() == 1
+        page.select_option("select[aria-label='which table']", label="eagerly, by step")
+        page.locator(".mg-steps tr", has_text="matmul").click()
+        lit = page.locator("[data-bar][stroke='var(--now)']")
+        assert lit.count() == 1 and lit.get_attribute("data-bar") == "0:0"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1600, 900, 390])
+def test_every_width_holds_its_words(width, dark):
+    step = mg.jit(lambda x, y: (x @ x).sum() + mg.tanh(y @ y).sum())
+    x = mg.ones((16, 16))
+    with opened(mg.viz.timeline(step, x, x + 1, runs=1).to_html(), size=(width, 844), dark=dark) as page:
+        page.wait_for_timeout(100)
+        labels = page.evaluate(LABELS)
+        assert len(labels) > 6 and min(size for _, size, _, _ in labels) >= 9
+        assert all(left > -1 and right > -1 for _, _, left, right in labels), labels
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_workers_are_chosen_with_a_slider():
+    x = mg.ones((8, 8))
+    view = mg.viz.timeline(lambda x, y: (x @ x).sum() + (y @ y).sum(), x, x + 1, runs=0)
+    with opened(outputs(view)) as page:
+        page.wait_for_selector(".mg-lanes svg")
+        assert state(page, "workers") == "2" and page.locator("text=worker 2").count() == 1
+        assert page.locator("[data-bar][stroke-dasharray='5 3']").count() == 5
+        page.locator("input[type=range]").fill("1")
+        assert page.locator("text=worker 2").count() == 0 and "1 worker" in page.inner_text("[aria-live]")
+        press(page, "ArrowRight", "Enter")
+        side = page.inner_text(".mg-side")
+        assert "needed by" in side and "by the model" in side and "share of the roof" not in side
+
+
+def test_a_trace_is_saved_from_the_page():
+    with opened(known().to_html()) as page:
+        page.click("text=more ▾")
+        with page.expect_download() as download:
+            page.click("text=save run.json")
+        assert download.value.suggested_filename == "run.json"
+
+
+def test_a_picture_in_front_is_shown_above_and_stored():
+    view = known()
+    drawing = Drawing(100, 20)
+    drawing.text(0, 12, "159 and 20")
+    view.front = drawing, "launches: 159 and 20"
+    forms = view._repr_mimebundle_()
+    assert "159 and 20" in forms["image/svg+xml"] and "matmul" not in forms["image/svg+xml"] + forms["text/plain"]
+    assert repr(view) == "<launches: 159 and 20>"
+    with opened(view.to_html()) as page:
+        assert page.locator(".mg-front text").count() == 1 and page.locator("[data-bar]").count() == 3
+
+
+def test_hostile_names_run_no_script():
+    name = "</script><img src=x onerror=\"window.hurt=1\">"
+    record = Record("eagerly", 9 * US, [Event(name, name, US, 3 * US, Count(8, 8, 8, 1))])
+    view = timeline_of([record], why=name)
+    for html in (view.to_html(), outputs(view)):
+        with opened(html) as page:
+            page.wait_for_selector("[data-bar]")
+            page.locator("[data-bar]").first.click()
+            press(page, "m", "ArrowRight")
+            assert name in page.inner_text(".mg-side") and name in page.inner_text(".mg-says")
+            assert page.evaluate("window.hurt") is None and page.locator("img[src=x]").count() == 0
+
+
+def test_three_thousand_bars_are_drawn_once_a_pixel():
+    events = [Event(f"kernel_{i}", "MainThread", i * US, (i + 0.5) * US, Count(8, 8, 8, 1)) for i in range(3000)]
+    with opened(timeline_of([Record("as a program", 3000 * US, events)]).to_html()) as page:
+        assert page.locator("[data-bar]").count() <= 1100
+        press(page, *["w"] * 16)
+        assert 5 < page.locator("[data-bar]").count() < 100

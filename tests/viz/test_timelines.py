@@ -1,0 +1,289 @@
+"""The timeline: what is measured of calls, what models predict of programs, and its forms."""
+
+import json
+import math
+import re
+from itertools import pairwise
+
+import pytest
+
+import minigrad as mg
+from minigrad.compile.fusion.count import Count
+from minigrad.compile.look import roofline
+from minigrad.compile.look.record import Record
+from minigrad.compile.running.profiler import Event
+from minigrad.compile.running.program import PlainProgram
+from minigrad.viz import timelines
+from minigrad.viz.charts import KINDS
+from minigrad.viz.lanes import STROKES, Bar, Work, merged
+from minigrad.viz.phases import PHASES
+from minigrad.viz.predictions import turns
+from minigrad.viz.timelines import timeline_of
+from tests.viz.test_compiler_views import Net, f, training_step
+
+X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
+US = 1e-6
+
+
+def event(name, begin, end, launches=1, thread="MainThread"):
+    return Event(name, thread, begin * US, end * US, Count(8, 4, 2, launches))
+
+
+def two(x, y):
+    return (x @ x).sum() + (y @ y).sum()
+
+
+# what is measured -----------------------------------------------------------------------------------------------------
+
+
+def test_bands_of_known_times():
+    eager = Record("eagerly", 100 * US, [event("matmul", 10, 30), event("tanh", 60, 70)])
+    program = Record("as a program", 40 * US, [event("kernel_1", 20, 30)])
+    view = timeline_of([eager, program])
+    assert repr(view) == "<timeline: 2 launches eagerly, 1 as a program>"
+    assert view.says == (
+        "Eagerly 100 µs, of which 30 µs in 2 launches, 70 % Python; "
+        "as a program 40 µs, of which 10 µs in 1 launch, 75 % Python: 2.5 times as long eagerly."
+    )
+    assert [(lane.name, lane.python) for band in view.bands for lane in band.lanes] == [
+        ("", (0.0, 100 * US)), ("", (0.0, 40 * US))]
+    assert [row[:6] for row in view.rows(view.bands[0])] == [
+        ("matmul", "", "20 µs", "67%", "1", "12 B"), ("tanh", "", "10 µs", "33%", "1", "12 B")]
+    (axis,) = {data["unit"] for data in [view.data()]}
+    assert axis == "s" and view.data()["bands"][0]["lanes"][0][2] == [[10.0, 30.0, 0], [60.0, 70.0, 1]]
+
+
+def test_threads_have_lanes_and_python_is_in_the_first():
+    events = [event("kernel_0", 0, 5), event("kernel_1", 1, 4, thread="pool_0")]
+    events.append(event("kernel_2", 6, 8, thread="pool_1"))
+    (band,) = timeline_of([Record("as a program", 9 * US, events)]).bands
+    assert [lane.name for lane in band.lanes] == ["", "thread 2", "thread 3"]
+    assert [lane.python[1] for lane in band.lanes] == [9 * US, 0.0, 0.0]
+
+
+def test_transfers_last_from_their_start_to_their_wait():
+    names = ["start_allreduce_1", "matmul_1", "start_allreduce_2", "wait_1", "wait_2"]
+    events = [event(name, 10 * i, 10 * i + 5) for i, name in enumerate(names)]
+    (band,) = timeline_of([Record("as a program", 60 * US, events)]).bands
+    own, *lanes = band.lanes
+    assert len(own.bars) == 5 and [lane.name for lane in lanes] == ["on its way", "on its way"]
+    times = [(bar.work.label, round(bar.end / US - bar.begin / US)) for lane in lanes for bar in lane.bars]
+    assert times == [("on its way 1", 35), ("on its way 2", 25)]
+    (band,) = timeline_of([Record("as a program", 9 * US, [event("wait_1", 1, 3)])]).bands
+    assert len(band.lanes) == 1
+
+
+def test_a_loop_is_its_steps():
+    events = [event("scan_1/kernel_0", 1, 2), event("scan_1/kernel_0", 3, 4), event("scan_1", 0, 5, launches=0)]
+    view = timeline_of([Record("as a program", 9 * US, events)])
+    assert [bar.work.name for bar in view.bands[0].bars] == ["scan_1/kernel_0"] * 2
+    assert view.rows(view.bands[0])[0][:5] == ("scan_1/kernel_0", "kernel_0", "2 µs", "100%", "2")
+
+
+@pytest.mark.parametrize("times", [(math.nan, 1.0), (0.0, math.inf), (2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
+def test_strange_times_make_a_valid_page(times):
+    record = Record("eagerly", math.nan if times[0] != times[0] else 5 * US, [event("a", *times), event("b", 0, 1)])
+    view = timeline_of([record])
+    data = json.dumps(view.data(), allow_nan=False)
+    assert "b" in data and view.to_svg() and view.text() and all(bar.end >= bar.begin for bar in view.bands[0].bars)
+
+
+def test_an_empty_record_has_a_page():
+    view = timeline_of([Record("recorded", 0.0, [])])
+    assert repr(view) == "<timeline: 0 launches recorded>" and view.text() == "recorded: no kernel" and view.to_html()
+
+
+def test_many_events_are_merged_and_the_page_says_so():
+    events = [event(f"kernel_{i % 7}", i, i + 0.5) for i in range(30_000)]
+    view = timeline_of([Record("as a program", 0.03, events)])
+    band = view.data()["bands"][0]
+    assert len(band["lanes"][0][2]) <= timelines.MOST
+    assert re.search(r"30,000 steps are drawn as [\d,]+ bars", band["says"])
+    works = view.data()["works"]
+    assert sum(works[bar[2]]["cost"][0] for bar in band["lanes"][0][2]) == 30_000
+    assert view.to_svg().count("<rect") < 600 and len(view.rows(view.bands[0])) == 7
+
+
+def test_merged_bars_keep_their_sums_and_the_colours_of_the_longest():
+    works = Work("a", kind="library", cost=Count(1, 1, 1, 1)), Work("b", cost=Count(2, 2, 2, 1))
+    bars = [Bar(0, 1, works[0]), Bar(1, 3, works[1])]
+    (bar,) = merged(bars, 9.0)
+    assert bar.work.cost == Count(3, 3, 3, 2) and (bar.work.name, bar.work.kind) == ("2 steps", "kernel")
+    assert merged([], 1.0) == [] and len(merged(bars, 3.0)) == 2
+
+
+def test_text_has_no_times(numpy_kernels):
+    x = mg.ones((4, 4))
+    view = mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x, runs=2)
+    assert view.text().splitlines()[0] == "eagerly: matmul, tanh, sum"
+    assert "µs" not in view._repr_mimebundle_()["text/plain"]
+    steps = view.text().splitlines()[1].removeprefix("as a program: ").split(", ")
+    assert steps == [bar.work.name for bar in view.bands[1].bars]
+
+
+def test_what_cannot_be_traced_is_timed_eagerly():
+    view = mg.viz.timeline(lambda x: x.sum().item(), mg.ones(3), runs=1)
+    assert repr(view) == "<timeline: 1 launch eagerly>" and "does not run as a program: item()" in view.says
+    with pytest.raises(mg.ShapeError):
+        mg.viz.timeline(f, X, mg.ones((3, 3)), B)  # the error of the function itself
+
+
+def test_what_only_runs_as_a_program_has_no_eager_band(monkeypatch):
+    def refused(*args):
+        raise mg.MinigradError("a collective needs a program\nExpected: mg.jit")
+
+    monkeypatch.setattr(timelines, "eager_record_of", refused)
+    view = mg.viz.timeline(mg.tanh, X, runs=1)
+    assert repr(view) == "<timeline: 1 launch as a program>"
+    assert view.says.endswith("It does not run eagerly: a collective needs a program.")
+
+
+def test_a_busy_machine_has_no_roof(monkeypatch):
+    def busy(record):
+        raise mg.MinigradError("the machine is busy: kernel_1 attained 9 GFLOP/s\nExpected: less")
+
+    monkeypatch.setattr(Record, "roofline", busy)
+    view = mg.viz.timeline(f, X, W, B, runs=1)
+    assert view.says.endswith("No share of the roof is shown: the machine is busy: kernel_1 attained 9 GFLOP/s.")
+    assert not any("roof" in band.title for band in view.bands) and {row[7] for row in view.rows(view.bands[1])} == {""}
+
+
+def test_each_launch_is_compared_with_the_roof(monkeypatch):
+    monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15))
+    view = mg.viz.timeline(f, X, W, B, runs=1)
+    roof = next(band for band in view.bands if band.title == "as a program, at the roof")
+    assert roof.model and {bar.work.name for bar in roof.bars} == {"matmul_1", "kernel_1"}
+    assert roof.end == pytest.approx(2e-9)
+    rows = {row[0]: row for row in view.rows(view.bands[1])}
+    assert rows["matmul_1"][6] == "131,072" and rows["matmul_1"][8] == "launch"
+    assert all(work["bound"] == "launch" for work in view.data()["works"] if work["best"])
+
+
+@pytest.mark.slow
+def test_a_bar_has_its_line_its_layer_and_its_phase():
+    step, x = training_step()
+    view = mg.viz.timeline(step, x, runs=1)
+    eager, program = [{bar.work for bar in band.bars} for band in view.bands[:2]]
+    assert {work.section.phase for work in program} == {*PHASES} > {work.section.phase for work in eager}
+    data = view.data()
+    assert all(work.line for work in program) and all(work.line for work in eager if "/" not in work.name)
+    lines = {excerpt["text"][excerpt["line"] - excerpt["first"]].strip() for excerpt in data["lines"]}
+    assert {"parameter -= rate * parameter.grad", "return self.down(mg.relu(self.up(x)))"} <= lines
+    layers = {row[0] for row in view.rows(view.bands[1], layers=True)}
+    assert {"forward · up", "backward · up", "update · up", "forward · down"} <= layers
+    drawn = view.to_svg()
+    assert all(f">{phase}</text>" in drawn for phase in PHASES), "phases have names, and not a colour alone"
+    assert len({*STROKES.values()}) == 3 and {*STROKES} == {*PHASES} and {*STROKES} < {*KINDS}
+
+
+def test_a_finished_profile_is_shown_and_saved(tmp_path):
+    with mg.profile() as run:
+        mg.jit(f)(X, W, B)
+    view = mg.viz.timeline(run)
+    assert repr(view) == "<timeline: 2 launches recorded>" and "matmul_1" in view.table()
+    view.save(tmp_path / "run.json")
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    assert {event["name"] for event in events} == {"thread_name", "matmul_1", "kernel_1"}
+    assert {*view.data()["files"]} == {"run.json"} and not mg.viz.timeline(f, X, W, B, runs=0).data()["files"]
+
+
+# models ---------------------------------------------------------------------------------------------------------------
+
+
+def test_workers_run_each_step_once_after_its_inputs():
+    step, x = training_step()
+    plan = mg.jit(step).program(x).schedule
+    for workers in (1, 2, 5):
+        done = turns(plan, workers)
+        assert sorted(turn.step.number for turn in done) == [s.number for s in plan.steps]
+        end = {turn.step.number: turn.end for turn in done}
+        assert all(turn.begin >= max([end[n] for n in turn.step.after], default=0.0) for turn in done)
+        for worker in range(workers):
+            own = sorted((t.begin, t.end) for t in done if t.worker == worker)
+            assert all(a[1] <= b[0] for a, b in pairwise(own))
+    assert max(turn.end for turn in turns(plan, 1)) == pytest.approx(plan.work)
+    assert max(turn.end for turn in turns(plan, 99)) == pytest.approx(plan.span)
+
+
+def test_models_alone_are_the_same_each_time():
+    views = [mg.viz.timeline(two, mg.ones((8, 8)), mg.ones((8, 8)), runs=0) for _ in range(2)]
+    assert views[0].to_svg() == views[1].to_svg() and views[0].to_html() == views[1].to_html()
+    first, second = views[0].bands
+    assert (views[0].unit, views[0].workers, views[0].most) == ("B", 2, 2)
+    assert (first.title, first.shown_for) == ("on 1 worker", (1,)) and second.title == "on 2 workers"
+    assert first.says == "by the model, one worker is the measure; any number of workers is at most 1.99 times as fast"
+    assert "2 workers are 1.99 times as fast as one; in 99% of the time, at least two are busy" in second.says
+    assert round(first.end) == 1825 and [bar.work.name for bar in second.bars if bar.critical] == [
+        "matmul_1", "kernel_2", "kernel_4"]
+    assert "worker 2" in views[0].to_svg()
+    assert "worker 2" not in mg.viz.timeline(two, W, W, runs=0, workers=1).to_svg()
+
+
+def test_a_step_says_what_it_waits_for():
+    view = mg.viz.timeline(two, mg.ones((8, 8)), mg.ones((8, 8)), runs=0)
+    works = {work["name"]: work for work in view.data()["works"]}
+    rows = dict(works["kernel_2"]["rows"])
+    assert (rows["waits for"], rows["needed by"], rows["level"]) == ("matmul_1", "kernel_4", "1")
+    assert rows["critical"].startswith("yes") and rows["in the model"] == "as long as 292 B of traffic"
+    assert works["kernel_2"]["near"] == ("matmul_1", "kernel_4")
+
+
+def test_beside_a_measured_call_one_worker_takes_as_long_as_its_launches():
+    view = mg.viz.timeline(mg.jit(two), X.T @ X, W, runs=1)
+    one = next(band for band in view.bands if band.shown_for == (1,))
+    launches = sum(bar.end - bar.begin for bar in view.bands[1].bars if bar.work.cost.launches)
+    assert one.end == pytest.approx(launches) and one.model and not view.bands[1].model
+
+
+def test_the_gradient_follows_its_program():
+    g = mg.jit(lambda x: (mg.tanh(x @ x) ** 2).sum())
+    mg.grad(g)(W)
+    view = mg.viz.timeline(g, W, runs=1)
+    _, forward, backward = view.bands[:3]
+    assert (forward.title, backward.title) == ("as a program that keeps values", "in its gradient")
+    assert backward.lanes[0].python[0] == forward.end > 0 and all(bar.begin >= forward.end for bar in backward.bars)
+    titles = [band.title for band in mg.viz.timeline(g, W, runs=0).bands]
+    assert len(titles) >= 2 and any("gradient" in title for title in titles)
+
+
+@pytest.mark.slow
+def test_a_program_without_kernels_is_timed_and_has_no_models():
+    jitted = mg.jit(f)
+    traced = jitted.traced(X, W, B)
+    traced.__dict__["program"] = PlainProgram(traced.graph)  # as for tensors on several devices
+    view = mg.viz.timeline(jitted, X, W, B, runs=1)
+    assert [band.title for band in view.bands] == ["eagerly", "as a program"] and view.most == 1
+    with pytest.raises(mg.MinigradError, match=r"mg.viz.timeline: there are no kernels for these devices"):
+        mg.viz.timeline(jitted, X, W, B, runs=0)
+
+
+def test_models_need_no_arguments_where_there_is_a_program():
+    program = mg.jit(f).program(X, W, B)
+    for what in (program, program.graph):
+        assert mg.viz.timeline(what).text() == mg.viz.timeline(f, X, W, B, runs=0).text()
+    assert mg.viz.timeline(Net(), mg.ones((32, 8)), runs=0).bands
+
+
+# refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what, says", [
+    (mg.ones(2), "no program in a Tensor: a tensor is a result"), (3, "no program in a int"),
+])
+def test_values_without_a_program_are_refused(what, says):
+    with pytest.raises(mg.MinigradError, match=rf"{says}[\s\S]*mg.viz.timeline\(f, \*arguments\)"):
+        mg.viz.timeline(what)
+
+
+@pytest.mark.parametrize("wrong, says", [
+    ({"runs": -1}, "timeline: -1 runs cannot be made"), ({"workers": 0}, "timeline: 0 workers run nothing"),
+])
+def test_wrong_numbers_are_refused(wrong, says):
+    with pytest.raises(mg.MinigradError, match=rf"{says}[\s\S]*runs=0 or more, workers=1 or more"):
+        mg.viz.timeline(f, X, W, B, **wrong)
+
+
+@pytest.mark.parametrize("old", ["profile", "roofline", "schedule", "placement"])
+def test_old_names_lead_here(old):
+    with pytest.raises(mg.MinigradError, match=rf"no view mg.viz.{old} any more[\s\S]*mg.viz.timeline\(f, x"):
+        getattr(mg.viz, old)
