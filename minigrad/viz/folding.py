@@ -121,7 +121,7 @@ class Outline:
         boxes: list[Any] = [None] * len(number)
         for i, paths in shut.items():
             at = number[first[i]]
-            boxes[at] = boxes[at] or (self._pile(paths) if paths else self.scene.boxes[i])
+            boxes[at] = boxes[at] or (self.pile_of(paths) if paths else self.scene.boxes[i])
         folded: dict[Edge, bool] = {}  # whether an arrow only leads back, to the next round of a loop
         for source, target, slot in edges:
             if first[source] != first[target]:
@@ -145,7 +145,7 @@ class Outline:
                 return known[run[0]]
         return ()
 
-    def _pile(self, paths: tuple[Path, ...]) -> Box:
+    def pile_of(self, paths: tuple[Path, ...]) -> Box:
         """The box of closed scopes that are alike."""
         if paths not in self.piles:
             self.piles[paths] = self._piled(paths)

@@ -18,6 +18,7 @@ from .scene import Box, Edge, Scene
 
 SEEN = 16  # boxes of a picture, as far as there are scopes to close
 LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
+ALIKE, PARTS = 100, 300  # scopes of a pile that open side by side, and pictures, at most
 PILE = 9  # layers that are alike: so many are one pile, fewer stand side by side
 WHOLE = 120  # boxes of a scene that is also shown with everything open
 VIEWS, BOXES = 12, 600  # of all pictures of one scene, at most
@@ -114,8 +115,9 @@ class Part(NamedTuple):
 def parts_of(scene: Scene, budget: int, shut: Collection[Path] = (), whole: int = WHOLE) -> list[Part]:
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
-    A picture has at most so many boxes, as far as there are scopes to close; those in `shut` are closed at first.  The
-    last picture has everything open, if those are at most `whole` boxes.
+    A picture has at most so many boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of a
+    long pile, the first scope opens: the others are like it.  The last picture has everything open, if those are at
+    most `whole` boxes.
     """
     outline = Outline(scene, PILE)
     begin = outline.closed(_opened(outline, (), budget, shut))
@@ -123,13 +125,16 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path] = (), whole: int 
     numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
     for here, part in enumerate(found):  # which grows meanwhile
         for box in [part.scene.boxes[i] for i in sorted(part.inner)]:
-            if box.path is not None and (box.path, box.count) not in numbers:
+            if box.path is not None and (box.path, box.count) not in numbers and len(found) < PARTS:
                 numbers[box.path, box.count] = len(found)
                 above = [box.path[:depth] for depth in range(len(box.path))]
+                if box.count > ALIKE:
+                    box = outline.pile_of((box.path,))
                 inside = {box.path, *_opened(outline, box.path, budget, shut)} if box.count == 1 else set()
                 looked_at = outline.run_of[box.path] if box.count > 1 else [box.path]
                 around = [i for path in looked_at for i in outline.members[path]]
-                found.append(_part(outline.closed({*above, *inside}, above, around), box, here))
+                apart = above if len(outline.run_of[box.path]) <= ALIKE else ()
+                found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= whole:
         found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
     return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]

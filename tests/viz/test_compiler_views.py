@@ -351,7 +351,7 @@ def test_programs_without_steps_are_refused():
 def test_wrong_arguments_are_refused(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"needs something to show[\s\S]*mg.viz.memory\(f, x\)"):
         mg.viz.memory()
-    with pytest.raises(mg.MinigradError, match=r"can't be saved as 'v.gif'[\s\S]*\.svg"):
-        mg.viz.fusion(f, X, W, B).save(tmp_path / "v.gif")
+    with pytest.raises(mg.MinigradError, match=r"can't be saved as 'v.bmp'[\s\S]*\.svg"):
+        mg.viz.fusion(f, X, W, B).save(tmp_path / "v.bmp")
     with pytest.raises(mg.ShapeError):
         mg.viz.fusion(f, X, mg.ones((3, 3)), B)  # the error of the function itself
