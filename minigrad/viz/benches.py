@@ -9,8 +9,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import product
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from ..ops.creation import asarray
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
 from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
+from .cells import largest
 from .charts import DASHED, legend
 from .drawing import DASHES, Axes, Drawing
 from .exhibit import check_function
@@ -33,9 +33,10 @@ from .numbers import short
 from .rules import mathml
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
-GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), 2: (-1.0, 0.5, 1.0), 3: (-1.0, 0.5, 1.0), 4: (-1.0, 1.0)}
+GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
 RANGE, POSITIVE, AROUND = (-3.0, 3.0, 1.0), (0.05, 4.0, 2.0), 2.0  # the two ends and the start of a slider
 STEP = 1e-6
+POINTS = 81  # of a curve
 SIZES = {1: (460.0, 240.0), 2: (300.0, 220.0)}  # of each chart, by the number of sliders
 LINES = [("there", "there", "the operation"), ("back", "", "its slope")]
 SIDE, LEFT, TOP = 74.0, 120.0, 56.0  # of the table of derivatives
@@ -184,13 +185,14 @@ class _Bench:
         first = self.read(start)
         gradients = _gradients(len(numbers), len(first.value))
         scalar = len(first.value) == 1 and not any(self.shapes)
-        draw = _Curves(self) if scalar else partial(_matrix, self)
-        sliders = [Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers]
+        sliders = tuple([Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers])
+        readings = {setting: self.read(setting) for setting in settings_of(sliders)}
+        draw = _curves(self, readings) if scalar else partial(_matrix, self)
         calls, paths = self._paths(start)
-        pages = []
-        for setting in settings_of(tuple(sliders)):
-            reading = self.read(setting)
-            pages += [[self._page(draw, setting, reading, np.array(g)), *paths] for _, g in gradients]
+        pages = [
+            [self._page(draw, setting, reading, np.array(g)), *paths]
+            for setting, reading in readings.items() for _, g in gradients
+        ]
         names = ", ".join(number.name for number in numbers)
         title = f"{self.name} on the bench: {counted(len(numbers), 'slider')} for {names}, 1 for the gradient"
         knob = Knob("gradient", tuple(g[0] for g in gradients), _usual(gradients, first), choice=len(first.value) > 1)
@@ -250,14 +252,10 @@ class _Bench:
         if op is not None and op.formula:
             blocks.append(("what it computes", ("math", mathml(op.formula))))
             blocks += [(f"its derivative by {name}", ("math", mathml(local))) for name, local in op.local.items()]
-        head, columns, others = ["to", "passed back"], [passed], _tidy(g @ reading.by_differences)
-        if len(g) == 1:
-            head, others = ["by", "derivative", f"× {short(g[0])}"], reading.by_differences[0]
-            columns = [reading.rows[0], passed]
-        head.append("by differences")
-        marks = map(_mark, columns[0], others)
-        rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns)]
-        blocks.append(("numbers", ("table", {"head": head, "rows": rows})))
+        columns = {"derivative": reading.rows[0], f"× {short(g[0])}": passed} if len(g) == 1 else {"passed back": passed}
+        marks = map(_mark, passed, _tidy(g @ reading.by_differences))
+        rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns.values())]
+        blocks.append(("numbers", ("table", {"head": ["by", *columns, "by differences"], "rows": rows})))
         return Page(draw(setting, reading, g, passed), say, tuple(blocks), "sliders")
 
     def _in_words(self, setting: Setting, reading: Reading) -> str:
@@ -284,7 +282,7 @@ def _flat(result: Any, name: str) -> Any:
 def _gradients(many: int, width: int) -> list[tuple[str, list[float]]]:
     """The settings of the gradient: numbers; for an output of several numbers, ones, or a one for a single number."""
     if width == 1:
-        return [(short(g), [g]) for g in GRADIENTS[many]]
+        return [(short(g), [g]) for g in GRADIENTS.get(many, (-1.0, 0.5, 1.0))]
     units = [(f"1 for number {i}, else 0", [float(i == j) for j in range(width)]) for i in range(min(width, 3))]
     return [("1 for all", [1.0] * width), *units]
 
@@ -313,65 +311,45 @@ def _mark(rule: float, differences: float) -> str:
     return f"✓ {short(differences)}" if same else f"{short(differences)}: a kink or a jump"
 
 
-class _Curves:
-    """A chart for each number: the operation as a function of this number, and its slope at the setting."""
+def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., Drawing]:
+    """What draws a chart for each number: the operation as a function of this number, and its slope at a setting."""
+    wide, high = SIZES.get(len(measure.numbers), (230.0, 180.0))
+    lefts = [i * (wide + 16) for i in range(len(measure.numbers))]
+    slopes: list[tuple[float, float]] = []
+    if len(measure.numbers) == 1:
+        slopes = [(float(measure.at(setting)[0]), float(reading.rows[0][0])) for setting, reading in readings.items()]
+    seen = [float(reading.value[0]) for reading in readings.values()] + [slope for _, slope in slopes]
+    low, top = np.percentile([y for y in seen if math.isfinite(y)] or [-1.0, 1.0], [2, 98]).tolist()
+    room = 0.15 * (top - low) or 1.0
+    up = (low - room, top + room)
 
-    def __init__(self, measure: _Bench) -> None:
-        self.measure, self.numbers = measure, measure.numbers
-        self.size = SIZES.get(len(self.numbers), (230.0, 180.0))
-        counts = [range(len(number.values)) for number in self.numbers]
-        keys = {self._key(i, setting) for setting in product(*counts) for i in range(len(counts))}
-        curves = {key: self._curve(*key) for key in keys}
-        self.slopes: list[tuple[float, float]] = []
-        if len(self.numbers) == 1:
-            xs, ys = np.array(curves[0, (0,)]).T
-            self.slopes = list(zip(xs.tolist(), np.gradient(ys, xs).tolist()))
-        finite = [y for points in (*curves.values(), self.slopes) for _, y in points if math.isfinite(y)]
-        low, high = np.percentile(finite, [2, 98]) if finite else (-1.0, 1.0)
-        room = 0.15 * (high - low) or 1.0
-        self.up = (float(low - room), float(high + room))
-        self.charts = {key: self._chart(key[0], points) for key, points in curves.items()}
+    @cache
+    def chart(i: int, others: Setting) -> tuple[Axes, str]:
+        """The axes and the curve of number `i` where the others have these settings; many pages share them."""
+        drawing, number, values = Drawing(0, 0), measure.numbers[i], measure.at(others)
+        drawing.heading(lefts[i] + 40, 12, f"{measure.name} by {number.name}")
+        axes = Axes(drawing, (lefts[i], 22, wide, high), (number.values[0], number.values[-1]), up)
+        if slopes:
+            legend(drawing, lefts[i] + wide - 190, 12, LINES)
+            axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
+        points = []
+        for x in np.linspace(*axes.across, POINTS).tolist():
+            values[i] = x
+            points.append((x, float(measure.value(values)[0])))
+        axes.curve(points)
+        return axes, "".join(drawing.pieces)
 
-    @staticmethod
-    def _key(i: int, setting: Setting) -> tuple[int, Setting]:
-        """A curve by its number and the settings of the others."""
-        return i, (*setting[:i], 0, *setting[i + 1 :])
-
-    def _curve(self, i: int, setting: Setting) -> list[tuple[float, float]]:
-        """The operation as a function of number `i`, with the other numbers at their settings."""
-        values, ends = self.measure.at(setting), self.numbers[i].values
-        places = np.eye(len(values))[i]
-        xs = np.linspace(ends[0], ends[-1], 121 if len(values) == 1 else 41).tolist()
-        return [(x, float(self.measure.value(values + (x - values[i]) * places)[0])) for x in xs]
-
-    def _chart(self, i: int, points: Sequence[tuple[float, float]]) -> tuple[Axes, str]:
-        """The axes and the curve of number `i`, which many pages share."""
-        wide, high = self.size
-        drawing, number, left = Drawing(0, 0), self.numbers[i], i * (wide + 16)
-        drawing.heading(left + 40, 12, f"{self.measure.name} by {number.name}")
-        chart = Axes(drawing, (left, 22, wide, high), (number.values[0], number.values[-1]), self.up)
-        if self.slopes:
-            legend(drawing, left + wide - 190, 12, LINES)
-            chart.curve(self.slopes, "back", thick=1.0, dashes=DASHED)
-        chart.curve(points)
-        return chart, "".join(drawing.pieces)
-
-    def __call__(self, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
-        wide, high = self.size
-        drawing = Drawing(len(self.numbers) * (wide + 16) - 16, high + 96)
-        y = float(reading.value[0])
-        for i, number in enumerate(self.numbers):
-            left, x, slope = i * (wide + 16), number.values[setting[i]], float(reading.rows[0][i])
-            chart, piece = self.charts[self._key(i, setting)]
+    def draw(setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
+        drawing, y = Drawing(lefts[-1] + wide, high + 96), float(reading.value[0])
+        for i, (left, number, x) in enumerate(zip(lefts, measure.numbers, measure.at(setting).tolist())):
+            slope, (axes, piece) = float(reading.rows[0][i]), chart(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
-            begin, chart.drawing = len(drawing.pieces), drawing
-            if math.isfinite(y) and math.isfinite(slope):
-                reach = (number.values[-1] - number.values[0]) / 10
-                line = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
-                chart.curve(line, "back", dashes=DASHES[1])
-                for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(self.slopes)]:
-                    if self.up[0] <= level <= self.up[1]:
-                        drawing.dot(*chart.at(x, level), fill=fill)
+            begin, axes.drawing = len(drawing.pieces), drawing
+            reach = (axes.across[1] - axes.across[0]) / 10
+            axes.curve([(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)], "back", dashes=DASHES[1])
+            for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
+                if up[0] <= level <= up[1]:
+                    drawing.dot(*axes.at(x, level), fill=fill)
             drawing.merge(begin)
             drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
             text = f"slope {short(slope)} × gradient {short(g[0])} = {short(passed[i])}"
@@ -379,37 +357,38 @@ class _Curves:
             drawing.text(left + 40, high + 86, f"∂{number.name}: the gradient that is passed back", fill="quiet")
         return drawing
 
+    return draw
+
 
 def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:
     """The table of all derivatives, the incoming gradient beside it, and the gradients passed back below it."""
-    rows, columns = reading.rows.shape
-    drawing = Drawing(LEFT + (columns + 1) * SIDE + 60, TOP + (rows + 1) * 44 + 56)
+    count, columns = reading.rows.shape
+    right = LEFT + columns * SIDE + 10
+    drawing = Drawing(right + SIDE + 50, TOP + (count + 1) * 44 + 56)
     drawing.heading(LEFT, 12, "derivative of each result by each number")
     for j, number in enumerate(measure.numbers):
         x = LEFT + (j + 0.5) * SIDE
         drawing.text(x, 34, number.name, anchor="middle", bold=True)
         drawing.text(x, 48, short(number.values[setting[j]]), anchor="middle", fill="quiet")
-    drawing.text(LEFT + columns * SIDE + 46, 34, "gradient", anchor="middle", bold=True, fill="back")
-    drawing.merge(0)
-    most = float(np.abs(reading.rows[np.isfinite(reading.rows)]).max(initial=1e-12))
-    for i in range(rows):
-        y = TOP + i * 44
-        result = f"result {i}: {short(reading.value[i])}"
-        drawing.text(LEFT - 12, y + 24, result, anchor="end", bold=True)
-        _cells(drawing, LEFT, y, reading.rows[i], most)
-        _cells(drawing, LEFT + columns * SIDE + 10, y, g[i : i + 1], 2.0, "back")
-    y = TOP + rows * 44 + 14
-    drawing.text(LEFT - 12, y + 24, "passed back", anchor="end", bold=True, fill="back")
-    _cells(drawing, LEFT, y, passed, most * 2, "back")
+    drawing.text(right + SIDE / 2, 34, "gradient", anchor="middle", bold=True, fill="back")
+    most = largest([reading.rows]) or 1.0
+    for i, (value, row) in enumerate(zip(reading.value, reading.rows)):
+        _cells(drawing, LEFT, TOP + i * 44, row, most, f"result {i}: {short(value)}", "line")
+        _cells(drawing, right, TOP + i * 44, g[i : i + 1], 2.0)
+    y = TOP + count * 44 + 14
+    _cells(drawing, LEFT, y, passed, most * 2, "passed back")
     drawing.text(LEFT, y + 60, "each column times the gradient, summed", fill="quiet")
     return drawing
 
 
-def _cells(drawing: Drawing, x: float, y: float, values: Any, most: float, stroke: str = "line") -> None:
+def _cells(
+    drawing: Drawing, x: float, y: float, values: Any, most: float, name: str = "", stroke: str = "back"
+) -> None:
     """Numbers in a row, on the colour of their sign, which is stronger the larger they are."""
+    begin = len(drawing.pieces)
+    drawing.text(x - 12, y + 24, name, anchor="end", bold=True, fill="back" if stroke == "back" else "ink")
     for left, value in zip(np.arange(len(values)) * SIDE + x, map(float, values)):
         share = min(0.6, 0.6 * abs(value) / most) if math.isfinite(value) else 0.0
-        begin, fill = len(drawing.pieces), "back" if value < 0 else "there"
-        drawing.rect(left + 2, y + 2, SIDE - 4, 40, fill, stroke, opacity=max(share, 0.01))
+        drawing.rect(left + 2, y + 2, SIDE - 4, 40, "back" if value < 0 else "there", stroke, opacity=max(share, 0.01))
         drawing.text(left + SIDE / 2, y + 26, short(value), anchor="middle", bold=True)
-        drawing.merge(begin)
+    drawing.merge(begin)
