@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from ..core.mode import no_grad
 from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..ops.creation import asarray
-from ..support.errors import ConversionError, MinigradError
+from ..support.errors import ConversionError
 from ..support.table import counted
 from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
 from .cells import largest
@@ -34,7 +34,7 @@ from .rules import mathml
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)}
-RANGE, POSITIVE, AROUND = (-3.0, 3.0, 1.0), (0.05, 4.0, 2.0), 2.0  # the two ends and the start of a slider
+RANGE, POSITIVE, AROUND = (-3.0, 3.0), (0.05, 4.0), 2.0  # the two ends of a slider
 STEP = 1e-6
 POINTS = 81  # of a curve
 SIZES = {1: (460.0, 240.0), 2: (300.0, 220.0)}  # of each chart, by the number of sliders
@@ -72,9 +72,9 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
     >>> print(mg.viz.bench(mg.multiply, x=(0, 4), y=(0, 2)).text())
-    multiply at x = 2.67, y = 1.33: 3.56
-    by x: 1.33 by the rule, 1.33 by differences
-    by y: 2.67 by the rule, 2.67 by differences
+    multiply at x = 2.67, y = 1.33: 3.56. It passes back 1.33 to x, 2.67 to y
+    by: x, derivative: 1.33, × 1: 1.33, by differences: ✓ 1.33
+    by: y, derivative: 2.67, × 1: 2.67, by differences: ✓ 2.67
     1. multiply on cpu runs numpy.multiply: () float32, () float32 → () float32
     ...
     >>> x = mg.asarray([[1], [2]])
@@ -100,7 +100,18 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     needed = _needed(function)
     if not needed and not inputs:
         return called(function, (), {}, "No sliders: the function has no inputs.")
-    return _bench(function, name, _arguments(name, needed, inputs)).book()
+    unknown = set(inputs) - set(needed)
+    if unknown:
+        raise ConversionError(
+            f"bench: {name} has no input {', '.join(sorted(unknown))}",
+            expect=f"some of {', '.join(needed)}" if needed else "a function of one to four numbers",
+            hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
+        )
+    made = _bench(function, name, dict.fromkeys(needed, RANGE) | inputs)
+    below, above = (np.isfinite(made.value(np.full(len(made.numbers), x))).all() for x in (-1.0, 1.0))
+    if above and not below:  # a logarithm, a root
+        made = _bench(function, name, dict.fromkeys(needed, POSITIVE) | inputs)
+    return made.book()
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -109,31 +120,22 @@ def _needed(function: Callable[..., Any]) -> list[str]:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError:
         return []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.default is p.empty and p.kind in kinds]
-
-
-def _arguments(name: str, needed: Sequence[str], inputs: dict[str, Any]) -> dict[str, Any]:
-    """The given value of each parameter, or None."""
-    unknown = set(inputs) - set(needed)
-    if unknown:
-        raise ConversionError(
-            f"bench: {name} has no input {', '.join(sorted(unknown))}",
-            expect=f"some of {', '.join(needed)}" if needed else "a function of one to four numbers",
-            hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
-        )
-    return {key: inputs.get(key) for key in needed}
+    return [p.name for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
 
 
 def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> _Bench:
-    free, count = RANGE, len(arguments)
-    if any(given is None for given in arguments.values()) and not np.isfinite(_tried(function, -1.0, count)):
-        free = POSITIVE if np.isfinite(_tried(function, 1.0, count)) else RANGE  # a logarithm, a root
     shapes, sliders = [], []
     for key, given in arguments.items():
-        if given is None or isinstance(given, tuple):
+        if isinstance(given, tuple):
+            if len(given) != 2 or not all(isinstance(x, (int, float)) for x in given) or not given[0] < given[1]:
+                raise ConversionError(
+                    f"bench: {key}={given!r} is not a range",
+                    expect="two numbers, the smaller first, or an array in brackets",
+                    hint=f"mg.viz.bench(mg.{name}, {key}=(-2, 2))",
+                )
+            low, high = given
             shapes.append(())
-            sliders.append((key, *(free if given is None else _ends(name, key, given))))
+            sliders.append((key, low, high, low + (high - low) * 2 / 3))
             continue
         array = np.asarray(given.numpy() if isinstance(given, Tensor) else given, np.float64)
         shapes.append(array.shape)
@@ -152,24 +154,6 @@ def _bench(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -
     return _Bench(function, name, shapes, numbers)
 
 
-def _ends(name: str, key: str, given: tuple[Any, ...]) -> tuple[float, float, float]:
-    if len(given) != 2 or not all(isinstance(x, (int, float)) for x in given) or not given[0] < given[1]:
-        raise ConversionError(
-            f"bench: {key}={given!r} is not a range", expect="two numbers, the smaller first, or an array in brackets",
-            hint=f"mg.viz.bench(mg.{name}, {key}=(-2, 2))",
-        )
-    low, high = map(float, given)
-    return low, high, low + (high - low) * 2 / 3
-
-
-def _tried(function: Callable[..., Any], value: float, count: int) -> float:
-    try:
-        with no_grad(), np.errstate(all="ignore"):
-            return float(np.asarray(function(*[asarray(value, dtype=float64)] * count).numpy()).sum())
-    except (MinigradError, AttributeError):
-        return math.nan
-
-
 @dataclass
 class _Bench:
     """The operation, the shapes of its arguments, and the sliders of all numbers in them, one after the other."""
@@ -183,30 +167,29 @@ class _Bench:
         """The page with the sliders for every setting, and the pages of the kernels."""
         numbers, start = self.numbers, tuple(number.start for number in self.numbers)
         first = self.read(start)
-        gradients = _gradients(len(numbers), len(first.value))
+        gradients, usual = _gradients(len(numbers), first)
         scalar = len(first.value) == 1 and not any(self.shapes)
         sliders = tuple([Knob(number.name, tuple(map(short, number.values)), number.start) for number in numbers])
         readings = {setting: self.read(setting) for setting in settings_of(sliders)}
         draw = _curves(self, readings) if scalar else partial(_matrix, self)
         calls, paths = self._paths(start)
         pages = [
-            [self._page(draw, setting, reading, np.array(g)), *paths]
+            [self._page(draw, setting, reading, g), *paths]
             for setting, reading in readings.items() for _, g in gradients
         ]
         names = ", ".join(number.name for number in numbers)
         title = f"{self.name} on the bench: {counted(len(numbers), 'slider')} for {names}, 1 for the gradient"
-        knob = Knob("gradient", tuple(g[0] for g in gradients), _usual(gradients, first), choice=len(first.value) > 1)
-        words = f"{self._in_words(start, first)}\n{calls}"
-        return Flipbook(title, pages, (*sliders, knob), cover=0, words=words)
+        knob = Knob("gradient", tuple([name for name, _ in gradients]), usual, choice=len(first.value) > 1)
+        book = Flipbook(title, pages, (*sliders, knob), cover=0)
+        page = book.pages[book.opening][0]
+        _, (_, table) = page.blocks[-1]
+        said = [", ".join([f"{head}: {cell}" for head, cell in zip(table["head"], row)]) for row in table["rows"]]
+        book.words = "\n".join([page.say, *said, calls])
+        return book
 
     def at(self, setting: Setting) -> Any:
         """The values of the sliders at a setting."""
         return np.array([number.values[i] for number, i in zip(self.numbers, setting)])
-
-    def where(self, setting: Setting) -> str:
-        """A setting in words."""
-        values = zip(self.numbers, self.at(setting))
-        return f"{self.name} at {', '.join(f'{number.name} = {short(value)}' for number, value in values)}"
 
     def inputs(self, values: Any, dtype: Any = float64) -> list[Tensor]:
         """The arguments of the function."""
@@ -238,32 +221,27 @@ class _Bench:
         if not calls:
             says = f"No operation ran: {COMPILED}."
             return says, [Page(Drawing(440, 40), says, name="why this kernel")]
-        more = f" The first {PATHS} of {len(calls)} calls have pages." * (len(calls) > PATHS)
-        return in_words(calls), pages_of(calls, more, PATHS)
+        return in_words(calls), pages_of(calls, "", PATHS)
 
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:
         """The page of the sliders at a setting, for a gradient."""
         passed = _tidy(g @ reading.rows)
         names = [number.name for number in self.numbers]
+        where = ", ".join(f"{name} = {short(value)}" for name, value in zip(names, self.at(setting)))
         back = ", ".join(f"{short(gradient)} to {name}" for name, gradient in zip(names, passed))
-        say = f"{self.where(setting)}: {_listed(reading.value)}. It passes back {back}"
+        say = f"{self.name} at {where}: {', '.join(map(short, reading.value))}. It passes back {back}"
         blocks: list[tuple[str, Block]] = []
         op = next((op for op in P if op.name == self.name), None)
         if op is not None and op.formula:
             blocks.append(("what it computes", ("math", mathml(op.formula))))
             blocks += [(f"its derivative by {name}", ("math", mathml(local))) for name, local in op.local.items()]
-        columns = {"derivative": reading.rows[0], f"× {short(g[0])}": passed} if len(g) == 1 else {"passed back": passed}
+        columns = {"passed back": passed}
+        if len(g) == 1:
+            columns = {"derivative": reading.rows[0], f"× {short(g[0])}": passed}
         marks = map(_mark, passed, _tidy(g @ reading.by_differences))
         rows = [[name, *map(short, numbers), mark] for name, mark, *numbers in zip(names, marks, *columns.values())]
         blocks.append(("numbers", ("table", {"head": ["by", *columns, "by differences"], "rows": rows})))
         return Page(draw(setting, reading, g, passed), say, tuple(blocks), "sliders")
-
-    def _in_words(self, setting: Setting, reading: Reading) -> str:
-        lines = [f"{self.where(setting)}: {_listed(reading.value)}"]
-        for j, number in enumerate(self.numbers):
-            rule, other = [_listed(matrix[:, j]) for matrix in (reading.rows, reading.by_differences)]
-            lines.append(f"by {number.name}: {rule} by the rule, {other} by differences")
-        return "\n".join(lines)
 
 
 def _flat(result: Any, name: str) -> Any:
@@ -279,29 +257,23 @@ def _flat(result: Any, name: str) -> Any:
     return flat
 
 
-def _gradients(many: int, width: int) -> list[tuple[str, list[float]]]:
-    """The settings of the gradient: numbers; for an output of several numbers, ones, or a one for a single number."""
-    if width == 1:
-        return [(short(g), [g]) for g in GRADIENTS.get(many, (-1.0, 0.5, 1.0))]
-    units = [(f"1 for number {i}, else 0", [float(i == j) for j in range(width)]) for i in range(min(width, 3))]
-    return [("1 for all", [1.0] * width), *units]
+def _gradients(many: int, first: Reading) -> tuple[list[tuple[str, Any]], int]:
+    """The settings of the gradient, and the one at the start.
 
-
-def _usual(gradients: Sequence[tuple[str, list[float]]], first: Reading) -> int:
-    """The gradient at the start: ones, or a single one where the results add up to a constant, as those of softmax."""
+    They are numbers; for an output of several numbers, ones, or a one for a single number.  It starts with ones, or
+    with a single one where the results add up to a constant, as those of softmax.
+    """
     width = len(first.value)
-    if width > 1 and not np.any(_tidy(np.ones(width) @ first.rows)):
-        return 1
-    return [g for _, g in gradients].index([1.0] * width)
+    if width == 1:
+        levels = GRADIENTS.get(many, (-1.0, 0.5, 1.0))
+        return [(short(g), np.array([g])) for g in levels], levels.index(1.0)
+    units = [(f"1 for number {i}, else 0", unit) for i, unit in enumerate(np.eye(width)[:3])]
+    return [("1 for all", np.ones(width)), *units], int(not np.any(_tidy(first.rows.sum(0))))
 
 
 def _tidy(numbers: Any) -> Any:
     """The numbers, with zeros in place of rounding errors."""
     return np.where(np.abs(numbers) < 1e-9, 0.0, numbers)
-
-
-def _listed(numbers: Any) -> str:
-    return ", ".join(map(short, numbers))
 
 
 def _mark(rule: float, differences: float) -> str:

@@ -18,13 +18,14 @@ import minigrad
 
 from ..compile.look.watching import Call
 from ..compile.running.profiler import profile
-from ..devices.registry import DEVICES, MAKERS, Device
+from ..core.programs import programs_run
+from ..devices.registry import DEVICES, Device
 from ..devices.table import label_of
 from ..support.source import HOME, in_library
 from ..support.table import counted
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
-from .watched import calls_of, without_programs
+from .watched import calls_of
 
 MOST = 120  # calls that have a page
 AROUND = 4  # lines of source before and after the current one
@@ -63,15 +64,17 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
     title = f"why these kernels: {counted(len(calls), 'operation')}, {kernels}"
-    title += f", pages for the first {MOST}" * (len(calls) > MOST)
-    pages = [[page] for page in pages_of(calls, f" {aside}")]
+    pages = [[page] for page in pages_of(calls, f" {aside}", MOST)]
     knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), choice=True)
     return Flipbook(title, pages, (knob,), words=f"{in_words(calls)}\n{aside}", wide=True)
 
 
-def pages_of(calls: Sequence[Call], aside: str, most: int = MOST) -> list[Page]:
+def pages_of(calls: Sequence[Call], aside: str, most: int) -> list[Page]:
     """A page for each call: the levels in the drawing, and beside it their decisions, the kernels, and the sources."""
-    aside += without_programs() * (len(calls) > 1)
+    if len(calls) > most:
+        aside = f" The first {most} of {len(calls)} calls have pages.{aside}"
+    if len(calls) > 1 and programs_run():
+        aside += " Eager mode runs composed functions as programs; here they run operation by operation."
     pages = []
     for i, call in enumerate(calls[:most], 1):
         levels = levels_of(call, calls)
@@ -219,9 +222,7 @@ def _type(array: Any) -> str:
 
 def _defined(code: Any) -> dict[str, Any] | None:
     """The source of a function at its `def`, which comes after the decorators."""
-    first: int = code.co_firstlineno
-    lines = [linecache.getline(code.co_filename, n).strip() for n in range(first, first + 12)]
-    return _source(code.co_filename, first + next((i for i, line in enumerate(lines) if line.startswith("def ")), 0))
+    return _source(code.co_filename, code.co_firstlineno, f"def {code.co_name}(")
 
 
 def _inside(filename: str) -> str:
@@ -235,19 +236,19 @@ def _entry(device: Device, op: str) -> dict[str, Any] | None:
     """The definition of an operation's kernel in the class of the device's kernels."""
     owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
     try:
-        lines, first = inspect.getsourcelines(owner)
+        _, first = inspect.getsourcelines(owner)
     except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
         return None
-    begins = f"def {op}(", f"{op} = "
-    at = next((i for i, line in enumerate(lines) if line.strip().startswith(begins)), 0)
-    return _source(inspect.getfile(owner), first + at)
+    return _source(inspect.getfile(owner), first, f"def {op}(", f"{op} = ")
 
 
-def _source(filename: str, line: int) -> dict[str, Any] | None:
-    """A line of a file and the lines around it."""
+def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:
+    """A line of a file and the lines around it; with `begins`, the first line from there on that begins like this."""
+    lines = linecache.getlines(filename)
+    later = enumerate(lines[line - 1 :], line) if begins else ()
+    line = next((number for number, text in later if text.strip().startswith(begins)), line)
     first = max(1, line - AROUND)
-    text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + AROUND + 1)]
-    text = dedent("\n".join(text).rstrip()).split("\n")
+    text = dedent("".join(lines[first - 1 : line + AROUND]).rstrip()).split("\n")
     return {"file": _inside(filename), "line": line, "first": first, "text": text} if any(text) else None
 
 
@@ -257,10 +258,9 @@ def _source(filename: str, line: int) -> dict[str, Any] | None:
 def _kernels(call: Call, calls: Sequence[Call]) -> dict[str, Any]:
     """The part of the table of operations and devices that the calls use; an arrow is at the kernel that runs."""
     counts = Counter(each.op.name for each in calls)
-    absent = [kind for kind in MAKERS if kind not in {device.kind for device in DEVICES.values()}]
-    rows = [[f"{name} × {count}", *[_cell(name, device, call) for device in DEVICES.values()],
-             *["not in use"] * len(absent)] for name, count in counts.items()]
-    return {"head": ["", *DEVICES, *absent], "rows": rows, "here": [*counts].index(call.op.name)}
+    devices = DEVICES.values()
+    rows = [[f"{name} × {many}", *[_cell(name, each, call) for each in devices]] for name, many in counts.items()]
+    return {"head": ["", *DEVICES], "rows": rows, "here": [*counts].index(call.op.name)}
 
 
 def _cell(name: str, device: Device, call: Call) -> str:

@@ -6,15 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..compile.look.watching import Call, watching
-from ..core.programs import programs_run
 from ..devices.registry import DEVICES
 from ..support.errors import MinigradError
 from .exhibit import check_function
-
-
-def without_programs() -> str:
-    """A sentence for views that show eager mode operation by operation, where it runs programs otherwise."""
-    return " Eager mode runs composed functions as programs; here they run operation by operation." * programs_run()
 
 
 def calls_of(
