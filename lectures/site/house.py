@@ -7,7 +7,7 @@ from functools import cache
 from html import escape
 
 from minigrad.support.table import counted
-from minigrad.viz.drawing import themed
+from minigrad.viz.colours import themed
 from minigrad.viz.svg import text_width
 from minigrad_course.unit import Unit
 
@@ -171,7 +171,7 @@ def picture(known: dict[str, Unit], brief: bool = False) -> str:
     )
     # A picture with links is a group: readers who do not see it go through the links.
     drawn = "".join(
-        f'<div class="{name}">{House(known, width, brief).to_svg(SAID, themed).replace(IMAGE, GROUP, 1)}</div>'
+        f'<div class="{name}">{themed(House(known, width, brief).to_svg(SAID)).replace(IMAGE, GROUP, 1)}</div>'
         for name, width in (("for-wide", WIDE), ("for-narrow", NARROW))
     )
     whole = [unit for key, unit in known.items() if not any(key in keys for keys in readers().values())]

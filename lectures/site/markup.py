@@ -44,7 +44,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 import minigrad as mg
-from minigrad.viz.drawing import themed
+from minigrad.viz.colours import themed
 from minigrad.viz.exhibit import Exhibit
 from minigrad.viz.rules import mathml
 
@@ -210,7 +210,7 @@ def _drawn(lecture: Lecture, pictures: Sequence[Token], env: Any) -> str:
         stages = lecture.picture(str(picture.attrs["src"]))
         more = ' class="fragment"' if env.get("slides") else ""
         shown = "".join(
-            f"<div{more if number else ''}>{stage.to_svg(said, themed)}</div>" for number, stage in enumerate(stages)
+            f"<div{more if number else ''}>{themed(stage.to_svg(said))}</div>" for number, stage in enumerate(stages)
         )
         caption = f"<figcaption>{escape(said)}</figcaption>" if len(pictures) > 1 else ""
         kind = "drawn stages" if len(stages) > 1 else "drawn"

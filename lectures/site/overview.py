@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from minigrad.viz.drawing import themed
+from minigrad.viz.colours import themed
 from minigrad_course.unit import Seed, Unit
 
 from .browser.lite import address
@@ -29,7 +29,7 @@ def index(known: dict[str, Unit], body: str, house: str, browser: str = "") -> s
 
 
 def _card(unit: Unit) -> str:
-    cover = Lecture(unit.key, "").picture("cover")[0].to_svg(unit.title, themed)
+    cover = themed(Lecture(unit.key, "").picture("cover")[0].to_svg(unit.title))
     return (
         f'<li><figure class="drawn">{cover}</figure><span class="number">{unit.number:02}</span><div>'
         f'<h3><a href="{unit.key}.html">{escape(unit.title)}</a></h3><p>{_unbroken(unit.question)}</p>'

@@ -305,7 +305,7 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
             legend(drawing, lefts[i] + wide - 190, 12, LINES)
             axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
         points = []
-        for x in np.linspace(*axes.across, POINTS).tolist():
+        for x in np.linspace(number.values[0], number.values[-1], POINTS).tolist():
             values[i] = x
             points.append((x, float(measure.value(values)[0])))
         axes.curve(points)
@@ -317,7 +317,7 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
             slope, (axes, piece) = float(reading.rows[0][i]), chart(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
             begin, axes.drawing = len(drawing.pieces), drawing
-            reach = (axes.across[1] - axes.across[0]) / 10
+            reach = (number.values[-1] - number.values[0]) / 10
             axes.curve([(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)], "back", dashes=DASHES[1])
             for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
                 if up[0] <= level <= up[1]:

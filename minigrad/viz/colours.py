@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 COLOURS = {
     "ink": ("#1f2328", "#e6edf3"), "quiet": ("#57606a", "#9da7b1"), "paper": ("#ffffff", "#14181d"),
     "tint": ("#f4f6f8", "#1c2229"), "line": ("#c4cad1", "#3d444d"),
@@ -15,6 +17,8 @@ COLOURS = {
     "bad": ("#b3261e", "#ff7b72"), "now": ("#e69f00", "#f2c14e"),
 }
 LIGHT = {name: light for name, (light, _) in COLOURS.items()}
+NAMES = {light: name for name, light in LIGHT.items()}
+ATTRIBUTE = re.compile(f'(?<==")({"|".join(NAMES)})(?=")')  # text of users has no quotes: they are escaped
 # The themes of the hosts: a view's own, that of the system, and those of JupyterLab, VS Code and our pages.
 THEMES = """
 .mg-view { LIGHT }
@@ -33,3 +37,12 @@ def themes() -> str:
     """
     light, dark = ("".join([f"--{name}: {pair[i]}; " for name, pair in COLOURS.items()]) for i in (0, 1))
     return THEMES.replace("LIGHT", light).replace("DARK", dark)
+
+
+def themed(svg: str) -> str:
+    """A part of a picture for a page, whose style defines the colours.
+
+    >>> themed('<rect fill="#ffffff"/>')
+    '<rect fill="var(--paper)"/>'
+    """
+    return ATTRIBUTE.sub(lambda found: f"var(--{NAMES[found[0]]})", svg)

@@ -8,31 +8,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..support.table import escape, printable
-from .colours import COLOURS, LIGHT
-from .svg import FONT, LINE, TITLE, number, text_width
+from .colours import LIGHT
+from .svg import LINE, TITLE, number, picture, text_width
 
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also differ by their dashes
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
-NAMED = re.compile("\ue000([a-z-]+)\ue001")  # a colour by name: text of users never contains these characters
 CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 BORDER = 10.0
 
 
-def _colour(name: str) -> str:
-    return f"\ue000{name}\ue001" if name in COLOURS else name
-
-
-def themed(piece: str) -> str:
-    """A piece for a page, whose style defines the colours."""
-    return NAMED.sub(r"var(--\1)", piece)
-
-
-def coloured(piece: str) -> str:
-    """A piece for a file of its own."""
-    return NAMED.sub(lambda match: LIGHT[match.group(1)], piece)
+def _look(fill: str, stroke: str, thick: float, dashes: str = "", opacity: float = 1.0) -> str:
+    """How a shape is drawn, as attributes."""
+    more = f' stroke-dasharray="{dashes}"' if dashes else ""
+    more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+    if stroke != "none":
+        more = f' stroke-width="{number(thick)}"{more}'
+    return f'fill="{LIGHT.get(fill, fill)}" stroke="{LIGHT.get(stroke, stroke)}"{more}'
 
 
 class Drawing:
@@ -48,17 +42,9 @@ class Drawing:
         self.width, self.height = width, height
         self.pieces: list[str] = []
 
-    def to_svg(self, title: str, colour: Callable[[str], str] = coloured) -> str:
-        """The drawing as an SVG element; with `themed`, in the colours of the page that contains it."""
-        frame, start = self.frame(), number(-BORDER)
-        paper = f'<rect x="{start}" y="{start}" width="100%" height="100%" fill="{_colour("paper")}"/>'
-        inside = "\n".join([colour(piece) for piece in (paper, *self.pieces)])
-        _, _, width, height = frame.split()
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{frame}" width="{width}" height="{height}" '
-            f'role="img" font-family="{FONT}" class="mg-picture" style="max-width:100%;height:auto">\n'
-            f"<title>{escape(title)}</title>\n{inside}</svg>\n"
-        )
+    def to_svg(self, title: str) -> str:
+        """The drawing as an SVG element."""
+        return picture(self.frame(), title, self.pieces)
 
     def frame(self) -> str:
         """The view box: the drawing and a border around it."""
@@ -79,13 +65,10 @@ class Drawing:
         go: str = "",
     ) -> None:
         """A rectangle.  The pointer over it shows `about`, and a click leads to `go`, see `Flipbook`."""
-        more = f' stroke-dasharray="{dashes}"' if dashes else ""
-        more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
         width, height = max(width, 0.0), max(height, 0.0)
         shape = (
             f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
-            f'rx="{number(min(round, width / 2))}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
-            f'stroke-width="{number(thick)}"{more}'
+            f'rx="{number(min(round, width / 2))}" {_look(fill, stroke, thick, dashes, opacity)}'
         )
         tip = f"<title>{escape(cleaned(about))}</title>" if about else ""
         if go:
@@ -106,10 +89,10 @@ class Drawing:
         more = ' font-weight="600"' if bold else ""
         more += f' font-family="{CODE}" xml:space="preserve"' * code
         tip = f"<title>{escape(cleaned(text))}</title>" if shown != cleaned(text) else ""
-        legible = f"{fill}-text" if f"{fill}-text" in COLOURS else fill
+        legible = LIGHT.get(f"{fill}-text", LIGHT.get(fill, fill))
         self.add(
             f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" text-anchor="{anchor}" '
-            f'fill="{_colour(legible)}" pointer-events="none"{more}>{escape(shown)}{tip}</text>'
+            f'fill="{legible}" pointer-events="none"{more}>{escape(shown)}{tip}</text>'
         )
 
     def path(
@@ -126,24 +109,16 @@ class Drawing:
             broken = False
         if not parts:
             return
-        more = f' stroke-dasharray="{dashes}"' if dashes else ""
-        more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
-        self.add(
-            f'<path d="{"".join(parts)}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
-            f'stroke-width="{number(thick)}" stroke-linejoin="round"{more}/>'
-        )
+        look = _look(fill, stroke, thick, dashes, opacity)
+        self.add(f'<path d="{"".join(parts)}" {look} stroke-linejoin="round"/>')
         if arrow:
             self._tip(points[-2], points[-1], stroke)
 
-    def shape(self, outline: str, fill: str, opacity: float = 1.0) -> None:
-        """A filled outline, in SVG's words, which ignores the pointer."""
-        more = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
-        self.add(f'<path d="{outline}" fill="{_colour(fill)}" pointer-events="none"{more}/>')
-
-    def outline(self, outline: str, stroke: str, thick: float = 1.6) -> None:
+    def shape(
+        self, outline: str, fill: str = "none", opacity: float = 1.0, *, stroke: str = "none", thick: float = 1.6
+    ) -> None:
         """An outline, in SVG's words, which ignores the pointer."""
-        style = f'fill="none" stroke="{_colour(stroke)}" stroke-width="{number(thick)}"'
-        self.add(f'<path d="{outline}" {style} pointer-events="none"/>')
+        self.add(f'<path d="{outline}" pointer-events="none" {_look(fill, stroke, thick, opacity=opacity)}/>')
 
     def _tip(self, before: tuple[float, float], at: tuple[float, float], colour: str) -> None:
         angle = math.atan2(at[1] - before[1], at[0] - before[0])
@@ -153,10 +128,8 @@ class Drawing:
 
     def dot(self, x: float, y: float, fill: str = "now", radius: float = 4.0, stroke: str = "paper") -> None:
         """A point."""
-        self.add(
-            f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{_colour(fill)}" '
-            f'stroke="{_colour(stroke)}" stroke-width="1"/>'
-        )
+        place = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
+        self.add(f"<circle {place} {_look(fill, stroke, 1.0)}/>")
 
     def heading(self, x: float, y: float, text: str, room: float = 0.0) -> None:
         """A line of text over a part of the drawing."""
@@ -169,7 +142,7 @@ def cleaned(text: str) -> str:
 
 
 class Axes:
-    """A part of a drawing with two axes, for curves.  `ticks` names the axes with numbers: "both", "across" or "up".
+    """A part of a drawing with two axes, for curves.
 
     With `log` the axis upwards is logarithmic, with `log_across` the other one.
 
@@ -183,36 +156,24 @@ class Axes:
 
     def __init__(
         self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
-        up: tuple[float, float], *, log: bool = False, log_across: bool = False, ticks: str = "both",
+        up: tuple[float, float], *, log: bool = False, log_across: bool = False,
     ) -> None:
         x, y, width, height = place
-        self.drawing, self.log, self.log_across = drawing, log, log_across
+        self.drawing, self.log = drawing, log
         self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
-        self.across, self.up = _wide(_logs(across) if log_across else across), _wide(_logs(up) if log else up)
+        bottom, right = self.y + self.height, self.x + self.width
+        self.across, self.up = Scale(across, self.x, right, log_across), Scale(up, bottom, self.y, log)
         drawing.rect(self.x, self.y, self.width, self.height, "tint", "line", round=0)
-        self._ticks(ticks)
-
-    def _ticks(self, which: str) -> None:
-        bottom = self.y + self.height
-        for value, name in _named(self.across, int(self.width // 60), self.log_across) if which != "up" else ():
-            x = self._along(value)
-            self.drawing.path([(x, bottom), (x, bottom + 3)], "quiet", thick=1)
-            self.drawing.text(x, bottom + 14, name, fill="quiet", anchor="middle")
-        for value, name in _named(self.up, int(self.height // 28), self.log) if which != "across" else ():
-            y = self._level(value)
-            self.drawing.path([(self.x, y), (self.x + self.width, y)], "line", thick=0.6)
-            self.drawing.text(self.x - 4, y + 3.5, name, fill="quiet", anchor="end")
-
-    def _along(self, value: float) -> float:
-        return self.x + self.width * (value - self.across[0]) / (self.across[1] - self.across[0])
-
-    def _level(self, value: float) -> float:
-        return self.y + self.height * (1 - (value - self.up[0]) / (self.up[1] - self.up[0]))
+        for tick, name in self.across.ticks(60):
+            drawing.path([(tick, bottom), (tick, bottom + 3)], "quiet", thick=1)
+            drawing.text(tick, bottom + 14, name, fill="quiet", anchor="middle")
+        for level, name in self.up.ticks(28):
+            drawing.path([(self.x, level), (right, level)], "line", thick=0.6)
+            drawing.text(self.x - 4, level + 3.5, name, fill="quiet", anchor="end")
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The place of a point in the drawing; a point far outside of the chart stays near it."""
-        level = self._level(_log(y) if self.log else y)
-        return self._along(_log(x) if self.log_across else x), min(max(level, self.y - 1e4), self.y + 1e4)
+        return self.across.at(x), min(max(self.up.at(y), self.y - 1e4), self.y + 1e4)
 
     def band(self, columns: Sequence[tuple[float, float, float]], colour: str, opacity: float) -> None:
         """The area between two curves: (x, lower, upper) for each column."""
@@ -230,33 +191,48 @@ class Axes:
         self.drawing.path(clipped, stroke, thick=thick, dashes=dashes)
 
 
-def _log(value: float) -> float:
-    return math.log10(value) if value > 0 else math.nan
+class Scale:
+    """Numbers between two ends, and their places between two others; with `log`, the distances are ratios.
 
-
-def _logs(ends: tuple[float, float]) -> tuple[float, float]:
-    return math.log10(ends[0]), math.log10(ends[1])
-
-
-def _named(ends: tuple[float, float], most: int, log: bool) -> list[tuple[float, str]]:
-    """About `most` round numbers between two ends, with their names; with `log` they are logarithms.
-
-    >>> _named((0.0, 3.0), 4, True), [name for _, name in _named((-0.1, 0.8), 4, True)]
-    ([(0.0, '1'), (1.0, '10'), (2.0, '100'), (3.0, '1,000')], ['1', '2', '5'])
+    >>> Scale((0.0, 4.0), 100.0, 300.0).at(1.0), Scale((0.1, 10.0), 0.0, 2.0, True).at(1.0)
+    (150.0, 1.0)
     """
-    levels = round_numbers(*ends, most)
-    if not log:
-        return [(value, tick_text(value)) for value in levels]
-    powers = [value for value in levels if value == round(value)]
-    tens = range(math.floor(ends[0]), math.ceil(ends[1]))
-    between = [each for each in (k + math.log10(m) for k in tens for m in (1, 2, 5)) if ends[0] <= each <= ends[1]]
-    chosen = next(each for each in (powers, between, levels) if len(each) > 1 or each is levels)
-    return [(value, tick_text(10**value)) for value in chosen]
 
+    def __init__(self, ends: tuple[float, float], begin: float, end: float, log: bool = False) -> None:
+        self.begin, self.end, self.log = begin, end, log
+        low, high = map(self._level, ends)
+        same = high - low <= 1e-12 * max(abs(low), abs(high), 1e-300)
+        self.low, self.high = (low - 0.5, high + 0.5) if same else (low, high)
 
-def _wide(ends: tuple[float, float]) -> tuple[float, float]:
-    low, high = ends
-    return (low, high) if high - low > 1e-12 * max(abs(low), abs(high), 1e-300) else (low - 0.5, high + 0.5)
+    def _level(self, value: float) -> float:
+        if not self.log:
+            return value
+        return math.log10(value) if value > 0 else math.nan
+
+    def at(self, value: float) -> float:
+        """The place of a number."""
+        return self._place(self._level(value))
+
+    def _place(self, level: float) -> float:
+        return self.begin + (self.end - self.begin) * (level - self.low) / (self.high - self.low)
+
+    def ticks(self, apart: float) -> list[tuple[float, str]]:
+        """The places of round numbers, about `apart` from each other, with their names.
+
+        >>> [name for _, name in Scale((1.0, 1000.0), 0.0, 240.0, True).ticks(60)]
+        ['1', '10', '100', '1,000']
+        >>> [name for _, name in Scale((0.8, 6.3), 0.0, 240.0, True).ticks(60)]
+        ['1', '2', '5']
+        """
+        levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart))
+        if not self.log:
+            return [(self._place(level), tick_text(level)) for level in levels]
+        powers = [level for level in levels if level == round(level)]
+        tens = range(math.floor(self.low), math.ceil(self.high))
+        between = [k + math.log10(m) for k in tens for m in (1, 2, 5)]
+        between = [level for level in between if self.low <= level <= self.high]
+        chosen = next(each for each in (powers, between, levels) if len(each) > 1 or each is levels)
+        return [(self._place(level), tick_text(10**level)) for level in chosen]
 
 
 def round_numbers(low: float, high: float, most: int) -> list[float]:

@@ -16,7 +16,8 @@ from typing import Any
 
 from ..support.errors import ConversionError
 from .charts import Marks
-from .drawing import Drawing, themed
+from .colours import themed
+from .drawing import Drawing
 from .exhibit import Exhibit
 
 Block = tuple[str, Any]  # a kind ("text", "table", "code", "math", "numbers") and what it shows
@@ -123,7 +124,7 @@ class Flipbook(Exhibit):
     def chart(self) -> dict[str, Any]:
         """The cover with its marks, as plain data, for a view that shows it as one of its parts."""
         page = self.pages[self.opening][self.cover]
-        return {"name": page.name, "svg": page.drawing.to_svg(page.say, themed), "says": page.say, "marks": self.marks}
+        return {"name": page.name, "svg": themed(page.drawing.to_svg(page.say)), "says": page.say, "marks": self.marks}
 
 
 class _Once:

@@ -7,13 +7,13 @@ of the user is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby, pairwise
 
 from ..support.table import escape
 from .cells import LEVELS
-from .colours import LIGHT
+from .colours import LIGHT, themed
 from .layout import Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
@@ -26,7 +26,7 @@ LOOKS = {
     "view": (FORWARD, PAPER, 5.0, ""),
     "gradient": (BACKWARD, LIGHT["back-fill"], 5.0, ""),
     "parameter": (LIGHT["good"], LIGHT["leaf-fill"], 99.0, ""),
-    "input": ("#56b4e9", LIGHT["input-fill"], 99.0, ""),
+    "input": (FORWARD, LIGHT["input-fill"], 99.0, ""),
     "constant": (QUIET, PAPER, 99.0, "3 2"),
     "group": (FORWARD, LIGHT["there-fill"], 5.0, ""),
     "library": (LIGHT["library"], LIGHT["library-fill"], 5.0, ""),
@@ -60,11 +60,6 @@ def draw(
     bare = set() if notes is None else {*range(len(scene.edges))} - notes.keys()
     width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
-        f'width="{number(width)}" height="{number(height)}" role="img" font-family="{FONT}" '
-        f'class="mg-picture" style="max-width:100%;height:auto">',
-        f"<title>{escape(described(scene))}</title>",
-        f'<rect width="100%" height="100%" fill="{PAPER}" class="mg-paper"/>',
         f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
         *[_frame(frame) for frame in layout.frames],
         *[
@@ -73,18 +68,27 @@ def draw(
         ],
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
-        "</g></svg>",
+        "</g>",
     ]
-    return "\n".join(parts) + "\n"
+    return picture(f"0 0 {number(width)} {number(height)}", described(scene), parts)
+
+
+def picture(frame: str, title: str, parts: Iterable[str]) -> str:
+    """An SVG element that has this view box, and a sentence for readers who cannot see the picture."""
+    x, y, width, height = frame.split()
+    inside = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{frame}" width="{width}" height="{height}" role="img" '
+        f'font-family="{FONT}" class="mg-picture" style="max-width:100%;height:auto">\n'
+        f"<title>{escape(title)}</title>\n"
+        f'<rect x="{x}" y="{y}" width="100%" height="100%" fill="{PAPER}"/>\n{inside}</svg>\n'
+    )
 
 
 NUMBERS = re.compile(r'<g class="mg-heat">.*?</g></g>|(?<= class="mg-number">)[^<]*|<title>[^<]*</title>')
-STYLING = re.compile(r' (?:fill|stroke|stroke-opacity|font-weight|font-style)="[^"]*"| text-anchor="middle"')
-
-
 def lean(svg: str, numbers: bool = True) -> str:
-    """A picture without its colours, for a page whose style defines them; and without numbers that a page adds."""
-    return STYLING.sub("", svg if numbers else NUMBERS.sub("", svg))
+    """A picture in the colours of a page; without the numbers that a page adds itself."""
+    return themed(svg if numbers else NUMBERS.sub("", svg))
 
 
 def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:

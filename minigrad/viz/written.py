@@ -8,7 +8,7 @@ laid out here, for the static picture too; the page only opens rows, and moves o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import log2
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ from ..compile.look.cost import Cost
 from ..compile.look.record import Record, record_node_by_node
 from ..core.node import Node
 from ..support.table import as_table, bytes_text, counted, escape, time_text
+from .colours import themed
 from .compiled import Shown
-from .drawing import Drawing, cleaned, coloured, themed
+from .drawing import Drawing, cleaned
 from .naming import layer_name
 from .phases import PHASES, UPDATE, Path, dotted
 from .svg import number, text_width
@@ -267,7 +268,7 @@ class Written:
 
     def svg(self) -> str:
         """The bytes, in a picture of its own."""
-        return Picture(self, BYTES, whole=False).svg(coloured)
+        return Picture(self, BYTES, whole=False).svg()
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
@@ -275,7 +276,7 @@ class Written:
         first = pictures[0]
         return {
             "about": self.said(), "measured": self.measured(), "phases": self.phases, "rows": self.rows,
-            "pictures": [[unit, each.svg(themed)] for unit, each in zip(self.units, pictures)],
+            "pictures": [[unit, themed(each.svg())] for unit, each in zip(self.units, pictures)],
             "label": first.label, "column": first.column, "top": TOP, "size": SIZE,
             "bands": [self._described(band) for band in self.bands],
         }
@@ -337,7 +338,7 @@ class Picture:
                 seen += high - low
         return opened
 
-    def svg(self, colour: Callable[[str], str]) -> str:
+    def svg(self) -> str:
         """The picture as an SVG element."""
         height = TOP + sum([self._high(row) for row in self.lines])
         drawing = Drawing(self.label + self.column * len(self.written.phases), height)
@@ -347,7 +348,7 @@ class Picture:
         for row in self.lines:
             self._row(drawing, row, y)
             y += self._high(row)
-        return drawing.to_svg(self.written.said(), colour)
+        return drawing.to_svg(self.written.said())
 
     def _high(self, row: str) -> float:
         return self.heights(max(map(len, self.lines[row])))[row not in self.opened]
@@ -411,7 +412,7 @@ class Picture:
         outline = self._outline(band, x, y + tall / 2)
         if outline:
             at = len(drawing.pieces)
-            drawing.outline(outline, "quiet" if removed else hue, tall)
+            drawing.shape(outline, stroke="quiet" if removed else hue, thick=tall)
             self._grouped(drawing, at, 'class="mgw-was" opacity="0.45"')
         wide = max(band.size[self.unit] * self.scale, 1.0)
         if not removed:

@@ -62,7 +62,7 @@ def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(bo
 
 def test_the_scale_of_times_covers_what_was_measured():
     pieces = "".join(mg.viz.cluster(STEP, MACHINE, workers=(1, 2, 4), measured={2: 0.9}).pages[0][0].drawing.pieces)
-    dots = [float(y) for y in re.findall(r'cy="([\d.-]+)" r="4" fill="\ue000ink', pieces)]
+    dots = [float(y) for y in re.findall(r'cy="([\d.-]+)" r="4" fill="#1f2328', pieces)]
     assert len(dots) == 2 and min(dots[1:]) > 18  # in the legend, and inside of its chart
 
 

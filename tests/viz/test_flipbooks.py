@@ -13,7 +13,8 @@ from minigrad.support import files
 from minigrad.viz.allreduce_steps import ring_rounds, star_rounds
 from minigrad.viz.cells import matrix_of
 from minigrad.viz.charts import Chart
-from minigrad.viz.drawing import Axes, Drawing, coloured, themed
+from minigrad.viz.colours import themed
+from minigrad.viz.drawing import Axes, Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
@@ -70,7 +71,7 @@ def test_colours_come_from_the_theme_or_the_file():
     drawing = Drawing(10, 10)
     drawing.rect(0, 0, 5, 5, "back-fill", "now")
     (piece,) = drawing.pieces
-    assert 'fill="var(--back-fill)"' in themed(piece) and 'stroke="#e69f00"' in coloured(piece)
+    assert 'fill="var(--back-fill)"' in themed(piece) and 'stroke="#e69f00"' in piece
 
 
 def test_charts_skip_values_that_are_not_numbers():

@@ -13,7 +13,6 @@ import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.viz.curves import columns_of
-from minigrad.viz.drawing import coloured
 from minigrad.viz.kept import play, read_tape, segments_of, units_of
 from minigrad.viz.logs import IMAGES, PICTURES
 
@@ -299,7 +298,7 @@ def test_single_steps_stay_visible_among_thousands():
         for step in range(1, 8001):
             board.log(step, loss=jump if step == 4321 else 1.0 + step % 2)
         live, page = board.to_svg(), board.book().pages[0][-1].drawing  # the same picture, with places to point at
-        assert all(piece in live for piece in map(coloured, page.pieces) if "data-stops" not in piece)
+        assert all(piece in live for piece in page.pieces if "data-stops" not in piece)
         pictures.append(board.to_svg())
     plain, high, _ = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
     assert len(plain) == 1 and plain != high and "mean of 21 steps, shade" in pictures[0]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minigrad.viz.colours import themes
-from minigrad.viz.drawing import Drawing, themed
+from minigrad.viz.colours import themed, themes
+from minigrad.viz.drawing import Drawing
 
 from ..compare import same
 from ..feedback import NotWritten, Wrong, written
@@ -45,7 +45,7 @@ class Still(NamedTuple):
         return f"<{self.said}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        html = f'<style>{themes()}</style><div class="mg-view">{self.drawing.to_svg(self.said, themed)}</div>'
+        html = f'<style>{themes()}</style><div class="mg-view">{themed(self.drawing.to_svg(self.said))}</div>'
         return {"text/html": html, "image/svg+xml": self.drawing.to_svg(self.said), "text/plain": repr(self)}
 
 
