@@ -62,13 +62,15 @@ def draw(
     parts = [
         f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
         *[_frame(frame) for frame in layout.frames],
+        f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
         *[
             _edge(scene, key, route, direction, None if heavy is None else key in heavy, key in bare)
             for key, route in enumerate(layout.routes)
         ],
+        f'</g><g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
-        "</g>",
+        "</g></g>",
     ]
     return picture(f"0 0 {number(width)} {number(height)}", described(scene), parts)
 
@@ -191,7 +193,7 @@ def _frame(frame: Frame) -> str:
         f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
         f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="{LINES}" class="mg-frame-box"/>'
         f'<text x="{number(start)}" y="{number(baseline)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
-        f'font-style="italic" class="mg-quiet">{escape(frame.path[-1])}</text></g>'
+        f'font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
 
 
@@ -204,14 +206,13 @@ def _edge(scene: Scene, key: int, route: Route, direction: str, heavy: bool | No
     look = "back" if target.mirrors is not None else "moved" if target.kind == "view" else "there"
     if heavy is not None:
         look = "memory" if heavy else "register"
-    colour = {"back": BACKWARD, "moved": QUIET, "there": FORWARD, "memory": BACKWARD, "register": QUIET}[look]
-    width = "2.2" if heavy else "1.2"
+    colour = f' color="{BACKWARD if look in ("back", "memory") else QUIET}"' if look != "there" else ""
+    width = ' stroke-width="2.2"' if heavy else ""
     faint = ' opacity="0.3"' if bare and target.mirrors is not None else ""
     return (
-        f'<g class="mg-edge mg-{look}" data-edge="{key}" '
-        f'stroke="{colour}" fill="none" stroke-width="{width}" stroke-opacity="0.75"{faint}>'
+        f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{width}{faint}>'
         f'<path d="{path_of(route, direction)}"{dashes}/>'
-        f'<path d="{_head(route, direction)}" fill="{colour}" stroke="none"/></g>'
+        f'<path d="{_head(route, direction)}" fill="currentColor" stroke="none"/></g>'
     )
 
 
@@ -260,10 +261,10 @@ def _head(route: Route, direction: str) -> str:
 
 def _box(key: int, box: Box, r: Rectangle) -> str:
     border, fill, round_, dashes = LOOKS[box.kind]
-    thick = "2.4" if box.result else "1.2"
+    thick = ' stroke-width="2.4"' if box.result else ""
     shape = (
         f'x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" height="{number(r.height)}" '
-        f'rx="{number(min(round_, r.height / 2))}" fill="{fill}" stroke="{border}" stroke-width="{thick}"'
+        f'rx="{number(min(round_, r.height / 2))}" fill="{fill}" stroke="{border}"{thick}'
         + (f' stroke-dasharray="{dashes}"' if dashes else "")
     )
     parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}">', f"<title>{escape(chr(10).join(box.about))}</title>"]
@@ -280,10 +281,12 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
         side = square(box.grid)
         top = r.y + (r.height - box.grid[0] * side) / 2
         parts.append(f'<g class="mg-heat">{squares(box.cells, left, top, side)}</g>')
-    parts.append(_text(title_of(box), middle, y, TITLE, INK, ' font-weight="600"'))
+    title = f' font-size="{number(TITLE)}" fill="{INK}" font-weight="600"'
+    parts.append(f'<text x="{middle}" y="{number(y)}"{title}>{escape(title_of(box))}</text>')
+    look = ' class="mg-number"' if box.called else ""
     for line in box.lines:
         y += LINE * LEADING
-        parts.append(_text(line, middle, y, LINE, QUIET, ' class="mg-number"' if box.called else ' class="mg-quiet"'))
+        parts.append(f'<text x="{middle}" y="{number(y)}"{look}>{escape(line)}</text>')
     return "".join(parts) + "</g>"
 
 
@@ -332,7 +335,7 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
         inside = (
             f'<g class="mg-heat"><g><rect x="{number(-wide / 2)}" y="-7" width="{number(wide)}" height="14" rx="7" '
             f'fill="{PAPER}" stroke="{BACKWARD}" stroke-width="0.7"/>'
-            f'<text y="3.5" font-size="{number(LINE)}" text-anchor="middle" fill="{INK}">{escape(text)}</text></g></g>'
+            f'<text y="3.5" fill="{INK}">{escape(text)}</text></g></g>'
         )
     return f'<g class="mg-note" data-note="{key}" transform="translate({number(x)} {number(y)})">{inside}</g>'
 
@@ -377,10 +380,3 @@ def _along(route: Route, direction: str) -> list[tuple[float, float]]:
             else:
                 found.append((x + (u - x) * share, y + (v - y) * bent))
     return found
-
-
-def _text(text: str, x: str, y: float, size: float, colour: str, more: str) -> str:
-    return (
-        f'<text x="{x}" y="{number(y)}" font-size="{number(size)}" text-anchor="middle" fill="{colour}"{more}>'
-        f"{escape(text)}</text>"
-    )
