@@ -10,7 +10,8 @@ import numpy as np
 from minigrad.viz.curves import Points, curves
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.images import gallery, pictures_of, wall
+from minigrad.viz.images import gallery, image, pictures_of
+from minigrad.viz.svg import number
 
 COLUMNS, TILE = 30, 15.0  # of the wall of all pictures
 SHOWN, ROW, SIDE = 16, 8, 50.0  # how many wrong readings are shown large, how many in a row, and their size
@@ -129,3 +130,22 @@ def readers(title: str, images: Any, labels: Any, trained: Sequence[Reader]) -> 
         half_by_half(drawing, 14, pictures, halves)
         pages.append(Page(drawing, f"{each.name}: {counts[each.name][1]} of {len(labels)}.", (), each.name))
     return Flipbook(title, [pages], cover=0, unit="picture", words=said)
+
+
+def wall(
+    drawing: Drawing, x: float, y: float, pictures: Any, framed: Sequence[bool], columns: int, side: float
+) -> float:
+    """Draw many small pictures side by side as one image, with a frame around some of them; returns the height."""
+    count, rows, wide = pictures.shape
+    lines = -(-count // columns)
+    levels: Any = np.zeros((lines * (rows + 1), columns * (wide + 1)), np.uint8)
+    for i, picture in enumerate(pictures):
+        top, left = (i // columns) * (rows + 1), (i % columns) * (wide + 1)
+        levels[top : top + rows, left : left + wide] = picture
+    begin = len(drawing.pieces)
+    image(drawing, x, y, columns * side, levels, f"{count} pictures, {sum(framed)} of them with a frame")
+    places = [(x + (i % columns) * side, y + (i // columns) * side) for i, each in enumerate(framed) if each]
+    edge = number(side - 1.6)
+    drawing.outline("".join(f"M{number(a)} {number(b)}h{edge}v{edge}h-{edge}z" for a, b in places), "now")
+    drawing.merge(begin)
+    return lines * side

@@ -23,10 +23,11 @@ from minigrad.support.table import counted
 from minigrad.viz.curves import curves
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.images import pictures_of, wall
+from minigrad.viz.images import pictures_of
 
 from ...digits import HIDDEN, Trained, trained
 from ...swapping import Swapped, swap, whose
+from ...views.readings import wall
 
 STEPS, LONG, RATE = 60, 150, 0.5
 TILE, COLUMNS, APART = 9.0, 18, 18.0  # of the walls of digits

@@ -19,7 +19,9 @@ from minigrad.ops.elementwise import tanh
 from minigrad.ops.functional import softmax
 from minigrad.ops.losses import cross_entropy
 from minigrad.viz.drawing import Drawing
-from minigrad.viz.images import pictures_of, wall
+from minigrad.viz.images import pictures_of
+
+from ...views.readings import wall
 
 Piece = Callable[..., Any]
 SEED, HALF, TILE, COLUMNS = 0, 350.0, 11.2, 30  # of pictures: the second half begins at HALF
