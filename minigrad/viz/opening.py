@@ -128,12 +128,12 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path] = (), whole: int 
             if box.path is not None and (box.path, box.count) not in numbers and len(found) < PARTS:
                 numbers[box.path, box.count] = len(found)
                 above = [box.path[:depth] for depth in range(len(box.path))]
+                path, run = box.path, outline.run_of[box.path]
                 if box.count > ALIKE:
-                    box = outline.pile_of((box.path,))
-                inside = {box.path, *_opened(outline, box.path, budget, shut)} if box.count == 1 else set()
-                looked_at = outline.run_of[box.path] if box.count > 1 else [box.path]
-                around = [i for path in looked_at for i in outline.members[path]]
-                apart = above if len(outline.run_of[box.path]) <= ALIKE else ()
+                    box = outline.pile_of((path,))
+                inside = {path, *_opened(outline, path, budget, shut)} if box.count == 1 else set()
+                around = [i for each in (run if box.count > 1 else [path]) for i in outline.members[each]]
+                apart = above if len(run) <= ALIKE else ()
                 found.append(_part(outline.closed({*above, *inside}, apart, around), box, here))
     if len(found) > 1 and len(scene.boxes) <= whole:
         found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
