@@ -1,4 +1,4 @@
-"""Charts: drawings of bars and points, each of which is a mark that can be chosen in a page."""
+"""Charts: drawings of bars, each of which is a mark that can be chosen in a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ KINDS = {
 }
 DASHED = "5 3"
 ROOMY = 22.0  # wider than this, there is room for some of a label
-FAR = (0.0, 14.0, 28.0, 42.0)  # how far above a point its label may be lifted
 
 
 def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) -> dict[str, Any]:
@@ -41,15 +40,15 @@ def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, st
     return x
 
 
-def fitting(label: str, room: float, bold: bool = False) -> str:
+def fitting(label: str, room: float) -> str:
     """A label that fits in some room: in a narrow one, "layer 2" is "2", and "blocks[1]" is "[1]"; or nothing.
 
     >>> fitting("layer 2", 60.0), fitting("layer 2", 20.0), fitting("blocks[1]", 20.0), fitting("kernel_1", 20.0)
     ('layer 2', '2', '[1]', '')
     """
     forms = (label, *re.findall(r"(?:(?<= )|(?=\[))\S+$", label))
-    wide = next((form for form in forms if text_width(form, LINE, bold) <= room), "")
-    cut = forms[-1] if room > ROOMY and room >= 0.7 * text_width(forms[-1], LINE, bold) else ""
+    wide = next((form for form in forms if text_width(form, LINE) <= room), "")
+    cut = forms[-1] if room > ROOMY and room >= 0.7 * text_width(forms[-1], LINE) else ""
     return wide or cut
 
 
@@ -62,21 +61,21 @@ class Chart(Drawing):
     1
     """
 
-    def __init__(self, width: float, height: float) -> None:
-        super().__init__(width, height)
-        self._labels: list[tuple[float, float, float]] = []  # of points: from, to, and at which height
-
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = "",
         model: bool = False,
     ) -> None:
-        """A rectangle, with its label if most of it fits.  What a `model` predicts has a dashed border."""
+        """A rectangle, with its label if most of it fits.  What a `model` predicts has a dashed border.
+
+        Without a key, it is no mark.
+        """
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
         shown = fitting(label, width - 6.0)
         if shown:
             self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
-        self._mark(begin, key, about or label)
+        if key:
+            self._mark(begin, key, about or label)
 
     def area(
         self, upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str, key: str,
@@ -86,35 +85,6 @@ class Chart(Drawing):
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill, opacity=opacity)
         self._mark(begin, key, about)
-
-    def point(
-        self, x: float, y: float, kind: str, key: str, label: str, about: str = "", radius: float = 5.5
-    ) -> None:
-        """A dot, with its label beside it if there is room."""
-        begin, (border, fill) = len(self.pieces), KINDS[kind]
-        self.dot(x, y, fill, radius=radius, stroke=border)
-        if label:
-            self.name(x, y, label, radius)
-        self._mark(begin, key, about or label)
-
-    def name(self, x: float, y: float, label: str, radius: float = 5.5) -> None:
-        """The label of a point, if there is room beside it."""
-        place = self._beside(x, y, text_width(label, LINE), radius + 2.5)
-        if place is not None:
-            if abs(place[1] - y) > radius + 16.0:
-                self.path([(x, y - radius), (x, place[1] + 3.0)], "quiet", thick=0.6)
-            self.text(*place, label)
-
-    def _beside(self, x: float, y: float, wide: float, off: float) -> tuple[float, float] | None:
-        """A free place for a label beside a point: its left end and its baseline."""
-        above = [(x - wide / 2, y - off - 5 - far) for far in FAR]
-        for left, middle in ((x + off, y), (x - off - wide, y), above[0], (x - wide / 2, y + off + 5), *above[1:]):
-            inside = left > 0 and left + wide < self.width
-            taken = any(abs(middle - m) < LINE and left < b and a < left + wide for a, b, m in self._labels)
-            if inside and not taken:
-                self._labels.append((left, left + wide, middle))
-                return left, middle + 3.5
-        return None
 
     def _mark(self, begin: int, key: str, about: str) -> None:
         """Turn all pieces since number `begin` into one mark."""

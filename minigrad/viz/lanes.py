@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
 from ..support.table import counted
-from .charts import DASHED, KINDS, Chart, fitting, legend
-from .phases import PHASES, Section
+from .charts import KINDS, Chart, legend
+from .phases import Section
 from .svg import LINE, text_width
 
 WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
-HEADING, LANE, STRIP, GAP = 22.0, 30.0, 15.0, 12.0  # heights: a heading, a lane of bars, the phases below it
+HEADING, LANE, GAP = 22.0, 30.0, 12.0  # heights: of a heading, of a lane, and below a band
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 SHORT = 3.0  # bands that are so many times as short as the longest are also drawn larger
-STROKES = {"forward": "", "backward": "6 3", "update": "2 3"}  # the dashes of phases: colour is never alone
 NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch"}
 
 
@@ -55,18 +53,21 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is."""
+    """Bars that do not overlap.  Between the two times in `python`, Python runs where no bar is.
+
+    The bars of a lane `about` others, such as phases, are in no sum.
+    """
 
     name: str
-    bars: Sequence[Bar]
+    bars: list[Bar]
     python: tuple[float, float] = (0.0, 0.0)
+    about: bool = False
 
 
 class Band(NamedTuple):
     """Lanes that belong together: one way of running.
 
-    `shown_for` are the numbers of workers for which a page shows it; without any, it is always shown.  A `placed` band
-    is a graph on several devices.
+    `shown_for` are the numbers of workers for which a page shows it; without any, it is always shown.
     """
 
     title: str
@@ -74,27 +75,16 @@ class Band(NamedTuple):
     says: str = ""
     model: bool = False
     shown_for: tuple[int, ...] = ()
-    placed: bool = False
 
     @property
     def bars(self) -> list[Bar]:
-        """The bars of all lanes."""
-        return [bar for lane in self.lanes for bar in lane.bars]
+        """What runs, in all lanes."""
+        return [bar for lane in self.lanes if not lane.about for bar in lane.bars]
 
     @property
     def end(self) -> float:
         """When everything is done."""
         return max([bar.end for bar in self.bars] + [lane.python[1] for lane in self.lanes], default=0.0)
-
-
-def finite(bars: Iterable[Bar]) -> list[Bar]:
-    """The bars with finite times, in order of their begins; none ends before it begins.
-
-    >>> finite([Bar(2.0, 1.0, Work("a")), Bar(math.nan, 1.0, Work("b"))])[0][:2]
-    (2.0, 2.0)
-    """
-    known = [bar for bar in bars if math.isfinite(bar.begin) and math.isfinite(bar.end)]
-    return sorted([bar._replace(end=max(bar.begin, bar.end)) for bar in known], key=lambda bar: bar.begin)
 
 
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
@@ -121,6 +111,16 @@ def _joined(run: Sequence[Bar]) -> Bar:
                run[0].critical)
 
 
+def phases_of(bars: Sequence[Bar]) -> list[Lane]:
+    """A lane with the phases of bars that follow each other; none if they have no phases."""
+    found = []
+    for section, run in groupby(bars, lambda bar: bar.work.section._replace(layer="")):
+        first, *others = run
+        end = max([bar.end for bar in (first, *others)])
+        found += [Bar(first.begin, end, Work(section.phase, section.phase, section))] * bool(section.phase)
+    return [Lane("phases", found, about=True)] * bool(found)
+
+
 def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
     """All bands on one axis, and the short ones below that once more, larger; `text` names the ticks.
 
@@ -141,7 +141,7 @@ def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
 
 
 def _height(band: Band) -> float:
-    return HEADING + len(band.lanes) * (LANE + STRIP * _is_phased(band)) + GAP
+    return HEADING + len(band.lanes) * LANE + GAP
 
 
 def _ruled(
@@ -151,23 +151,18 @@ def _ruled(
     """Some bands on one axis, from a height on."""
     scale = chart.ruler((LEFT, WIDTH - RIGHT), (y, y + height), most, text)
     for band in bands:
-        title, phases = f"{band.title}{note}", _is_phased(band)
+        title = f"{band.title}{note}"
         begin = 1.1 * text_width(title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, title, bold=True)
         chart.text(begin, y + 15.0, band.says, fill="quiet", room=WIDTH - begin)
         for number, lane in enumerate(band.lanes):
-            _draw(chart, lane, y + HEADING + number * (LANE + STRIP * phases), scale, band.model, phases)
+            _draw(chart, lane, y + HEADING + number * LANE, scale, band.model)
         y += _height(band)
-
-
-def _is_phased(band: Band) -> bool:
-    """Whether a band has several phases."""
-    return len({bar.work.section.phase for bar in band.bars} & {*PHASES}) > 1
 
 
 def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
     """The legend: the phases or the kinds of bars, and what else is drawn."""
-    used = {bar.work.colours for band in bands for bar in band.bars}
+    used = {bar.work.colours for band in bands for lane in band.lanes for bar in lane.bars}
     found = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in KINDS if kind in used]
     if any(lane.python[1] for band in bands for lane in band.lanes):
         found.append(("line", "tint", "Python"))
@@ -178,8 +173,8 @@ def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool, phases: bool) -> None:
-    """One lane: Python, the bars, the critical path, and the phases below them."""
+def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None:
+    """One lane: Python, the bars, and the critical path."""
     chart.text(LEFT - 8.0, y + 18.0, lane.name, fill="quiet", anchor="end", room=LEFT - 10.0)
     begin, end = lane.python
     if end > begin:
@@ -187,17 +182,6 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool, phases:
         chart.rect(*place, "tint", "line", round=2.0, about="Python")
     for bar in merged(lane.bars, CLOSE / scale):
         x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
-        border, fill = KINDS[bar.work.colours]
-        chart.rect(x, y, wide, LANE - 4.0, fill, border, round=2.0, dashes=DASHED if model else "")
-        label = fitting(bar.work.label, wide - 6.0) or fitting(bar.work.label.rpartition(": ")[2], wide - 6.0)
-        if label:
-            chart.text(x + wide / 2, y + 16.5, label, anchor="middle", room=wide - 6.0)
+        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", bar.work.label, model=model)
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)
-    for phase, run in groupby(lane.bars, lambda bar: bar.work.section.phase) if phases else ():
-        whole = [*run]
-        x, end = LEFT + whole[0].begin * scale, LEFT + max(bar.end for bar in whole) * scale
-        if phase and end - x > 1.0:
-            chart.path([(x, y + LANE), (end, y + LANE)], KINDS[phase][0], thick=2.0, dashes=STROKES[phase])
-            if end - x > 60.0:
-                chart.text(x, y + LANE + 12.0, phase, fill="quiet")

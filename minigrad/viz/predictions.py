@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
+from ..compile.look.placement import Prediction, System, measured_system, placed, predicted
 from ..compile.nodes.graph import Graph
 from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text, counted, time_text
@@ -95,98 +95,53 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more or "nothing"
 
 
-class Gain(NamedTuple):
-    """How many workers are worth having, how many the slider offers, and the sentence about it."""
+def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], rate: float) -> list[Band]:
+    """A program on one worker, on two, and on as many as may work at the same time.
 
-    worth: int
-    most: int
-    says: str
-
-
-def gain_of(plan: Schedule) -> Gain:
-    """How many times as fast a program is with as many workers as are worth having.
-
-    >>> f = mg.jit(lambda x, y: (x @ x).sum() + (y @ y).sum())
-    >>> gain_of(f.program(mg.ones((8, 8)), mg.ones((8, 8))).schedule).says
-    '2 workers are 1.99 times as fast as one'
+    `works` says what the steps are, and `rate` how many bytes of traffic are a unit of the axis.
     """
+    critical = {step.number for step in plan.critical_path}
     most = max(1, min(WORKERS, max([len(level) for level in plan.levels], default=1)))
-    times = [max([turn.end for turn in turns(plan, count)], default=0.0) for count in range(1, most + 1)]
-    worth = 1 + next(i for i, time in enumerate(times) if time <= 1.01 * times[-1])
-    times_as_fast = times[0] / (times[worth - 1] or 1.0)
-    return Gain(worth, most, f"{worth} workers are {times_as_fast:.2f} times as fast as one" if worth > 1
-                else "more workers gain nothing")
-
-
-class Predicted(NamedTuple):
-    """A program to predict: its title, its steps and what they are; `rate` is the bytes in a unit of the axis."""
-
-    title: str
-    plan: Schedule
-    works: Mapping[str, Work]
-    rate: float = 1.0
-
-
-def on_workers(program: Predicted, most: int) -> list[Band]:
-    """A program on each number of workers until `most`."""
-    title, plan, works, rate = program
-    critical, own = {step.number for step in plan.critical_path}, gain_of(plan).most
     bands = []
-    for count in range(1, own + 1):
+    for count in range(1, most + 1):
+        lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
         done = turns(plan, count)
-        lanes = [Lane(f"worker {worker + 1}", [
-            Bar(t.begin / rate, t.end / rate, works.get(t.step.name, Work(t.step.name)), t.step.number in critical)
-            for t in done if t.worker == worker
-        ]) for worker in range(count)]
-        shown_for = tuple(range(count, most + 1 if count == own else count + 1))
+        for step, worker, begin, end in done:
+            work = works.get(step.name, Work(step.name))
+            lanes[worker].bars.append(Bar(begin / rate, end / rate, work, step.number in critical))
+        shown_for = range(count, count + 1 if count < most else WORKERS + 1)
         name = ", ".join(filter(None, [title, f"on {counted(count, 'worker')}"]))
-        bands.append(Band(name, lanes, _says(plan, done, count), True, shown_for))
+        says = _says(plan, count, max([turn.end for turn in done], default=0.0))
+        bands.append(Band(name, lanes, says, True, tuple(shown_for)))
     return bands
 
 
-def _says(plan: Schedule, done: Sequence[Turn], count: int) -> str:
-    """How much faster some workers are, and how often they work at the same time."""
-    whole, busy, parallel, before = max([turn.end for turn in done], default=0.0), 0, 0.0, 0.0
-    for time, change in sorted([each for turn in done for each in ((turn.begin, 1), (turn.end, -1))]):
-        parallel += (time - before) * (busy > 1)
-        busy, before = busy + change, time
+def _says(plan: Schedule, count: int, whole: float) -> str:
+    """How much faster some workers are, and how much faster any number of them can be."""
     gain, limit = (plan.work / time if time else 1.0 for time in (whole, plan.span))
     if limit < 1.005:
         return "by the model, more workers gain nothing: each step waits for the one before"
     first = "one worker is the measure" if count == 1 else f"{count} workers are {gain:.2f} times as fast as one"
-    share = f"; in {parallel / whole:.0%} of the time, at least two are busy" if parallel else ""
-    return f"by the model, {first}{share}; any number of workers is at most {limit:.2f} times as fast"
-
-
-def at_the_roof(title: str, bars: Sequence[Bar]) -> Band:
-    """The steps of a program one after another, each as quick as the limits of this machine allow."""
-    found, now = list[Bar](), 0.0
-    for bar in bars:
-        if bar.work.bound:
-            found.append(Bar(now, now := now + bar.work.best, bar.work))
-    says = f"by the roofline, at least {time_text(now)}: each launch at the limits of this machine, without Python"
-    return Band(f"{title}, at the roof", [Lane("", found)], says, True)
+    return f"by the model, {first}; any number of workers is at most {limit:.2f} times as fast"
 
 
 def on_devices(
-    what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], devices: Sequence[str], system: System | None,
-    others: Mapping[str, Placement],
+    what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], devices: Sequence[str], system: System | None
 ) -> list[Band]:
-    """A graph node by node: as it is, all on each device, as a search places it, and as the user does."""
+    """A graph node by node: as it is, all on each device, and as a search places it."""
     graph = what if isinstance(what, Graph) else without_detours(ran_of(what, args, kwargs).graph)
     names = [*dict.fromkeys([*[node.device.name for node in graph.nodes], *devices])]
     system = system or measured_system(*names)
-    placements: dict[str, Placement] = {
-        "as it is": {}, **{f"all on {name}": dict.fromkeys(graph.nodes, name) for name in devices},
-        "best found": placed(graph, *names, system=system), **others,
-    }
-    found = {title: predicted(graph, each, system) for title, each in placements.items()}
-    now = found["as it is"].seconds
-    return [_placed(title, each, now) for title, each in found.items()]
+    now = predicted(graph, {}, system)
+    bands = [placed_band("as it is", now, now)]
+    for name in devices:
+        bands.append(placed_band(f"all on {name}", predicted(graph, dict.fromkeys(graph.nodes, name), system), now))
+    best = predicted(graph, placed(graph, *names, system=system), system)
+    return [*bands, placed_band("best found", best, now)]
 
 
-def _placed(title: str, found: Prediction, now: float) -> Band:
-    """A lane for each stream of each device, and for each direction between two devices."""
+def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
+    """A lane for each stream of each device, and for each direction between two devices; `now` is as it is."""
     lanes: dict[tuple[str, int], list[Bar]] = {}
     for span in found.spans:
         task = span.task
@@ -194,6 +149,6 @@ def _placed(title: str, found: Prediction, now: float) -> Band:
         lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
     names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"
-    if abs(now - found.seconds) > 0.005 * now and found.seconds:
-        says += f": {now / found.seconds:.2f} times as fast as it is"
-    return Band(title, [Lane(name, lanes[key]) for key, name in names.items()], says, True, placed=True)
+    if abs(now.seconds - found.seconds) > 0.005 * now.seconds and found.seconds:
+        says += f": {now.seconds / found.seconds:.2f} times as fast as it is"
+    return Band(title, [Lane(name, lanes[key]) for key, name in names.items()], says, True)

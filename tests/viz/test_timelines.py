@@ -15,7 +15,7 @@ from minigrad.compile.running.profiler import Event
 from minigrad.compile.running.program import PlainProgram
 from minigrad.viz import timelines
 from minigrad.viz.charts import KINDS
-from minigrad.viz.lanes import STROKES, Bar, Work, merged
+from minigrad.viz.lanes import Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import turns
 from minigrad.viz.timelines import timeline_of
@@ -47,10 +47,9 @@ def test_bands_of_known_times():
     )
     assert [(lane.name, lane.python) for band in view.bands for lane in band.lanes] == [
         ("", (0.0, 100 * US)), ("", (0.0, 40 * US))]
-    assert [row[:6] for row in view.rows(view.bands[0])] == [
-        ("matmul", "", "20 µs", "67%", "1", "12 B"), ("tanh", "", "10 µs", "33%", "1", "12 B")]
-    (axis,) = {data["unit"] for data in [view.data()]}
-    assert axis == "s" and view.data()["bands"][0]["lanes"][0][2] == [[10.0, 30.0, 0], [60.0, 70.0, 1]]
+    assert view.data()["unit"] == "s" and view.data()["bands"][0]["lanes"][0][2] == [[10.0, 30.0, 0], [60.0, 70.0, 1]]
+    assert view.data()["works"][0]["rows"] == [("step", "matmul"), ("bytes", "12 B"), ("operations", "2")]
+    assert view.says.endswith("2.5 times as long eagerly.")
 
 
 def test_threads_have_lanes_and_python_is_in_the_first():
@@ -76,8 +75,7 @@ def test_transfers_last_from_their_start_to_their_wait():
 def test_a_loop_is_its_steps():
     events = [event("scan_1/kernel_0", 1, 2), event("scan_1/kernel_0", 3, 4), event("scan_1", 0, 5, launches=0)]
     view = timeline_of([Record("as a program", 9 * US, events)])
-    assert [bar.work.name for bar in view.bands[0].bars] == ["scan_1/kernel_0"] * 2
-    assert view.rows(view.bands[0])[0][:5] == ("scan_1/kernel_0", "kernel_0", "2 µs", "100%", "2")
+    assert [(bar.work.name, bar.work.label) for bar in view.bands[0].bars] == [("scan_1/kernel_0", "kernel_0")] * 2
 
 
 @pytest.mark.parametrize("times", [(math.nan, 1.0), (0.0, math.inf), (2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
@@ -101,7 +99,7 @@ def test_many_events_are_merged_and_the_page_says_so():
     assert re.search(r"30,000 steps are drawn as [\d,]+ bars", band["says"])
     works = view.data()["works"]
     assert sum(works[bar[2]]["cost"][0] for bar in band["lanes"][0][2]) == 30_000
-    assert view.to_svg().count("<rect") < 600 and len(view.rows(view.bands[0])) == 7
+    assert view.to_svg().count("<rect") < 600
 
 
 def test_merged_bars_keep_their_sums_and_the_colours_of_the_longest():
@@ -145,18 +143,17 @@ def test_a_busy_machine_has_no_roof(monkeypatch):
     monkeypatch.setattr(Record, "roofline", busy)
     view = mg.viz.timeline(f, X, W, B, runs=1)
     assert view.says.endswith("No share of the roof is shown: the machine is busy: kernel_1 attained 9 GFLOP/s.")
-    assert not any("roof" in band.title for band in view.bands) and {row[7] for row in view.rows(view.bands[1])} == {""}
+    assert "at best" not in view.says and not any(work["best"] for work in view.data()["works"])
 
 
 def test_each_launch_is_compared_with_the_roof(monkeypatch):
     monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e15, 1e15, 1e-9, 1e15))
     view = mg.viz.timeline(f, X, W, B, runs=1)
-    roof = next(band for band in view.bands if band.title == "as a program, at the roof")
-    assert roof.model and {bar.work.name for bar in roof.bars} == {"matmul_1", "kernel_1"}
-    assert roof.end == pytest.approx(2e-9)
-    rows = {row[0]: row for row in view.rows(view.bands[1])}
-    assert rows["matmul_1"][6] == "131,072" and rows["matmul_1"][8] == "launch"
-    assert all(work["bound"] == "launch" for work in view.data()["works"] if work["best"])
+    assert "in 2 launches (at best 0.002 µs)" in view.bands[1].says
+    works = {work["name"]: work for work in view.data()["works"]}
+    rows = dict(works["matmul_1"]["rows"])
+    assert rows["operations"] == "131,072" and rows["bound by"] == "launch: at best 0.001 µs"
+    assert all(bar.work.bound == "launch" for bar in view.bands[1].bars)
 
 
 @pytest.mark.slow
@@ -169,22 +166,20 @@ def test_a_bar_has_its_line_its_layer_and_its_phase():
     assert all(work.line for work in program) and all(work.line for work in eager if "/" not in work.name)
     lines = {excerpt["text"][excerpt["line"] - excerpt["first"]].strip() for excerpt in data["lines"]}
     assert {"parameter -= rate * parameter.grad", "return self.down(mg.relu(self.up(x)))"} <= lines
-    layers = {row[0] for row in view.rows(view.bands[1], layers=True)}
+    layers = {work["section"] for work in data["works"]}
     assert {"forward · up", "backward · up", "update · up", "forward · down"} <= layers
     drawn = view.to_svg()
     assert all(f">{phase}</text>" in drawn for phase in PHASES), "phases have names, and not a colour alone"
-    assert len({*STROKES.values()}) == 3 and {*STROKES} == {*PHASES} and {*STROKES} < {*KINDS}
+    (phases,) = [lane for lane in view.bands[1].lanes if lane.about]
+    assert {bar.work.label for bar in phases.bars} == {*PHASES} < {*KINDS}
+    assert not {bar.work for bar in phases.bars} & program, "no sum contains phases"
 
 
-def test_a_finished_profile_is_shown_and_saved(tmp_path):
+def test_a_finished_profile_is_shown():
     with mg.profile() as run:
         mg.jit(f)(X, W, B)
     view = mg.viz.timeline(run)
-    assert repr(view) == "<timeline: 2 launches recorded>" and "matmul_1" in view.table()
-    view.save(tmp_path / "run.json")
-    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
-    assert {event["name"] for event in events} == {"thread_name", "matmul_1", "kernel_1"}
-    assert {*view.data()["files"]} == {"run.json"} and not mg.viz.timeline(f, X, W, B, runs=0).data()["files"]
+    assert repr(view) == "<timeline: 2 launches recorded>" and "matmul_1" in view.text()
 
 
 # models ---------------------------------------------------------------------------------------------------------------
@@ -212,7 +207,7 @@ def test_models_alone_are_the_same_each_time():
     assert (views[0].unit, views[0].workers, views[0].most) == ("B", 2, 2)
     assert (first.title, first.shown_for) == ("on 1 worker", (1,)) and second.title == "on 2 workers"
     assert first.says == "by the model, one worker is the measure; any number of workers is at most 1.99 times as fast"
-    assert "2 workers are 1.99 times as fast as one; in 99% of the time, at least two are busy" in second.says
+    assert "2 workers are 1.99 times as fast as one; any number of workers" in second.says
     assert round(first.end) == 1825 and [bar.work.name for bar in second.bars if bar.critical] == [
         "matmul_1", "kernel_2", "kernel_4"]
     assert "worker 2" in views[0].to_svg()

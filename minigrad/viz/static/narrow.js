@@ -47,7 +47,6 @@ const squeeze = (svg, room) => {
   }
   for (const dot of svg.querySelectorAll("circle")) dot.setAttribute("cx", dot.getAttribute("cx") * share);
   const end = (left + wide) * share, kept = [];
-  const off = svg.querySelector(".mg-mark circle") ? 7 : 0; // how far the name of a dot stands beside it
   for (const [text, x, around] of texts) {
     const anchor = text.getAttribute("text-anchor");
     const most = around && anchor === "middle" ? around[3] * share - 2 : Infinity;
@@ -56,7 +55,7 @@ const squeeze = (svg, room) => {
     if (anchor === "start") { // a long text is cut off, and a short one moves a little
       const most = end - Math.max(begin, x * share - 40);
       while (text.getBBox().width > most && text.textContent.length > 2) text.textContent = `${text.textContent.slice(0, -2)}…`;
-      text.setAttribute("x", Math.min(x * share + off, Math.max(begin, end - text.getBBox().width)));
+      text.setAttribute("x", Math.min(x * share, Math.max(begin, end - text.getBBox().width)));
     }
     if (anchor === "middle" && !around) { // at an axis: it stays inside the picture
       const half = text.getBBox().width / 2;

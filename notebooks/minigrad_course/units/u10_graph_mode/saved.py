@@ -125,7 +125,10 @@ def _drawn(saved: Saved) -> Chart:
     for i, (number, why) in enumerate(saved.guarded.traced):
         x, y = chart.at(number, saved.eager.losses[-1])[0], CHART - 60 - (18 * i if few else 0)
         drawing.path([(x, 20), (x, CHART + 74)], "now", dashes="3 3", thick=1.2)
-        drawing.point(x, y, "update", str(i), f"trace {i + 1}: {why}" if few else "", f"trace in step {number}: {why}")
+        drawing.bar(x - 5.5, y - 5.5, 11, 11, "update", str(i), about=f"trace in step {number}: {why}")
+        if few:
+            place, anchor = (x + 9, "start") if x < wide / 2 else (x - 9, "end")
+            drawing.text(place, y + 3.5, f"trace {i + 1}: {why}", anchor=anchor)
     images, labels = digits()[1].arrays
     halves = [("Without a guard", labels, saved.blind.read), ("With your guard", labels, saved.guarded.read)]
     half_by_half(drawing, CHART + 130, pictures_of(images.reshape(-1, 8, 8), len(labels)), halves, TILE, SHOWN, SHOWN)

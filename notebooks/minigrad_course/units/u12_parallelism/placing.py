@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ from minigrad.ops.transfer import offload
 from minigrad.support.errors import MinigradError
 from minigrad.support.table import counted, time_text
 from minigrad.viz.drawing import Drawing
+from minigrad.viz.predictions import placed_band
 from minigrad.viz.timelines import Timeline, timeline
 
 from ...compare import Difference, difference
@@ -61,10 +62,21 @@ def compared() -> Timeline:
 
 
 def in_front(heading: str, before: float, after: float, view: Timeline, words: tuple[str, str]) -> Timeline:
-    """A view below two bars: a stored notebook shows the bars, which are the same on every machine."""
+    """A view whose first sentence has two numbers: a stored notebook shows these as bars, the same on every machine."""
     drawing = Drawing(WIDTH, 80)
     pairs(drawing, 0, WIDTH, [(heading, before, after, "")], words)
-    return replace(view, front=(drawing, f"{heading}: {before:.3g} and {after:.3g}"))
+    said = f"{heading}: {before:.3g} and {after:.3g}"
+    return Stored(said, view.bands, f"{said}. {view.says}", said, view.unit, view.workers, view.most, drawing)
+
+
+@dataclass(repr=False)
+class Stored(Timeline):
+    """A timeline of which a stored notebook shows another picture."""
+
+    drawing: Drawing = field(default_factory=lambda: Drawing(0, 0))
+
+    def to_svg(self) -> str:
+        return self.drawing.to_svg(self.said())
 
 
 def run_placed(graph: Graph, placement: Mapping[Node, str]) -> Callable[..., Any]:
@@ -166,8 +178,13 @@ class MyPlacement(Offloaded, ValueTask):
 
     def show(self, answer: Any = None) -> Timeline:
         """The lanes of the compiler's placements, and of the student's."""
-        others = {} if answer is None or answer is ... else {"yours": self.placement(self.read(answer))}
-        return timeline(self.program.graph, devices=THERE, system=CHIP, others=others)
+        view = timeline(self.program.graph, devices=THERE, system=CHIP)
+        if answer is not None and answer is not ...:
+            now, yours = (predicted(self.program.graph, p, CHIP) for p in ({}, self.placement(self.read(answer))))
+            band = placed_band("yours", yours, now)
+            view.bands.append(band)
+            view.words += f"\nyours: {band.says}"
+        return view
 
     def right(self) -> list[str]:
         return [name for name in self.names if name in ("matmul_1", f"{self.program.g}_1", "sum_2")]
