@@ -99,7 +99,7 @@ class Board:
             source = now[arrow.target][1 + arrow.slot]
             colour = "now" if i == chosen else "there"
             if source == arrow.source:
-                drawing.outline(path_of(route, "right"), colour, 3.2 if i == chosen else 1.8)
+                drawing.shape(path_of(route, "right"), stroke=colour, thick=3.2 if i == chosen else 1.8)
             else:
                 self._bent(drawing, source, route.points[-1], colour)
             x, y = route.points[-1]
@@ -126,8 +126,8 @@ class Board:
         place, (x, y) = self.places[source], end
         start = (place.x + place.width, place.y + HIGH / 2)
         ahead = max(40.0, abs(x - start[0]) / 2)
-        drawing.outline(f"M{start[0]:.1f} {start[1]:.1f}C{start[0] + ahead:.1f} {start[1]:.1f} {x - ahead:.1f} {y:.1f} "
-                        f"{x:.1f} {y:.1f}", colour, 3.2)
+        way = f"C{start[0] + ahead:.1f} {start[1]:.1f} {x - ahead:.1f} {y:.1f} {x:.1f} {y:.1f}"
+        drawing.shape(f"M{start[0]:.1f} {start[1]:.1f}{way}", stroke=colour, thick=3.2)
 
 
 def draw(graph: Graph, result: str = "y") -> Flipbook:

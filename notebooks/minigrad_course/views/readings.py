@@ -146,6 +146,7 @@ def wall(
     image(drawing, x, y, columns * side, levels, f"{count} pictures, {sum(framed)} of them with a frame")
     places = [(x + (i % columns) * side, y + (i // columns) * side) for i, each in enumerate(framed) if each]
     edge = number(side - 1.6)
-    drawing.outline("".join(f"M{number(a)} {number(b)}h{edge}v{edge}h-{edge}z" for a, b in places), "now")
+    outline = "".join(f"M{number(a)} {number(b)}h{edge}v{edge}h-{edge}z" for a, b in places)
+    drawing.shape(outline, stroke="now")
     drawing.merge(begin)
     return lines * side

@@ -82,7 +82,7 @@ class Map:
         """The boxes, in the kinds of `looks`; a click on a box leads to `go`."""
         for route in self.layout.routes:
             moved = route._replace(points=tuple([(x + left, y) for x, y in route.points]))
-            drawing.outline(path_of(moved, "right"), "quiet", 1.4)
+            drawing.shape(path_of(moved, "right"), stroke="quiet", thick=1.4)
             x, y = moved.points[-1]
             drawing.path([(x - 8, y), (x, y)], "quiet", arrow=True)
         for name, (x, y, wide, high) in zip(self.names, self.layout.boxes):

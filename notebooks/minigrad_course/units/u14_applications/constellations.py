@@ -83,7 +83,7 @@ def _base(steps: Steps) -> tuple[list[str], dict[Node, tuple[float, float, float
         edges = [(own[source], own[node]) for node in nodes for source in node.inputs
                  if isinstance(source, Node) and source in own]
         line = "".join(f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in edges)
-        drawing.outline(line, "line", 0.6)
+        drawing.shape(line, stroke="line", thick=0.6)
         drawing.shape("".join(_dot(*place, 1.3) for place in own.values()), "quiet", 0.8)
     drawing.merge(0)
     return drawing.pieces, places
