@@ -16,7 +16,7 @@ from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text
 from ..support.words import shown
 from .allreduce_steps import allreduce_steps
 from .charts import DASHED, KINDS, Chart, legend
-from .curves import curve_name, curves, dots, value_at
+from .curves import curve_name, curves, dots
 from .drawing import SERIES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 
@@ -194,7 +194,7 @@ def _curves(runs: Runs, now: int, measured: Mapping[int, float]) -> Drawing:
         drawing.text(place[0] + wide, place[1] + PANEL + 9, "workers", fill="quiet", anchor="end")
         here = axes.at(count, 1.0)[0]
         drawing.path([(here, axes.y), (here, axes.y + axes.height)], "quiet", thick=1.0, dashes="3 3")
-        dots(drawing, axes, [value_at(points, count) for points in series.values()])
+        dots(drawing, axes, [points[: now + 1] for points in series.values()])
         for point in real:
             drawing.dot(*axes.at(*point), "ink")
     y = top + 2 * (PANEL + GAP) + 12.0

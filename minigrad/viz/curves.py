@@ -6,7 +6,6 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -120,18 +119,8 @@ def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> N
     drawing.merge(entry, "mg-legend")
 
 
-def value_at(points: Points, step: float) -> tuple[float, float] | None:
-    """The last point at a step or before it, of points in the order of their steps.
-
-    >>> value_at([(1, 0.5), (3, 0.25)], 2), value_at([(1, 0.5)], 0)
-    ((1, 0.5), None)
-    """
-    i = bisect_right(points, step, key=lambda point: point[0])
-    return points[i - 1] if i else None
-
-
-def dots(drawing: Drawing, chart: Axes, points: Sequence[tuple[float, float] | None]) -> None:
-    """A dot on each curve, at the point that is given for it."""
-    for i, point in enumerate(points):
-        if point is not None and math.isfinite(point[1]) and (point[1] > 0 or not chart.log):
-            drawing.dot(*chart.at(*point), fill="now" if len(points) == 1 else SERIES[i % len(SERIES)])
+def dots(drawing: Drawing, chart: Axes, lines: Sequence[Points | np.ndarray]) -> None:
+    """A dot at the end of each line that has begun."""
+    for i, points in enumerate(lines):
+        if len(points) and math.isfinite(points[-1][1]) and (points[-1][1] > 0 or not chart.log):
+            drawing.dot(*chart.at(*points[-1]), fill="now" if len(lines) == 1 else SERIES[i % len(SERIES)])

@@ -128,9 +128,12 @@ class Log:
         seen = [moment[name] for moment in self.weights.values() if name in moment]
         return largest([w.matrix for w in seen]), largest([w.gradient for w in seen if w.gradient is not None])
 
-    def curves(self) -> dict[str, Points]:
-        """The logged numbers, and the norms of the gradients."""
-        return {**self.numbers, **{f"‖∂{name}‖": points for name, points in self.norms.items()}}
+    def curves(self) -> dict[str, np.ndarray]:
+        """The logged numbers, and the norms of the gradients: (step, seconds, value) of each of their steps."""
+        clock = np.array(self.seconds or [(0.0, 0.0)]).T
+        points = {**self.numbers, **{f"‖∂{name}‖": points for name, points in self.norms.items()}}
+        arrays = {name: np.array(each) for name, each in points.items()}
+        return {name: np.insert(each, 1, np.interp(each[:, 0], *clock), 1) for name, each in arrays.items()}
 
 
 def _number(name: str, value: Any) -> float:

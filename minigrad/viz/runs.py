@@ -7,38 +7,42 @@ that were logged last.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..support.table import as_table
-from .curves import LEGEND, curves, dots, value_at
+from .curves import LEGEND, curves, dots
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 from .heat import spark
 from .images import gallery
-from .logs import Log, Points
+from .logs import Log
 from .numbers import short
 from .svg import LINE, number, text_width
 
-STOPS, NUMBERS, LAYERS, NORMS = 48, 5, 5, 12  # the most moments, charts of numbers, curves of norms, norms in a table
+STOPS, NUMBERS, LAYERS, ROWS = 48, 5, 5, 20  # the most moments, charts of numbers, curves of norms, rows of a table
 WIDE, TALL, LOW = 620.0, 250.0, 170.0  # the width of the curves; the height of the first chart, and of the others
 ROW, SIDE = 5, 62.0  # images in a row, and the side of one
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}
+CLOCKS = ("steps", "seconds")  # the first columns of the points, see `Log.curves`
+COLUMNS = ("", "first", "last", "least", "most")
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
+Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
+NOTHING = np.zeros((0, 3))  # no points
 
 
 def runs_book(runs: Runs, title: str) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first."""
-    stops = _stops(runs)
-    told = [(_said(runs, step), blocks) for step, blocks in zip(stops, _blocks(runs, stops))]
-    clocks = ("steps", "seconds") if all(log.seconds for log in runs.values()) else ("steps",)
-    charts, beside = _charts(runs), [_pictures(next(iter(runs.values())), step) for step in stops]
+    stops, charts, every = _stops(runs), _charts(runs), _labelled(runs)
+    told = [(_said(charts, runs, step), blocks) for step, blocks in zip(stops, _blocks(every, stops))]
+    clocks = CLOCKS if all(log.seconds for log in runs.values()) else CLOCKS[:1]
+    beside = [_pictures(next(iter(runs.values())), step) for step in stops]
     pages = [
-        [Page(drawing, *each) for drawing, each in zip(_drawn(charts, stops, beside, log, clock == "seconds"), told)]
-        for log, clock in product(AXES.values(), clocks)
+        [Page(drawing, *each) for drawing, each in zip(_drawn(charts, stops, beside, log, clock), told)]
+        for log, clock in product(AXES.values(), range(len(clocks)))
     ]
     knobs = Knob("axis", tuple(AXES), choice=True), Knob("over", clocks, choice=True)
     return Flipbook(title, pages, knobs, unit="moment", start=len(stops) - 1, words=table_of(runs), smooth=True)
@@ -52,30 +56,39 @@ def last_drawing(runs: Runs) -> Drawing:
 
 def table_of(runs: Runs) -> str:
     """The numbers as a table, with a small curve in each line."""
-    rows, sparks = [], []
-    for label, points in _labelled(runs, {run: log.curves() for run, log in runs.items()}):
-        values = [value for _, value in points]
-        finite = [v for v in values if math.isfinite(v)] or [math.nan]
-        rows.append([label, *map(short, (values[0], values[-1], min(finite), max(finite)))])
-        sparks.append(spark(values))
-    if not rows:
-        return "nothing logged yet"
-    head, *lines = as_table(["", "first", "last", "least", "most"], rows, left=1).splitlines()
-    return "\n".join([head, *[f"{line}  {curve}" for line, curve in zip(lines, sparks)]])
+    rows = [[*row, spark(values)] for row, values in _rows(_labelled(runs))]
+    return as_table([*COLUMNS, ""], rows, left=1) if rows else "nothing logged yet"
 
 
-def _labelled(runs: Runs, known: Mapping[str, Mapping[str, Points]]) -> Iterator[tuple[str, Points]]:
-    """The points of each name, run by run; where there are several runs, with the name of the run."""
-    for name in dict.fromkeys(name for each in known.values() for name in each):
-        for run in runs:
-            if name in known[run]:
-                yield name if len(runs) == 1 else f"{name}, {run}", known[run][name]
+def _by_name(runs: Runs) -> dict[str, Curves]:
+    """All that was logged: for each name, the points of each run."""
+    known = {run: log.curves() for run, log in runs.items()}
+    names = dict.fromkeys(name for each in known.values() for name in each)
+    return {name: {run: each.get(name, NOTHING) for run, each in known.items()} for name in names}
+
+
+def _labelled(runs: Runs) -> Curves:
+    """All that was logged, in one dictionary; where there are several runs, with the name of the run."""
+    return {
+        name if len(runs) == 1 else f"{name}, {run}": points
+        for name, series in _by_name(runs).items() for run, points in series.items()
+    }
+
+
+def _charts(runs: Runs) -> dict[str, Curves]:
+    """The curves by the title of their chart: the first numbers of all runs, and the largest norms of the first run."""
+    every, (first, log) = _by_name(runs), next(iter(runs.items()))
+    numbers = [name for name in every if any(name in log.numbers for log in runs.values())][:NUMBERS]
+    norms = {name: points for name, points in log.curves().items() if name not in log.numbers}
+    most = sorted(norms, key=lambda name: -np.nan_to_num(norms[name][:, 2]).max())[:LAYERS]
+    title = "norms of gradients" + f" of {first}" * (len(runs) > 1)
+    return {name: every[name] for name in numbers} | ({title: {name: norms[name] for name in most}} if most else {})
 
 
 def _stops(runs: Runs) -> list[int]:
     """The steps that have a page: those with pictures, some between the first and the last, and the last."""
-    steps = sorted({int(step) for log in runs.values() for points in log.curves().values() for step, _ in points})
-    few = [steps[i * (len(steps) - 1) // (STOPS - 1)] for i in range(STOPS)] if steps else []
+    steps = sorted({step for points in _labelled(runs).values() for step in points[:, 0].tolist()})
+    few = [int(steps[i * (len(steps) - 1) // (STOPS - 1)]) for i in range(STOPS)] if steps else []
     first = next(iter(runs.values()))
     return sorted({*few, *first.weights, *first.images, max(log.last for log in runs.values())})
 
@@ -83,102 +96,68 @@ def _stops(runs: Runs) -> list[int]:
 # What is said of a moment ---------------------------------------------------------------------------------------------
 
 
-def _said(runs: Runs, step: int) -> str:
-    parts = []
-    for name in dict.fromkeys(name for log in runs.values() for name in log.numbers):
-        found = {run: value_at(log.numbers.get(name, []), step) for run, log in runs.items()}
-        here = [short(p[1]) + f" in {run}" * (len(runs) > 1) for run, p in found.items() if p is not None]
+def _until(points: np.ndarray, step: float) -> np.ndarray:
+    return points[: np.searchsorted(points[:, 0], step, side="right")]
+
+
+def _said(charts: dict[str, Curves], runs: Runs, step: int) -> str:
+    parts, several = [], len(runs) > 1
+    for name, series in charts.items():
+        found = [(f" in {run}" * several, _until(points, step)) for run, points in series.items() if run in runs]
+        here = [short(points[-1, 2]) + where for where, points in found if len(points)]
         parts += [f"{name} is {', '.join(here)}"] if here else []
-    return f"After step {step}" + (f": {(', ' if len(runs) == 1 else '; ').join(parts)}." if parts else ".")
+    return f"After step {step}" + (f": {('; ' if several else ', ').join(parts)}." if parts else ".")
 
 
-def _blocks(runs: Runs, stops: Sequence[int]) -> Iterator[tuple[tuple[str, Block], ...]]:
-    """For each moment: the numbers, the norms of the first run, and the first steps that are not finite."""
-    numbers = dict(_labelled(runs, {run: log.numbers for run, log in runs.items()}))
-    first = dict([*next(iter(runs.values())).norms.items()][:NORMS])
-    most = {name: short(max(value for _, value in points)) for name, points in first.items()}
-    everything = _labelled(runs, {run: log.curves() for run, log in runs.items()})
-    strange = (f"{name}: step {int(s)}" for name, points in everything for s, v in points if not math.isfinite(v))
+def _rows(every: Curves, until: float = math.inf) -> Iterator[tuple[list[str], Sequence[float]]]:
+    """For each curve that has begun, the row of a table, and its values until a step."""
+    for name, points in every.items():
+        values = _until(points, until)[:, 2].tolist()
+        if values:
+            finite = [v for v in values if math.isfinite(v)] or [math.nan]
+            yield [name, *map(short, (values[0], values[-1], min(finite), max(finite)))], values
+
+
+def _blocks(every: Curves, stops: Sequence[int]) -> Iterator[tuple[tuple[str, Block], ...]]:
+    """For each moment: the numbers until then, and the first steps that are not finite."""
+    strange = (f"{name}: step {s:.0f}" for name, points in every.items() for s, _, v in points if not math.isfinite(v))
     warning = ", ".join(islice(strange, 3))
     for step in stops:
-        found = [(name, value_at(points, step)) for name, points in (*numbers.items(), *first.items())]
-        here = {name: "–" if point is None else short(point[1]) for name, point in found}
-        blocks: dict[str, tuple[Any, Block]] = {
-            "numbers": (numbers, ("table", {"head": ["", "at first", "here"], "rows": [
-                [name, short(points[0][1]), here[name]] for name, points in numbers.items()]})),
-            "norms of gradients": (first, ("table", {"head": ["", "here", "most"], "rows": [
-                [name, here[name], most[name]] for name in first]})),
-            "not finite": (warning, ("text", warning)),
-        }
-        yield tuple([(heading, block) for heading, (shown, block) in blocks.items() if shown])
+        rows = [row for row, _ in islice(_rows(every, step), ROWS)]
+        numbers: tuple[str, Block] = "until here", ("table", {"head": COLUMNS, "rows": rows})
+        yield (numbers, ("not finite", ("text", warning))) if warning else (numbers,)
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
 
 
-class Curve(NamedTuple):
-    """The points of a curve, as a list and as an array, and the log that they are from."""
-
-    log: Log
-    points: Points
-    array: np.ndarray
-
-    @classmethod
-    def of(cls, log: Log, points: Points) -> Curve:
-        """The curve of some points of a log."""
-        return cls(log, points, np.array(points, np.float64).reshape(-1, 2))
-
-
-Charts = list[tuple[str, dict[str, Curve]]]  # titles, and curves by name
-
-
-def _charts(runs: Runs) -> Charts:
-    """The titles of the charts, and their curves: a number of all runs, and the norms of the first run."""
-    names = list(dict.fromkeys(name for log in runs.values() for name in log.numbers))[:NUMBERS]
-    charts = [(n, {run: Curve.of(log, log.numbers.get(n, [])) for run, log in runs.items()}) for n in names]
-    name, first = next(iter(runs.items()))
-    if first.norms:
-        most = sorted(first.norms.items(), key=lambda item: -max(v for _, v in item[1] if v == v))[:LAYERS]
-        title = "norms of gradients" + f" of {name}" * (len(runs) > 1)
-        charts.append((title, {layer: Curve.of(first, points) for layer, points in most}))
-    return charts
-
-
 def _drawn(
-    charts: Charts, stops: Sequence[int], beside: Sequence[Drawing], log: bool | None = None, seconds: bool = False
+    charts: dict[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], log: bool | None = None, clock: int = 0
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
 
-    The curves are the same for all moments, and are drawn once.
+    The curves are the same for all moments, and are drawn once, over the column `clock` of their points.
     """
     base, y, axes = Drawing(WIDE, 60), 0.0, []
-    curves_of_all = [curve for _, series in charts for curve in series.values()]
-    clocks = {curve.log: _clock(curve.log, seconds) for curve in curves_of_all}
-    ends = [float(clocks[c.log](c.points[i][0])) for c in curves_of_all if c.points for i in (0, -1)] or [0.0]
-    for i, (title, series) in enumerate(charts):
+    known = [points for series in charts.values() for points in series.values() if len(points)]
+    ends = [float(points[i, clock]) for points in known for i in (0, -1)] or [0.0]
+    for i, (title, series) in enumerate(charts.items()):
         height, legend = TALL if i == 0 else LOW, 0.0
         if len(series) > 1:
             legend = max(40.0 + min(LEGEND, text_width(name, LINE)) for name in series)
-        placed = {name: np.stack([clocks[c.log](c.array[:, 0]), c.array[:, 1]], 1) for name, c in series.items()}
+        placed = {name: points[:, [clock, 2]] for name, points in series.items()}
         axes.append(curves(base, (0, y, WIDE - legend, height), placed, title, (min(ends), max(ends)), log=log,
                            names=i in (0, len(charts) - 1)))
         y += height + 14
-    first = next(iter(clocks.values()), None)
-    hovers = [_hover(chart, first(np.array(stops, np.float64)).tolist()) for chart in axes if first]
+    longest = max(known, key=lambda points: points[-1, 0], default=np.zeros((1, 3)))
+    hovers = [_hover(chart, np.interp(stops, longest[:, 0], longest[:, clock]).tolist()) for chart in axes]
     for step, pictures in zip(stops, beside):
         drawing = Drawing(pictures.width, max(y, pictures.height))
         drawing.pieces = list(base.pieces)
-        for chart, (_, series) in zip(axes, charts):
-            found = [(clocks[curve.log], value_at(curve.points, step)) for curve in series.values()]
-            dots(drawing, chart, [point and (float(clock(point[0])), point[1]) for clock, point in found])
+        for chart, series in zip(axes, charts.values()):
+            dots(drawing, chart, [_until(points, step)[:, [clock, 2]] for points in series.values()])
         drawing.pieces += [*hovers, *pictures.pieces]
         yield drawing
-
-
-def _clock(log: Log, seconds: bool) -> Callable[[Any], Any]:
-    """What leads from steps to their places on the axis: the steps themselves, or the seconds until then."""
-    known = np.array(log.seconds if seconds else [], np.float64).reshape(-1, 2)
-    return (lambda steps: np.interp(steps, known[:, 0], known[:, 1])) if seconds else (lambda steps: steps)
 
 
 def _hover(chart: Axes, stops: Sequence[float]) -> str:
@@ -192,14 +171,18 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
 def _pictures(log: Log, step: int) -> Drawing:
     """The images and the weights of the last moment until a step, from the top down."""
     drawing, x, y = Drawing(WIDE, 60), WIDE + 40, 0.0
-    near = max([s for s in log.images if s <= step], default=None)
-    for name, pictures in log.images[near].items() if near is not None else ():
+    for near, (name, pictures) in _last(log.images, step):
         drawing.heading(x, y + 12, f"{name} after step {near:,}")
         y += 32 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE)
-    near = max([s for s in log.weights if s <= step], default=None)
-    for name, weights in log.weights[near].items() if near is not None else ():
+    for _, (name, weights) in _last(log.weights, step):
         y += weights.draw(drawing, x, y, name, log.most(name), True)
     if y:
         drawing.merge(0, "mg-beside")
         drawing.width, drawing.height = x + 340, y
     return drawing
+
+
+def _last(moments: dict[int, dict[str, Any]], step: int) -> list[tuple[int, tuple[str, Any]]]:
+    """What was logged last until a step: the step, and each name with its pictures."""
+    near = max([s for s in moments if s <= step], default=0)
+    return [(near, item) for item in moments.get(near, {}).items()]

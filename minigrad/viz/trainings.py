@@ -5,7 +5,7 @@ A step has four phases: batch, forward, backward, update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,11 +18,11 @@ from ..ops.creation import asarray
 from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
-from .cells import largest, matrix_of
+from .cells import largest
 from .curves import curves, dots
-from .drawing import SERIES, Axes, Drawing
+from .drawing import SERIES, Drawing
 from .flipbook import Flipbook, Page
-from .heat import heat_map, norm_of, size_text
+from .heat import norm_of
 from .images import gallery, pictures_of
 from .logs import BESIDE, PARAMETERS, Log, Weights
 from .numbers import short
@@ -30,7 +30,7 @@ from .runs import runs_book
 
 STEPS = 24  # the most that are shown phase by phase
 LEFT = 300.0  # the width of the data
-PHASES = ("batch", "forward", "backward", "update")
+PICTURES = 16  # of a batch
 
 
 class Moment(NamedTuple):
@@ -38,17 +38,18 @@ class Moment(NamedTuple):
 
     step: int
     phase: str
-    batch: tuple[Any, ...]
-    loss: float | None
-    before: dict[str, Any]  # the parameters
-    gradients: dict[str, Any]
-    after: dict[str, Any]
+    batch: tuple[Any, Any]
+    parameters: dict[str, Any]
     curve: Any  # the output of the model over a range of inputs, if it can be drawn
+    loss: float | None = None
     read: Any = None  # the class that the model gives each example, where the labels are classes
+    gradients: Mapping[str, Any] = {}
+    moved: Mapping[str, str] = {}  # how far each parameter was changed
 
     def weights(self) -> dict[str, Weights]:
         """The pictures of the first parameters, and of their gradients."""
-        return {name: Weights.of(array, self.gradients.get(name)) for name, array in [*self.after.items()][:PARAMETERS]}
+        first = islice(self.parameters.items(), PARAMETERS)
+        return {name: Weights.of(array, self.gradients.get(name)) for name, array in first}
 
 
 def training(
@@ -85,7 +86,7 @@ def training(
                               expect="training(model, optimizer, loss, batches)")
     moments, log = list[Moment](), Log()
     for number, batch in enumerate(islice(batches, steps), 1):
-        moments += _step(what, optimizer, loss, _pair(batch), number)
+        moments += _step(what, optimizer, loss, batch, number)
         log.record(number, {"loss": moments[-1].loss})
     if not moments:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
@@ -118,28 +119,30 @@ def _pair(batch: Any) -> tuple[Any, Any]:
     return batch[0], batch[1]
 
 
-def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[Any, Any], number: int) -> list[Moment]:
+def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, number: int) -> Iterator[Moment]:
     """Run a training step, and return the state after each of its phases."""
-    arrays = tuple(_array(each) for each in batch)
-    before, curve = _parameters(model), _curve(model, *arrays)
+    images, labels = _pair(batch)
+    x, y = _array(images), _array(labels)
+    now = Moment(number, "batch", (x, y), _parameters(model), _curve(model, x, y))
+    yield now
     optimizer.zero_grad()
-    outputs = model(batch[0])
-    value = loss(outputs, batch[1])
+    outputs = model(images)
+    value = loss(outputs, labels)
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
+    classes = y.ndim == 1 and y.dtype.kind in "iu" and getattr(outputs, "ndim", 0) == 2
+    read = _array(outputs.detach()).argmax(1) if classes else None
+    now = now._replace(phase="forward", loss=float(value.item()), read=read)
+    yield now
     value.backward()
     gradients = {name: _array(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    now = now._replace(phase="backward", gradients=gradients)
+    yield now
     optimizer.step()
-    after, found = _parameters(model), float(value.item())
-    classes = arrays[1].ndim == 1 and arrays[1].dtype.kind in "iu" and getattr(outputs, "ndim", 0) == 2
-    read = _array(outputs.detach()).argmax(1) if classes else None
-    known = [(None, {}, before, curve, None), (found, {}, before, curve, read), (found, gradients, before, curve, read),
-             (found, gradients, after, _curve(model, *arrays), read)]
-    return [
-        Moment(number, phase, arrays, amount, before, some, then, line, seen)
-        for phase, (amount, some, then, line, seen) in zip(PHASES, known)
-    ]
+    after = _parameters(model)
+    moved = {name: short(norm_of(after[name] - array)) for name, array in now.parameters.items()}
+    yield now._replace(phase="update", parameters=after, moved=moved, curve=_curve(model, x, y))
 
 
 def _array(tensor: Any) -> Any:
@@ -173,67 +176,56 @@ def _page(moments: list[Moment], log: Log, at: int) -> Page:
         "backward": f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}.",
         "update": "the optimizer changes the parameters, against the gradient.",
     }[moment.phase]
-    rows = []
-    for name, weights in log.weights[at].items():
-        moved = short(norm_of(moment.after[name] - moment.before[name])) if moment.phase == "update" else "–"
-        rows.append([name, "–" if weights.gradient is None else short(weights.norm), moved])
-    blocks = (
-        ("where we are", ("text", " · ".join(f"[{p}]" if p == moment.phase else p for p in PHASES))),
-        ("parameters", ("table", {"head": ["", "‖gradient‖", "moved by"], "rows": rows})),
-    )
-    return Page(_drawn(moments, log, at), f"Step {moment.step}: {said}", blocks)
+    rows = [
+        [name, "–" if weights.gradient is None else short(weights.norm), moment.moved.get(name, "–")]
+        for name, weights in log.weights[at].items()
+    ]
+    blocks = (("parameters", ("table", {"head": ["", "‖gradient‖", "moved by"], "rows": rows})),)
+    return Page(_drawn(moments, log, at), f"Step {moment.step}, {moment.phase}: {said}", blocks)
 
 
 def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
     """On the left the data and the loss so far, on the right the parameters and their gradients."""
     moment, drawing, x, y = moments[at], Drawing(LEFT + 360, 404.0), LEFT + 20, 16.0
     _data(drawing, moments, moment)
+    losses = log.numbers["loss"]
+    values, known = [value for _, value in losses], losses[: moment.step - (moment.phase == "batch")]
+    chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss",
+                   ends=(1.0, float(log.last)), within=(min(values), max(values)))
+    dots(drawing, chart, [known])
     begin = len(drawing.pieces)
     drawing.heading(x, 12, "parameters")
     drawing.heading(x + BESIDE, 12, "their gradients" if moment.gradients else "no gradients yet")
     for name, weights in log.weights[at].items():
         y += weights.draw(drawing, x, y, name, log.most(name), moment.phase == "update")
-    hidden = len(moment.after) - len(log.weights[at])
+    hidden = len(moment.parameters) - len(log.weights[at])
     if hidden > 0:
         drawing.text(x, y + 10, f"{hidden} more", fill="quiet")
     drawing.height = max(drawing.height, y + 14)
     drawing.merge(begin, "mg-beside")
-    losses = log.numbers["loss"]
-    known = losses[: moment.step - (moment.phase == "batch")]
-    values = [value for _, value in losses]
-    chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss",
-                   ends=(1.0, float(log.last)), within=(min(values), max(values)))
-    if not known:
-        chart.curve(losses, "quiet", thick=0.8, dashes="2 3")
-    dots(drawing, chart, known[-1:] if moment.phase != "batch" else [])
     return drawing
 
 
 def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
-    """The batch: points and the curve of the model if it has one input and one output, else a heat map."""
+    """The batch: points and the curve of the model if it has one input and one output, else a heat map or pictures."""
     x, y = moment.batch
-    drawing.heading(0, 12, "batch and model" if moment.curve is not None else "batch")
-    pictures = pictures_of(x, 16) if moment.curve is None else None
-    if pictures is not None:
-        labels = [str(label) for label in y[:16]] if y.ndim == 1 else ()
-        if moment.read is not None:
-            labels = [str(a) if a == b else f"{a} as {b}" for a, b in zip(y[:16], moment.read)]
-        gallery(drawing, 1, 22, pictures, labels, 6 if len(pictures) > 9 else 4, 38.0 if len(pictures) > 9 else 56.0)
+    if moment.curve is not None:
+        seen = [s for s in moments if s.curve is not None]
+        up = np.concatenate([each.reshape(-1) for s in seen for each in (s.batch[1], s.curve[:, 1])])
+        up, across = up[np.isfinite(up)], np.concatenate([s.batch[0] for s in seen])
+        chart = curves(drawing, (0, 0, LEFT - 20, 232), {"model": moment.curve}, "batch and model",
+                       (across.min(), across.max()), (up.min(), up.max()), log=False)
+        begin = len(drawing.pieces)
+        for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
+            drawing.dot(*chart.at(*point), fill="quiet", radius=3)
+        drawing.merge(begin)
         return
-    if moment.curve is None:
-        matrix = matrix_of(x, 14, 14)
-        most = largest([matrix_of(s.batch[0], 14, 14) for s in moments])
-        heat_map(drawing, 1, 26, matrix, min(15.0, 200 / max(matrix.shape)), most, f"x: {size_text(x)}")
+    drawing.heading(0, 12, "batch")
+    pictures = pictures_of(x, PICTURES)
+    if pictures is None:
+        weights = Weights.of(x)
+        weights.draw(drawing, 1, 14, "x", (largest([weights.matrix]), 0.0), False)
         return
-    lines = [s.curve for s in moments if s.curve is not None]
-    ups = [float(v) for line in lines for v in line[:, 1]] + [float(v) for s in moments for v in s.batch[1].reshape(-1)]
-    across = [float(v) for s in moments for v in s.batch[0].reshape(-1)]
-    begin = len(drawing.pieces)
-    room = 0.05 * (max(ups) - min(ups))
-    up = min(ups) - room, max(ups) + room
-    chart = Axes(drawing, (0, 22, LEFT - 20, 210), (min(across), max(across)), up)
-    for a, b in list(zip(x.reshape(-1), y.reshape(-1)))[:100]:
-        drawing.dot(*chart.at(float(a), float(b)), fill="quiet", radius=3)
-    drawing.merge(begin)
-    colour = "good" if moment.phase == "update" else "there"
-    chart.curve([(float(a), float(b)) for a, b in moment.curve], colour, thick=2.2)
+    read = y if moment.read is None else moment.read
+    labels = [str(a) if a == b else f"{a} as {b}" for a, b in zip(y, read[:PICTURES])] if y.ndim == 1 else ()
+    gallery(drawing, 1, 22, pictures, labels, 6, 38.0)
