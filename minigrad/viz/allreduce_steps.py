@@ -22,6 +22,14 @@ from .svg import number
 
 FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
+BESIDE, BELOW = 22.0, 34.0  # between two chunks
+HEAD = ("way", "rounds", "all that is sent", "by the busiest", "bytes one after the other")
+SAYS = {  # of a phase, with the sender and the receiver of its first message
+    "reduce-scatter": "reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
+    "all-gather": "all-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
+    "to the first": "Worker {0} sends all of its array to worker 0, which adds it to its own; the others wait.",
+    "from the first": "Worker 0 sends the whole sum to worker {1}; the others wait.",
+}
 
 
 class Message(NamedTuple):
@@ -33,16 +41,19 @@ class Message(NamedTuple):
     added: bool
 
 
-class Round(NamedTuple):
-    """Messages that are sent at the same time, and the chunks of each worker afterwards.
+class Chunk(NamedTuple):
+    """The numbers of a chunk, and the workers whose numbers are in the sum."""
 
-    `held[worker][chunk]` are the numbers, and `of[worker][chunk]` the workers whose numbers are in the sum.
-    """
+    numbers: Any
+    of: frozenset[int]
+
+
+class Round(NamedTuple):
+    """Messages that are sent at the same time, and afterwards the chunks of each worker: `held[worker][chunk]`."""
 
     phase: str
     messages: list[Message]
-    held: list[list[Any]]
-    of: list[list[frozenset[int]]]
+    held: list[list[Chunk]]
 
 
 class Noted:
@@ -68,13 +79,13 @@ def ring_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
     here one round at a time, and lead to the arrays that the threads have in the end.
 
     >>> rounds = list(ring_rounds([np.array([1.0, 2.0]), np.array([10.0, 20.0])]))
-    >>> [r.phase for r in rounds], [float(chunk[0]) for chunk in rounds[-1].held[0]]
+    >>> [r.phase for r in rounds], [float(chunk.numbers[0]) for chunk in rounds[-1].held[0]]
     (['reduce-scatter', 'all-gather'], [11.0, 22.0])
     """
-    held, of = _begin(arrays)
+    held = _begin(arrays)
 
     def run(comm: Communicator) -> Noted:
-        noted = Noted(comm, held[comm.rank])
+        noted = Noted(comm, [chunk.numbers for chunk in held[comm.rank]])
         ring_steps.reduce_scatter(noted, noted.chunks, np.add)
         ring_steps.allgather(noted, noted.chunks)
         return noted
@@ -85,9 +96,9 @@ def ring_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
         added = step < n - 1
         sent = [rank.sent[step] for rank in ranks]
         messages = [Message(i, to, chunk, added) for i, (to, chunk) in enumerate(sent)]
-        yield _sent("reduce-scatter" if added else "all-gather", messages, held, of)
+        yield _sent("reduce-scatter" if added else "all-gather", messages, held)
     for row, rank in zip(held, ranks):
-        assert np.array_equal(np.concatenate(row), np.concatenate(rank.chunks), equal_nan=True)
+        assert np.array_equal(_whole(row), np.concatenate(rank.chunks), equal_nan=True)
 
 
 def star_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
@@ -96,27 +107,29 @@ def star_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
     A worker receives one array at a time, so the senders wait for each other.
     """
     n = len(arrays)
-    held, of = _begin(arrays)
+    held = _begin(arrays)
     for i in range(1, n):
-        yield _sent("to the first", [Message(i, 0, chunk, True) for chunk in range(n)], held, of)
+        yield _sent("to the first", [Message(i, 0, chunk, True) for chunk in range(n)], held)
     for i in range(1, n):
-        yield _sent("from the first", [Message(0, i, chunk, False) for chunk in range(n)], held, of)
+        yield _sent("from the first", [Message(0, i, chunk, False) for chunk in range(n)], held)
 
 
-def _begin(arrays: Sequence[Any]) -> tuple[list[list[Any]], list[list[frozenset[int]]]]:
+def _begin(arrays: Sequence[Any]) -> list[list[Chunk]]:
     n = len(arrays)
-    held = [list(np.array_split(np.array(array), n)) for array in arrays]
-    return held, [[frozenset([i])] * n for i in range(n)]
+    return [[Chunk(part, frozenset([i])) for part in np.array_split(array, n)] for i, array in enumerate(arrays)]
 
 
-def _sent(phase: str, messages: list[Message], held: list[list[Any]], of: list[list[frozenset[int]]]) -> Round:
+def _sent(phase: str, messages: list[Message], held: list[list[Chunk]]) -> Round:
     """Send messages at the same time: each contains the numbers from before any message arrives."""
-    sent = [(held[m.sender][m.chunk], of[m.sender][m.chunk]) for m in messages]
-    for message, (numbers, whose) in zip(messages, sent):
-        to, chunk = message.receiver, message.chunk
-        held[to][chunk] = held[to][chunk] + numbers if message.added else numbers
-        of[to][chunk] = of[to][chunk] | whose if message.added else whose
-    return Round(phase, messages, [list(row) for row in held], [list(row) for row in of])
+    sent = [held[m.sender][m.chunk] for m in messages]
+    for (_, to, chunk, added), came in zip(messages, sent):
+        mine = held[to][chunk]
+        held[to][chunk] = Chunk(mine.numbers + came.numbers, mine.of | came.of) if added else came
+    return Round(phase, messages, [list(row) for row in held])
+
+
+def _whole(row: Sequence[Chunk]) -> np.ndarray:
+    return np.concatenate([chunk.numbers for chunk in row])
 
 
 def allreduce_steps(workers: int | Sequence[Any], size: int | None, machine: Machine | None) -> Flipbook:
@@ -129,7 +142,7 @@ def allreduce_steps(workers: int | Sequence[Any], size: int | None, machine: Mac
     ways = {"ring": list(ring_rounds(arrays)), "to one worker": list(star_rounds(arrays))}
     pages = [_pages(name, arrays, rounds) for name, rounds in ways.items()]
     head = HEAD if machine is None else (*HEAD, "by the model")
-    table = as_table(head, [(name, *_figures(rounds, n, machine)) for name, rounds in ways.items()], left=1)
+    table = as_table(head, [(name, *_figures(rounds, machine)) for name, rounds in ways.items()], left=1)
     return Flipbook(
         f"all-reduce of {n} workers, {arrays[0].size} numbers each: {2 * (n - 1)} rounds in a ring",
         pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", words=table,
@@ -138,14 +151,18 @@ def allreduce_steps(workers: int | Sequence[Any], size: int | None, machine: Mac
 
 def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
     """The array of each worker: those given, or numbers that show in the sum whose they are."""
+    many = workers if isinstance(workers, int) else len(workers)
+    if not FEWEST <= many <= MOST:
+        raise ConversionError(
+            f"cluster: the messages of {many} workers can't be drawn", expect=f"from {FEWEST} to {MOST}",
+            hint="mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number",
+        )
     if isinstance(workers, int):
-        _check_count(workers)
         count = workers if size is None else size
         if count < 1:
             raise ShapeError(f"cluster: arrays of {count} numbers have nothing to sum", expect="a size of at least 1")
         return [np.arange(1.0, count + 1, dtype=np.float32) + 10.0 * i for i in range(workers)]
     arrays = [np.asarray(array.numpy() if hasattr(array, "numpy") else array).reshape(-1) for array in workers]
-    _check_count(len(arrays))
     if any(a.dtype.kind not in "iuf" for a in arrays):
         raise DtypeError("cluster: workers sum numbers", actual=", ".join(str(a.dtype) for a in arrays))
     if len({(a.size, a.dtype) for a in arrays}) > 1 or not arrays[0].size:
@@ -154,31 +171,20 @@ def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
     return arrays
 
 
-def _check_count(workers: int) -> None:
-    if not FEWEST <= workers <= MOST:
-        raise ConversionError(
-            f"cluster: the messages of {workers} workers can't be drawn", expect=f"from {FEWEST} to {MOST}",
-            hint="mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number",
-        )
-
-
-HEAD = ("way", "rounds", "all that is sent", "by the busiest", "bytes one after the other")
-
-
-def _bytes(round: Round) -> dict[int, int]:
-    """The bytes that each worker sends in a round."""
-    sent: dict[int, int] = {}
-    for message in round.messages:
-        sent[message.sender] = sent.get(message.sender, 0) + round.held[message.receiver][message.chunk].nbytes
+def _bytes(rounds: Sequence[Round]) -> np.ndarray:
+    """The bytes that each worker sends in each round."""
+    sent = np.zeros((len(rounds), len(rounds[0].held)), int)
+    for row, each in zip(sent, rounds):
+        for message in each.messages:
+            row[message.sender] += each.held[message.receiver][message.chunk].numbers.nbytes
     return sent
 
 
-def _figures(rounds: Sequence[Round], workers: int, machine: Machine | None) -> list[str]:
+def _figures(rounds: Sequence[Round], machine: Machine | None) -> list[str]:
     """The numbers of a way: rounds, bytes, and the seconds of the model."""
-    each = [_bytes(r) for r in rounds]
-    busiest = max(sum(sent.get(i, 0) for sent in each) for i in range(workers))
-    long = sum(max(sent.values()) for sent in each)
-    sizes = [bytes_text(size) for size in (sum(sum(s.values()) for s in each), busiest, long)]
+    sent = _bytes(rounds)
+    long = int(sent.max(1).sum())
+    sizes = [bytes_text(int(size)) for size in (sent.sum(), sent.sum(0).max(), long)]
     seconds = [] if machine is None else [time_text(len(rounds) * machine.latency + long / machine.bandwidth)]
     return [str(len(rounds)), *sizes, *seconds]
 
@@ -186,95 +192,75 @@ def _figures(rounds: Sequence[Round], workers: int, machine: Machine | None) -> 
 def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
     """The arrays at first, each round, and the sums."""
     n = len(arrays)
-    start = Round("before", [], *_begin(arrays))
-    begin = f"{n} workers, each with one array in {n} chunks."
-    end = f"Done: after {len(rounds)} rounds, every worker has the sum of all {n} arrays."
-    shown = [(start, False, begin), *[(each, True, _said(way, each)) for each in rounds], (rounds[-1], False, end)]
-    return [
-        Page(_drawn(state, sending), said, _blocks(way, state, rounds[:i], n))
-        for i, (state, sending, said) in enumerate(shown)
+    start = Round("the workers and their chunks", [], _begin(arrays))
+    end = rounds[-1]._replace(phase="the sums", messages=[])
+    says = [
+        f"{n} workers, each with one array in {n} chunks.",
+        *[SAYS[each.phase].format(*each.messages[0]) for each in rounds],
+        f"Done: after {len(rounds)} rounds, every worker has the sum of all {n} arrays.",
     ]
+    shown = [start, *rounds, end]
+    return [Page(_drawn(shown[i]), said, _blocks(way, shown[: i + 1])) for i, said in enumerate(says)]
 
 
-def _said(way: str, round: Round) -> str:
-    first = round.messages[0]
-    if way == "ring":
-        what = "which adds it to its own" if first.added else "which replaces its own by it: it is complete"
-        return f"{round.phase}: each worker sends one chunk to the next, {what}."
-    if first.added:
-        return f"Worker {first.sender} sends all of its array to worker 0, which adds it to its own; the others wait."
-    return f"Worker 0 sends the whole sum to worker {first.receiver}; the others wait."
-
-
-def _blocks(way: str, now: Round, so_far: Sequence[Round], workers: int) -> tuple[tuple[str, Block], ...]:
+def _blocks(way: str, so_far: Sequence[Round]) -> tuple[tuple[str, Block], ...]:
     """What each worker has sent, and what has gone over the busiest wire."""
-    sent = [_bytes(r) for r in so_far]
-    each = [[each.get(i, 0) for each in sent] for i in range(workers)]
-    rows = [[str(i), *[bytes_text(size) for size in (sum(sizes[-1:]), sum(sizes))]] for i, sizes in enumerate(each)]
-    long = bytes_text(sum(max(s.values()) for s in sent))
-    size = bytes_text(sum(chunk.nbytes for chunk in now.held[0]))
-    whole = f"2 · {workers - 1}{f' / {workers}' if way == 'ring' else ''} × {size}"
+    sent = _bytes(so_far)
+    many = sent.shape[1]
+    rows = [[str(i), *map(bytes_text, sizes)] for i, sizes in enumerate(zip(sent[-1].tolist(), sent.sum(0).tolist()))]
+    long = bytes_text(int(sent.max(1).sum()))
+    size = bytes_text(_whole(so_far[0].held[0]).nbytes)
+    whole = f"2 · {many - 1}{f' / {many}' if way == 'ring' else ''} × {size}"
     return (
         ("bytes sent", ("table", {"head": ["worker", "this round", "so far"], "rows": rows})),
         ("one after the other", ("text", f"{long} went over the busiest wire so far; in the end it will be {whole}.")),
     )
 
 
-def _drawn(state: Round, sending: bool) -> Drawing:
+def _drawn(state: Round) -> Drawing:
     """A row for each worker, a column for each chunk: its numbers, its parts, and the messages."""
     n = len(state.held)
-    drawing = Drawing(ACROSS + n * (WIDTH + 10), DOWN + n * (HEIGHT + 34) - 20)
-    drawing.heading(0, 14, state.phase if sending else "the workers and their chunks")
-    messages = state.messages if sending else []
-    came, went = {(m.receiver, m.chunk) for m in messages}, {(m.sender, m.chunk) for m in messages}
+    drawing = Drawing(ACROSS + n * (WIDTH + BESIDE), DOWN + n * (HEIGHT + BELOW) - 20)
+    drawing.heading(0, 14, state.phase)
+    came = {(message.receiver, message.chunk) for message in state.messages}
     for chunk in range(n):
         drawing.text(_left(chunk) + WIDTH / 2, 42, f"chunk {chunk}", fill="quiet", anchor="middle")
     for worker in range(n):
         drawing.text(ACROSS - 14, _top(worker) + HEIGHT / 2 + 4, f"worker {worker}", size=12, bold=True, anchor="end")
         for chunk in range(n):
-            _cell(drawing, state, worker, chunk, (worker, chunk) in came, (worker, chunk) in went)
-    for message in messages:
+            _cell(drawing, worker, chunk, *state.held[worker][chunk], n, (worker, chunk) in came)
+    for message in state.messages:
         _arrow(drawing, message)
     return drawing
 
 
 def _left(chunk: int) -> float:
-    return ACROSS + chunk * (WIDTH + 10)
+    return ACROSS + chunk * (WIDTH + BESIDE)
 
 
 def _top(worker: int) -> float:
-    return DOWN + worker * (HEIGHT + 34)
+    return DOWN + worker * (HEIGHT + BELOW)
 
 
-def _cell(drawing: Drawing, state: Round, worker: int, chunk: int, came: bool, went: bool) -> None:
-    """The numbers of a chunk, and a mark for each worker, filled if its part is in the sum."""
-    n, begin = len(state.held), len(drawing.pieces)
-    x, y, whose, listed = _left(chunk), _top(worker), state.of[worker][chunk], _listed(state.held[worker][chunk])
-    complete = len(whose) == n
-    fill = "leaf-fill" if complete else "there-fill" if len(whose) > 1 else "paper"
-    stroke = "now" if came else "good" if complete else "there" if went else "line"
-    about = f"worker {worker}, chunk {chunk}: {listed}, the sum of workers {' + '.join(map(str, sorted(whose)))}"
-    drawing.rect(x, y, WIDTH, HEIGHT, fill, stroke, thick=2.4 if came else 1.2, about=about)
+def _cell(
+    drawing: Drawing, worker: int, chunk: int, numbers: Any, of: frozenset[int], n: int, came: bool
+) -> None:
+    """The numbers of a chunk, and a mark for each of n workers, filled if its part is in the sum."""
+    x, y, whose, begin = _left(chunk), _top(worker), sorted(of), len(drawing.pieces)
+    listed = ", ".join([*map(short, numbers[:3].tolist()), *["…"] * (numbers.size > 3)]) or "empty"
+    fill, colour = ("leaf-fill", "good") if len(whose) == n else ("there-fill" if whose[1:] else "paper", "there")
+    about = f"worker {worker}, chunk {chunk}: {listed}, the sum of workers {' + '.join(map(str, whose))}"
+    drawing.rect(x, y, WIDTH, HEIGHT, fill, "now" if came else "line", thick=2.4 if came else 1.2, about=about)
     drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", bold=True, room=WIDTH - 8)
     marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
     drawing.shape("".join(marks), "line", 0.35)
-    drawing.shape("".join([marks[i] for i in sorted(whose)]), "good" if complete else "there")
+    drawing.shape("".join([marks[i] for i in whose]), colour)
     drawing.merge(begin)
 
 
 def _arrow(drawing: Drawing, message: Message) -> None:
-    """From the sender's row to the next one; to any other row, around on the right."""
-    x, colour = _left(message.chunk) + WIDTH / 2, "back" if message.added else "good"
-    start, end = _top(message.sender), _top(message.receiver)
-    if message.receiver == message.sender + 1:
-        way = [(x, start + HEIGHT + 1), (x, end - 2)]
-        drawing.text(x + 8, end - 13, "+" if message.added else "=", fill=colour, bold=True, size=13)
-    else:
-        edge = x + WIDTH / 2
-        way = [(edge + out, row + HEIGHT / 2) for out, row in ((0, start), (5, start), (5, end), (0, end))]
-    drawing.path(way, colour, thick=2, arrow=True)
-
-
-def _listed(numbers: Any) -> str:
-    shown = [short(float(x)) for x in numbers[:3]]
-    return ", ".join(shown) + (", …" if numbers.size > 3 else "") if shown else "empty"
+    """From the sender's row to the receiver's, around on the right, with a sign for what the receiver does."""
+    x, colour = _left(message.chunk) + WIDTH, "back" if message.added else "good"
+    start, end = _top(message.sender) + HEIGHT / 2, _top(message.receiver) + HEIGHT / 2
+    drawing.path([(x, start), (x + 12, start), (x + 12, end), (x + 2, end)], colour, thick=2, arrow=True)
+    drawing.text(x - 3, end - 25, "+" if message.added else "=", fill=colour, anchor="end", bold=True, size=13)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from ..distributed import Machine, Step, step_time
 from ..distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
 from ..support.errors import ConversionError, DistributedError
@@ -16,19 +18,19 @@ from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text
 from ..support.words import shown
 from .allreduce_steps import allreduce_steps
 from .charts import DASHED, KINDS, Chart, legend
-from .curves import curve_name, curves, dots
-from .drawing import SERIES, Axes, Drawing
+from .drawing import SERIES, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
+from .runs import LOW, TALL, WIDE, moments
 
-WIDTH, LEFT, RIGHT, GAP = 650.0, 90.0, 14.0, 26.0
-PANEL, LANE, BAR, LINE = 176.0, 26.0, 20.0, 18.0  # heights
+WIDTH, LEFT, RIGHT = 650.0, 90.0, 14.0
+LANE, BAR = 26.0, 20.0  # heights
 COUNTS = tuple(2**power for power in range(13))  # workers
-DASH = 16.0  # the width from which on a bar can be seen to be dashed
-MANY = 60  # transfers: of more, those that follow each other are one bar
+PIECES = 150  # of the time of a step: transfers that begin in the same one are one bar
 FIRST = "as given"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
-PHASES = ("forward", "backward", "update", "library")  # the kinds of bars; "library" is the network
-Runs = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
+BELOW = TALL + 3 * (LOW + 14.0) + 44.0  # the place of what is below four charts
+BARS = {"forward": "forward", "backward": "backward", "update": "update", "network": "library"}  # name -> kind
+Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
 def cluster(
@@ -109,28 +111,32 @@ def _model(
     if numbers is False or not all(isinstance(each, (int, float)) for each in numbers):
         raise ConversionError(f"cluster: measured is a dictionary of seconds by workers, not {shown(measured)}")
     counts = sorted(set(workers))
-    if len(variants) > len(SERIES) or len(counts) < 2:
+    if len(variants) + bool(measured) > len(SERIES) or len(counts) < 2:
         raise DistributedError(
             f"cluster: {counted(len(counts), 'number')} of workers and {counted(len(variants) - 1, 'change')}",
-            expect=f"at least 2 numbers of workers, and at most {len(SERIES) - 1} changes",
+            expect=f"at least 2 numbers of workers, and at most {len(SERIES)} curves",
         )
-    runs = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
+    times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
     settings = {name: _settings(*variant) for name, variant in variants.items()}
-    pages = []
-    for i, count in enumerate(counts):
-        now = {name: times[i] for name, times in runs.items()}
+    curves, steps = [], []
+    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True)
+    for i, (count, drawing) in enumerate(zip(counts, drawings)):
+        now = {name: each[i] for name, each in times.items()}
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
-        blocks = tuple([(name, _block(now[name], settings[name], settings[FIRST], name == FIRST)) for name in now])
-        drawings = {"curves": _curves(runs, i, measured), "one step": _over_time(now)}
-        pages.append([Page(drawing, said, blocks, name) for name, drawing in drawings.items()])
+        blocks = tuple([
+            (name, _block(time, settings[name], {} if name == FIRST else settings[FIRST]))
+            for name, time in now.items()
+        ])
+        curves.append(Page(drawing, said, blocks))
+        steps.append(Page(_over_time(now), said, blocks))
     rows = [
-        (f"{count:,}" if name == FIRST else "", name, *_row(times[i]))
-        for i, count in enumerate(counts) for name, times in runs.items()
+        (f"{count:,}" if name == FIRST else "", name, *_row(each[i]))
+        for i, count in enumerate(counts) for name, each in times.items()
     ]
     return Flipbook(
-        f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", pages,
-        (Knob("workers", tuple([f"{count:,}" for count in counts]), len(counts) // 2),), cover=0, unit="picture",
-        words=as_table(("workers", "", *COLUMNS), rows, left=2),
+        f"a step on {counts[0]:,} to {counts[-1]:,} workers, by a model", [curves, steps],
+        (Knob("picture", ("curves", "one step"), choice=True),), cover=len(counts) // 2, start=len(counts) // 2,
+        unit="number of workers", words=as_table(("workers", "", *COLUMNS), rows, left=2),
     )
 
 
@@ -155,52 +161,39 @@ def _settings(step: Step, machine: Machine) -> dict[str, str]:
     }
 
 
-def _block(time: StepTime, settings: Mapping[str, str], first: Mapping[str, str], every: bool) -> Block:
-    """The results, and the settings: all of them, or those that differ from the first variant's."""
-    rows = [*zip(COLUMNS, _row(time)), *[(n, text) for n, text in settings.items() if every or text != first[n]]]
-    return "table", {"head": ["", ""], "rows": [list(row) for row in rows]}
+def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]) -> Block:
+    """The results, and the settings that are not known."""
+    rows = [*zip(COLUMNS, _row(time)), *[row for row in settings.items() if row not in known.items()]]
+    return "table", {"head": ["", ""], "rows": rows}
 
 
-# Curves ---------------------------------------------------------------------------------------------------------------
-
-
-def _curves(runs: Runs, now: int, measured: Mapping[int, float]) -> Drawing:
-    """Four charts, with a line at the number of workers that is set; below them, the assumptions."""
-    names = [*runs] if len(runs) > 1 or measured else []
-    top = LINE * (len(names) + bool(measured))
-    drawing = Drawing(WIDTH, top + 2 * (PANEL + GAP) + 16.0 * len(ASSUMPTIONS) + 14.0)
-    for i, name in enumerate(names):
-        curve_name(drawing, Axes.LEFT, 10.0 + i * LINE, name, i)
-    if measured:
-        drawing.dot(Axes.LEFT + 9, top - 12, "ink")
-        drawing.text(Axes.LEFT + 23, top - 8, "measured", fill="quiet")
-    times = [time for each in runs.values() for time in each]
-    second, unit = (1.0, "s") if max(time.seconds for time in times) >= 1 else (1e-3, "ms")
-    one, sent = bytes_unit(max(time.bytes for time in times))
-    charts: dict[str, Callable[[StepTime], float]] = {
-        f"time of a step ({unit})": lambda time: time.seconds / second,
+def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
+    """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
+    every = [time for each in times.values() for time in each]
+    second, unit = (1.0, "s") if max(time.seconds for time in every) >= 1 else (1e-3, "ms")
+    one, sent = bytes_unit(max(time.bytes for time in every))
+    numbers: dict[str, Callable[[StepTime], float]] = {
+        f"time of a step by workers ({unit})": lambda time: time.seconds / second,
         "efficiency (%)": lambda time: 100 * time.efficiency,
         "waiting for the network (%)": lambda time: 100 * time.waiting,
         f"sent by one worker ({sent})": lambda time: time.bytes / one,
     }
-    wide, count = (WIDTH - GAP) / 2, next(iter(runs.values()))[now].workers
-    for i, (title, value) in enumerate(charts.items()):
-        series = {name: [(float(time.workers), value(time)) for time in each] for name, each in runs.items()}
-        real = [(n, each / second) for n, each in measured.items()] if i == 0 else []
-        seconds = [each for _, each in real]
-        ends = (0.0, 100.0) if "%" in title else (min(seconds), max(seconds)) if real else None
-        place = (i % 2 * (wide + GAP), top + i // 2 * (PANEL + GAP), wide, PANEL)
-        axes = curves(drawing, place, series, title, within=ends, log_across=True, names=False)
-        drawing.text(place[0] + wide, place[1] + PANEL + 9, "workers", fill="quiet", anchor="end")
-        here = axes.at(count, 1.0)[0]
-        drawing.path([(here, axes.y), (here, axes.y + axes.height)], "quiet", thick=1.0, dashes="3 3")
-        dots(drawing, axes, [points[: now + 1] for points in series.values()])
-        for point in real:
-            drawing.dot(*axes.at(*point), "ink")
-    y = top + 2 * (PANEL + GAP) + 12.0
-    drawing.heading(0, y, "The model assumes:")
+    charts = {
+        title: {name: np.array([(t.workers, t.workers, value(t)) for t in each], float) for name, each in times.items()}
+        for title, value in numbers.items()
+    }
+    if measured:
+        real = np.array([(count, count, each / second) for count, each in sorted(measured.items())], float)
+        next(iter(charts.values()))["measured"] = real
+    return charts
+
+
+def _assumptions() -> Drawing:
+    """What the model assumes, below the charts."""
+    drawing = Drawing(WIDE, BELOW + 16.0 * len(ASSUMPTIONS) + 14.0)
+    drawing.heading(0, BELOW, "The model assumes:")
     for i, line in enumerate(ASSUMPTIONS, 1):
-        drawing.text(0, y + 16.0 * i, line, size=11, fill="quiet")
+        drawing.text(0, BELOW + 16.0 * i, line, size=11, fill="quiet")
     return drawing
 
 
@@ -210,10 +203,9 @@ def _curves(runs: Runs, now: int, measured: Mapping[int, float]) -> Drawing:
 def _over_time(now: Mapping[str, StepTime]) -> Drawing:
     """What the slowest worker computes and what the network sends, over the time of a step."""
     high = 2 * LANE + 34.0
-    chart = Chart(WIDTH, 24.0 + high * len(now) + 26.0)
-    names = ("forward", "backward", "update", "network")
-    legend(chart, LEFT, 10.0, [(*KINDS[kind], name) for kind, name in zip(PHASES, names)])
     bottom = 24.0 + high * len(now)
+    chart = Chart(WIDTH, bottom + 26.0)
+    legend(chart, LEFT, 10.0, [(*KINDS[kind], name) for name, kind in BARS.items()])
     until = max(time.seconds for time in now.values()) or 1e-9
     scale = chart.ruler((LEFT, WIDTH - RIGHT), (24.0, bottom), 1e6 * until, lambda tick: time_text(tick / 1e6)) * 1e6
     for i, (name, time) in enumerate(now.items()):
@@ -221,31 +213,24 @@ def _over_time(now: Mapping[str, StepTime]) -> Drawing:
         chart.heading(LEFT, y + 12, f"{name}: {_said(time)}", room=WIDTH - LEFT)
         for row, lane in enumerate(("computing", "network")):
             chart.lane(LEFT, y + 20 + row * LANE, BAR, lane)
-        for count, span in joined(time.spans):
+        for count, span in joined(time.spans, until / PIECES):
             row = span.lane == "network"
-            border, fill = KINDS["library" if row else span.name]
-            x, wide = LEFT + span.begin * scale, (span.end - span.begin) * scale
-            what = f"{count:,} × {span.name}" if count > 1 and row else span.name
-            about = f"{what}: {time_text(span.end - span.begin)}, from {time_text(span.begin)}"
-            place = (x, y + 20 + row * LANE, max(wide, 0.8), BAR)
-            chart.rect(*place, fill, border, round=1.5, dashes=DASHED if wide > DASH else "", about=about)
+            border, fill = KINDS[BARS["network" if row else span.name]]
+            wide = (span.end - span.begin) * scale
+            about = f"{count:,} × {span.name}: {time_text(span.end - span.begin)}, from {time_text(span.begin)}"
+            place = (LEFT + span.begin * scale, y + 20 + row * LANE, max(wide, 0.8), BAR)
+            chart.rect(*place, fill, border, round=1.5, dashes=DASHED, about=about)
     return chart
 
 
-def joined(spans: Sequence[Span]) -> list[tuple[int, Span]]:
-    """The spans with their numbers, where a span may stand for several of one name that follow each other.
+def joined(spans: Sequence[Span], piece: float) -> list[tuple[int, Span]]:
+    """One span for those of one name that follow each other, and their number.  Transfers that follow each other are
+    one only if they begin in the same piece of time.
 
-    >>> ((count, span),) = joined([Span("computing", "forward", 0.0, 1.0), Span("computing", "forward", 1.0, 3.0)])
+    >>> ((count, span),) = joined([Span("computing", "forward", 0.0, 1.0), Span("computing", "forward", 1.0, 3.0)], 1.0)
     >>> count, span.begin, span.end
     (2, 0.0, 3.0)
     """
-    few = sum(span.lane == "network" for span in spans) <= MANY
-    found = list[tuple[int, Span]]()
-    for (lane, name), each in groupby(spans, key=lambda span: span[:2]):
-        for span in each:
-            follows = bool(found) and found[-1][1][:2] == (lane, name) and span.begin <= found[-1][1].end
-            if follows and not (few and lane == "network"):
-                found[-1] = found[-1][0] + 1, found[-1][1]._replace(end=span.end)
-            else:
-                found.append((1, span))
-    return found
+    groups = groupby(spans, lambda span: (span.name, span.lane == "network" and span.begin // piece))
+    found = [list(each) for _, each in groups]
+    return [(len(each), each[0]._replace(end=each[-1].end)) for each in found]

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing
-from .numbers import short
-from .svg import TITLE, number, text_width
+from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
@@ -38,10 +37,8 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
     """
     array = np.asarray(points, np.float64).reshape(-1, 2)
     array = array[np.isfinite(array[:, 1])]
-    if len(array) <= most:
-        return [Column(at, value, value, value) for at, value in array.tolist()]
     wide = (ends[1] - ends[0]) / most or 1.0
-    place = np.clip((array[:, 0] - ends[0]) // wide, 0, most - 1)
+    place = np.clip((array[:, 0] - ends[0]) // wide, 0, most - 1) if len(array) > most else np.arange(len(array))
     order = np.argsort(place, kind="stable")
     array, place = array[order], place[order]
     starts = np.flatnonzero(np.diff(place, prepend=-1))
@@ -54,7 +51,7 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points | np.ndarray], title: str,
     ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
-    log_across: bool = False, names: bool = True,
+    log_across: bool = False,
 ) -> Axes:
     """Some curves over steps, with their names on the right.
 
@@ -79,14 +76,11 @@ def curves(
     for i, (name, points) in enumerate(arrays.items()):
         columns = columns_of(points, across, int(chart.width / WIDE))
         _curve(chart, columns, points, i, len(arrays))
-        if len(arrays) > 1 and names:
+        each = round(len(points) / (len(columns) or 1))
+        if len(arrays) > 1:
             curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
-        elif len(arrays) == 1 and within is None and len(finite):
-            each = round(len(points) / len(columns))
-            if each > 1:
-                said = f"line: mean of {each} steps, shade: their least to their largest"
-                drawing.text(x + Axes.LEFT + text_width(title, TITLE, bold=True) + 14, y + 12, said, fill="quiet")
-            said = f"{short(points[0, 1])} → {short(points[-1, 1])}, least {short(low)}"
+        elif each > 1:
+            said = f"line: mean of {each} steps, shade: their least to their largest"
             drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
     drawing.merge(begin)
     return chart

@@ -76,7 +76,6 @@ class Log:
         self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
         self.images: dict[int, dict[str, Any]] = {}  # by step: pictures of the data
         self.last = 0
-        self._gap = 1  # steps between two pictures
         self._begun = time.monotonic()
 
     @classmethod
@@ -112,16 +111,18 @@ class Log:
 
     def _look_at(self, step: int, model: Module) -> None:
         """Log the norms of the gradients, and from time to time the pictures of the parameters."""
-        named = [(name, p.detach().numpy(), p.grad) for name, p in model.named_parameters()]  # type: ignore[attr-defined]
-        known = [(name, array, grad if grad is None else grad.numpy()) for name, array, grad in named]
+        known = [
+            (name, p.detach().numpy(), None if p.grad is None else p.grad.numpy())
+            for name, p in model.named_parameters()
+        ]
         for name, _, grad in known:
             if grad is not None:
                 self.norms.setdefault(name, []).append((float(step), norm_of(grad)))
-        if step >= max(self.weights, default=-self._gap) + self._gap:
+        steps = [*self.weights]
+        gap = steps[1] - steps[0] if len(steps) > 1 else 1
+        if not steps or step >= steps[-1] + gap:
             first = sorted(known, key=lambda each: each[1].ndim < 2)[:PARAMETERS]
             self.weights = _kept({**self.weights, step: {name: Weights.of(*each) for name, *each in first}})
-            steps = list(self.weights)
-            self._gap = steps[1] - steps[0] if len(steps) > 1 else self._gap
 
     def most(self, name: str) -> tuple[float, float]:
         """The largest numbers in all pictures of a parameter, and of its gradient."""

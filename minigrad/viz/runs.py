@@ -16,19 +16,18 @@ import numpy as np
 from ..support.table import as_table
 from .curves import LEGEND, curves, dots
 from .drawing import Axes, Drawing
-from .flipbook import Block, Flipbook, Knob, Page
+from .flipbook import Flipbook, Knob, Page
 from .heat import spark
 from .images import gallery
 from .logs import Log
 from .numbers import short
 from .svg import LINE, number, text_width
 
-STOPS, NUMBERS, LAYERS, ROWS = 48, 5, 5, 20  # the most moments, charts of numbers, curves of norms, rows of a table
+STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms
 WIDE, TALL, LOW = 620.0, 250.0, 170.0  # the width of the curves; the height of the first chart, and of the others
 ROW, SIDE = 5, 62.0  # images in a row, and the side of one
 AXES = {"as it fits": None, "linear": False, "logarithmic": True}
 CLOCKS = ("steps", "seconds")  # the first columns of the points, see `Log.curves`
-COLUMNS = ("", "first", "last", "least", "most")
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
 NOTHING = np.zeros((0, 3))  # no points
@@ -37,11 +36,14 @@ NOTHING = np.zeros((0, 3))  # no points
 def runs_book(runs: Runs, title: str) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first."""
     stops, charts, every = _stops(runs), _charts(runs), _labelled(runs)
-    told = [(_said(charts, runs, step), blocks) for step, blocks in zip(stops, _blocks(every, stops))]
+    strange = (f"{name}: step {s:.0f}" for name, points in every.items() for s, _, v in points if not math.isfinite(v))
+    warning = ", ".join(islice(strange, 3))
+    blocks = (("not finite", ("text", warning)),) if warning else ()
     clocks = CLOCKS if all(log.seconds for log in runs.values()) else CLOCKS[:1]
     beside = [_pictures(next(iter(runs.values())), step) for step in stops]
     pages = [
-        [Page(drawing, *each) for drawing, each in zip(_drawn(charts, stops, beside, log, clock), told)]
+        [Page(drawing, _said(charts, step), blocks)
+         for drawing, step in zip(moments(charts, stops, beside, log, clock), stops)]
         for log, clock in product(AXES.values(), range(len(clocks)))
     ]
     knobs = Knob("axis", tuple(AXES), choice=True), Knob("over", clocks, choice=True)
@@ -51,13 +53,17 @@ def runs_book(runs: Runs, title: str) -> Flipbook:
 def last_drawing(runs: Runs) -> Drawing:
     """All curves, and the pictures of the last moment."""
     stop = max(log.last for log in runs.values())
-    return next(_drawn(_charts(runs), [stop], [_pictures(next(iter(runs.values())), stop)]))
+    return next(moments(_charts(runs), [stop], [_pictures(next(iter(runs.values())), stop)]))
 
 
 def table_of(runs: Runs) -> str:
     """The numbers as a table, with a small curve in each line."""
-    rows = [[*row, spark(values)] for row, values in _rows(_labelled(runs))]
-    return as_table([*COLUMNS, ""], rows, left=1) if rows else "nothing logged yet"
+    rows = []
+    for name, points in _labelled(runs).items():
+        values = points[:, 2].tolist()
+        finite = [v for v in values if math.isfinite(v)] or [math.nan]
+        rows.append([name, *map(short, (values[0], values[-1], min(finite), max(finite))), spark(values)])
+    return as_table(["", "first", "last", "least", "most", ""], rows, left=1) if rows else "nothing logged yet"
 
 
 def _by_name(runs: Runs) -> dict[str, Curves]:
@@ -71,7 +77,7 @@ def _labelled(runs: Runs) -> Curves:
     """All that was logged, in one dictionary; where there are several runs, with the name of the run."""
     return {
         name if len(runs) == 1 else f"{name}, {run}": points
-        for name, series in _by_name(runs).items() for run, points in series.items()
+        for name, series in _by_name(runs).items() for run, points in series.items() if len(points)
     }
 
 
@@ -93,46 +99,26 @@ def _stops(runs: Runs) -> list[int]:
     return sorted({*few, *first.weights, *first.images, max(log.last for log in runs.values())})
 
 
-# What is said of a moment ---------------------------------------------------------------------------------------------
-
-
 def _until(points: np.ndarray, step: float) -> np.ndarray:
     return points[: np.searchsorted(points[:, 0], step, side="right")]
 
 
-def _said(charts: dict[str, Curves], runs: Runs, step: int) -> str:
-    parts, several = [], len(runs) > 1
-    for name, series in charts.items():
-        found = [(f" in {run}" * several, _until(points, step)) for run, points in series.items() if run in runs]
-        here = [short(points[-1, 2]) + where for where, points in found if len(points)]
-        parts += [f"{name} is {', '.join(here)}"] if here else []
-    return f"After step {step}" + (f": {('; ' if several else ', ').join(parts)}." if parts else ".")
-
-
-def _rows(every: Curves, until: float = math.inf) -> Iterator[tuple[list[str], Sequence[float]]]:
-    """For each curve that has begun, the row of a table, and its values until a step."""
-    for name, points in every.items():
-        values = _until(points, until)[:, 2].tolist()
-        if values:
-            finite = [v for v in values if math.isfinite(v)] or [math.nan]
-            yield [name, *map(short, (values[0], values[-1], min(finite), max(finite)))], values
-
-
-def _blocks(every: Curves, stops: Sequence[int]) -> Iterator[tuple[tuple[str, Block], ...]]:
-    """For each moment: the numbers until then, and the first steps that are not finite."""
-    strange = (f"{name}: step {s:.0f}" for name, points in every.items() for s, _, v in points if not math.isfinite(v))
-    warning = ", ".join(islice(strange, 3))
-    for step in stops:
-        rows = [row for row, _ in islice(_rows(every, step), ROWS)]
-        numbers: tuple[str, Block] = "until here", ("table", {"head": COLUMNS, "rows": rows})
-        yield (numbers, ("not finite", ("text", warning))) if warning else (numbers,)
+def _said(charts: Mapping[str, Curves], step: int) -> str:
+    """The value at each dot of the charts."""
+    parts = []
+    for title, series in charts.items():
+        found = [(f" in {name}" * (len(series) > 1), _until(points, step)) for name, points in series.items()]
+        here = [short(points[-1, 2]) + name for name, points in found if len(points)]
+        parts += [f"{title} {', '.join(here)}"] if here else []
+    return f"After step {step}" + (f": {'; '.join(parts)}." if parts else ".")
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
 
 
-def _drawn(
-    charts: dict[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], log: bool | None = None, clock: int = 0
+def moments(
+    charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], log: bool | None = None,
+    clock: int = 0, log_across: bool = False,
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
 
@@ -147,7 +133,7 @@ def _drawn(
             legend = max(40.0 + min(LEGEND, text_width(name, LINE)) for name in series)
         placed = {name: points[:, [clock, 2]] for name, points in series.items()}
         axes.append(curves(base, (0, y, WIDE - legend, height), placed, title, (min(ends), max(ends)), log=log,
-                           names=i in (0, len(charts) - 1)))
+                           log_across=log_across))
         y += height + 14
     longest = max(known, key=lambda points: points[-1, 0], default=np.zeros((1, 3)))
     hovers = [_hover(chart, np.interp(stops, longest[:, 0], longest[:, clock]).tolist()) for chart in axes]

@@ -44,7 +44,7 @@ class Moment(NamedTuple):
     loss: float | None = None
     read: Any = None  # the class that the model gives each example, where the labels are classes
     gradients: Mapping[str, Any] = {}
-    moved: Mapping[str, str] = {}  # how far each parameter was changed
+    moved: float = 0.0  # the norm of the change of all parameters
 
     def weights(self) -> dict[str, Weights]:
         """The pictures of the first parameters, and of their gradients."""
@@ -141,7 +141,7 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, n
     yield now
     optimizer.step()
     after = _parameters(model)
-    moved = {name: short(norm_of(after[name] - array)) for name, array in now.parameters.items()}
+    moved = norm_of([norm_of(after[name] - array) for name, array in now.parameters.items()])
     yield now._replace(phase="update", parameters=after, moved=moved, curve=_curve(model, x, y))
 
 
@@ -174,14 +174,9 @@ def _page(moments: list[Moment], log: Log, at: int) -> Page:
         "batch": f"take a batch: {shapes}.",
         "forward": f"the model computes its predictions{right}, and the loss is {short(moment.loss)}.",
         "backward": f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}.",
-        "update": "the optimizer changes the parameters, against the gradient.",
+        "update": f"the optimizer changes the parameters, against the gradient, by {short(moment.moved)} in all.",
     }[moment.phase]
-    rows = [
-        [name, "–" if weights.gradient is None else short(weights.norm), moment.moved.get(name, "–")]
-        for name, weights in log.weights[at].items()
-    ]
-    blocks = (("parameters", ("table", {"head": ["", "‖gradient‖", "moved by"], "rows": rows})),)
-    return Page(_drawn(moments, log, at), f"Step {moment.step}, {moment.phase}: {said}", blocks)
+    return Page(_drawn(moments, log, at), f"Step {moment.step}, {moment.phase}: {said}")
 
 
 def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:

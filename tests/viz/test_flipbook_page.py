@@ -199,7 +199,7 @@ def test_the_pointer_leads_to_a_moment_with_the_values_of_all_runs(runs):
     box = runs.locator("[data-stops]").first.bounding_box()
     runs.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     assert step(runs) in (19, 20) and runs.inner_text("[aria-live]") == said(runs)
-    assert re.fullmatch(r"After step 2[01]: loss is 0.\d+ in slow, 0.\d+ in <b>fast\.", said(runs))
+    assert re.fullmatch(r"After step 2[01]: loss 0.\d+ in slow, 0.\d+ in <b>fast\.", said(runs))
     runs.mouse.move(5, 5)
     runs.focus(".mg-view")
     before = step(runs)

@@ -129,13 +129,13 @@ def test_every_worker_ends_with_the_sum(workers, size):
     arrays = np.random.default_rng(workers).standard_normal((workers, size))
     for rounds in (list(ring_rounds(arrays)), list(star_rounds(arrays))):
         for row in rounds[-1].held:
-            np.testing.assert_allclose(np.concatenate(row), arrays.sum(0))
-        assert all(whose == frozenset(range(workers)) for row in rounds[-1].of for whose in row)
+            np.testing.assert_allclose(np.concatenate([chunk.numbers for chunk in row]), arrays.sum(0))
+        assert all(chunk.of == frozenset(range(workers)) for row in rounds[-1].held for chunk in row)
 
 
 def test_after_reduce_scatter_each_worker_has_one_complete_chunk():
     rounds = [r for r in ring_rounds(np.ones((5, 10))) if r.phase == "reduce-scatter"]
-    complete = [[len(whose) == 5 for whose in row] for row in rounds[-1].of]
+    complete = [[len(chunk.of) == 5 for chunk in row] for row in rounds[-1].held]
     assert [sum(row) for row in complete] == [1] * 5 and [sum(column) for column in zip(*complete)] == [1] * 5
 
 
@@ -144,7 +144,7 @@ def test_workers_of_a_ring_send_twice_the_array_less_two_chunks():
     sent = dict.fromkeys(range(n), 0)
     for r in ring_rounds(np.ones((n, size))):
         for message in r.messages:
-            sent[message.sender] += r.held[message.receiver][message.chunk].nbytes
+            sent[message.sender] += r.held[message.receiver][message.chunk].numbers.nbytes
     assert set(sent.values()) == {2 * (n - 1) * size * 8 // n}
 
 

@@ -273,7 +273,8 @@ def test_any_loop_can_log_to_a_dashboard():
     steps = list(board.weights)
     assert len({b - a for a, b in pairwise(steps)}) == 1  # evenly spread, for any number of steps
     book = board.book()
-    assert book.pages[0][-1].say == f"After step 100: loss is {board.numbers['loss'][-1][1]:.3g}."
+    assert book.pages[0][-1].say.startswith(
+        f"After step 100: loss {board.numbers['loss'][-1][1]:.3g}; norms of gradients ")
     assert "0.weight" in book.to_svg() and repr(board).startswith("<training: 100 steps, loss ")
 
 
@@ -419,7 +420,7 @@ def test_the_runs_of_a_notebook_are_shown_over_each_other(notebook):
     assert (first.name, second.name) == ("run 1", "run 2") and [*second.runs()] == ["run 2", "run 1"]
     assert repr(second) == "<training: 3 steps, loss 3 → 0.5, over run 1>"
     said = [page.say for page in second.book().pages[0]]
-    assert said[0] == "After step 1: loss is 3 in run 2, 4 in run 1." and "2 in run 1" in said[2]
+    assert said[0] == "After step 1: loss 3 in run 2, 4 in run 1." and "2 in run 1" in said[2]
     assert second.to_svg().count('class="mg-curve"') == 2 and "run 1</text>" in second.to_svg()
     again = logged([3.5, 0.1], "run 2")
     assert again.runs()["run 2"] is again and [*second.runs()] == ["run 2"]  # its place is taken
@@ -445,7 +446,7 @@ def test_training_draws_logs_over_each_other():
     assert lines == [["loss,", "a", "4", "nan"], ["loss,", "b", "2", "1"], ["loss,", "c", "8", "1"],
                      ["accuracy,", "b", "0.5", "0.75"]]
     assert [page.say for page in book.pages[0]][1] == (
-        "After step 2: loss is 2 in a, 1 in b, 1 in c; accuracy is 0.75 in b.")
+        "After step 2: loss 2 in a, 1 in b, 1 in c; accuracy 0.75 in b.")
     assert "loss, a: step 3" in str(book.data()["blocks"])
     assert [knob.settings for knob in book.knobs] == [("as it fits", "linear", "logarithmic"), ("steps",)]
     timed = mg.viz.training(logged([4.0, 2.0]))
