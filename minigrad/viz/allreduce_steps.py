@@ -16,14 +16,14 @@ from ..distributed import ring as ring_steps
 from ..support.errors import ConversionError, DtypeError, ShapeError
 from ..support.table import as_table, bytes_text, time_text
 from .drawing import Drawing
-from .flipbook import Block, Flipbook, Knob, Page
+from .flipbook import Flipbook, Knob, Page
 from .numbers import short
 from .svg import number
 
 FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
-HEAD = ("way", "rounds", "all that is sent", "by the busiest", "bytes one after the other")
+SIZES = ("all that is sent", "by the busiest", "bytes one after the other")
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
     "all-gather": "all-gather: each worker sends one chunk to the next, which replaces its own by it: it is complete.",
@@ -140,9 +140,9 @@ def allreduce_steps(workers: int | Sequence[Any], size: int | None, machine: Mac
     arrays = _arrays(workers, size)
     n = len(arrays)
     ways = {"ring": list(ring_rounds(arrays)), "to one worker": list(star_rounds(arrays))}
-    pages = [_pages(name, arrays, rounds) for name, rounds in ways.items()]
-    head = HEAD if machine is None else (*HEAD, "by the model")
-    table = as_table(head, [(name, *_figures(rounds, machine)) for name, rounds in ways.items()], left=1)
+    pages = [_pages(name, arrays, rounds, machine) for name, rounds in ways.items()]
+    rows = [{"way": name, **_figures(rounds, machine)} for name, rounds in ways.items()]
+    table = as_table([*rows[0]], [[*row.values()] for row in rows], left=1)
     return Flipbook(
         f"all-reduce of {n} workers, {arrays[0].size} numbers each: {2 * (n - 1)} rounds in a ring",
         pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", words=table,
@@ -180,41 +180,33 @@ def _bytes(rounds: Sequence[Round]) -> np.ndarray:
     return sent
 
 
-def _figures(rounds: Sequence[Round], machine: Machine | None) -> list[str]:
-    """The numbers of a way: rounds, bytes, and the seconds of the model."""
-    sent = _bytes(rounds)
+def _figures(rounds: Sequence[Round], machine: Machine | None) -> dict[str, str]:
+    """The numbers of some rounds: how many they are, bytes, and the seconds of the model."""
+    sent, many = _bytes(rounds), sum(bool(each.messages) for each in rounds)
     long = int(sent.max(1).sum())
     sizes = [bytes_text(int(size)) for size in (sent.sum(), sent.sum(0).max(), long)]
-    seconds = [] if machine is None else [time_text(len(rounds) * machine.latency + long / machine.bandwidth)]
-    return [str(len(rounds)), *sizes, *seconds]
+    seconds = {} if machine is None else {
+        "by the model": time_text(many * machine.latency + long / machine.bandwidth)
+    }
+    return {"rounds": str(many), **dict(zip(SIZES, sizes)), **seconds}
 
 
-def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round]) -> list[Page]:
+def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round], machine: Machine | None) -> list[Page]:
     """The arrays at first, each round, and the sums."""
     n = len(arrays)
     start = Round("the workers and their chunks", [], _begin(arrays))
     end = rounds[-1]._replace(phase="the sums", messages=[])
+    long = f"2 · {n - 1}{f' / {n}' if way == 'ring' else ''} × {bytes_text(arrays[0].nbytes)}"
     says = [
         f"{n} workers, each with one array in {n} chunks.",
         *[SAYS[each.phase].format(*each.messages[0]) for each in rounds],
-        f"Done: after {len(rounds)} rounds, every worker has the sum of all {n} arrays.",
+        f"Done: every worker has the sum of all {n} arrays. One after the other, {long} were sent.",
     ]
-    shown = [start, *rounds, end]
-    return [Page(_drawn(shown[i]), said, _blocks(way, shown[: i + 1])) for i, said in enumerate(says)]
-
-
-def _blocks(way: str, so_far: Sequence[Round]) -> tuple[tuple[str, Block], ...]:
-    """What each worker has sent, and what has gone over the busiest wire."""
-    sent = _bytes(so_far)
-    many = sent.shape[1]
-    rows = [[str(i), *map(bytes_text, sizes)] for i, sizes in enumerate(zip(sent[-1].tolist(), sent.sum(0).tolist()))]
-    long = bytes_text(int(sent.max(1).sum()))
-    size = bytes_text(_whole(so_far[0].held[0]).nbytes)
-    whole = f"2 · {many - 1}{f' / {many}' if way == 'ring' else ''} × {size}"
-    return (
-        ("bytes sent", ("table", {"head": ["worker", "this round", "so far"], "rows": rows})),
-        ("one after the other", ("text", f"{long} went over the busiest wire so far; in the end it will be {whole}.")),
-    )
+    shown, pages = [start, *rounds, end], []
+    for i, said in enumerate(says):
+        rows = [*_figures(shown[: i + 1], machine).items()]
+        pages.append(Page(_drawn(shown[i]), said, (("so far", ("table", {"head": ["", ""], "rows": rows})),)))
+    return pages
 
 
 def _drawn(state: Round) -> Drawing:

@@ -39,8 +39,6 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
     array = array[np.isfinite(array[:, 1])]
     wide = (ends[1] - ends[0]) / most or 1.0
     place = np.clip((array[:, 0] - ends[0]) // wide, 0, most - 1) if len(array) > most else np.arange(len(array))
-    order = np.argsort(place, kind="stable")
-    array, place = array[order], place[order]
     starts = np.flatnonzero(np.diff(place, prepend=-1))
     sizes = np.diff([*starts, len(array)])
     at, mean = (np.add.reduceat(array[:, i], starts) / sizes for i in (0, 1))

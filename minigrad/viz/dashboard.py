@@ -17,7 +17,7 @@ from ..support.source import notebook_shell
 from .drawing import SERIES
 from .exhibit import Exhibit
 from .flipbook import Flipbook
-from .heat import norm_of, spark
+from .heat import spark
 from .logs import Log
 from .numbers import short
 from .page import in_theme
@@ -115,9 +115,6 @@ class Dashboard(Log, Exhibit):
         parts = [f"step {step:>{width}}{of}"]
         for name, value in read.items():
             parts.append(f"{name} {short(value)} {spark([v for _, v in self.numbers[name]], 16)}")
-        norms = [values[-1][1] for values in self.norms.values() if values[-1][0] == step]
-        if norms:
-            parts.append(f"‖gradient‖ {short(norm_of(norms))}")
         taken = time.monotonic() - self._begun
         left = "" if self.total is None or not step else f", {taken * (self.total - step) / step:.0f} s to go"
         return "  ".join([*parts, f"{taken:.1f} s{left}"])

@@ -96,8 +96,7 @@ class Log:
 
     def record(self, step: int, values: Mapping[str, Any], model: Module | None = None) -> dict[str, float]:
         """Log a step: numbers and images by name, and the weights and gradients of the model; returns the numbers."""
-        images = {name: _images(value) for name, value in values.items()}
-        images = {name: found for name, found in images.items() if found is not None}
+        images = {name: found for name, value in values.items() if (found := _images(value)) is not None}
         read = {name: _number(name, value) for name, value in values.items() if name not in images}
         if images:
             self.images = _kept({**self.images, step: images})

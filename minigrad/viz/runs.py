@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,14 @@ from .heat import spark
 from .images import gallery
 from .logs import Log
 from .numbers import short
-from .svg import LINE, number, text_width
+from .svg import number
 
 STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms
 WIDE, TALL, LOW = 620.0, 250.0, 170.0  # the width of the curves; the height of the first chart, and of the others
 ROW, SIDE = 5, 62.0  # images in a row, and the side of one
-AXES = {"as it fits": None, "linear": False, "logarithmic": True}
-CLOCKS = ("steps", "seconds")  # the first columns of the points, see `Log.curves`
+AXES: dict[str, dict[str, Any]] = {  # what a chart shows, as options of `moments`
+    "as it fits": {}, "linear": {"log": False}, "logarithmic": {"log": True}, "over seconds": {"clock": 1},
+}
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
 NOTHING = np.zeros((0, 3))  # no points
@@ -39,14 +40,14 @@ def runs_book(runs: Runs, title: str) -> Flipbook:
     strange = (f"{name}: step {s:.0f}" for name, points in every.items() for s, _, v in points if not math.isfinite(v))
     warning = ", ".join(islice(strange, 3))
     blocks = (("not finite", ("text", warning)),) if warning else ()
-    clocks = CLOCKS if all(log.seconds for log in runs.values()) else CLOCKS[:1]
+    axes = tuple(AXES) if all(log.seconds for log in runs.values()) else tuple(AXES)[:-1]
     beside = [_pictures(next(iter(runs.values())), step) for step in stops]
     pages = [
         [Page(drawing, _said(charts, step), blocks)
-         for drawing, step in zip(moments(charts, stops, beside, log, clock), stops)]
-        for log, clock in product(AXES.values(), range(len(clocks)))
+         for drawing, step in zip(moments(charts, stops, beside, **AXES[axis]), stops)]
+        for axis in axes
     ]
-    knobs = Knob("axis", tuple(AXES), choice=True), Knob("over", clocks, choice=True)
+    knobs = (Knob("axis", axes, choice=True),)
     return Flipbook(title, pages, knobs, unit="moment", start=len(stops) - 1, words=table_of(runs), smooth=True)
 
 
@@ -93,8 +94,8 @@ def _charts(runs: Runs) -> dict[str, Curves]:
 
 def _stops(runs: Runs) -> list[int]:
     """The steps that have a page: those with pictures, some between the first and the last, and the last."""
-    steps = sorted({step for points in _labelled(runs).values() for step in points[:, 0].tolist()})
-    few = [int(steps[i * (len(steps) - 1) // (STOPS - 1)]) for i in range(STOPS)] if steps else []
+    steps = np.unique(np.concatenate([[], *[points[:, 0] for points in _labelled(runs).values()]])).astype(int)
+    few = steps[:: -(-len(steps) // STOPS) or 1].tolist()
     first = next(iter(runs.values()))
     return sorted({*few, *first.weights, *first.images, max(log.last for log in runs.values())})
 
@@ -117,7 +118,7 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 
 
 def moments(
-    charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], log: bool | None = None,
+    charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], *, log: bool | None = None,
     clock: int = 0, log_across: bool = False,
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
@@ -128,9 +129,7 @@ def moments(
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, clock]) for points in known for i in (0, -1)] or [0.0]
     for i, (title, series) in enumerate(charts.items()):
-        height, legend = TALL if i == 0 else LOW, 0.0
-        if len(series) > 1:
-            legend = max(40.0 + min(LEGEND, text_width(name, LINE)) for name in series)
+        height, legend = TALL if i == 0 else LOW, LEGEND if len(series) > 1 else 0.0
         placed = {name: points[:, [clock, 2]] for name, points in series.items()}
         axes.append(curves(base, (0, y, WIDE - legend, height), placed, title, (min(ends), max(ends)), log=log,
                            log_across=log_across))

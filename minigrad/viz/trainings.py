@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from ..ops.creation import asarray
 from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, GradError
 from ..support.table import counted
@@ -40,11 +38,16 @@ class Moment(NamedTuple):
     phase: str
     batch: tuple[Any, Any]
     parameters: dict[str, Any]
-    curve: Any  # the output of the model over a range of inputs, if it can be drawn
+    outputs: Any = None  # of the model
     loss: float | None = None
-    read: Any = None  # the class that the model gives each example, where the labels are classes
     gradients: Mapping[str, Any] = {}
     moved: float = 0.0  # the norm of the change of all parameters
+
+    def read(self) -> Any:
+        """The class that the model gives each example, where the labels are classes."""
+        labels, scores = self.batch[1], self.outputs
+        classes = scores is not None and scores.ndim == 2 and labels.ndim == 1 and labels.dtype.kind in "iu"
+        return scores.argmax(1) if classes else None
 
     def weights(self) -> dict[str, Weights]:
         """The pictures of the first parameters, and of their gradients."""
@@ -122,8 +125,7 @@ def _pair(batch: Any) -> tuple[Any, Any]:
 def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, number: int) -> Iterator[Moment]:
     """Run a training step, and return the state after each of its phases."""
     images, labels = _pair(batch)
-    x, y = _array(images), _array(labels)
-    now = Moment(number, "batch", (x, y), _parameters(model), _curve(model, x, y))
+    now = Moment(number, "batch", (_array(images), _array(labels)), _parameters(model))
     yield now
     optimizer.zero_grad()
     outputs = model(images)
@@ -131,9 +133,8 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, n
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
-    classes = y.ndim == 1 and y.dtype.kind in "iu" and getattr(outputs, "ndim", 0) == 2
-    read = _array(outputs.detach()).argmax(1) if classes else None
-    now = now._replace(phase="forward", loss=float(value.item()), read=read)
+    seen = _array(outputs.detach()) if isinstance(outputs, Tensor) else None
+    now = now._replace(phase="forward", loss=float(value.item()), outputs=seen)
     yield now
     value.backward()
     gradients = {name: _array(p.grad) for name, p in model.named_parameters() if p.grad is not None}
@@ -142,7 +143,7 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: Any, n
     optimizer.step()
     after = _parameters(model)
     moved = norm_of([norm_of(after[name] - array) for name, array in now.parameters.items()])
-    yield now._replace(phase="update", parameters=after, moved=moved, curve=_curve(model, x, y))
+    yield now._replace(phase="update", parameters=after, moved=moved)
 
 
 def _array(tensor: Any) -> Any:
@@ -153,23 +154,11 @@ def _parameters(model: Module) -> dict[str, Any]:
     return {name: _array(p.detach()) for name, p in model.named_parameters()}
 
 
-def _curve(model: Module, x: Any, y: Any) -> Any:
-    """The output of a model with one input and one output, from the smallest input to the largest."""
-    if x.ndim != 2 or x.shape[1] != 1 or y.size != x.size or not x.size or x.dtype.kind != "f":
-        return None
-    xs = np.linspace(float(x.min()), float(x.max()), 41, dtype=x.dtype).reshape(-1, 1)
-    training = model.training
-    with no_grad():
-        ys = _array(model.eval()(asarray(xs)))
-    model.train(training)
-    return np.stack([xs.reshape(-1), ys.reshape(-1)], 1) if ys.size == xs.size else None
-
-
 def _page(moments: list[Moment], log: Log, at: int) -> Page:
-    moment = moments[at]
+    moment, read = moments[at], moments[at].read()
     shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in moment.batch)
     total = norm_of([norm_of(g) for g in moment.gradients.values()])
-    right = "" if moment.read is None else f", {(moment.read == moment.batch[1]).sum()} of {len(moment.read)} right"
+    right = "" if read is None else f", {(read == moment.batch[1]).sum()} of {len(read)} right"
     said = {
         "batch": f"take a batch: {shapes}.",
         "forward": f"the model computes its predictions{right}, and the loss is {short(moment.loss)}.",
@@ -202,13 +191,14 @@ def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
 
 
 def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
-    """The batch: points and the curve of the model if it has one input and one output, else a heat map or pictures."""
-    x, y = moment.batch
-    if moment.curve is not None:
-        seen = [s for s in moments if s.curve is not None]
-        up = np.concatenate([each.reshape(-1) for s in seen for each in (s.batch[1], s.curve[:, 1])])
-        up, across = up[np.isfinite(up)], np.concatenate([s.batch[0] for s in seen])
-        chart = curves(drawing, (0, 0, LEFT - 20, 232), {"model": moment.curve}, "batch and model",
+    """The batch: points and the predictions for them, if both are single numbers; else pictures, or a heat map."""
+    (x, y), outputs, read = moment.batch, moment.outputs, moment.read()
+    if x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f":
+        known = [array for s in moments for array in (s.batch[1], s.outputs) if array is not None]
+        up = np.concatenate([array.reshape(-1) for array in known])
+        up, across = up[np.isfinite(up)], np.concatenate([s.batch[0].reshape(-1) for s in moments])
+        line = [] if outputs is None or outputs.size != x.size else sorted(zip(x.reshape(-1), outputs.reshape(-1)))
+        chart = curves(drawing, (0, 0, LEFT - 20, 232), {"model": line}, "batch and predictions",
                        (across.min(), across.max()), (up.min(), up.max()), log=False)
         begin = len(drawing.pieces)
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
@@ -221,6 +211,6 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
         weights = Weights.of(x)
         weights.draw(drawing, 1, 14, "x", (largest([weights.matrix]), 0.0), False)
         return
-    read = y if moment.read is None else moment.read
-    labels = [str(a) if a == b else f"{a} as {b}" for a, b in zip(y, read[:PICTURES])] if y.ndim == 1 else ()
+    pairs = zip(y, y if read is None else read)
+    labels = [str(a) if a == b else f"{a} as {b}" for a, b in pairs] if y.ndim == 1 else ()
     gallery(drawing, 1, 22, pictures, labels, 6, 38.0)

@@ -226,7 +226,7 @@ def test_runs_are_readable_at_each_width(size):
         page.wait_for_timeout(100)
         assert page.evaluate("((c) => c.scrollWidth <= c.clientWidth + 2)(document.querySelector('.mg-canvas'))")
         assert min(page.evaluate(HEIGHTS)) > 9
-        page.get_by_label("over").select_option("1")
+        page.get_by_label("axis").select_option("3")
         assert page.locator(".mg-curve path").count() == 2 and said(page).startswith("After step 59")
 
 
