@@ -1,7 +1,7 @@
 """Less to look at: a whole scope as one box, and a row of scopes that are alike as one pile.
 
-A picture of more than sixty boxes is hard to read.  So scopes are opened, the outermost first, while the picture stays
-within its budget; the others are closed.  `layers[0]` to `layers[11]`, all alike, are one box `layers[0…11]`.
+A picture of many boxes is hard to read, so scopes in it are closed.  `layers[0]` to `layers[11]`, all alike, are one
+box `layers[0…11]`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,7 @@ from ..support.table import counted
 from .naming import operation_name, symbol_of
 from .scene import Box, Edge, Path, Scene
 
-BUDGET = 60
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
-
-
-def fold(scene: Scene, budget: int = BUDGET, opened: Collection[Path] | None = None) -> Scene:
-    """The scene with scopes closed: all but those in `opened`, or as many as it takes to stay within the budget."""
-    outline = Outline(scene)
-    return outline.closed(outline.worth_opening(budget) if opened is None else set(opened))
 
 
 class Outline:
@@ -37,7 +30,6 @@ class Outline:
         for i, box in enumerate(scene.boxes):
             for depth in range(1, len(box.scope) + 1):
                 self.members.setdefault(box.scope[:depth], []).append(i)
-        self.direct = Counter([box.scope for box in scene.boxes])  # the boxes of each scope that are in no inner one
         self.inner: dict[Path, list[Path]] = {}
         for path in sorted(self.members, key=lambda path: self.members[path][0]):
             self.inner.setdefault(path[:-1], []).append(path)
@@ -71,34 +63,6 @@ class Outline:
             inside = len(self.scene.boxes[i].scope) - depth
             found.append((self.made[i], inside, tuple([place.get(s) for s in self.sources.get(i, ())])))
         return tuple(found)
-
-    def worth_opening(self, budget: int) -> set[Path]:
-        """The scopes to open, the outermost first, of alike ones all or none; those that contain scopes come first."""
-        opened: set[Path] = set()
-        seen = self.seen(())
-        for outer in (True, False):
-            level = list(self.runs.get((), ()))
-            while level:
-                level.sort(key=lambda run: len(self.members[run[0]]) * len(run))
-                further = []
-                for run in level:
-                    within = [inner for path in run for inner in self.runs.get(path, ())]
-                    inside = sum(self.direct[path] for path in run) + len(within)
-                    if run[0] not in opened and bool(within) >= outer and seen - 1 + inside <= budget:
-                        seen += inside - 1
-                        opened.update(run)
-                    if run[0] in opened:
-                        further += within
-                level = further
-        return opened
-
-    def seen(self, opened: Collection[Path], path: Path = ()) -> int:
-        """How many boxes of a scope are seen when these scopes are open, counted without making them."""
-        count = self.direct[path]
-        for run in self.runs.get(path, ()):
-            within = [inner for inner in run if inner in opened]
-            count += (len(within) < len(run)) + sum(self.seen(opened, inner) for inner in within)
-        return count
 
     def closed(
         self, opened: Collection[Path], apart: Collection[Path] = (), around: Collection[int] | None = None

@@ -132,19 +132,17 @@ class Listing:
 
     # rows -----------------------------------------------------------------------------------------------------------
 
-    def rows(
-        self, values: Mapping[Node, Summary] = {}, written: Mapping[Node, Summary] = {}
-    ) -> list[dict[str, Any]]:
+    def rows(self, **facts: Mapping[Node, Any]) -> list[dict[str, Any]]:
         """The rows of the page: lines of your code, and below each of them its operations.
 
-        `values` are those that eager mode computes, and `written` those that the kernels write.  The `texts` of an
-        operation are [stage, operation, what it reads …], one from each stage on in which it changed, and [stage]
-        where it ended.
+        The `texts` of an operation are [stage, operation, what it reads …], one from each stage on in which it changed,
+        and [stage] where it ended.  A row also has the `facts` that are known of its nodes, by their names.
         """
         texts, traced = self._texts(), {self.line[node]: node for node in self.graphs[0].nodes}
-        shown, wrote = [
-            {self.line.get(node, -1): value.short() for node, value in some.items()} for some in (values, written)
-        ]
+        known: dict[int, dict[str, Any]] = defaultdict(dict)
+        for name, some in facts.items():
+            for node, fact in some.items():
+                known[self.line.get(node, -1)][name] = fact
         rows: list[dict[str, Any]] = []
         before = None
         lines = [each for each in self.order if each in texts]
@@ -157,8 +155,7 @@ class Listing:
                 rows.append({"code": code["text"][code["line"] - code["first"]], "line": code["line"]})
             self.row[line] = len(rows)
             rows.append({
-                "name": self.names[line], "type": type_of(node), "texts": texts[line], "value": shown.get(line, ""),
-                "wrote": wrote.get(line, ""),
+                "name": self.names[line], "type": type_of(node), "texts": texts[line], **known[line],
                 "view": node.op is not None and node.op.kind == "view", "inside": _inside(node),
                 "span": code["span"] if code is not None else None,
             })
@@ -211,16 +208,16 @@ def _inside(node: Node) -> list[str]:
     return lines if more <= 0 else [*lines[:INSIDE], f"… and {more:,} more lines"]
 
 
-def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[Node, Summary], str]:
+def values_of(graph: Graph, given: Callable[[], Sequence[Any]]) -> tuple[dict[Node, str], str]:
     """A summary of each value, computed node by node as in eager mode; or why there are none."""
     size = sum(node.nbytes for node in (*graph.inputs, *graph.nodes) if not isinstance(node.dtype, tuple))
     if size > MOST_BYTES:
         return {}, f"Their values, {bytes_text(size)}, are not shown."
-    found: dict[Node, Summary] = {}
+    found: dict[Node, str] = {}
 
     def look(node: Node, given: Sequence[Any], value: Any) -> None:
         if not isinstance(node.dtype, tuple):
-            found[node] = Summary.of(on_host(value, node))
+            found[node] = Summary.of(on_host(value, node)).short()
 
     try:
         arrays = [each.copy() if hasattr(each, "copy") else each for each in given()]

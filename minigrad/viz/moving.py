@@ -19,25 +19,21 @@ from ..compile.fusion.kinds import Library
 from ..compile.loops.scalar import accumulated_in
 from ..compile.nodes.view import View
 from ..core.node import Node
-from .kernels import nbytes_read
 from .scene import type_of
 
 
-def tables(partition: Partition, names: Mapping[Node, str], taken: Mapping[str, Count] = {}) -> dict[str, Any]:
+class Tables:
     """The inputs and the computed values, what each reads, and those of each kernel; `taken`: the costs of loops.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> graph = mg.trace(lambda x: mg.tanh(x) * 2, mg.ones(4))
-    >>> made = tables(fuse(graph), graph.names())
+    >>> made = Tables(fuse(graph), graph.names()).plain()
     >>> [(item["name"], item["bytes"], item["reads"]) for item in made["items"]][1:]
     [('tanh_1', 16, [[0, 0, 16, 'order', 0]]), ('multiply_1', 16, [[1, 1, 16, 'order', 0]])]
     >>> made["kernels"]
     [{'name': 'kernel_0', 'items': [1, 2]}]
     """
-    return Tables(partition, names, taken).plain()
 
-
-class Tables:
     def __init__(self, partition: Partition, names: Mapping[Node, str], taken: Mapping[str, Count] = {}) -> None:
         self.partition, self.names, self.computes, self.taken = partition, names, partition.computes, taken
         self.kernels = members_of(partition)
@@ -51,6 +47,10 @@ class Tables:
         self.number = {member: i for i, member in enumerate(order)}
         self.kept = {view.base for view in partition.outputs} | {check.node for check in partition.checks}
         self.views: dict[View, int] = {}
+
+    def name_of(self, member: Member) -> str:
+        """The name of a value; the second half of a reduction in parts has one too."""
+        return f"{self.names[member.node]}, combined" if isinstance(member, Finish) else self.names[member]
 
     def plain(self) -> dict[str, Any]:
         """All tables, as plain data."""
@@ -66,11 +66,10 @@ class Tables:
     def _item(self, member: Member) -> dict[str, Any]:
         if isinstance(member, Finish):
             return self._finish(member.node)
-        name = {"name": self.names[member], "type": type_of(member), "bytes": _nbytes(member)}
+        name = {"name": self.name_of(member), "type": type_of(member), "bytes": _nbytes(member)}
         if member in self.inputs:
             return name | {"kind": "input", "reads": [], "size": 0, "rows": 0, "kept": False}
         compute = self.computes[member]
-        views = dict(zip(compute.views, compute.touched))
         parted = member in self.finished
         size = self.partition.partial_bytes(member) if parted else _nbytes(member)
         kind = "reduce" if compute.reduces else "kernel"
@@ -81,20 +80,21 @@ class Tables:
         return name | {
             "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": compute.size,
             "rows": compute.row or 0,
-            "reads": [self._read(compute, *each) for each in views.items() if self._is_read(compute, each[0])],
+            "reads": [
+                self._read(compute, view, touched)
+                for view, touched in dict(zip(compute.views, compute.touched)).items()
+                if view.base in self.number and view.base in compute.bases
+            ],
         }
 
     def _finish(self, node: Node) -> dict[str, Any]:
         parts = [self.number[node], -1, self.partition.partial_bytes(node), "after", 0]
         kept = node in self.kept or node in self.partition.gathered  # whose parts are combined in memory
         return {
-            "name": f"{self.names[node]}, combined", "type": type_of(node), "bytes": _nbytes(node),
+            "name": self.name_of(Finish(node)), "type": type_of(node), "bytes": _nbytes(node),
             "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": kept,
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }
-
-    def _is_read(self, compute: Compute, view: View) -> bool:
-        return view.base in self.number and view.base in compute.bases
 
     def _read(self, compute: Compute, view: View, touched: View) -> list[Any]:
         """The value, the number of the view, the bytes, the kind of access, and the repeats in a row.
@@ -105,7 +105,8 @@ class Tables:
         source: Member = Finish(base) if base in self.finished else base
         how = compute.access(view)
         number = self.views.setdefault(view, len(self.views))
-        return [self.number[source], number, nbytes_read(touched), how.value, view.repeats if how is BY_ROW else 0]
+        size = min(touched.footprint, base.size) * base.dtype.itemsize if _nbytes(base) else 0
+        return [self.number[source], number, size, how.value, view.repeats if how is BY_ROW else 0]
 
 
 def _nbytes(node: Node) -> int:

@@ -1,17 +1,16 @@
-"""The pictures behind open and closed scopes, drawn beforehand, so that a page needs no kernel.
+"""The pictures behind closed scopes, drawn beforehand, so that a page needs no kernel.
 
-There are two ways through a graph.  `views_of` opens a scope in place, in a frame among its neighbours.  `parts_of`
-shows one scope at a time, and its neighbours closed: every operation is drawn about once, however deep the model is.
+A picture shows one scope, and its neighbours closed: every operation is drawn about once, however deep the model is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ..nn.module import Module
-from .folding import BUDGET, Outline, Path
+from .folding import Outline, Path
 from .models import with_types
 from .repeats import with_calls, with_rounds
 from .scene import Box, Edge, Scene
@@ -21,73 +20,6 @@ LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
 ALIKE, PARTS = 100, 300  # scopes of a pile that open side by side, and pictures, at most
 PILE = 9  # layers that are alike: so many are one pile, fewer stand side by side
 WHOLE = 120  # boxes of a scene that is also shown with everything open
-VIEWS, BOXES = 12, 600  # of all pictures of one scene, at most
-MANY, FEW = 5_000, 4  # boxes of a scene that is large, and pictures of such a one
-
-
-class View(NamedTuple):
-    """A picture of a scene with some scopes closed.
-
-    `doors` says of closed scopes, by the number of their box, in which view they are open; `exits` says of frames, by
-    their path, in which they are closed.
-    """
-
-    scene: Scene
-    doors: dict[int, int]
-    exits: dict[Path, int]
-
-
-def views_of(
-    scene: Scene, budget: int = BUDGET, most: int = 500, boxes: int = BOXES, rounds: bool = True
-) -> list[View]:
-    """The picture to begin with, then those that are nearest to it, one opened or closed scope away from another.
-
-    All have at most so many `boxes`.  The last one has everything open, if that is not too much to see.  With `rounds`,
-    each round of a loop in a large scene becomes a scope.  A kernel is one scope: it is opened or closed as a whole.
-    """
-    if rounds and len(scene.boxes) > budget:
-        scene = with_rounds(scene)
-    outline = Outline(scene)
-    begin = frozenset(outline.worth_opening(budget))
-    everything = frozenset(outline.members)
-    wanted = [begin]
-    scenes = {begin: outline.closed(begin)}
-    enough = VIEWS if len(scene.boxes) < MANY else FEW
-    for state in wanted:  # which grows meanwhile
-        for _, other in _moves(scenes[state], state):
-            if other not in scenes and len(scenes) < enough:
-                room = boxes - sum(len(each.boxes) for each in scenes.values())
-                if outline.seen(other) <= min(most, room):
-                    scenes[other] = outline.closed(other)
-                    wanted.append(other)
-    if everything not in scenes and len(scene.boxes) <= most:
-        scenes[everything] = outline.closed(everything)
-    order = [state for state in scenes if state != everything or state == begin]
-    order += [everything] if everything in scenes and everything != begin else []
-    number = {state: i for i, state in enumerate(order)}
-    views = []
-    for state in order:
-        doors: dict[int, int] = {}
-        exits: dict[Path, int] = {}
-        for what, other in _moves(scenes[state], state):
-            if other in number:
-                (doors if isinstance(what, int) else exits)[what] = number[other]  # type: ignore[index]
-        views.append(View(scenes[state], doors, exits))
-    return views
-
-
-def _moves(scene: Scene, opened: frozenset[Path]) -> Iterator[tuple[int | Path, frozenset[Path]]]:
-    """What can be opened or closed in a picture, and which scopes are open then."""
-    for i, box in enumerate(scene.boxes):
-        if box.path is not None:
-            yield i, opened | {box.path}
-    for path in frames_of(scene):
-        yield path, frozenset(other for other in opened if other[: len(path)] != path)
-
-
-def frames_of(scene: Scene) -> list[Path]:
-    """The scopes that are drawn as frames, in the order in which something is first in them."""
-    return list(dict.fromkeys(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)))
 
 
 def folded(

@@ -20,7 +20,7 @@ from .colours import COLOURS, themes
 LARGE = 4_000  # characters of data, from which on they are compressed
 # the scripts of a view that has several
 PARTS = {
-    "fusion": ("board", "dragging", "stages", "written", "fusion"),
+    "fusion": ("board", "stages", "written", "fusion"),
     "step": ("numbers", "heat", "acting", "tape", "live", "step"),
     "flipbook": ("narrow", "curves", "flipbook"),
 }

@@ -13,7 +13,6 @@ from .scene import Scene
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
-REST = "the rest"
 LAYERS = 14  # the most layers of a chart, unless a model has more at its first level
 Path = tuple[str, ...]
 
@@ -183,16 +182,6 @@ def dotted(path: Path) -> str:
     """The name of a module in its model: `blocks.0.norm` for `("GPT", "blocks[0]", "norm")`."""
     inner = [part.removeprefix("layer ") for part in path[1:]]
     return ".".join(inner).replace("[", ".").replace("]", "")
-
-
-def settled(paths: Sequence[Path]) -> list[Path]:
-    """The paths; what lies directly in a phase or in the whole model, beside its modules, has a scope too.
-
-    >>> settled([("update", "up"), ("update",)])
-    [('update', 'up'), ('update', 'the rest')]
-    """
-    outer = {path[:depth] for path in paths for depth in range(1, min(len(path), 3))}
-    return [(*path, REST) if path in outer else path for path in paths]
 
 
 def phased(scene: Scene) -> Scene:

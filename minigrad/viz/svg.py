@@ -7,7 +7,7 @@ of the user is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby, pairwise
 
@@ -29,7 +29,6 @@ LOOKS = {
     "input": (FORWARD, LIGHT["input-fill"], 99.0, ""),
     "constant": (QUIET, PAPER, 99.0, "3 2"),
     "group": (FORWARD, LIGHT["there-fill"], 5.0, ""),
-    "library": (LIGHT["library"], LIGHT["library-fill"], 5.0, ""),
     "awaited": (BACKWARD, PAPER, 5.0, "4 3"),  # a gradient that has not come
     "outside": (QUIET, PAPER, 5.0, "3 2"),
 }
@@ -46,10 +45,10 @@ APART, ASIDE, PORTS, NOTE = 42.0, 64.0, 44.0, (40.0, 14.0)
 
 
 def draw(
-    scene: Scene, direction: str = "auto", heavy: Collection[int] | None = None,
+    scene: Scene, direction: str = "auto",
     notes: Mapping[int, tuple[str, str]] | None = None, layout: Layout | None = None,
 ) -> str:
-    """The scene as an SVG element.  With `heavy`, these edges are thick and the other edges thin.
+    """The scene as an SVG element.
 
     `notes` are the numbers or the heat maps on arrows, by the number of the edge; a gradient's arrow without one is
     pale.  The `layout` may be that of a scene with the same boxes and more numbers.
@@ -63,10 +62,7 @@ def draw(
         f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
         *[_frame(frame) for frame in layout.frames],
         f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
-        *[
-            _edge(scene, key, route, direction, None if heavy is None else key in heavy, key in bare)
-            for key, route in enumerate(layout.routes)
-        ],
+        *[_edge(scene, key, route, direction, key in bare) for key, route in enumerate(layout.routes)],
         f'</g><g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
@@ -131,8 +127,8 @@ def described(scene: Scene) -> str:
     """
     if not scene.boxes:
         return "an empty graph"
-    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "library", "group", "outside")
-    names = {"outside": "boxes around it", "gradient": "gradient operations", "library": "library calls"}
+    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "group", "outside")
+    names = {"outside": "boxes around it", "gradient": "gradient operations"}
     counts = {kind: sum(box.kind == kind for box in scene.boxes) for kind in kinds}
     listed = [f"{n} {kind if n == 1 else names.get(kind, kind + 's')}" for kind, n in counts.items() if n]
     return "a graph of " + ", ".join(listed)
@@ -197,20 +193,17 @@ def _frame(frame: Frame) -> str:
     )
 
 
-def _edge(scene: Scene, key: int, route: Route, direction: str, heavy: bool | None, bare: bool) -> str:
+def _edge(scene: Scene, key: int, route: Route, direction: str, bare: bool) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     if seed:
         direction = "down" if direction == "right" else "right"
     dashes = ' stroke-dasharray="4 3"' if seed else ""
     look = "back" if target.mirrors is not None else "moved" if target.kind == "view" else "there"
-    if heavy is not None:
-        look = "memory" if heavy else "register"
-    colour = f' color="{BACKWARD if look in ("back", "memory") else QUIET}"' if look != "there" else ""
-    width = ' stroke-width="2.2"' if heavy else ""
+    colour = "" if look == "there" else f' color="{BACKWARD if look == "back" else QUIET}"'
     faint = ' opacity="0.3"' if bare and target.mirrors is not None else ""
     return (
-        f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{width}{faint}>'
+        f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{faint}>'
         f'<path d="{path_of(route, direction)}"{dashes}/>'
         f'<path d="{_head(route, direction)}" fill="currentColor" stroke="none"/></g>'
     )

@@ -39,6 +39,12 @@ def names_of_steps(shown: Shown) -> dict[str, str]:
 class Titles:
     """The titles of the steps of a program, and where each step belongs.
 
+    >>> from minigrad.viz.compiled import programs_of
+    >>> f = mg.jit(lambda x, w: mg.softmax(mg.tanh(x @ w)))
+    >>> titles = Titles(*programs_of(f, (mg.ones((4, 4)), mg.ones((4, 4))), {}, "fusion"))
+    >>> {step: titles.of(step) for step in titles.computed}
+    {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
+
     `home` is the step that computes each node first; later ones compute it again.  `places` are the phase and the
     module of each node, traced ones too.
     """

@@ -8,16 +8,17 @@ laid out here, for the static picture too; the page only opens rows, and moves o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from math import log2
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import Count
 from ..compile.look.cost import Cost
-from ..compile.look.record import Record, record_node_by_node
+from ..compile.look.record import Record
 from ..core.node import Node
-from ..support.table import as_table, bytes_text, counted, escape, time_text
+from ..support.table import bytes_text, counted, escape, time_text
 from .colours import themed
 from .compiled import Shown
 from .drawing import Drawing, cleaned
@@ -33,6 +34,7 @@ TALL = 780.0  # the height up to which rows are opened at first, those with most
 ROOMY = 20  # the most lines of a picture with much space between them
 HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
+UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
 
 Cell = tuple[str, str]  # a row and a phase
@@ -49,8 +51,8 @@ class Operation(NamedTuple):
 class Band(NamedTuple):
     """A step of the program, or the operations that the passes removed: what it computes, and the operations in it.
 
-    `reads` are the numbers of the bands whose values it reads, `others` the rows that have a part in it, and `whys` the
-    numbers of bands with the reasons why they are not one kernel with this one.
+    `reads` are the numbers of the bands whose values it reads, with the reasons why they are not one kernel with this
+    one; `others` are the rows that have a part in it.
     """
 
     step: str
@@ -59,12 +61,24 @@ class Band(NamedTuple):
     phase: str
     kind: str  # kernel, library, copies, check, outside (of kernels), or removed
     size: Sizes
-    operations: list[Operation]
-    reads: list[int]
-    others: list[str]
-    whys: list[tuple[int, str]]
+    operations: Sequence[Operation] = ()
+    reads: Mapping[int, list[str]] = {}
+    others: Sequence[str] = ()
 
-    written: Sizes  # of its operations
+    @property
+    def written(self) -> Sizes:
+        """The size of its operations, one by one."""
+        return _sum([each.size for each in self.operations])
+
+
+class Boundary(NamedTuple):
+    """A value that a step reads from memory: the step that made it, its reader, and why they are not one kernel."""
+
+    maker: str
+    step: str
+    source: Node
+    reader: Node
+    why: str
 
 
 def _sizes(cost: Count, seconds: float) -> Sizes:
@@ -83,40 +97,32 @@ def _words(size: Sizes, unit: str) -> str:
     return bytes_text(int(amount)) if unit == BYTES else counted(int(amount), "launch", "launches")
 
 
-def written_of(
-    shown: Shown, records: Sequence[Record] = (), eager: Record | None = None, alone: Record | None = None
-) -> Written:
-    """A program as written and as fused.
-
-    With the record of a call among `records`, the picture has times too: of each kernel in that call, and of each
-    operation alone.  `alone` is the record of the traced graph node by node; without it, the graph runs on copies.
-    `eager` is the record of an eager call.
-    """
-    record = next((each for each in records if each.program is shown.program), None)
-    if record is not None and alone is None:
-        program = shown.program
-        alone = record_node_by_node(program.graph, [*shown.arrays(), *[node.array() for node in program.constants]])
-    return Written(shown, record, alone, eager)
-
-
 class Written:
-    """A program as written and as fused: the picture `svg`, `data` for the page, and both in words."""
+    """A program as written and as fused: the picture `svg`, and `data` for the page.
 
-    def __init__(self, shown: Shown, record: Record | None, alone: Record | None, eager: Record | None) -> None:
+    With the record of a call, and that of the traced graph node by node, `alone`, the picture has times too: of each
+    kernel in that call, and of each operation alone.  `eager` is the record of an eager call.
+    """
+
+    def __init__(
+        self, shown: Shown, record: Record | None = None, alone: Record | None = None, eager: Record | None = None
+    ) -> None:
         self.shown, self.record, self.alone, self.eager = shown, record, alone, eager
         self.cost, self.titles = Cost(shown.program), Titles(shown)
+        self.kernels = {kernel.name: kernel for kernel in self.cost.kernels}
         self.bands = self._bands()
         self.phases = [phase for phase in ("", *PHASES) if any(band.phase == phase for band in self.bands)]
         self.rows = self._rows()
-        self.units = [BYTES, LAUNCHES, *([TIME] if record is not None else [])]
+        self.units = [BYTES, LAUNCHES, *([TIME] if record and alone else [])]
 
     def said(self) -> str:
-        """The launches and bytes before and after, in one line."""
-        ways = [("as written", self.cost.eager), ("fused", self.cost.program)]
-        return "; ".join([
-            f"{way} {' and '.join([_words(_sizes(cost, 0.0), unit) for unit in (LAUNCHES, BYTES)])}"
-            for way, cost in ways
-        ])
+        """The launches and bytes before and after fusion."""
+        before, after = self.cost.eager, self.cost.program
+        operations = sum(node.op is not None and node.op.kind != "view" for node in self.shown.program.graph.nodes)
+        return (
+            f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'launches')} "
+            f"instead of {before.launches}, {bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
+        )
 
     def measured(self) -> str:
         """The times of a call, as measured; empty if nothing ran."""
@@ -129,52 +135,36 @@ class Written:
             f"{time_text(self.record.seconds)}, with {outside} outside kernels."
         )
 
-    def text(self) -> str:
-        """A line for each step: what it computes, where, and the bytes before and after."""
-        head = ("step", "computes", "part of", "launches as written", "bytes as written", "fused")
-        rows = [
-            (band.step, band.title, " · ".join(filter(None, (band.phase, band.row))), str(band.written[LAUNCHES]),
-             _words(band.written, BYTES), _words(band.size, BYTES))
-            for band in self.bands if band.operations or band.size[LAUNCHES]
-        ]
-        return f"{as_table(head, rows, left=3)}\n{self.said()}"
-
     # what is shown ----------------------------------------------------------------------------------------------------
 
     def _bands(self) -> list[Band]:
         """The steps in the order of a run, with the operations as written that each computes."""
-        titles, kernels = self.titles, {kernel.name: kernel for kernel in self.cost.kernels}
+        titles, kernels = self.titles, self.kernels
         operations, removed = self._operations()
         idle = {name for name, kernel in kernels.items() if name not in operations and not kernel.program.launches}
         steps = [step for step in dict.fromkeys([*titles.computed, *kernels]) if step not in idle]
-        numbers, whys = {step: i for i, step in enumerate(steps)}, self._whys()
+        numbers = {step: i for i, step in enumerate(steps)}
+        reads: dict[str, dict[int, list[str]]] = {step: {} for step in steps}
+        for maker, step, _, _, why in self.boundaries:
+            if maker in numbers and step in numbers:
+                whys = reads[step].setdefault(numbers[maker], [])
+                whys += [why] if why not in whys else []
         taken = _taken(self.record)
         found = []
         for step in steps:
-            phase, path = titles.section(step)
-            kernel = kernels.get(step)
+            kernel, place = kernels.get(step), titles.section(step)
             cost, kind = (kernel.program, kernel.kind) if kernel is not None else (Count(), "check")
-            size = _sizes(cost, taken.get(step, 0.0))
             found.append(Band(
-                step, titles.of(step), self._row(path), phase or self._first_phase, kind, size,
-                operations.get(step, []), [numbers[each] for each in self._read_by(step) if each in numbers],
-                self._others(step), [(numbers[each], why) for each, why in whys.get(step, ()) if each in numbers],
-                _sum([each.size for each in operations.get(step, ())]),
+                step, titles.of(step), *self._cell(*place), kind, _sizes(cost, taken.get(step, 0.0)),
+                operations.get(step, ()), reads[step], self._others(step, *place),
             ))
-        rest: list[tuple[str, str, str, str, Sizes, list[Operation]]] = []
         if self.record is not None:
             outside = _sizes(Count(), self.record.seconds - self.record.in_launches)
-            rest.append(("outside kernels", self._rest, self._first_phase, "outside", outside, []))
-        for (row, phase), gone in removed.items():
+            found.append(Band("", "outside kernels", *self._cell(), "outside", outside))
+        for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
-            rest.append((title, row, phase, "removed", _sizes(Count(), 0.0), gone))
-        return found + [Band("", *each, [], [], [], _sum([x.size for x in each[-1]])) for each in rest]
-
-    @cached_property
-    def _first_phase(self) -> str:
-        """The phase of what has none of its own."""
-        used = {phase for phase, _ in self.titles.places.values()}
-        return next((phase for phase in PHASES if phase in used), "")
+            found.append(Band("", title, *cell, "removed", _sizes(Count(), 0.0), gone))
+        return found
 
     def _operations(self) -> tuple[dict[str, list[Operation]], dict[Cell, list[Operation]]]:
         """The operations as written: by the step that computes them, or by the cell where the passes removed them."""
@@ -186,8 +176,7 @@ class Written:
             if each.node in computed_by and each.eager.launches:
                 kept.setdefault(computed_by[each.node], []).append(operation)
             elif each.eager.launches:
-                phase, path = self.titles.places.get(each.node, ("", ()))
-                removed.setdefault((self._row(path), phase or self._first_phase), []).append(operation)
+                removed.setdefault(self._cell(*self.titles.places.get(each.node, ())), []).append(operation)
         return kept, removed
 
     def _computed_by(self) -> dict[Node, str]:
@@ -214,27 +203,35 @@ class Written:
                 replaced[node] = replaced[after[0]]
         return replaced | found
 
-    def _read_by(self, step: str) -> list[str]:
-        """The steps whose values a step reads."""
-        home, nodes = self.titles.home, self.titles.computed.get(step, ())
-        sources = [_below(source, home) for node in nodes for source in node.inputs if isinstance(source, Node)]
-        return [*dict.fromkeys([home[source] for source in sources if source in home and source not in nodes])]
+    @cached_property
+    def boundaries(self) -> list[Boundary]:
+        """All values that steps read from each other."""
+        partition, home, found = self.shown.program.partition, self.titles.home, list[Boundary]()
+        parted = {node for group in partition.groups for node in group.partials}
+        for step, nodes in self.titles.computed.items():
+            for reader in nodes:
+                for source in partition.computes[reader].bases:
+                    if source in home and source not in nodes:
+                        again = f"{reader.name} is computed again by each reader, which takes less time than storing it"
+                        why = partition.reasons.get((source, reader), UNFINISHED if source in parted else again)
+                        found.append(Boundary(home[source], step, source, reader, why))
+        return found
 
-    def _whys(self) -> dict[str, list[tuple[str, str]]]:
-        """For each step, the steps that it is not one kernel with although it reads them, and the reasons."""
-        home, found = self.titles.home, dict[str, dict[tuple[str, str], None]]()
-        for (source, reader), why in self.shown.program.partition.reasons.items():
-            if source in home and reader in home and home[source] != home[reader]:
-                found.setdefault(home[reader], {})[home[source], why] = None
-        return {step: [*whys] for step, whys in found.items()}
-
-    def _others(self, step: str) -> list[str]:
+    def _others(self, step: str, phase: str, path: Path) -> list[str]:
         """The other rows that have a part in a step of the forward or backward pass."""
         titles = self.titles
-        own = titles.section(step)
         places = [titles.places[node] for node in titles.computed.get(step, ()) if titles.home[node] == step]
-        inner = [path for phase, path in places if phase == own[0] != UPDATE and len(path) > 1 and path != own[1]]
+        inner = [other for when, other in places if when == phase != UPDATE and len(other) > 1 and other != path]
         return [*dict.fromkeys(map(self._row, inner))]
+
+    def _cell(self, phase: str = "", path: Path = ()) -> Cell:
+        """The row and the phase of a place; what has no phase belongs to the first one."""
+        return self._row(path), phase or self._first
+
+    @cached_property
+    def _first(self) -> str:
+        used = {phase for phase, _ in self.titles.places.values()}
+        return next((phase for phase in PHASES if phase in used), "")
 
     @cached_property
     def _rest(self) -> str:
@@ -268,14 +265,14 @@ class Written:
 
     def svg(self) -> str:
         """The bytes, in a picture of its own."""
-        return Picture(self, BYTES, whole=False).svg()
+        return Picture(self, BYTES).svg()
 
     def data(self) -> dict[str, Any]:
         """All that the page shows, as plain data."""
-        pictures = [Picture(self, unit, whole=True) for unit in self.units]
+        pictures = [Picture(self, unit) for unit in self.units]
         first = pictures[0]
         return {
-            "about": self.said(), "measured": self.measured(), "phases": self.phases, "rows": self.rows,
+            "measured": self.measured(), "phases": self.phases, "rows": self.rows,
             "pictures": [[unit, themed(each.svg())] for unit, each in zip(self.units, pictures)],
             "label": first.label, "column": first.column, "top": TOP, "size": SIZE,
             "bands": [self._described(band) for band in self.bands],
@@ -283,24 +280,28 @@ class Written:
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
-        amounts = [("as written", band.written, [LAUNCHES, BYTES]), ("fused", band.size, [LAUNCHES, BYTES])]
-        if self.record is not None:
-            amounts += [("one by one", band.written, [TIME]), ("takes", band.size, [TIME])]
-        rows = [[name, ", ".join([_words(size, unit) for unit in units])] for name, size, units in amounts]
+        sizes = ("as written", band.written), ("fused", band.size)
+        rows = [[name, ", ".join([_words(size, unit) for unit in self.units[::-1]])] for name, size in sizes]
+        if band.step in self.kernels:
+            taken = self.kernels[band.step].program
+            rows += [
+                ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
+                ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
+            ]
         names = Counter([each.name.rpartition("_")[0] for each in band.operations])
         row = ", and a part of ".join(filter(None, (band.row, ", ".join(band.others))))
         return {
             "title": band.title, "where": " · ".join(filter(None, (band.phase, row, band.step))),
-            "rows": rows, "reads": band.reads, "whys": band.whys,
+            "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
 
 
 class Picture:
-    """The picture of a program in one unit; with `whole`, closed rows have all that they show when they are opened."""
+    """The picture of a program in one unit; closed rows have all that they show when they are opened."""
 
-    def __init__(self, written: Written, unit: str, whole: bool) -> None:
-        self.written, self.unit, self.whole = written, unit, whole
+    def __init__(self, written: Written, unit: str) -> None:
+        self.written, self.unit = written, unit
         self.bands, rows, phases = written.bands, written.rows, written.phases
         longest_name = max([text_width(row, SIZE, True) for row in rows], default=0.0)
         self.label = 26.0 + min(110.0, longest_name) if longest_name else 8.0
@@ -311,8 +312,8 @@ class Picture:
         largest = max([band.size[unit] for band in self.bands], default=0.0) or 1.0
         self.scale = min(self.left / longest, right / largest)
         self.lines = {row: [self._lines(row, phase) for phase in phases] for row in rows}
-        total = sum([max(map(len, lines)) for lines in self.lines.values()])
-        self.pitch = 24.0 if total <= ROOMY else 16.0
+        self.tall = {row: max(map(len, lines)) for row, lines in self.lines.items()}
+        self.pitch = 24.0 if sum(self.tall.values()) <= ROOMY else 16.0
         self.opened = self._opened()
 
     def _lines(self, row: str, phase: str) -> list[int]:
@@ -328,7 +329,7 @@ class Picture:
 
     def _opened(self) -> set[str]:
         """The rows that are open at first: those with most traffic, while the picture stays low enough."""
-        heights = {row: self.heights(max(map(len, lines))) for row, lines in self.lines.items()}
+        heights = {row: self.heights(lines) for row, lines in self.tall.items()}
         seen, opened = TOP + sum([low for _, low in heights.values()]), set()
         traffic = {row: sum([band.size[BYTES] for band in self.bands if band.row == row]) for row in heights}
         for row in sorted(heights, key=lambda row: -int(log2(1 + traffic[row]))):
@@ -351,78 +352,76 @@ class Picture:
         return drawing.to_svg(self.written.said())
 
     def _high(self, row: str) -> float:
-        return self.heights(max(map(len, self.lines[row])))[row not in self.opened]
+        return self.heights(self.tall[row])[row not in self.opened]
 
     def _head(self, drawing: Drawing, i: int, phase: str) -> None:
         """The title of a column, and its sums."""
-        begin, x = len(drawing.pieces), self.label + i * self.column
+        x = self.label + i * self.column
         own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
-        right = x + self.left + GAP
-        drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
-        for at, title, sizes in ((x, "as written", [b.written for b in own]), (right, "fused", [b.size for b in own])):
-            drawing.text(at, 33.0, title, size=SIZE, bold=True)
-            drawing.text(at, 47.0, _words(_sum(sizes), self.unit), size=SIZE, fill="quiet")
-        drawing.path([(x, 54.0), (x + self.column - GAP, 54.0)], "line", thick=1.0)
-        self._grouped(drawing, begin, f'class="mgw-phase" data-phase="{i}"')
+        columns = ("as written", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
+        with _group(drawing, f'class="mgw-phase" data-phase="{i}"'):
+            drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
+            for title, at, sizes in columns:
+                drawing.text(at, 33.0, title, size=SIZE, bold=True)
+                drawing.text(at, 47.0, _words(_sum(sizes), self.unit), size=SIZE, fill="quiet")
+            drawing.path([(x, 54.0), (x + self.column - GAP, 54.0)], "line", thick=1.0)
 
     def _row(self, drawing: Drawing, row: str, y: float) -> None:
         """A row.  Closed, its bands are lower, and without names."""
-        begin, is_open = len(drawing.pieces), row in self.opened
-        drawing.path([(0.0, 0.0), (drawing.width, 0.0)], "line", thick=0.6)
-        if self.label > 8.0:
-            at = len(drawing.pieces)
-            drawing.text(0.0, 15.0, f"{'⊟' if is_open else '⊞'} {row}", size=SIZE, bold=True, room=self.label - 8.0)
-            button = f'tabindex="0" role="button" aria-expanded="{str(is_open).lower()}"'
-            self._grouped(drawing, at, f'class="mgw-rowname" {button} aria-label="{escape(cleaned(row))}"')
-        for i in range(len(self.lines[row])):
-            self._cell(drawing, i, row, is_open)
+        is_open, name = row in self.opened, escape(cleaned(row))
         heights = " ".join([",".join(map(number, self.heights(len(lines)))) for lines in self.lines[row]])
         shut = "" if is_open else " mgw-shut"
-        self._grouped(drawing, begin, f'class="mgw-row{shut}" data-row="{escape(cleaned(row))}" data-high="{heights}" '
-                      f'transform="translate(0 {number(y)})"')
+        place = f'data-high="{heights}" transform="translate(0 {number(y)})"'
+        with _group(drawing, f'class="mgw-row{shut}" data-row="{name}" {place}'):
+            drawing.path([(0.0, 0.0), (drawing.width, 0.0)], "line", thick=0.6)
+            if self.label > 8.0:
+                button = f'tabindex="0" role="button" aria-expanded="{str(is_open).lower()}" aria-label="{name}"'
+                with _group(drawing, f'class="mgw-rowname" {button}'):
+                    sign = "⊟" if is_open else "⊞"
+                    drawing.text(0.0, 15.0, f"{sign} {row}", size=SIZE, bold=True, room=self.label - 8.0)
+            for i in range(len(self.lines[row])):
+                with _group(drawing, f'class="mgw-phase" data-phase="{i}"'):
+                    self._cell(drawing, i, row, is_open)
 
     def _cell(self, drawing: Drawing, i: int, row: str, is_open: bool) -> None:
         """The bands of a row in a phase; closed, they are lower, and beside them are their sums."""
-        begin, x, lines = len(drawing.pieces), self.label + i * self.column, self.lines[row][i]
-        low = min(SHUT, TALLEST / max(1, *map(len, self.lines[row]))) / self.pitch
+        x, lines = self.label + i * self.column, self.lines[row][i]
+        low = min(SHUT, TALLEST / max(1, self.tall[row])) / self.pitch
         own = [self.bands[k] for k in lines if self.bands[k].row == row]
-        for n, k in enumerate(lines):
-            if self.bands[k].row == row:
-                self._band(drawing, k, x, n * self.pitch, is_open)
-            else:
-                at = len(drawing.pieces)
-                text = f"a part is in {self.bands[k].row}"
-                drawing.text(x + self.left + GAP, (n + 0.7) * self.pitch, text, size=SIZE, fill="quiet")
-                self._grouped(drawing, at, f'class="mgw-name" data-k="{k}"', seen=is_open)
         scale = "" if is_open else f" scale(1 {low:.3f})"
-        self._grouped(drawing, begin, f'class="mgw-lines" data-low="{low:.3f}" transform="translate(0 6){scale}"')
+        with _group(drawing, f'class="mgw-lines" data-low="{low:.3f}" transform="translate(0 6){scale}"'):
+            for n, k in enumerate(lines):
+                if self.bands[k].row == row:
+                    self._band(drawing, k, x, n * self.pitch, is_open)
+                    continue
+                with _group(drawing, f'class="mgw-name" data-k="{k}"', is_open):
+                    y, text = (n + 0.7) * self.pitch, f"a part is in {self.bands[k].row}"
+                    drawing.text(x + self.left + GAP, y, text, size=SIZE, fill="quiet")
         was, now = _sum([band.written for band in own]), _sum([band.size for band in own])
-        at, units = len(drawing.pieces), dict.fromkeys([LAUNCHES, self.unit]) if own else ()
-        for n, unit in enumerate(units):
-            text = f"{_words(was, unit).partition(' launch')[0]} → {_words(now, unit)}"
-            drawing.text(x + self.column - GAP, 14.0 + 13.0 * n, text, size=SIZE, fill="quiet", anchor="end")
-        self._grouped(drawing, at, 'class="mgw-sum"', seen=not is_open)
-        self._grouped(drawing, begin, f'class="mgw-phase" data-phase="{i}"')
+        with _group(drawing, 'class="mgw-sum"', not is_open):
+            for n, unit in enumerate(dict.fromkeys([LAUNCHES, self.unit]) if own else ()):
+                text = f"{_words(was, unit).partition(' launch')[0]} → {_words(now, unit)}"
+                drawing.text(x + self.column - GAP, 14.0 + 13.0 * n, text, size=SIZE, fill="quiet", anchor="end")
 
     def _band(self, drawing: Drawing, k: int, x: float, y: float, is_open: bool) -> None:
         """The operations of a kernel as written, side by side, and the kernel."""
-        band, begin, tall, right = self.bands[k], len(drawing.pieces), self.pitch - 4.0, x + self.left + GAP
+        band, tall, right = self.bands[k], self.pitch - 4.0, x + self.left + GAP
         removed, hue = band.kind == "removed", HUES[band.phase]
-        drawing.rect(x - 4.0, y - 2.0, self.column - GAP + 6.0, self.pitch, "now", "none", opacity=0.0)
-        outline = self._outline(band, x, y + tall / 2)
-        if outline:
-            at = len(drawing.pieces)
-            drawing.shape(outline, stroke="quiet" if removed else hue, thick=tall)
-            self._grouped(drawing, at, 'class="mgw-was" opacity="0.45"')
         wide = max(band.size[self.unit] * self.scale, 1.0)
-        if not removed:
-            drawing.rect(right, y, wide, tall, hue, "none", round=1.5, opacity=1.0 if band.kind == "library" else 0.6)
-        at, start = len(drawing.pieces), right + (0.0 if removed else wide + 5.0)
-        fill = "ink" if band.kind in ("kernel", "library") else "quiet"
-        drawing.text(start, y + tall / 2 + 4.0, band.title, size=SIZE, fill=fill, room=x + self.column - GAP - start)
-        self._grouped(drawing, at, 'class="mgw-name"', seen=is_open)
         places = " ".join(map(number, (x, right, wide)))
-        self._grouped(drawing, begin, f'class="mgw-band mgw-{band.kind}" data-k="{k}" data-x="{places}"')
+        with _group(drawing, f'class="mgw-band mgw-{band.kind}" data-k="{k}" data-x="{places}"'):
+            drawing.rect(x - 4.0, y - 2.0, self.column - GAP + 6.0, self.pitch, "now", "none", opacity=0.0)
+            outline = self._outline(band, x, y + tall / 2)
+            if outline:
+                with _group(drawing, 'class="mgw-was" opacity="0.45"'):
+                    drawing.shape(outline, stroke="quiet" if removed else hue, thick=tall)
+            if not removed:
+                solid = 1.0 if band.kind == "library" else 0.6
+                drawing.rect(right, y, wide, tall, hue, "none", round=1.5, opacity=solid)
+            with _group(drawing, 'class="mgw-name"', is_open):
+                at = right + (0.0 if removed else wide + 5.0)
+                fill, room = "ink" if band.kind in ("kernel", "library") else "quiet", x + self.column - GAP - at
+                drawing.text(at, y + tall / 2 + 4.0, band.title, size=SIZE, fill=fill, room=room)
 
     def _outline(self, band: Band, x: float, y: float) -> str:
         """The operations as pieces of one line, in SVG's words; those that are too thin leave their place free."""
@@ -436,13 +435,16 @@ class Picture:
             free = 0.0
         return f"M{number(x)} {number(y)}{''.join(pieces)}" if pieces else ""
 
-    def _grouped(self, drawing: Drawing, begin: int, attributes: str, seen: bool = True) -> None:
-        """All pieces since number `begin` as one group; none in a picture of its own if they are seen later."""
-        if not (seen or self.whole):
-            del drawing.pieces[begin:]
-        if len(drawing.pieces) > begin:
-            drawing.merge(begin)
-            drawing.pieces[begin] = f"<g {attributes}>{drawing.pieces[begin]}</g>"
+
+@contextmanager
+def _group(drawing: Drawing, attributes: str, seen: bool = True) -> Iterator[None]:
+    """All pieces that are drawn meanwhile as one group, which may be hidden."""
+    begin = len(drawing.pieces)
+    yield
+    if len(drawing.pieces) > begin:
+        drawing.merge(begin)
+        hidden = "" if seen else ' display="none"'
+        drawing.pieces[begin] = f"<g {attributes}{hidden}>{drawing.pieces[begin]}</g>"
 
 
 def _below(node: Node, computed: Mapping[Node, str]) -> Node:

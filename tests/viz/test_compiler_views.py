@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.look.cost import Cost
-from minigrad.compile.rewriting.passes import optimise
 from minigrad.compile.running.program import PlainProgram
 from minigrad.support.table import bytes_text
 from minigrad.viz import compiled
 from minigrad.viz.charts import Chart
-from minigrad.viz.kernels import scene_of_kernels, source_of
+from minigrad.viz.kernels import source_of
 from minigrad.viz.memories import lives_of
-from tests.compile.partitions import graph_of
-from tests.compile.programs import random_program
+from tests.viz.ten_programs import TEN
 
+TANH = "tanh, softmax, multiply"
 FORWARD = "forward pass, keeps values for the gradient"
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
 
@@ -96,18 +94,15 @@ def test_source_lines_are_linked_to_nodes():
 @pytest.mark.slow
 def test_boundaries_have_reasons():
     known = re.compile(
-        "is a library call|it is an input|complete only when|at other positions|at positions from memory|"
-        "ready only after|loop of|"
+        "is a library call|complete only when|at other positions|at positions from memory|"
+        "ready only after|loop of|have kernels of their own|"
         "rows of different length|computed again by each|placed elsewhere|nodes already|outputs already|of yours"
     )
-    for seed in range(20):
-        tensors, _keep = random_program(seed, 14 + seed % 20)
-        picked = scene_of_kernels(fuse(optimise(graph_of(*tensors))[0]), {})
-        crossings = {crossing.edge: crossing.why for crossing in picked.crossings}
-        for number, edge in enumerate(picked.scene.edges):
-            a, b = picked.places[edge.source], picked.places[edge.target]
-            assert (number in crossings) == (a.group is not b.group or a.group is None)
-            assert known.search(crossings.get(number, "is a library call")), crossings[number]
+    for name in TEN:
+        function, *args = TEN[name]()
+        for view in mg.viz.fusion(function, *args)._parts():
+            for each in view.written.boundaries:
+                assert known.search(each.why) and each.maker != each.step, each
 
 
 @pytest.mark.slow
@@ -164,7 +159,7 @@ def test_illegal_moves_are_refused():
 def test_training_steps_and_models_are_shown():
     step, x = training_step()
     view = mg.viz.fusion(mg.jit(step), x)
-    assert "up.weight" in view.to_svg()
+    assert "⊟ up" in view.to_svg() and "∂weight" in view.to_svg()
     view = mg.viz.fusion(Net(), x)
     assert repr(view).startswith(f"<{FORWARD}: fusion of 6 operations: 4 launches"), "its parameters require gradients"
 
@@ -180,27 +175,17 @@ def test_a_training_step_is_folded_by_phase_and_module():
         loss.backward()
         optimizer.step()
 
-    data = mg.viz.fusion(mg.jit(step), mg.ones((2, 8))).data()
-    picture = data["pictures"][0]
-    for phase in ("forward", "backward", "update"):
-        assert f'data-frame="{phase}"' in picture or f">{phase}<" in picture
-    assert picture.count('class="mg-box') <= 30
-    first = data["views"][0]
-    assert sorted(p for places in first["boxes"] for p in places) == list(range(len(data["places"])))
+    data = mg.viz.fusion(mg.jit(step), mg.ones((2, 8))).data()["written"]
+    assert data["phases"] == ["forward", "backward", "update"] and "4 Linear" in data["rows"]
 
 
 @pytest.mark.slow
-def test_many_kernels_are_drawn_closed():
-    def long(x):
-        for _ in range(40):
-            x = mg.tanh(x @ x) * 2 + 1
-        return x
-
-    view = mg.viz.fusion(long, mg.ones((4, 4)))
-    first = view.data()["views"][0]
-    assert any(len(places) > 1 for places in first["boxes"])
-    assert sorted(p for places in first["boxes"] for p in places) == list(range(len(view.picked.places)))
-    assert len(view.to_html()) < 2_000_000
+def test_a_moved_program_has_all_pages():
+    view = mg.viz.fusion(f, X, W, B).move("add_1")
+    data = view.data()
+    assert [band["title"] for band in data["written"]["bands"]][:3] == ["x @ w", "x @ w + b · 1.0", TANH]
+    assert len(data["kernels"]) == 3 and len(data["board"]["kernels"]) == 3
+    assert view.to_svg() == view.written.svg()
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
-"""The views of the compiler in a real browser: the kernels, their sources and reasons, dragging, charts."""
+"""The views of the compiler in a real browser: the pages of fusion, moving operations, charts."""
 
 import json
+import re
 
 import pytest
 
@@ -27,7 +28,7 @@ def page():
 def begin(page):
     page.focus(".mg-view")
     page.keyboard.press("Escape")
-    page.click("[data-tab=kernels]")
+    page.click("[data-tab=written]")
 
 
 def state(page, name):
@@ -75,11 +76,30 @@ def chip(page, name):
 
 def test_the_kernels_come_first_and_a_newcomer_sees_a_button_for_each_page(page):
     visible = [b.inner_text() for b in page.locator(".mg-bar button").all() if b.is_visible()]
-    assert visible == ["stages", "kernels", "move operations", "more ▾"]
-    assert "2 launches instead of" in said(page) and page.locator(".mg-frame").count() == 1
+    assert visible == [
+        "as written → fused", "stages", "move operations", "◂ as written", "bytes", "launches", "more ▾",
+    ]
+    assert "2 launches instead of" in said(page) and page.locator(".mgw-band").count() == 3
+
+
+def test_every_page_has_its_own_tools_and_keys(page):
+    page.click("text=more ▾")
+    with page.expect_download() as download:
+        page.click("text=save SVG")
+    assert download.value.suggested_filename == "fusion.svg"
+    page.keyboard.press("ArrowDown")
+    assert page.locator(".mgw-lit").count() == 1
+    page.click("[data-tab=stages]")
+    assert page.locator("text=save SVG").is_hidden() and page.locator("input[type=range]").is_visible()
+    page.click("text=more ▾")
+    page.click("[data-tab=written]")
+    assert page.locator(".mgw-lit").count() == 1 and page.locator("input[type=range]").count() == 0
 
 
 def test_the_ways_to_run_it_are_in_one_table(page):
+    page.click("[data-tab=stages]")
+    page.focus(".mg-view")
+    page.keyboard.press("Home")
     rows = page.locator(".mg-sums tr").all()
     assert [row.inner_text().split("\t")[0] for row in rows[1:]] == ["as you wrote it", "after the passes", "fused"]
     shares = [row.locator("td").nth(1).get_attribute("style") for row in rows[1:]]
@@ -89,42 +109,27 @@ def test_the_ways_to_run_it_are_in_one_table(page):
 # the kernels ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_box_shows_its_kernel_and_its_line_of_code(page):
-    page.locator(".mg-box", has_text="tanh_1").click()
-    assert said(page) == "tanh_1, 64 × 32, is computed by kernel_1."
+def test_a_kernel_says_what_it_reads_and_why_it_is_not_larger(page):
+    page.locator(".mgw-band", has_text="x @ w").click()
     side = page.inner_text(".mg-side")
-    assert "64 rows of 32" in side and "return (mg.softmax(mg.tanh(x @ w + b * 1.0)) * 2).sum(0)" in side
-    assert "void kernel_1" in page.inner_text(".mg-source")
-
-
-def test_boxes_and_source_lines_highlight_each_other(page):
-    page.keyboard.press("k")
-    page.keyboard.press("k")
-    line = page.locator(".mg-source [data-items]", has_text="own_tanh").first
-    line.hover()
-    assert page.locator(".mg-box.mg-hit").count() == 1
-    assert "tanh_1" in page.locator(".mg-box.mg-hit").text_content()
-    page.locator(".mg-box", has_text="exp_1").focus()
-    assert any("own_exp" in text for text in page.locator(".mg-source .mg-here").all_inner_texts())
-    line.click()
-    assert said(page).startswith("tanh_1")
-
-
-def test_why_not_fused(page):
-    page.keyboard.press("w")
-    assert "matmul_1 goes to add_1 through memory: 8.19 kB." in said(page)
-    assert "matmul is a library call" in page.inner_text(".mg-side") and page.locator(".mg-edge.mg-lit").count() == 1
+    assert said(page) == "x @ w" and re.search(r"reads\s+12.3 kB\s+writes\s+8.19 kB", side)
+    assert "matmul is a library call" in side and page.locator(".mgw-cable").count() == 1
     page.keyboard.press("Escape")
-    assert state(page, "why") == "" and page.locator(".mg-edge.mg-lit").count() == 0
-    page.locator(".mg-edge.mg-memory").first.focus()
-    page.keyboard.press("Enter")
-    assert state(page, "why") != ""
+    assert page.locator(".mgw-lit").count() == 0
+
+
+def test_every_kernel_has_its_source(page):
+    page.click("[data-tab=stages]")
+    page.locator("input[type=range]").fill("4")
+    assert "void kernel_1" in page.inner_text(".mg-loops >> nth=1") and "64 rows of 32" in page.inner_text(".mg-stage")
+    page.locator(".mg-loops [data-names=tanh_1]", has_text="own_tanh").first.click()
+    assert said(page).startswith("tanh_1")
+    assert "tanh(x @ w + b * 1.0)" in page.locator(".mg-line mark").text_content()
 
 
 def test_everything_can_be_reached_and_read_aloud(page):
-    for kind in (".mg-box", ".mg-edge.mg-memory"):
-        found = page.locator(kind).all()
-        assert found and all(e.get_attribute("tabindex") == "0" and e.get_attribute("aria-label") for e in found)
+    found = page.locator(".mgw-band").all()
+    assert found and all(e.get_attribute("role") == "button" and e.get_attribute("aria-label") for e in found)
     assert state(page, "lm-suppress-shortcuts") == "true"
 
 
@@ -139,6 +144,7 @@ def test_an_operation_is_dragged_into_a_kernel_of_its_own_and_back(page):
     assert page.locator(".mg-own.mg-cannot").count() == 1
     release(page)
     assert taken(page) == before and "kernels would wait for each other" in page.inner_text(".mg-note")
+    assert page.locator(".mg-card.mg-circle").get_attribute("data-kernel") == "1"  # with the new one
     drag(page, chip(page, "add_1"), ".mg-own")
     assert "3 launches, 16.4 kB more memory traffic" in page.inner_text(".mg-note")
     release(page)
@@ -215,7 +221,7 @@ def test_escape_ends_a_move(page):
     board(page)
     page.focus(".mg-view")
     page.keyboard.press("Escape")
-    assert state(page, "tab") == "kernels"
+    assert state(page, "tab") == "written"
 
 
 def test_a_large_program_is_compressed_and_shown():
@@ -229,7 +235,7 @@ def test_a_large_program_is_compressed_and_shown():
     for html in (view.to_html(), outputs(view)):
         assert len(html) < bare
         with opened(html) as page:
-            page.wait_for_selector(".mg-view .mg-box")
+            page.wait_for_selector(".mg-view .mgw-band")
             assert len(page.inner_text(".mg-side")) > 50
 
 
@@ -247,7 +253,7 @@ def test_views_of_a_function_and_of_its_gradient_both_work(name):
             titles = page.locator(".mg-title").all_inner_texts()
             assert titles == ["forward pass, keeps values for the gradient", "gradient"]
             views = page.locator(".mg-view")
-            assert views.count() == 2 and page.locator(".mg-view svg.mg-picture").count() == 2
+            assert views.count() == 2 and page.locator(".mg-view .mg-stage svg").count() == 2
             views.nth(1).focus()
             page.keyboard.press("?")
             shown = [views.nth(i).locator(".mg-help").is_visible() for i in range(2)]

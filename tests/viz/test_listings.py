@@ -124,7 +124,7 @@ def test_nan_is_a_value():
     assert "nan" in rows["log_1"]["value"]
     graph = mg.trace(lambda x: x * 2, mg.ones((0, 3)))
     values, why = values_of(graph, lambda: [mg.ones((0, 3)).numpy()])
-    assert why == "" and values[graph.outputs[0]].short() == "no numbers"
+    assert why == "" and values[graph.outputs[0]] == "no numbers"
 
 
 # times ----------------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_a_gradient_is_measured_too():
     mg.grad(f)(mg.ones((8, 8)))
     view = mg.viz.fusion(f, mg.ones((8, 8)), measure=True)
     assert "eagerly" in view.ways() and "eagerly" not in view.gradient.ways()
-    assert set(view.seconds) == set(view.gradient.seconds) == {"as you wrote it", "fused"}
+    assert all(each.written.alone and each.written.record for each in (view, view.gradient))
 
 
 def test_a_program_alone_is_not_measured(tmp_path):
@@ -154,7 +154,7 @@ def test_a_program_alone_is_not_measured(tmp_path):
         mg.viz.fusion(f.program(X), measure=True)
     f.save(tmp_path / "f.program", X)
     loaded = mg.viz.fusion(mg.load_program(tmp_path / "f.program"), X, measure=True)
-    assert set(loaded.seconds) == {"fused"} and "eagerly" not in loaded.ways()
+    assert loaded.written.record and loaded.written.alone is None and "eagerly" not in loaded.ways()
 
 
 def test_replaced_views_name_this_one():

@@ -7,12 +7,17 @@ from minigrad import nn
 from minigrad.examples.names_gpt import GPT
 from minigrad.viz.compiled import programs_of
 from minigrad.viz.models import BUFFER, COUNTER, DATA, PARAMETER, STATE
-from minigrad.viz.titles import Titles, names_of_steps
+from minigrad.viz.titles import Titles
 from tests.training import training_step
 
 
 def shown_of(f, *args):
     return programs_of(f if hasattr(f, "ran") else mg.jit(f), args, {}, "fusion")[0]
+
+
+def names_of_steps(shown):
+    titles = Titles(shown)
+    return {step: titles.of(step) for step in titles.computed}
 
 
 def names(f, *args):

@@ -97,13 +97,13 @@ const readersOf = (items) => {
   return readers;
 };
 
-// A copy of a kernel, with the number that it had when it was compiled.
-const copyOf = (kernel) => Object.assign(new Set(kernel), { tag: kernel.tag });
+// A kernel, with a tag by which it is known after moves.
+const tagged = (items, tag = {}) => Object.assign(new Set(items), { tag });
 
 // Remove items that are not needed: an item stays if its kernel reads it, or stores it for other kernels.
 const pruned = (tables, kernels) => {
   const readers = tables.readers ??= readersOf(tables.items);
-  let left = kernels.map(copyOf).filter((kernel) => kernel.size);
+  let left = kernels.map((kernel) => tagged(kernel, kernel.tag)).filter((kernel) => kernel.size);
   for (let again = true; again;) {
     again = false;
     const home = homesOf(left);
@@ -121,19 +121,19 @@ const pruned = (tables, kernels) => {
 };
 
 // The board: a card for each kernel, in an order in which they can run, and chips to drag or to move by keys.
-const boardOf = (tables, say) => {
+const boardOf = (tables, read) => {
   const element = make("div", { class: "mg-board" });
   const score = make("div", { class: "mg-score", role: "status" });
   const place = make("div", { class: "mg-cards" });
-  const compiled = tables.kernels.map((kernel, tag) => Object.assign(new Set(kernel.items), { tag }));
+  const compiled = tables.kernels.map((kernel) => tagged(kernel.items));
   const alone = () => pruned(tables, tables.items.flatMap((item, i) => (item.kind === "input" ? [] : [new Set([i])])));
-  let kernels = compiled, history = [], held = null, made = 0;
+  let kernels = compiled, history = [], held = null;
   const best = judged(tables, compiled);
 
   const moved = (moving, from, to, copy) => {
-    const next = kernels.map(copyOf);
+    const next = kernels.map((kernel) => tagged(kernel, kernel.tag));
     if (!copy) for (const i of moving) next[from].delete(i);
-    if (to === next.length) next.push(Object.assign(new Set(), { tag: `own ${made += 1}` }));
+    if (to === next.length) next.push(tagged([]));
     for (const i of moving) next[to].add(i);
     return pruned(tables, next);
   };
@@ -157,27 +157,35 @@ const boardOf = (tables, say) => {
 
   const drop = (moving, from, to, copy) => {
     const move = tried(moving, from, to, copy);
-    if (move.same) return announce(`${listed(moving)}: ${move.why}`);
-    if (move.why) return announce(`not possible: ${move.why}`, "mg-no");
+    if (move.why) return foretell(move, listed(moving));
     const said = `${listed(moving)} ${copy ? "is computed in" : "moved to"} ${nameOf(to)}: ${against(move.answer)}`;
-    history.push(kernels);
-    kernels = move.next;
-    draw();
-    announce(said, "mg-yes");
+    set(move.next, said, "mg-yes");
     return focus(moving[0]);
   };
 
   const announce = (text, look = "") => {
     note.textContent = text;
     note.className = `mg-note ${look}`;
-    say(text);
+    read(text);
   };
+
+  // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
+  const foretell = (move, words) => {
+    unmark("mg-circle");
+    if (move.same) return announce(`${words}: ${move.why}`);
+    const [problem] = move.answer.problems;
+    for (const k of problem ? problem.circle ?? [problem.kernel] : []) {
+      cardAt(kernels.findIndex((kernel) => kernel.tag === move.next[k].tag))?.classList.add("mg-circle");
+    }
+    return problem ? announce(`${words}: not possible: ${problem.why}`, "mg-no") : announce(`${words}: ${against(move.answer)}`);
+  };
+  const cardAt = (k) => place.querySelector(`.mg-card[data-kernel="${k}"]`);
+  const unmark = (...marks) => { for (const card of place.children) card.classList.remove(...marks); };
 
   const focus = (item) => place.querySelector(`[data-item="${item}"]`)?.focus();
 
-  const set = (next, text) => { history.push(kernels); kernels = next; draw(); announce(text); };
-  const takeBack = () => { if (history.length) { kernels = history.pop(); draw(); announce("undone"); } };
-  const undo = make("button", { onclick: takeBack }, "undo");
+  const set = (next, text, look) => { history.push(kernels); kernels = next; draw(); announce(text, look); };
+  const undo = make("button", { onclick: () => { kernels = history.pop(); draw(); announce("undone"); } }, "undo");
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-boardbar" }, undo,
     make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
@@ -198,7 +206,7 @@ const boardOf = (tables, say) => {
       const mark = () => { // a few at a time, so that dragging never waits
         for (const card of left.splice(0, 8)) {
           const move = tried(moving, from, +card.dataset.kernel, copy);
-          card.classList.add(move.same ? "mg-here" : move.why ? "mg-cannot" : "mg-can");
+          if (!move.same) card.classList.add(move.why ? "mg-cannot" : "mg-can");
         }
         if (left.length && ghost.isConnected) requestAnimationFrame(mark);
       };
@@ -216,15 +224,14 @@ const boardOf = (tables, say) => {
       if (over === null) return;
       const move = tried(moving, from, over, copy);
       ghost.className = `mg-ghost ${move.same ? "" : move.why ? "mg-cannot" : "mg-can"}`;
-      note.textContent = move.same ? "" : move.why ? `not possible: ${move.why}` : `into ${nameOf(over)}: ${against(move.answer)}`;
-      note.className = `mg-note ${move.why && !move.same ? "mg-no" : ""}`;
+      foretell(move, `into ${nameOf(over)}`);
     };
     const end = (e) => {
       removeEventListener("pointermove", follow);
       removeEventListener("pointerup", end);
       removeEventListener("pointercancel", end);
       ghost?.remove();
-      for (const card of place.querySelectorAll(".mg-card")) card.classList.remove("mg-can", "mg-cannot", "mg-here");
+      unmark("mg-can", "mg-cannot", "mg-circle");
       if (ghost && over !== null && e.type === "pointerup") drop(moving, from, over, copy);
     };
     addEventListener("pointermove", follow);
@@ -256,21 +263,17 @@ const boardOf = (tables, say) => {
       return drop(what, where, to, copy);
     } else return;
     done();
-    const move = tried(held.moving, held.from, held.to, held.copy);
-    for (const card of place.querySelectorAll(".mg-card")) {
-      const aimed = +card.dataset.kernel === held.to;
-      card.classList.remove("mg-can", "mg-cannot", "mg-aim");
-      if (aimed) { card.classList.add("mg-aim", move.why && !move.same ? "mg-cannot" : "mg-can"); card.scrollIntoView({ block: "nearest", inline: "nearest" }); }
-    }
-    const into = `${held.copy ? "also in" : "into"} ${nameOf(held.to)}`;
-    announce(move.same ? `${nameOf(held.to)}, where it is` : move.why ? `${into}: not possible: ${move.why}` : `${into}: ${against(move.answer)}`,
-      move.why && !move.same ? "mg-no" : "");
+    const move = tried(held.moving, held.from, held.to, held.copy), card = cardAt(held.to);
+    foretell(move, `${held.copy ? "also in" : "into"} ${nameOf(held.to)}`);
+    unmark("mg-aim", "mg-can", "mg-cannot");
+    card.classList.add("mg-aim", move.why ? "mg-cannot" : "mg-can");
+    card.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
 
   const letGo = () => {
     held = null;
     place.classList.remove("mg-holding");
-    for (const card of place.querySelectorAll(".mg-card")) card.classList.remove("mg-can", "mg-cannot", "mg-aim");
+    unmark("mg-aim", "mg-can", "mg-cannot", "mg-circle");
   };
 
   // drawing -----------------------------------------------------------------------------------------------------------
@@ -295,10 +298,8 @@ const boardOf = (tables, say) => {
     }, item.name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
     chip.addEventListener("pointerdown", (event) => grab(event, chip, [i], k));
     chip.addEventListener("keydown", (event) => keys(event, [i], k));
-    chip.addEventListener("pointerenter", () => light(i));
-    chip.addEventListener("focus", () => light(i));
-    chip.addEventListener("pointerleave", () => light(null));
-    chip.addEventListener("blur", () => { light(null); if (held) letGo(); });
+    onPoint(chip, () => light(i), () => light(null));
+    chip.addEventListener("blur", () => { if (held) letGo(); });
     return chip;
   };
 
@@ -330,11 +331,7 @@ const boardOf = (tables, say) => {
   };
 
   element.append(bar, note, place);
-  element.judge = (divisions) => divisions.map((division) => {
-    const answer = judged(tables, pruned(tables, division.map((kernel) => new Set(kernel))));
-    return { bytes: answer.bytes, launches: answer.launches, problems: answer.problems.map((problem) => problem.why) };
-  });
   draw();
   announce("Drag an operation, or the head of a kernel, to another kernel; by keys: Tab to it, Enter, arrows, Enter. With Shift it is computed in both.");
-  return { element, tried, drop, against, takeBack, announced: () => note, kernels: () => kernels, moved: () => history.length > 0 };
+  return element;
 };

@@ -172,8 +172,8 @@ const tableOf = (rows) => {
   return make("table", { class: "mg-numbers" }, ...rows.map((row) => make("tr", {}, ...row.map(cell))));
 };
 
-// Boxes that stand for closed scopes can be opened, frames closed: `turn` is given the number of another picture.
-const hingesOf = (svg, doors, exits, turn) => {
+// Boxes that stand for closed scopes can be opened: `turn` is given the number of another picture.
+const hingesOf = (svg, doors, turn) => {
   for (const box of svg.querySelectorAll(".mg-box")) {
     if (!(box.dataset.box in doors)) continue;
     const open = (event) => { event.stopPropagation(); turn(doors[box.dataset.box], +box.dataset.box); };
@@ -186,18 +186,6 @@ const hingesOf = (svg, doors, exits, turn) => {
     box.append(sign);
     box.addEventListener("dblclick", open);
     box.addEventListener("keydown", (event) => { if (event.key === "o") open(event); });
-  }
-  for (const frame of svg.querySelectorAll(".mg-frame")) {
-    if (!(frame.dataset.frame in exits)) continue;
-    const name = frame.querySelector("text");
-    const close = (event) => { event.stopPropagation(); turn(exits[frame.dataset.frame]); };
-    for (const [key, value] of [["tabindex", "0"], ["role", "button"], ["aria-label", `close ${name.textContent}`]]) {
-      name.setAttribute(key, value);
-    }
-    name.textContent = `⊟ ${name.textContent}`;
-    name.classList.add("mg-door");
-    name.addEventListener("click", close);
-    name.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "o") close(event); });
   }
 };
 

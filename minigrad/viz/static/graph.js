@@ -29,7 +29,7 @@ const show = (parent, data) => {
       onPress(box, () => choose(key));
       onPoint(box, () => light(key), () => light(chosen));
     }
-    hingesOf(canvas.svg, seen.doors, {}, turn);
+    hingesOf(canvas.svg, seen.doors, turn);
     path.replaceChildren(...crumbsOf(data.scopes, here, turn));
     path.hidden = !here;
     all.textContent = here ? "close" : "open all";

@@ -1,21 +1,15 @@
 // The stages of the compiler as a listing.  An operation keeps its line from stage to stage: what ends is struck out and then fades,
 // what begins is marked, and all else stays where it is.
 
-const stagesOf = (data, { say, sums }) => {
+const stagesOf = (data, say) => {
   const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
   const taken = ([, [, launches], [, bytes]]) => `${launches} launch${launches === "1" ? "" : "es"}, ${bytes} read and written`;
-  const nameOf = (i) => data.board.items[i].name.replace(", combined", "");
-  const homes = new Map(); // the name of an operation -> the numbers of the kernels that compute it
-  data.board.kernels.forEach(({ items }, k) => items.forEach((i) => homes.set(nameOf(i), [...(homes.get(nameOf(i)) ?? []), k])));
-  const cards = judged(data.board, data.board.kernels.map(({ items }) => new Set(items))).cards;
-  const stored = new Map(cards.flatMap((card) => card.writes.map(([i, size]) => [nameOf(i), size ? `stored, ${inBytes(size)}` : "stored"])));
-  const hidden = [...homes.keys()].filter((name) => !stored.has(name)).length;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const stages = [
     { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it: ${taken(written)}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
-    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${taken(fused)}. In a kernel, a value stays in a register: ${hidden} of ${homes.size} values never reach memory.` },
+    { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${taken(fused)}. In a kernel, a value stays in a register: ${data.hidden} of ${data.computed} values never reach memory.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
     { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${taken(fused)}.` },
     { name: "called again", graph, says: `Eager mode runs every line again: ${taken(written)}. Graph mode runs no line of your Python, only the kernels: ${taken(fused)}.` },
@@ -39,22 +33,22 @@ const stagesOf = (data, { say, sums }) => {
 
   // The kernels that compute a value, and whether it reaches memory.
   const placeOf = (row) => {
-    if (!homes.has(row.name)) return row.view && row.texts[0][1] ? "a view, no copy" : "";
-    return `${[...new Set(homes.get(row.name))].map((k) => data.kernels[k].name).join(", ")} · ${stored.get(row.name) ?? "in a register"}`;
+    if (!row.kernels) return row.view && row.texts[0][1] ? "a view, no copy" : "";
+    return `${row.kernels.map((k) => data.kernels[k].name).join(", ")} · ${row.stored ? `stored, ${row.stored}` : "in a register"}`;
   };
 
   // An operation that reads something else than before: the old and the new names.
   const rewritten = (before, now, name) => [`${name} = ${now[1]}(`, ...now.slice(2).flatMap((given, k) => [k ? ", " : "",
     ...(given === before[k + 2] ? [given] : [...(before[k + 2] ? [make("del", {}, before[k + 2])] : []), make("ins", {}, given)])]), ")"];
 
-  const writtenBy = (row) => (stored.has(row.name) ? `${data.kernels[homes.get(row.name).at(-1)].name} writes ${row.wrote || "it"}` : "");
+  const writtenBy = (row) => (row.stored ? `${data.kernels[row.kernels.at(-1)].name} writes ${row.wrote || "it"}` : "");
   const valueOf = (row, { name }) => ({ "eager mode": row.value, fused: placeOf(row), run: writtenBy(row), "called again": writtenBy(row) })[name] ?? "";
 
   const paintRow = (element, row, stage, graphs) => {
     const [before, now] = graphs.map((graph) => textAt(row, graph));
     const [was, is] = [before?.length > 1, now?.length > 1];
     const sign = !was && is ? "+" : was && !is ? "−" : was && before !== now ? "±" : "";
-    const home = stage.name === "fused" && is ? homes.get(row.name)?.[0] : undefined;
+    const home = stage.name === "fused" && is ? row.kernels?.[0] : undefined;
     const drawn = [sign, was || is, now?.[0], home, is ? valueOf(row, stage) : ""].join("|");
     if (painted.get(element) === drawn) return sign; // most lines stay as they are
     painted.set(element, drawn);
@@ -68,7 +62,7 @@ const stagesOf = (data, { say, sums }) => {
     value.textContent = is ? valueOf(row, stage) : "";
     element.classList.toggle("mg-fusedop", home !== undefined);
     element.classList.toggle("mg-odd", home % 2 === 1);
-    value.classList.toggle("mg-stored", home !== undefined && stored.has(row.name));
+    value.classList.toggle("mg-stored", home !== undefined && Boolean(row.stored));
     return sign;
   };
 
@@ -89,16 +83,24 @@ const stagesOf = (data, { say, sums }) => {
   const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const sources = () => [...data.kernels.slice(0, 60).map(({ name, says, lines }) => make("div", { class: "mg-loops" },
+  const sources = () => data.kernels.map(({ name, says, lines }) => make("div", { class: "mg-loops" },
     make("div", { class: "mg-line" }, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
-    ...lines.map(([text, items]) => make("div", { "data-names": items.map(nameOf).join("|") }, text || " ")))),
-  ...(data.kernels.length > 60 ? [make("div", { class: "mg-line" }, `and ${data.kernels.length - 60} more: the page of kernels has each`)] : [])];
+    ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));
+
+  // The ways to run the program; a bar behind each number.
+  const sums = () => {
+    const heads = ["launches", "traffic", "time"].slice(0, Math.max(...data.sums.map((row) => row.length)) - 1);
+    const most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1]?.[0] ?? 0)));
+    const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
+    return make("table", { class: "mg-sums" }, make("tr", {}, ...["", ...heads].map((name) => make("th", {}, name))),
+      ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));
+  };
 
   // What belongs to an operation: its line, its expression in your code, what replaced it, its kernel, and its lines in the loops.
   const light = (i) => {
     const stage = stages[at], row = i === null ? null : data.rows[i];
     const replaced = (stage.fired ?? []).filter((each) => each.slice(1).includes(i)).flatMap((each) => each.slice(1));
-    const alike = (other) => stage.name === "fused" && homes.has(row?.name) && homes.get(data.rows[other].name)?.[0] === homes.get(row.name)[0];
+    const alike = (other) => stage.name === "fused" && row?.kernels && data.rows[other].kernels?.[0] === row.kernels[0];
     rows.forEach((element, other) => {
       element.classList.toggle("mg-here", other === i);
       element.classList.toggle("mg-with", other !== i && (replaced.includes(other) || alike(other)));

@@ -75,7 +75,7 @@ const show = (parent, data, synced = ALONE) => {
       box.addEventListener("click", enter);
       box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
     }
-    hingesOf(canvas.svg, part.doors, {}, turn);
+    hingesOf(canvas.svg, part.doors, turn);
     path.replaceChildren(...crumbsOf(data.scopes, here, turn));
     path.hidden = !here;
     root.dataset.view = here;

@@ -4,8 +4,8 @@
 const FLIGHT = 2200, ONE = 700; // milliseconds: of all kernels, and of one
 const SMALLEST = 9; // pixels of text: where it would be smaller, one phase is shown at a time
 
-// Draws `data` into `stage`, beside `side`; `say(text, ...more)` describes the band under the pointer, and `aloud(text)` is read aloud.
-const writtenOf = (stage, data, { side, say, aloud, bar }) => {
+// The page of `data`; `say(text, ...more)` describes the band under the pointer, and `read(text)` is read aloud.
+const writtenOf = (data, about, say, read) => {
   let unit = 0, fused = true, phase = 0, chosen = null, svg = null, flight = null;
   const opened = new Map();
   const holder = make("div", { class: "mgw-holder" });
@@ -13,8 +13,7 @@ const writtenOf = (stage, data, { side, say, aloud, bar }) => {
   const units = data.pictures.map(([name], i) => make("button", { title: "u", "aria-pressed": "false", onclick: () => { unit = i; draw(); } }, name));
   const all = make("button", { title: "o", onclick: () => openAll() });
   const phases = make("span", { class: "mgw-phases", role: "group", "aria-label": "phase" }, ...data.phases.map((name, i) => make("button", { onclick: () => { phase = i; stack(); } }, name)));
-  bar.append(fuse, phases, make("span", { role: "group", "aria-label": "width" }, ...units), all);
-  stage.replaceChildren(holder, side);
+  const tools = [fuse, phases, make("span", { role: "group", "aria-label": "width" }, ...units), all];
 
   const rows = () => [...svg.querySelectorAll(".mgw-row")];
   const isOpen = (row) => !row.classList.contains("mgw-shut");
@@ -41,6 +40,7 @@ const writtenOf = (stage, data, { side, say, aloud, bar }) => {
     place();
     point(chosen);
   };
+  const another = () => { unit = (unit + 1) % units.length; draw(); };
 
   // rows --------------------------------------------------------------------------------------------------------------
   const open = (row, now) => {
@@ -51,6 +51,7 @@ const writtenOf = (stage, data, { side, say, aloud, bar }) => {
       name.setAttribute("aria-expanded", String(now));
       name.querySelector("text").firstChild.replaceData(0, 1, now ? "⊟" : "⊞");
     }
+    for (const part of row.querySelectorAll(".mgw-name, .mgw-sum")) part.setAttribute("display", now === part.matches(".mgw-name") ? "inline" : "none");
     for (const lines of row.querySelectorAll(".mgw-lines")) lines.setAttribute("transform", `translate(0 6)${now ? "" : ` scale(1 ${lines.dataset.low})`}`);
   };
   const openAll = () => {
@@ -96,7 +97,7 @@ const writtenOf = (stage, data, { side, say, aloud, bar }) => {
     holder.classList.remove("mgw-flying");
     place();
     if (!still()) fly();
-    aloud(fused ? `fused: ${data.about}` : "as written");
+    read(fused ? `fused: ${about}` : "as written");
   };
 
   // Operations fly into their kernels, in the order in which these run: on a canvas, because an SVG of a thousand pieces is
@@ -141,12 +142,14 @@ const writtenOf = (stage, data, { side, say, aloud, bar }) => {
     chosen = k;
     point(k);
     const band = k === null ? null : bandAt(k);
-    if (band) { band.focus({ preventScroll: true }); band.scrollIntoView({ block: "nearest" }); aloud(`${data.bands[k].title}, ${data.bands[k].where}`); }
+    if (band) { band.focus({ preventScroll: true }); band.scrollIntoView({ block: "nearest" }); read(`${data.bands[k].title}, ${data.bands[k].where}`); }
   };
   const step = (by) => {
     const seen = [...svg.querySelectorAll(".mgw-band")].filter((band) => !band.closest('[display="none"]')).map((band) => +band.dataset.k).sort((a, b) => a - b);
     choose(seen[(seen.indexOf(chosen) + by + seen.length + (chosen === null && by < 0)) % seen.length] ?? null);
   };
+
+  const reads = (k) => data.bands[k].reads.map(([i]) => i);
 
   // The band under the pointer, its cables, and what is known of it.
   const point = (k) => {
@@ -165,30 +168,33 @@ const writtenOf = (stage, data, { side, say, aloud, bar }) => {
       const [p, q] = [end(a, true), end(b, false)];
       svg.append(drawn("path", { class: `mgw-cable mgw-${hue}`, d: `M${p.x} ${p.y}C${p.x + 30} ${p.y} ${q.x - 30} ${q.y} ${q.x} ${q.y}` }));
     };
-    data.bands.forEach((band, i) => {
+    data.bands.forEach((_, i) => {
       const other = bandAt(i);
       if (i === k || !other || other.closest('[display="none"]')) return;
-      if (data.bands[k].reads.includes(i)) { other.classList.add("mgw-near"); cable(other, here, "reads"); }
-      if (band.reads.includes(k)) { other.classList.add("mgw-near"); cable(here, other, "feeds"); }
+      if (reads(k).includes(i)) { other.classList.add("mgw-near"); cable(other, here, "reads"); }
+      if (reads(i).includes(k)) { other.classList.add("mgw-near"); cable(here, other, "feeds"); }
     });
   };
 
   const links = (numbers) => make("div", { class: "mg-links" }, ...numbers.map((i) => make("button", { class: "mg-link", onclick: () => choose(i) }, data.bands[i].title)));
   const describe = (k) => {
     if (k === null) {
-      say(`${data.about}.`, ...(data.measured ? [make("p", {}, data.measured)] : []), make("p", { class: "mg-quiet" },
+      say(`${about}.`, ...(data.measured ? [make("p", {}, data.measured)] : []), make("p", { class: "mg-quiet" },
         "Left in each column: the operations as written. Right: the kernels that compute them, on the same scale; darker ones are library calls. Point at one, or press ↓."));
       return;
     }
-    const b = data.bands[k], fed = data.bands.map((_, i) => i).filter((i) => data.bands[i].reads.includes(k));
-    const reasons = [...b.whys.map(([i, why]) => `${data.bands[i].title}: ${why}`), ...data.bands.flatMap((each) => each.whys.filter(([i]) => i === k).map(([, why]) => `${each.title}: ${why}`))];
+    const b = data.bands[k], made = reads(k), fed = data.bands.map((_, i) => i).filter((i) => reads(i).includes(k));
+    const reasons = [...b.reads.map(([i, whys]) => [i, whys]), ...fed.map((i) => [i, data.bands[i].reads.find(([from]) => from === k)[1]])];
+    const words = new Set(reasons.flatMap(([i, whys]) => whys.map((why) => `${data.bands[i].title}: ${why}`)));
     say(b.title, make("p", { class: "mg-quiet" }, b.where), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
-      ...titled("reads from", ...(b.reads.length ? [links(b.reads)] : [])), ...titled("is read by", ...(fed.length ? [links(fed)] : [])),
-      ...titled("not in one kernel with", ...[...new Set(reasons)].map((text) => make("p", {}, text))));
+      ...titled("reads from", ...(made.length ? [links(made)] : [])), ...titled("is read by", ...(fed.length ? [links(fed)] : [])),
+      ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
   draw();
-  const watcher = new ResizeObserver(() => (svg.isConnected ? stack() : watcher.disconnect()));
-  watcher.observe(holder);
-  return { keys: { " ": turn, o: openAll, u: () => { unit = (unit + 1) % units.length; draw(); }, ArrowDown: () => step(1), ArrowUp: () => step(-1), Escape: () => choose(null) }, svg: () => svg };
+  new ResizeObserver(stack).observe(holder);
+  return {
+    element: holder, tools, paint: () => point(chosen), leave: () => choose(null), get svg() { return svg; },
+    keys: { " ": turn, o: openAll, u: another, ArrowDown: () => step(1), ArrowUp: () => step(-1) },
+  };
 };

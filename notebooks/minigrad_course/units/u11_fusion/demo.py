@@ -133,7 +133,7 @@ class DraggedAlone(Guess):
 
     name, outcome, example, right_value = "dragged_alone", "fuse", '"library"', "circle"
     why = "the new kernel needs tanh from the old one, and the old one needs the product: each waits for the other."
-    otherwise = 'one of "circle", "rows" and "library": read the sentence below the picture when you drag'
+    otherwise = 'one of "circle", "rows" and "library": read the sentence above the kernels when you drag'
     also: ClassVar = {"cycle": "circle", "a circle": "circle"}
     wrong_values = (
         ("rows", "all three have the same number of elements, and none of them is reduced"),

@@ -189,8 +189,8 @@ for name, launches, read, written, operations, peak in cost.sums():
 # %% [markdown]
 # Fusion leaves the arithmetic as it is. It saves traffic, launches and room, and for most operations the traffic takes the time.
 #
-# In this view, choose **kernels**. There operations can be dragged, and also on the board (**move operations**). The compiler's own rules
-# answer. Drag the product, `multiply_1`, alone into a new kernel. **Why is that refused: "circle", "rows" or "library"?**
+# In this view, choose **move operations**. On this board, operations can be dragged. The compiler's own rules answer. Drag the product,
+# `multiply_1`, alone into a new kernel. **Why is that refused: "circle", "rows" or "library"?**
 
 # %% name="board"
 mg.viz.fusion(lambda x: mg.tanh(x) * 2 + 1, mg.ones(1000))
@@ -227,7 +227,7 @@ for name, function in functions.items():
 # %% [markdown]
 # (A compiler for GPUs can give each column to other threads, and fuse that too.) So a program has **sub-graphs** that become kernels, with borders between
 # them. The reasons are few: a library computes one of the two (`matmul`), the reader needs other positions than those that were just computed, rows have
-# different lengths, a result is not complete yet. In the view, choose **kernels**, and click a thick arrow between two of them:
+# different lengths, a result is not complete yet. In the view, click a kernel: beside it are the reasons why it is not one with others.
 
 # %% name="borders"
 def with_borders(x, w):

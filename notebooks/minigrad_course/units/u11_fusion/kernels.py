@@ -161,7 +161,7 @@ class WhyNot(ValueTask):
             raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
         wrong = [letter for letter in self.reasons if answer[letter] != self.reasons[letter]]
         if not wrong:
-            return "a click on an arrow between two kernels, in the fusion view, gives the reason."
+            return "a click on a kernel, in the fusion view, gives the reasons why it is not one with others."
         said, problem = answer[wrong[0]], f"{3 - len(wrong)} of 3 right; {wrong[0]} is wrong"
         raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {REASONS[said][1]}')
 
