@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import flops_of
@@ -43,15 +43,13 @@ class Tape:
     needs: dict[Node, frozenset[int]]
     size: dict[int, int]
     made: dict[int, Node]
-    outside: int  # bytes of data and parameters
 
 
 class Moment(NamedTuple):
-    """The state of the tape after a step: the arrays that it keeps, their bytes, and what happens."""
+    """The state of the tape after a step: the arrays that it keeps, their bytes, and the part of the forward pass."""
 
     kept: frozenset[int]
     bytes: int
-    say: str
     unit: int
     again: frozenset[int]  # the arrays that were computed a second time, even if they are freed by now
 
@@ -80,14 +78,12 @@ def read_tape(order: Sequence[Node]) -> Tape:
     nodes = [node for node in order if node.op is not None]
     owners: dict[Node, Any] = {}  # the array of each node's memory, kept alive so that identities stay valid
     needs: dict[Node, frozenset[int]] = {}
-    outside: dict[int, int] = {}
     number = {node: i for i, node in enumerate(nodes)}
     for node in nodes:
         needed = set()
         for source, value in saved_by(node):
             maker, owner = maker_of(source), owner_of(value)
             if isinstance(maker, (Leaf, Constant)):
-                outside[id(owner)] = owner.nbytes
                 continue
             if owners.setdefault(maker, owner) is not owner:  # the copy of a view
                 maker = source
@@ -95,7 +91,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
             needed.add(number[maker])
         needs[node] = frozenset(needed)
     size = {number[n]: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
-    return Tape(units_of(nodes), needs, size, dict(enumerate(nodes)), sum(outside.values()))
+    return Tape(units_of(nodes), needs, size, dict(enumerate(nodes)))
 
 
 def saved_by(node: Node) -> list[tuple[Node, Any]]:
@@ -133,12 +129,9 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
     units = [Unit(layer_name(layer) or call_of(run[-1]) or operation_name(run[-1]), run) for layer, run in runs]
     if len(units) < 3:
         units = [Unit(operation_name(node), [node]) for node in nodes]
-    while len(units) > UNITS:  # two by two
-        units = [
-            Unit(a[0].name if len(a) == 1 else f"{a[0].name.split('…')[0]}…", [n for unit in a for n in unit.nodes])
-            for a in (units[i : i + 2] for i in range(0, len(units), 2))
-        ]
-    return units
+    some = -(-len(units) // UNITS)  # so many parts are one, if there are too many
+    joined = [units[i : i + some] for i in range(0, len(units), some)]
+    return [Unit(each[0].name + "…" * (some > 1), [n for unit in each for n in unit.nodes]) for each in joined]
 
 
 # What checkpoints would do ------------------------------------------------------------------------------------------
@@ -151,92 +144,58 @@ def segments_of(tape: Tape, count: int) -> list[range]:
 
     >>> nodes = [(mg.ones(2, requires_grad=True) * 2).node for _ in range(4)]
     >>> units, needs = [Unit("a", [node]) for node in nodes], dict.fromkeys(nodes, frozenset())
-    >>> segments_of(Tape(units, needs, {}, {}, 0), 1)
+    >>> segments_of(Tape(units, needs, {}, {}), 1)
     [range(0, 2)]
     """
-    stretches = count + 1
     weights = [sum(tape.size[k] for node in unit.nodes for k in tape.needs[node]) + 1 for unit in tape.units]
-    total, so_far = sum(weights), 0
-    ends: list[int] = []
-    for i, weight in enumerate(weights):
-        so_far += weight
-        left = stretches - len(ends) - 1  # stretches that begin after this one
-        coming = weights[i + 1] / 2 if left else 0  # half of the next part: it goes to the nearer side
-        if left and (so_far + coming >= total * (len(ends) + 1) / stretches or len(weights) - i - 1 == left):
-            ends.append(i + 1)
-    starts = [0, *ends]
-    return [range(a, b) for a, b in zip(starts, ends)]
+    so_far, ends = [*accumulate(weights, initial=0)], [0]
+    for number in range(1, count + 1):
+        aim = so_far[-1] * number / (count + 1)
+        free = range(ends[-1] + 1, len(weights) - count + number)  # each later stretch has a part, too
+        ends.append(min(free, key=lambda i: abs(so_far[i] - aim)))
+    return [range(a, b) for a, b in pairwise(ends)]
 
 
 def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     """The tape at the beginning, after each part of the forward pass, and after each part of the backward pass.
 
-    Each segment is the parts of one checkpoint; parts outside of all segments keep what their rules need.
+    Each segment is the parts of one checkpoint; parts outside of all segments keep what their rules need.  Before the
+    backward pass through a segment, this is computed again.
     """
-    player = _Player(tape, segments)
+    number = {node: key for key, node in tape.made.items()}
+    segment_of = {unit: segment for segment in segments for unit in segment}
+    kept: dict[Any, frozenset[int]] = {}  # what each node keeps, and each checkpoint
+    again = frozenset[int]()
+    moments: list[Moment] = []
+
+    def note(unit: int) -> None:
+        now = frozenset[int]().union(*kept.values())
+        moments.append(Moment(now, sum(tape.size[key] for key in now), unit, again))
+
+    def needs(units: Iterable[int]) -> dict[Node, frozenset[int]]:
+        return {node: tape.needs[node] for i in units for node in tape.units[i].nodes}
+
+    note(-1)
     for i in range(len(tape.units)):
-        player.forward(i)
+        if i in segment_of:
+            segment = segment_of[i]
+            read = {maker_of(source) for node in needs([i]) for source in node.inputs if isinstance(source, Node)}
+            outer = [number[node] for node in read - needs(segment).keys() if node in number]
+            kept[segment] = kept.get(segment, frozenset()).union(outer)
+        else:
+            kept |= needs([i])
+        note(i)
     for i in reversed(range(len(tape.units))):
-        player.back(i)
-    return player.moments
-
-
-class _Player:
-    """Plays a forward and a backward pass, and records what is kept at each moment."""
-
-    def __init__(self, tape: Tape, segments: Sequence[range]) -> None:
-        self.tape = tape
-        self.segment_of = {unit: units for units in segments for unit in units}
-        self.incoming = {units: _incoming(tape, units) for units in segments}
-        self.kept: dict[Node, frozenset[int]] = {}  # what each node keeps
-        self.entered: dict[range, frozenset[int]] = {}  # what each checkpoint keeps
-        self.again: frozenset[int] = frozenset()
-        self.moments: list[Moment] = []
-        self.note("Nothing has been computed yet.", -1)
-
-    def note(self, say: str, unit: int) -> None:
-        now = frozenset().union(*self.kept.values(), *self.entered.values())
-        size = sum(self.tape.size[key] for key in now)
-        self.moments.append(Moment(now, size, say, unit, self.again))
-
-    def forward(self, i: int) -> None:
-        unit, segment = self.tape.units[i], self.segment_of.get(i)
-        if segment is None:
-            self.kept |= {node: self.tape.needs[node] for node in unit.nodes}
-            self.note(f"Forward through {unit.name}: the tape keeps what its rules need.", i)
-            return
-        reads = [self.incoming[segment][node] for node in unit.nodes]
-        self.entered[segment] = self.entered.get(segment, frozenset()).union(*reads)
-        self.note(f"Forward through {unit.name}: a checkpoint keeps only its inputs.", i)
-
-    def back(self, i: int) -> None:
-        unit, segment = self.tape.units[i], self.segment_of.get(i)
-        if segment in self.entered:
-            self.restore(segment, i)  # type: ignore[arg-type]
-        for node in unit.nodes:
-            self.kept.pop(node, None)
-        self.note(f"Back through {unit.name}: what its rules needed is freed.", i)
-
-    def restore(self, segment: range, i: int) -> None:
-        """Compute a checkpoint's part again, and keep what its rules need."""
-        came_in = self.entered.pop(segment)
-        needs = {node: self.tape.needs[node] for u in segment for node in self.tape.units[u].nodes}
-        self.kept |= needs
-        self.again |= frozenset().union(*needs.values()) - came_in
-        first, last = self.tape.units[segment[0]].name, self.tape.units[i].name
-        span = last if len(segment) == 1 else f"{first} to {last}"
-        self.note(f"The backward pass needs what {span} did not keep: it is computed again.", i)
-
-
-def _incoming(tape: Tape, units: Iterable[int]) -> dict[Node, frozenset[int]]:
-    """For each node of a segment, the arrays from outside of the segment that it reads."""
-    number = {node: i for i, node in tape.made.items()}
-    inside = {node for u in units for node in tape.units[u].nodes}
-    found = {}
-    for node in inside:
-        sources = [s for s in node.inputs if isinstance(s, Node) and s.op is not None and s not in inside]
-        found[node] = frozenset(number[maker_of(s)] for s in sources if maker_of(s) in number)
-    return found
+        if segment_of.get(i) in kept:
+            segment = segment_of[i]
+            came_in = kept.pop(segment)
+            kept |= needs(segment)
+            again |= frozenset().union(*needs(segment).values()) - came_in
+            note(i)
+        for node in tape.units[i].nodes:
+            kept.pop(node, None)
+        note(i)
+    return moments
 
 
 def peak(history: Sequence[Moment]) -> int:

@@ -5,7 +5,7 @@ Of a small buffer, the cells are drawn: which element of each tensor lies in whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,21 +16,34 @@ from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
 from .charts import Chart, Marks, mark
 from .flipbook import Flipbook, Page
+from .kept import owner_of
 
-WIDTH, LEFT, LANE, GAP = 860.0, 150.0, 24.0, 14.0
+WIDTH, LEFT, LANE, GAP, ROOM = 860.0, 150.0, 24.0, 14.0, 620.0
 KINDS_OF_TENSORS = ("kernel", "other", "result", "library")  # the colours of the tensors in a buffer
 MOST = 200  # names in one picture
 CELLS, CELL = 24, 44.0  # the most cells that are drawn of a buffer, and the width of a cell, at most
 
 
 class Span(NamedTuple):
-    """The part of a buffer that a tensor uses: its first and last byte, and whether it uses all bytes between."""
+    """The part of a buffer that a tensor uses: its first and last byte."""
 
     name: str
     tensor: Tensor
+    array: Any
     first: int
     last: int
-    packed: bool
+
+    @property
+    def strides(self) -> list[int]:
+        """The strides, in elements."""
+        return [stride // self.array.itemsize for stride in self.array.strides]
+
+    @property
+    def form(self) -> str:
+        """Shape, dtype and strides."""
+        shape = " × ".join(map(str, self.array.shape)) or "scalar"
+        strides = ", ".join(map(str, self.strides))
+        return f"{shape} {self.tensor.dtype}" + (f", steps of {strides}" if strides else "")
 
 
 def shared_memory(
@@ -56,30 +69,16 @@ def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
     >>> [[(s.name, s.first, s.last) for s in spans] for spans in buffers_of({"x": x, "row": x[1], "y": mg.ones(2)})]
     [[('x', 0, 64), ('row', 16, 32)], [('y', 0, 8)]]
     """
-    spans = [_span(name, tensor) for name, tensor in tensors.items()]
-    found: list[list[Span]] = []
-    owners: list[Any] = []
-    for owner, span in spans:
-        for known, buffer in zip(owners, found):
-            if known is owner:
-                buffer.append(span)
-                break
-        else:
-            owners.append(owner)
-            found.append([span])
-    return [_from_zero(buffer) for buffer in found]
-
-
-def _span(name: str, tensor: Tensor) -> tuple[Any, Span]:
-    array = tensor.detach()._data
-    owner = array
-    while getattr(owner, "base", None) is not None:
-        owner = owner.base
-    start = address(array)
-    low = start + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides) if stride < 0)
-    high = start + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides) if stride > 0)
-    last = high + array.itemsize if array.size else low
-    return owner, Span(name, tensor, low, last, array.size * array.itemsize == last - low)
+    found: dict[int, list[Span]] = {}
+    for name, tensor in tensors.items():
+        array = tensor.detach()._data
+        ends = [(max(size, 1) - 1) * stride for size, stride in zip(array.shape, array.strides)]
+        first = address(array) + sum(min(end, 0) for end in ends)
+        last = first + (sum(map(abs, ends)) + array.itemsize) * bool(array.size)
+        found.setdefault(id(owner_of(array)), []).append(Span(name, tensor, array, first, last))
+    zeros = [min(span.first for span in spans) for spans in found.values()]
+    return [[Span(*span[:3], span.first - zero, span.last - zero) for span in spans]
+            for zero, spans in zip(zeros, found.values())]
 
 
 def address(array: Any) -> int:
@@ -89,45 +88,37 @@ def address(array: Any) -> int:
     return int(array.__cuda_array_interface__["data"][0])
 
 
-def _from_zero(buffer: list[Span]) -> list[Span]:
-    zero = min(span.first for span in buffer)
-    return [span._replace(first=span.first - zero, last=span.last - zero) for span in buffer]
-
-
 def _drawn(buffers: list[list[Span]]) -> Flipbook:
     count = sum(map(len, buffers))
     if count > MOST:
         raise MinigradError(f"a map of {count:,} names would be unreadable", expect=f"at most {MOST}")
     chart = Chart(WIDTH, 14.0 + LANE * count + GAP * len(buffers))
-    scale = (WIDTH - LEFT - 90.0) / (max(span.last for spans in buffers for span in spans) or 1)
+    most = max(span.last for spans in buffers for span in spans) or 1
     marks: Marks = {}
     rows = []
     y = 8.0
     for number, spans in enumerate(buffers):
-        keys = [f"s{number}.{i}" for i in range(len(spans))]
-        whole = max(span.last for span in spans)
-        wide = max(4.0, whole * scale)
-        cells = _cells_of(spans)
-        if cells:
-            wide = cells.count * min(CELL, (WIDTH - LEFT - 90.0) / cells.count)
-        chart.bar(LEFT - 3, y, wide + 6, LANE * len(spans) + 4, "quiet", f"b{number}", "", bytes_text(whole))
-        chart.text(LEFT + wide + 10.0, y + LANE / 2 + 5.0, bytes_text(whole), fill="quiet")
-        marks[f"b{number}"] = mark(f"buffer {number}", [("bytes", bytes_text(whole)), ("names", str(len(spans)))], keys)
-        for at, (key, span) in enumerate(zip(keys, spans)):
-            form = _form(span)
-            chart.lane(LEFT, y + 2.0, LANE, span.name, room=LEFT - 14.0)
-            if cells:
-                _draw_cells(chart, cells, at, span, y + 3.0, key)
-            else:
-                x, w = LEFT + span.first * scale, max(4.0, (span.last - span.first) * scale)
-                kind = "kernel" if span.packed else "other"
-                chart.bar(x, y + 3.0, w, LANE - 2.0, kind, key, form, f"{span.name}: {form}")
-            packed = "all of these" if span.packed else "not all of these: other elements are between"
-            facts = [("form", form), ("bytes", f"{span.first:,} to {span.last:,}"), ("uses", packed)]
-            others = [other.name for other in spans if other is not span]
-            facts += [("shares memory with", ", ".join(others))] if others else []
-            marks[key] = mark(span.name, facts, [k for k in keys if k != key])
-            rows.append((span.name, f"buffer {number}", form, f"{span.first:,}–{span.last:,}"))
+        whole, cell = max(span.last for span in spans), _cell_of(spans)
+        scale = min(CELL / cell, ROOM / whole) if cell else ROOM / most  # pixels for a byte
+        chart.rect(LEFT - 3, y, max(4.0, whole * scale) + 6, LANE * len(spans) + 4, "tint", "line", round=2.0)
+        chart.text(LEFT + whole * scale + 14.0, y + LANE / 2 + 5.0, bytes_text(whole), fill="quiet")
+        keys = {span.name: f"s{number}.{i}" for i, span in enumerate(spans)}
+        for at, (name, key) in enumerate(keys.items()):
+            span, kind = spans[at], KINDS_OF_TENSORS[at % len(KINDS_OF_TENSORS)]
+            chart.lane(LEFT, y + 2.0, LANE, name, room=LEFT - 14.0)
+            for first, size, label, about in _parts(span, cell):
+                wide = max(4.0, size * scale - 2.0)
+                chart.bar(LEFT + first * scale, y + 3.0, wide, LANE - 2.0, kind, key, label, about)
+            used = f"{span.first:,}–{span.last:,}"
+            packed = span.array.size * span.array.itemsize == span.last - span.first
+            others = [other for other in keys if other != name]
+            facts = [
+                ("lies in", f"buffer {number}, {bytes_text(whole)}"), ("form", span.form), ("bytes", used),
+                ("uses", "all of these" if packed else "not all of these: other elements are between"),
+                ("shares memory with", ", ".join(others) or "nothing"),
+            ]
+            marks[key] = mark(name, facts, [keys[other] for other in others])
+            rows.append((name, f"buffer {number}", span.form, used))
             y += LANE
         y += GAP
     about = f"memory of {counted(count, 'tensor')} in {counted(len(buffers), 'buffer')}"
@@ -149,52 +140,25 @@ def elements_at(shape: Sequence[int], strides: Sequence[int], start: int = 0) ->
     return dict(sorted(found.items()))
 
 
-class _Cells(NamedTuple):
-    """A small buffer: how many cells it has, and for each tensor which of its elements are in which of them."""
+def _parts(span: Span, size: int) -> Iterator[tuple[int, int, str, str]]:
+    """What is drawn of a tensor: the first byte, how many, a label, and what it is.
 
-    count: int
-    held: list[dict[int, list[tuple[int, ...]]]]
-
-
-def _cells_of(spans: Sequence[Span]) -> _Cells | None:
-    """The cells of a buffer; None if they are too many, or not of one size."""
-    sizes = {span.tensor.dtype.itemsize for span in spans}
-    size, whole = min(sizes), max(span.last for span in spans)
-    if len(sizes) > 1 or not 0 < whole <= CELLS * size or any(span.tensor.size > CELLS * CELLS for span in spans):
-        return None
-    held = []
-    for span in spans:
-        shape, strides = span.tensor.shape, _strides(span)
-        back = sum((n - 1) * stride for n, stride in zip(shape, strides) if stride < 0)  # to the lowest element
-        held.append(elements_at(shape, strides, span.first // size - back))
-    return _Cells(whole // size, held)
-
-
-def _draw_cells(chart: Chart, cells: _Cells, number: int, span: Span, y: float, key: str) -> None:
-    """The cells of a buffer in a row; those that the tensor uses are filled, and show the index of the element."""
-    wide = min(CELL, (WIDTH - LEFT - 90.0) / cells.count)
-    values = span.tensor.detach().numpy()
-    for at in range(cells.count):
-        indices, x = cells.held[number].get(at), LEFT + at * wide
-        if indices is None:
-            chart.rect(x, y, wide - 2.0, LANE - 2.0, "paper", "line", dashes="2 3", round=2.0)
-            continue
+    If the buffer has cells of a `size`, it is each cell with the index of the element in it; else, the whole.
+    """
+    if not size:
+        yield span.first, span.last - span.first, span.form, f"{span.name}: {span.form}"
+        return
+    elements, values = elements_at(span.array.shape, span.strides), span.tensor.detach().numpy()
+    for at, indices in elements.items():
+        cell = span.first // size + at - min(elements)
         named = [",".join(map(str, index)) for index in indices]
         label = f"{len(named)}×" if len(named) > 1 else named[0] or str(values)
         places = " and ".join([f"[{name}]" for name in named if name])
-        about = f"{span.name}{places} is {values[indices[0]]}, in cell {at}"
-        chart.bar(x, y, wide - 2.0, LANE - 2.0, KINDS_OF_TENSORS[number % len(KINDS_OF_TENSORS)], key, label, about)
+        yield cell * size, size, label, f"{span.name}{places} is {values[indices[0]]}, in cell {cell}"
 
 
-def _strides(span: Span) -> tuple[int, ...]:
-    """The strides of a tensor, in elements."""
-    size = max(1, span.tensor.dtype.itemsize)
-    return tuple([stride // size for stride in span.tensor.detach()._data.strides])
-
-
-def _form(span: Span) -> str:
-    """Shape, dtype and strides."""
-    tensor = span.tensor
-    shape = " × ".join(map(str, tensor.shape)) or "scalar"
-    strides = ", ".join(map(str, _strides(span)))
-    return f"{shape} {tensor.dtype}" + (f", steps of {strides}" if strides else "")
+def _cell_of(spans: Sequence[Span]) -> int:
+    """The bytes of a cell of a buffer; 0 if cells would be too many, or are not of one size."""
+    sizes, whole = {span.array.itemsize for span in spans}, max(span.last for span in spans)
+    few = all(span.array.size <= CELLS * CELLS for span in spans)
+    return min(sizes) if len(sizes) == 1 and few and 0 < whole <= CELLS * min(sizes) else 0

@@ -228,11 +228,11 @@ def test_memory_over_time_matches_the_program():
     step, x = training_step()
     program = mg.jit(step).program(x)
     lives = lives_of(program.plan)
-    places = {life.buffer.name: life.lane for life in lives}
+    places = {life.name: life.place for life in lives}
     assert {b.name: f"slot {b.number}" for b in program.plan.buffers if b.kind == "slot"}.items() <= places.items()
     for a in lives:
         for b in lives:
-            if a is not b and a.lane == b.lane and a.lane.startswith("slot"):
+            if a is not b and a.place == b.place and a.place.startswith("slot"):
                 assert a.end < b.begin or b.end < a.begin, (a, b)
 
 
@@ -250,10 +250,11 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
 def test_heights_in_the_memory_view_are_bytes():
     view = mg.viz.memory(*training_step())
     places = view.pages[0][1].drawing
-    sizes = dict(re.findall(r'<title>(\w+), ([\d.]+ k?B)</title>', "".join(places.pieces)))
-    heights = {}
-    for name, height in re.findall(r'<title>(\w+), [^<]*</title><rect [^>]*?height="([\d.]+)"', "".join(places.pieces)):
-        heights[name] = float(height)
+    drawn = "".join(places.pieces)
+    sizes, heights = dict(re.findall(r'<title>(\w+), [\w ]+: at most ([\d.]+ k?B)</title>', drawn)), {}
+    for name, corners in re.findall(r'<title>(\w+), [^<]*</title><path d="M([^"]+)"', drawn):
+        levels = [float(corner.split()[1]) for corner in corners.split("L")]
+        heights[name] = max(levels) - min(levels)
     in_bytes = {name: float(text.split()[0]) * (1000 if "kB" in text else 1) for name, text in sizes.items()}
     large = [name for name in heights if heights[name] > 5]
     assert len(large) > 3

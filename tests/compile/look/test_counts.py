@@ -229,9 +229,9 @@ def test_all_that_states_memory_states_the_same(ran):
     fused = view.pages[-1][0].drawing.to_svg("")
     assert f"allocated for the fused program: {bytes_text(cost.memory.total)}<" in fused
     assert f"node by node, at most {bytes_text(cost.eager_peak)}<" in fused
-    lives = [life for life in lives_of(f.program(*args).plan) if life.buffer.kind != "in place"]
+    lives = lives_of(f.program(*args).plan)
     steps = max((life.end for life in lives), default=0) + 1
-    held = [sum(life.buffer.nbytes for life in lives if life.begin <= n <= life.end) for n in range(steps)]
+    held = [sum(life.bytes for life in lives if life.begin <= n <= life.end) for n in range(steps)]
     assert f"at most {bytes_text(max(held))} in use" in fused and max(held) <= cost.memory.total
 
 
@@ -396,9 +396,9 @@ def test_parts_of_a_result_take_no_memory_of_their_own():
     f = mg.jit(function)
     f(*args)
     lives = lives_of(f.program(*args).plan)
-    assert "scan_1" in [life.buffer.name for life in lives]
-    assert not any(life.buffer.name.startswith("project") for life in lives)
-    most = max(sum(life.buffer.nbytes for life in lives if life.begin <= at <= life.end) for at in range(20))
+    assert "scan_1" in [life.name for life in lives]
+    assert not any(life.name.startswith("project") for life in lives)
+    most = max(sum(life.bytes for life in lives if life.begin <= at <= life.end) for at in range(20))
     assert most <= f.cost(*args).memory.total
 
 

@@ -176,10 +176,10 @@ class Slider(Question):
     example = "1"
     right_value = 3
     why = "3.59 MB at most, and 74 % of the forward pass runs a second time."
-    otherwise = "move the slider, and read the sentence above the chart, or compare all ways"
+    otherwise = "move the slider, and read the sentence above the chart"
     mistakes = by_formula(
         ("4", "it is below 4 MB, but 98 % is computed again. Do fewer checkpoints do it?"),
-        ("2", "after the forward pass less than 4 MB are kept. But at most? Read the second column"),
+        ("2", "after the forward pass less than 4 MB are kept. But at most? Read on in the sentence"),
         ("1", "one checkpoint keeps 6.37 MB at most"),
         ("0", "without a checkpoint 12.3 MB are kept"),
         *[(more, "it is below 4 MB, but nearly everything is computed again. Do fewer checkpoints do it?")

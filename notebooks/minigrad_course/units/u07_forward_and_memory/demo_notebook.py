@@ -243,7 +243,7 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 mg.viz.memory(model.loss, rows)
 
 # %% [markdown]
-# Move the slider, and read the sentence, or compare **all ways**: `at most` is the most that is kept at any time, and a share of the forward pass is `computed again`. **With how
+# Move the slider, and read the sentence, or choose the point to compare **all ways**: `at most` is the most that is kept at any time, and a share of the forward pass is `computed again`. **With how
 # many checkpoints is `at most` below 4 MB, and as little as possible computed again?**
 
 # %% name="slider" tags=["question"]
