@@ -11,7 +11,6 @@ from .cells import cells_of
 
 FEW = 4  # numbers that are shown one by one
 ROWS, COLUMNS = 4, 3  # of the corner of a larger tensor
-CHUNK = 1 << 20  # numbers of a large tensor that are looked at at once, where some are not finite
 
 
 class Summary(NamedTuple):
@@ -22,11 +21,9 @@ class Summary(NamedTuple):
     few: tuple[Any, ...] | None
     least: float
     most: float
-    mean: float
-    norm: float
     nans: int
     infinities: int
-    corner: tuple[tuple[str, ...], ...] = ()
+    corner: str = ""  # the first numbers, in lines
     cells: str = ""  # its heat map, see `cells.cells_of`
 
     @classmethod
@@ -38,9 +35,7 @@ class Summary(NamedTuple):
         """
         array = np.asarray(value)
         few = tuple(array.reshape(-1).tolist()) if array.size <= FEW else None
-        least, most, mean, norm, nans, infinities = _measured(array)
-        seen = _corner(array), cells_of(array)
-        return cls(array.shape, str(array.dtype), few, least, most, mean, norm, nans, infinities, *seen)
+        return cls(array.shape, str(array.dtype), few, *_measured(array), _corner(array), cells_of(array))
 
     def short(self) -> str:
         """One line: the numbers, or where they lie."""
@@ -61,10 +56,6 @@ class Summary(NamedTuple):
         text = self.short() if self.few is not None else " × ".join(map(str, self.shape))
         return text if self.few is not None else text + self.warning()
 
-    def size(self) -> str:
-        """Its norm."""
-        return f"‖·‖ = {short(self.norm)}" + self.warning()
-
     def sign(self) -> str:
         """Whether its numbers are positive, negative, all zero, or some of each."""
         if 0 in self.shape:
@@ -81,55 +72,30 @@ class Summary(NamedTuple):
         return "  " + ", ".join(found) if found and self.shape != () else ""
 
 
-def _measured(array: Any) -> tuple[float, float, float, float, int, int]:
-    """Least, most, mean and norm of the finite numbers, and how many are nan and infinite.
-
-    A large tensor is not copied: what is done in one pass over it is.
-    """
+def _measured(array: Any) -> tuple[float, float, int, int]:
+    """The least and the most finite number, and how many are nan and infinite.  A large tensor is not copied."""
     if array.dtype.kind not in "biuf" or not array.size:
-        return math.nan, math.nan, math.nan, 0.0, 0, 0
+        return math.nan, math.nan, 0, 0
     least, most = float(array.min()), float(array.max())  # both are nan where any is
     if math.isfinite(least) and math.isfinite(most):
-        chunks, nans, infinities = [array], 0, 0
-        if array.size <= CHUNK:
-            chunks = [array.astype(np.float64)]
-    else:
-        flat = array.reshape(-1)
-        parts = [flat[i : i + CHUNK].astype(np.float64) for i in range(0, flat.size, CHUNK)]
-        nans = sum(int(np.isnan(part).sum()) for part in parts)
-        infinities = sum(int(np.isinf(part).sum()) for part in parts)
-        chunks = [part for part in (part[np.isfinite(part)] for part in parts) if part.size]
-        least = min([float(part.min()) for part in chunks], default=math.nan)
-        most = max([float(part.max()) for part in chunks], default=math.nan)
-    count = sum(part.size for part in chunks)
-    mean = sum(float(part.sum(dtype=np.float64)) for part in chunks) / count if count else math.nan
-    largest = max(abs(least), abs(most)) if count else 0.0
-    return least, most, mean, largest * _relative_norm(chunks, largest), nans, infinities
+        return least, most, 0, 0
+    finite, nans = np.isfinite(array), int(np.isnan(array).sum())
+    count = int(finite.sum())
+    ends = [float(end(where=finite, initial=start)) for end, start in ((array.min, np.inf), (array.max, -np.inf))]
+    least, most = ends if count else (math.nan, math.nan)
+    return least, most, nans, array.size - count - nans
 
 
-def _relative_norm(chunks: list[Any], largest: float) -> float:
-    """The norm of numbers over the largest of them, of which no square overflows."""
-    if not largest:
-        return 0.0
-    total = 0.0
-    for part in chunks:
-        flat = part.reshape(-1)
-        for i in range(0, flat.size, CHUNK):
-            scaled = flat[i : i + CHUNK] / largest
-            total += float(np.square(scaled, dtype=np.float64).sum())
-    return math.sqrt(total)
-
-
-def _corner(array: Any) -> tuple[tuple[str, ...], ...]:
-    """The first numbers of the last two dimensions, as text, and dots where there are more; of few numbers, nothing."""
+def _corner(array: Any) -> str:
+    """The first numbers of the last two dimensions, in lines, with dots for others; of a single number, nothing."""
     if array.size <= 1 or array.ndim == 0 or array.dtype.kind not in "biuf":
-        return ()
+        return ""
     flat = array[(0,) * (array.ndim - 2)] if array.ndim > 2 else array.reshape((-1, array.shape[-1]))
-    wide = flat.shape[1] > COLUMNS
-    rows = [(*map(short, row[:COLUMNS].tolist()), *(["…"] if wide else [])) for row in flat[:ROWS]]
+    dots = ["…"] if flat.shape[1] > COLUMNS else []
+    rows = [[*map(short, row[:COLUMNS].tolist()), *dots] for row in flat[:ROWS]]
     if flat.shape[0] > ROWS or math.prod(array.shape[:-2]) > 1:
-        rows.append(("…",) * len(rows[0]))
-    return tuple(rows)
+        rows.append(["…"] * len(rows[0]))
+    return "\n".join(map(" ".join, rows))
 
 
 def short(number: Any) -> str:

@@ -45,9 +45,9 @@ def formula_of(
     if not right:  # an operation that moves numbers about has no formula
         given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
         right = rf"\mathrm{{{_words(operation_name(node))}}}\left({', '.join(given)}\right)"
-    counted = _Counted(node, numbers).filled(node.op.formula) if numbers is not None else None
-    ends = [counted, _number(numbers[node])] if counted and numbers and node in numbers else [counted]
-    return " = ".join([each for each in (name, right, *ends) if each])
+    counted = "" if numbers is None else _counted(node, numbers, node.op.formula)
+    own = _number(numbers[node]) if counted and numbers and node in numbers else ""
+    return " = ".join([each for each in (name, right, counted, own) if each])
 
 
 def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:
@@ -77,9 +77,8 @@ def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: An
     >>> rule_with_numbers((x * 3).node, 0, {}, 0.5, 1.5)
     '= 0.5 \\cdot 3 = 1.5'
     """
-    local = _local(node, index)
-    counted = _Counted(node, numbers).filled(local) if local else None
-    if counted is None:
+    counted = _counted(node, numbers, _local(node, index))
+    if not counted:
         return ""
     result = short(value).replace("−", "-")
     return rf"= {_number(g)} \cdot {_factor(counted)} = {result}"
@@ -167,20 +166,14 @@ class _Written:
         return f"{symbol}_{{{number}}}" if number else symbol
 
 
-class _Counted:
-    """The formulas of one node whose values are single numbers, with these numbers."""
-
-    def __init__(self, node: Node, numbers: Mapping[Node, Any]) -> None:
-        assert node.op is not None
-        known = [numbers.get(x) if isinstance(x, Node) else x for x in node.inputs]
-        self.inputs = {node.op.name_of(i): x for i, x in enumerate(known)}
-
-    def filled(self, formula: str) -> str | None:
-        """The formula with numbers; None where a number is not known."""
-        used = {letter for letter in VARIABLE.findall(formula) if letter in self.inputs}
-        if not formula or not used or any(self.inputs[letter] is None for letter in used):
-            return None
-        return VARIABLE.sub(lambda found: _number(self.inputs.get(found.group(), found.group())), formula)
+def _counted(node: Node, numbers: Mapping[Node, Any], formula: str) -> str:
+    """A formula of a node with the numbers of its inputs; nothing where one is not known."""
+    assert node.op is not None
+    known = {node.op.name_of(i): numbers.get(x) if isinstance(x, Node) else x for i, x in enumerate(node.inputs)}
+    used = known.keys() & {*VARIABLE.findall(formula)}
+    if not used or any(known[letter] is None for letter in used):
+        return ""
+    return VARIABLE.sub(lambda found: _number(known.get(found.group(), found.group())), formula)
 
 
 def _number(value: Any) -> str:

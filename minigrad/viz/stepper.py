@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from ..core.node import Leaf, Node
@@ -34,7 +35,7 @@ SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows no
 
 def step(
     result: Tensor, cotangent: Tensor | None = None, *, names: Mapping[str, Tensor] | Module | None = None,
-    direction: str = "auto", budget: int = SEEN,
+    budget: int = SEEN,
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
 
@@ -49,7 +50,7 @@ def step(
     <backprop of 3 nodes, 5 steps>
     """
     check_length(len(opened_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
-    return Stepper(record_steps(result, cotangent, walk_too=True), names, direction, budget)
+    return Stepper(record_steps(result, cotangent, walk_too=True), names, budget)
 
 
 class Stepper(Exhibit):
@@ -57,12 +58,10 @@ class Stepper(Exhibit):
 
     script = "step"
 
-    def __init__(
-        self, recording: Recording, names: Any = None, direction: str = "auto", budget: int = SEEN
-    ) -> None:
-        self.recording, self.result, self.direction = recording, recording.nodes[-1], direction
-        self.steps, nodes = recording.steps, recording.nodes
-        self.nodes = nodes
+    def __init__(self, recording: Recording, names: Any = None, budget: int = SEEN) -> None:
+        self.recording, self.steps = recording, recording.steps
+        self.nodes = nodes = recording.nodes
+        self.result = nodes[-1]
         self.names, models = known_of(nodes, names)
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
@@ -94,13 +93,11 @@ class Stepper(Exhibit):
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data.  What stands in several places is stored once, in a list of its own."""
         kept = _Kept()
-        made = [self._number[node] for node in self.recording.nodes if node.op is not None]
         seed = self.recording.seed
         return {
             "about": repr(self),
             "scopes": [self._part(part, scene, kept) for part, scene in zip(self.parts, self.scenes)],
             "nodes": [self._node(node, kept) for node in self.recording.nodes],
-            "made": made,
             "steps": [self._described(i, each, kept) for i, each in enumerate(self.steps)],
             "live": self._live(),
             "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
@@ -122,9 +119,8 @@ class Stepper(Exhibit):
     def _part(self, part: Part, scene: Scene, kept: _Kept) -> dict[str, Any]:
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
-        drawn = draw(scene, self._direction(), notes=self._notes(scene, arrows))
         return {
-            "svg": kept("pictures", lean(drawn, numbers=False)),
+            "svg": kept("pictures", lean(self._drawn(scene), numbers=False)),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -170,17 +166,19 @@ class Stepper(Exhibit):
                     found[node, slot] = forward, edges.get((partner.get(a, -1), partner.get(b, -1), seen), -1)
         return found
 
+    @cached_property
     def _direction(self) -> str:
         """That of the first picture, for all of them."""
-        if self.direction == "auto":
-            self.direction = laid_out(self.scenes[0])[1]
-        return self.direction
+        return laid_out(self.scenes[0])[1]
+
+    def _drawn(self, scene: Scene) -> str:
+        return draw(scene, self._direction, notes=self._notes(scene, self._arrows(scene)))
 
     def _node(self, node: Node, kept: _Kept) -> dict[str, Any]:
         value, total = self.recording.values.get(node), self.totals.get(node)
         title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
         name = self._called(node)
-        found: dict[str, Any] = {"name": name, "type": kept("types", type_of(node))}
+        found: dict[str, Any] = {"name": name, "type": type_of(node)}
         if title not in ("", name):
             found["title"] = title
         if node.op is not None:
@@ -190,13 +188,7 @@ class Stepper(Exhibit):
         if line is not None:
             span = line.pop("span")
             found["line"] = [kept("lines", line), *(span or ())]
-        return found | self._shown("value", value, kept) | self._shown("gradient", total, kept)
-
-    def _shown(self, what: str, summary: Summary | None, kept: _Kept) -> dict[str, Any]:
-        if summary is None:
-            return {}
-        table = kept("tables", _table(summary)) if summary.corner else -1
-        return {what: [summary.line(), summary.short(), short(summary.norm), summary.cells, table]}
+        return found | _shown(value=value, gradient=total)
 
     def _symbol(self, node: Node) -> str:
         return symbol_of(self.names.get(node) or self.written.get(node) or "…")
@@ -226,9 +218,9 @@ class Stepper(Exhibit):
             about |= {"node": self._number[each.node], "slot": each.index}
         final = self.totals[each.target]
         if each.value.cells != final.cells or each.value.short() != final.short():
-            about |= self._shown("value", each.value, kept)
+            about |= _shown(value=each.value)
         if each.before is not None:
-            about |= self._shown("before", each.before, kept) | self._shown("total", each.total, kept)
+            about |= _shown(before=each.before, total=each.total)
         if each.kind != "pass":
             return about
         check, few = each.check, each.value.few
@@ -264,13 +256,12 @@ class Stepper(Exhibit):
 
     def to_svg(self) -> str:
         """The whole pass in one picture."""
-        scene = self.scenes[0]
-        return draw(scene, self._direction(), notes=self._notes(scene, self._arrows(scene)))
+        return self._drawn(self.scenes[0])
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture after each step that changes it, with the sentence of the step."""
         part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
-        arrows, layout = self._arrows(whole), laid_out(whole, self._direction())
+        arrows, layout = self._arrows(whole), laid_out(whole, self._direction)
         notes = self._notes(whole, arrows)
         backs: dict[Any, int] = {place: back for place, (_, back) in arrows.items()}
         along = [backs.get((each.node, each.index), -1) for each in self.steps]
@@ -317,7 +308,7 @@ class _Kept:
     """Lists of what stands in several places: called with a list's name and a thing, it says the thing's number."""
 
     def __init__(self) -> None:
-        self.lists: dict[str, list[Any]] = {name: [] for name in ("pictures", "types", "rules", "lines", "tables")}
+        self.lists: dict[str, list[Any]] = {name: [] for name in ("pictures", "rules", "lines")}
         self.numbers: dict[tuple[str, str], int] = {}
 
     def __call__(self, name: str, thing: Any) -> int:
@@ -327,9 +318,9 @@ class _Kept:
         return number
 
 
-def _table(summary: Summary) -> str:
-    """The corner of a tensor as text: numbers, spaces between columns, lines."""
-    return "\n".join([" ".join(row) for row in summary.corner])
+def _shown(**summaries: Summary | None) -> dict[str, Any]:
+    """What the page shows of tensors: a line, a line with their range, their heat maps, their first numbers."""
+    return {name: [x.line(), x.short(), x.cells, x.corner] for name, x in summaries.items() if x is not None}
 
 
 def _rounded(number: Any) -> float | None:

@@ -7,6 +7,7 @@ differences, with the numbers before and after it is added.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,11 +194,13 @@ def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:
     return list(found.values())
 
 
+def _rule_at(node: Node, index: int) -> Any:
+    return next(rule for rule in node.plan.rules if rule.index == index)
+
+
 def _needed(node: Node, index: int) -> tuple[Node, ...]:
     """The nodes whose values the rule of an input reads."""
-    reads = next(rule.reads for rule in node.plan.rules if rule.index == index)
-    slots = [slot for slot in reads if slot >= 0]
-    found = [node.inputs[slot] for slot in slots] + [node] * (OUT in reads)
+    found = [node if slot == OUT else node.inputs[slot] for slot in _rule_at(node, index).reads if slot >= OUT]
     return tuple(dict.fromkeys([each for each in found if isinstance(each, Node)]))
 
 
@@ -206,7 +209,7 @@ def _derivatives(node: Node, index: int, g: Tensor) -> Any:
     target = node.inputs[index]
     if isinstance(node.dtype, tuple) or isinstance(target.dtype, tuple) or not 0 < target.size * g.size <= MATRIX:
         return None
-    rule = next(rule for rule in node.plan.rules if rule.index == index)
+    rule = _rule_at(node, index)
     rows = []
     for unit in np.eye(g.size, dtype=_array(g).dtype):
         given = wrap(node.device.from_numpy(unit.reshape(g.shape)), node.device)
@@ -244,15 +247,13 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
         if node.op is not None and node not in able and all(i in able for i in node.inputs if isinstance(i, Node)):
             runnable.append(node)
             able.add(node)
-    known = {node: on_host(value, node) for node, value in values.items()}
-    summaries = {node: Summary.of(value) for node, value in known.items()}
-    small = {node: value for node, value in known.items() if value.size <= CHECKED}
-    for node, _, value in recompute(runnable, values):
-        if not isinstance(node.dtype, tuple):
-            array = on_host(value, node)
-            summaries[node] = Summary.of(array)
-            if array.size <= CHECKED:
-                small[node] = array
+    summaries, small = dict[Node, Summary](), dict[Node, Any]()
+    computed = ((node, value) for node, _, value in recompute(runnable, values) if not isinstance(node.dtype, tuple))
+    for node, value in chain([*values.items()], computed):
+        array = on_host(value, node)
+        summaries[node] = Summary.of(array)
+        if array.size <= CHECKED:
+            small[node] = array
     return summaries, small, missing
 
 

@@ -371,7 +371,6 @@ def test_the_page_sums_tensors_up_as_python_does(scripts, shape):
         if kind == "float64" and array.size > 6:
             array.reshape(-1)[[1, 5]] = np.nan, np.inf
         summary = Summary.of(array)
-        corner = "\n".join(" ".join(row) for row in summary.corner) or -1
-        wanted = [summary.line(), summary.short(), short(summary.norm), summary.cells, corner]
+        wanted = [summary.line(), summary.short(), summary.cells, summary.corner]
         found = scripts.evaluate("([a, b, c]) => window.summed(a, b, c)", [listed(array), list(shape), kind])
         assert found == wanted, kind

@@ -77,8 +77,8 @@ def test_heat_maps_of_larger_tensors_follow_too():
     with opened(weights(-0.9).to_html()) as page:
         wanted = at_the_end(page)
     with opened(weights().to_html()) as page:
-        box = page.locator(".mg-grab", has_text="w").first
-        box.locator(".mg-ground").click(position={"x": 21, "y": 4})  # its right upper square
+        page.locator(".mg-grab", has_text="w").first.click()
+        page.locator("[data-pick=value]").click(position={"x": 55, "y": 5})  # its right upper square
         assert page.locator(".mg-live .mg-here .mg-knob-name").inner_text() == "w[0, 2]"
         slide(page, "w[0, 2]", -0.9)
         assert shown(page) == wanted

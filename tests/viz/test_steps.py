@@ -338,10 +338,10 @@ def test_inputs_are_called_as_in_the_code():
 
 
 def test_the_corner_of_a_large_tensor():
-    assert Summary.of(np.arange(6.0).reshape(2, 3)).corner == (("0", "1", "2"), ("3", "4", "5"))
-    corner = Summary.of(np.arange(700.0).reshape(10, 7, 10)).corner
-    assert len(corner) == 5 and corner[0] == ("0", "1", "2", "…") and set(corner[-1]) == {"…"}
-    assert Summary.of(np.float32(3.0)).corner == ()
+    assert Summary.of(np.arange(6.0).reshape(2, 3)).corner == "0 1 2\n3 4 5"
+    corner = Summary.of(np.arange(700.0).reshape(10, 7, 10)).corner.splitlines()
+    assert len(corner) == 5 and corner[0] == "0 1 2 …" and corner[-1] == "… … … …"
+    assert Summary.of(np.float32(3.0)).corner == ""
 
 
 STRANGE = {
@@ -359,7 +359,7 @@ STRANGE = {
 @pytest.mark.parametrize("value, short, sign", STRANGE.values(), ids=STRANGE)
 def test_strange_numbers_are_shown(value, short, sign):
     summary = Summary.of(np.asarray(value))
-    assert (summary.short(), summary.sign()) == (short, sign) and not np.isnan(summary.norm)
+    assert (summary.short(), summary.sign()) == (short, sign)
 
 
 @pytest.mark.parametrize("value", [[np.nan, 1.0], [np.inf, 0.0], np.zeros((0, 3)), 2.5])

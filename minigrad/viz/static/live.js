@@ -13,7 +13,7 @@ const liveOf = (data, changed) => {
     return { bar, fill: (text) => text, handle: () => {}, reset: () => {} };
   }
   const run = tapeOf(data.live), began = leaves.map(([, numbers]) => Float64Array.from(numbers, Number)), given = began.map((x) => x.slice());
-  const about = data.nodes.map((node) => typeIn(data.types[node.type])), final = new Map(data.steps.map((step, i) => [step.target, i]));
+  const about = data.nodes.map((node) => typeIn(node.type)), final = new Map(data.steps.map((step, i) => [step.target, i]));
   const kept = [...data.nodes, ...data.steps].map(({ value, gradient, before, total, check }) => ({ value, gradient, before, total, check }));
   let at = run(given), moved = false, curve = null;
 
@@ -96,25 +96,23 @@ const liveOf = (data, changed) => {
     reset.hidden = !moved;
   };
 
-  // The box of a leaf: a click chooses it, or the number below the pointer, which can be dragged then, or changed by keys.
+  // The box of a leaf: a click chooses it, and it can be dragged then, or changed by keys.
   const handle = (box, node) => {
     const leaf = leaves.findIndex(([number]) => number === node);
     if (leaf < 0) return;
     const here = () => (chosen[0] === leaf ? chosen : [leaf, 0]);
+    const more = (units) => set(here(), numberAt(here()) + units * unitOf(here()));
     box.classList.add("mg-grab");
     box.addEventListener("pointerdown", (event) => {
-      const ground = box.querySelector(".mg-ground")?.getBoundingClientRect(), shape = shapeOf(leaf);
-      const index = ground && placeIn((event.clientX - ground.left) / ground.width, (event.clientY - ground.top) / ground.height, given[leaf].length, shape);
-      const spot = [leaf, index ?? here()[1]], [from, x] = [numberAt(spot), event.clientX];
-      const to = (next) => { if (Math.abs(next.clientX - x) > 2) set(spot, from + (next.clientX - x) * reachOf(spot) / 150); };
+      const [from, x] = [numberAt(here()), event.clientX];
+      const to = (next) => { if (Math.abs(next.clientX - x) > 2) set(here(), from + (next.clientX - x) * reachOf(here()) / 150); };
       event.preventDefault();
       box.focus({ preventScroll: true });
-      set(spot);
+      set(here());
       addEventListener("pointermove", to);
       addEventListener("pointerup", () => removeEventListener("pointermove", to), { once: true });
     });
-    onKeys(box, () => ({ ArrowUp: () => set(here(), numberAt(here()) + 5 * unitOf(here())), ArrowDown: () => set(here(), numberAt(here()) - 5 * unitOf(here())),
-      Enter: () => set(here()) }));
+    onKeys(box, () => ({ ArrowUp: () => more(5), ArrowDown: () => more(-5), Enter: () => set(here()) }));
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
@@ -172,7 +170,7 @@ const liveOf = (data, changed) => {
     const rows = Array.from({ length: high }, (_, i) => Array.from({ length: across }, (_, j) => values[first + (top + i) * wide + left + j]));
     const side = Math.min(20, 120 / Math.max(across, high));
     const svg = drawn("svg", { width: across * side, height: high * side, class: "mg-pick", tabindex: 0, role: "img", "data-pick": pick,
-      "aria-label": `${title}: ${nameOf(chosen)} is chosen, arrow keys choose another` }, ...squaresOf(lettersOf(rows).join("/"), side, 250, high * side),
+      "aria-label": `${title}: ${nameOf(chosen)} is chosen, arrow keys choose another` }, squaresOf(lettersOf(rows).join("/"), side, 250, high * side, 0, high * side / 2),
       drawn("rect", { x: (column - left) * side + 1, y: (row - top) * side + 1, width: side - 2, height: side - 2, class: "mg-spot" }));
     const go = (i, j) => { if (i >= 0 && i < tall && j >= 0 && j < wide) set([leaf, first + i * wide + j]); };
     svg.addEventListener("pointerdown", (event) => {

@@ -1,6 +1,6 @@
 // Numbers as Python writes them (numbers.py, cells.py): in one line, as a corner, as the letters of a heat map.
 
-const LINE = 0, SHORT = 1, NORM = 2, CELLS = 3, TABLE = 4; // what is stored of a value
+const LINE = 0, SHORT = 1, CELLS = 2, TABLE = 3; // what is stored of a value
 
 // Three digits that matter.  A tie goes to the even digit, as in Python.
 const short = (x) => {
@@ -31,17 +31,14 @@ const lettersOf = (rows) => {
   return rows.map((row) => row.map((x) => shadeOf(x / most)).join(""));
 };
 
-// How a heat map shows a tensor: the sizes of its pictures, how many there are, and the first and last row and column of each square.
-const tilesOf = (size, shape) => {
-  const wide = shape.at(-1), high = shape.length > 1 ? shape.at(-2) : 1, deep = shape.length > 3 && Math.min(high, wide) > 3;
-  const count = deep ? Math.min(3, size / (high * wide)) : 1, tall = count > 1 ? high : size / wide;
-  const cuts = (n, most) => Array.from({ length: Math.min(n, most) }, (_, i, parts = Math.min(n, most)) =>
-    [Math.floor(i * (n / parts)), i + 1 === parts ? n : Math.floor((i + 1) * (n / parts))]);
-  return { wide, tall, count, rows: cuts(tall, deep ? 8 : 6), columns: cuts(wide, deep ? 8 : 10) };
-};
+// The heat map of a tensor: each square shows the mean of some rows and columns; of a stack of pictures, up to three are seen.
 const cellsOf = (values, shape) => {
   if (!shape.length || values.length < 2) return "";
-  const { wide, tall, count, rows, columns } = tilesOf(values.length, shape);
+  const wide = shape.at(-1), high = shape.length > 1 ? shape.at(-2) : 1, deep = shape.length > 3 && Math.min(high, wide) > 3;
+  const count = deep ? Math.min(3, values.length / (high * wide)) : 1, tall = count > 1 ? high : values.length / wide;
+  const cuts = (n, most) => Array.from({ length: Math.min(n, most) }, (_, i, parts = Math.min(n, most)) =>
+    [Math.floor(i * (n / parts)), i + 1 === parts ? n : Math.floor((i + 1) * (n / parts))]);
+  const rows = cuts(tall, deep ? 8 : 6), columns = cuts(wide, deep ? 8 : 10);
   const mean = (tile, [a, b], [c, d]) => {
     let total = 0;
     for (let i = a; i < b; i += 1) for (let j = c; j < d; j += 1) total += values[(tile * tall + i) * wide + j];
@@ -52,16 +49,8 @@ const cellsOf = (values, shape) => {
   return rows.map((_, row) => tiles.map((_, tile) => lines[tile * rows.length + row]).join(" ")).join("/");
 };
 
-// The place of the number in the middle of a square, from where in the heat map it is, as shares of its width and height.
-const placeIn = (x, y, size, shape) => {
-  const { wide, tall, count, rows, columns } = tilesOf(size, shape);
-  const across = Math.floor(x * (count * (columns.length + 1) - 1)), tile = Math.floor(across / (columns.length + 1));
-  const [row, column] = [rows[Math.floor(y * rows.length)], columns[across % (columns.length + 1)]];
-  return row && column && tile < count ? (tile * tall + (row[0] + row[1] >> 1)) * wide + (column[0] + column[1] >> 1) : null;
-};
-
 const cornerOf = (values, shape, kind) => {
-  if (!shape.length || values.length < 2) return -1;
+  if (!shape.length || values.length < 2) return "";
   const wide = shape.at(-1), tall = shape.length > 1 ? shape.at(-2) : 1, dots = wide > 3 ? ["…"] : [];
   const rows = Array.from({ length: Math.min(4, tall) }, (_, i) => [...Array.from(values.slice(i * wide, i * wide + Math.min(3, wide)), (x) => written(x, kind)), ...dots]);
   if (tall > 4 || values.length > tall * wide) rows.push(rows[0].map(() => "…"));
@@ -69,16 +58,11 @@ const cornerOf = (values, shape, kind) => {
 };
 
 const summaryOf = (values, shape, kind) => {
-  let [least, most, nans, infinities] = [Infinity, -Infinity, 0, 0];
-  for (const x of values) {
-    if (Number.isFinite(x)) [least, most] = [Math.min(least, x), Math.max(most, x)];
-    else if (Number.isNaN(x)) nans += 1;
-    else infinities += 1;
-  }
-  const largest = Math.max(-least, most, 0) || 1, strange = [[nans, "nan"], [infinities, "inf"]].filter(([n]) => n);
-  const warning = shape.length && strange.length ? `  ${strange.map(([n, what]) => `${n} ${what}`).join(", ")}` : "";
-  const norm = largest * Math.sqrt(values.reduce((sum, x) => sum + (Number.isFinite(x) ? (x / largest) ** 2 : 0), 0));
-  const inside = !values.length ? "no numbers" : values.length <= 4 ? few(values, shape, kind) : least > most ? "nothing finite" : `${short(least)} … ${short(most)}`;
+  const finite = values.filter((x) => Number.isFinite(x)), nans = values.filter((x) => Number.isNaN(x)).length;
+  const strange = [[nans, "nan"], [values.length - finite.length - nans, "inf"]].filter(([count]) => count);
+  const warning = shape.length && strange.length ? `  ${strange.map((each) => each.join(" ")).join(", ")}` : "";
+  const inside = !values.length ? "no numbers" : values.length <= 4 ? few(values, shape, kind)
+    : finite.length ? `${short(Math.min(...finite))} … ${short(Math.max(...finite))}` : "nothing finite";
   const line = values.length <= 4 ? inside : shape.join(" × ");
-  return [line + warning, inside + warning, short(norm), cellsOf(values, shape), cornerOf(values, shape, kind)];
+  return [line + warning, inside + warning, cellsOf(values, shape), cornerOf(values, shape, kind)];
 };

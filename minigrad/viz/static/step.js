@@ -10,11 +10,13 @@ const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, synced = ALONE) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  const steps = [...data.made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
-  const [last, begin] = [steps.length, data.made.length];
+  const made = [...data.nodes.keys()].filter((node) => data.nodes[node].inputs);
+  const steps = [...made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
+  const [last, begin] = [steps.length, made.length];
   let at = synced.get() || begin; // steps that are done; at first, the forward pass
-  let here = 0, canvas = null, part = null, timer = null, shown = LINE, predicting = false, hidden = false, moving = null;
-  let grain = "step", dragging = false; // while a number is dragged, all numbers are seen and no step is
+  let here = 0, canvas = null, part = null, timer = null, hidden = false;
+  let mode = ""; // an exercise: "predict" or "act"
+  let dragging = false; // while a number is dragged, all numbers are seen and no step is
 
   const due = new Map(), final = new Map(); // of each node: how many contributions come, and the last step
   for (const step of data.steps) {
@@ -29,21 +31,15 @@ const show = (parent, data, synced = ALONE) => {
   const next = make("button", { class: "mg-main", onclick: () => forward(), title: "→" }, "next ›");
   const count = make("span", { class: "mg-count", "aria-hidden": "true" });
   const slider = make("input", { type: "range", min: 0, max: last, "aria-label": "step", oninput: () => go(+slider.value) });
-  const phases = make("div", { class: "mg-phases", "aria-hidden": "true" },
-    make("span", { style: `flex-grow:${begin}` }), make("span", { style: `flex-grow:${last - begin}` }));
-  const choice = (label, options, chosen) => make("select", { "aria-label": label, onchange: (event) => chosen(event.target.value) },
-    ...options.map(([value, text]) => make("option", { value }, text)));
-  const toggle = (text, key, does) => make("button", { "aria-pressed": "false", title: key, onclick: does }, text);
+  const phases = make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` });
   const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
-  const choose = choice("what boxes show", [[LINE, "numbers and shapes"], [SHORT, "ranges"], [NORM, "norms"]], (to) => { shown = +to; paint(); });
-  const coarse = choice("how far a step goes", [["step", "each contribution"], ["operation", "each operation"]], (to) => { grain = to; paint(); });
-  const predict = toggle("predict", "p", () => togglePredict());
-  const act = toggle("act it out", "a", () => toggleAct());
+  const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
+    make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const { field, count: hits } = finderOf((text) => look(text), (found) => lead(found));
   const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
   const whole = data.scopes.at(-1).title === "everything";
-  const { more, opener } = moreOf(field, hits, play, choose, coarse, predict, act, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(field, hits, play, ...exercises, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
   const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, path,
@@ -71,9 +67,8 @@ const show = (parent, data, synced = ALONE) => {
       if (inner in given.doors) part.doors[key] = given.doors[inner];
       asButton(box, wordsIn(box));
       if (!backwards && nodesOf(inner).length === 1) live.handle(box, given.shown[inner]);
-      const enter = () => (acting.on ? backwards && send(nodesOf(inner)) : until(given.shown[inner], backwards));
-      box.addEventListener("click", enter);
-      box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
+      const enter = () => (mode === "act" ? backwards && acting.send(nodesOf(inner)) : until(given.shown[inner], backwards));
+      onPress(box, enter);
     }
     hingesOf(canvas.svg, part.doors, turn);
     path.replaceChildren(...crumbsOf(data.scopes, here, turn));
@@ -88,12 +83,13 @@ const show = (parent, data, synced = ALONE) => {
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
   const nodesOf = (box) => [...part.box].filter(([, key]) => key === box).map(([node]) => node);
-  const arrowOf = (step) => part.arrows.get(`${step.node}.${step.slot}`)?.[1] ?? -1;
+  const arrowOf = (step) => (step.kind === "seed" ? part.seed : part.arrows.get(`${step.node}.${step.slot}`)?.[1]) ?? -1;
+  const arrowsOf = (step) => (step.kind !== "make" ? [arrowOf(step)]
+    : data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]));
   const shows = (node) => part.box.has(node) && part.given.shown[part.box.get(node)] === node;
 
   // Whether a step changes this picture: the steps inside a closed box do not.
-  const visible = (step) => (step.kind === "make" ? shows(step.node) : step.kind === "seed" ? part.gradient.has(part.box.get(step.target))
-    : arrowOf(step) >= 0);
+  const visible = (step) => (step.kind === "make" ? shows(step.node) : arrowOf(step) >= 0);
 
   // After which steps one may stop.  Between two boxes of which one is closed, that is once.
   const stopsOf = () => {
@@ -101,7 +97,7 @@ const show = (parent, data, synced = ALONE) => {
     const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
     return seen.filter(([step, stop]) => !isClosed(step) || lastAlong.get(arrowOf(step)) === stop).map(([, stop]) => stop);
   };
-  const isClosed = (step) => ["pass", "sum"].includes(step.kind) && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
+  const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
 
   const turn = (to) => { here = to; draw(); root.focus(); };
@@ -130,66 +126,57 @@ const show = (parent, data, synced = ALONE) => {
       if (step.kind === "make") { made.add(step.target); continue; }
       if (step.kind !== "sum") {
         came.set(step.target, (came.get(step.target) || 0) + 1);
-        const edge = step.kind === "seed" ? part.seed : arrowOf(step);
-        sent.set(edge, [...(sent.get(edge) || []), step]);
+        sent.set(arrowOf(step), [...(sent.get(arrowOf(step)) || []), step]);
       }
       total.set(step.target, step);
     }
-    return { made, came, total, sent };
+    const known = (node) => {
+      if (!total.has(node)) return null;
+      return totalOf(total.get(node)).with(CELLS, came.get(node) >= due.get(node) ? data.nodes[node].gradient[CELLS] : "");
+    };
+    return { made, came, sent, known, bad: new Set() };
   };
 
   const paint = () => {
-    if (moving) moving();
-    dragging &&= at === last && !acting.on && !predicting;
+    const acts = mode === "act";
+    dragging &&= at === last && !mode;
     root.classList.toggle("mg-dragging", dragging);
-    live.bar.hidden = acting.on || predicting;
-    const now = dragging ? null : steps[at - 1];
-    const state = acting.on ? acting.state() : stateAfter(hidden ? at - 1 : at);
-    const { marks, lit } = acting.on || !now ? { marks: new Map(), lit: new Set() } : lightOf(now);
+    live.bar.hidden = mode !== "";
+    const now = dragging || acts ? null : steps[at - 1];
+    const state = acts ? acting.state() : stateAfter(hidden ? at - 1 : at);
+    const marks = now ? marksFor(now) : new Map(), lit = new Set(now ? arrowsOf(now) : []);
     for (const [key, box] of part.boxes) {
       const [backwards, inner] = innerOf(key);
       const node = part.given.shown[inner];
       const looks = marks.get(key) || [];
       let known = state.made.has(node) ? data.nodes[node].value : null;
       if (backwards) {
-        const all = (acting.on || !due.has(node) ? nodesOf(inner) : [node]).filter((n) => due.has(n));
+        const all = (acts || !due.has(node) ? nodesOf(inner) : [node]).filter((n) => due.has(n));
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
-        if (acting.on && all.some((n) => state.wrong.has(n) || state.early.includes(n))) looks.push("mg-wrong");
-        const step = state.total.get(node);
-        known = !step ? null : (state.came.get(node) || 0) >= due.get(node) ? totalOf(step).with(CELLS, data.nodes[node].gradient[CELLS])
-          : totalOf(step).with(CELLS, "");
-        if (acting.on) known = state.numbers.has(node) ? [state.numbers.get(node), state.numbers.get(node), "", ""] : null;
+        if (all.some((n) => state.bad.has(n))) looks.push("mg-wrong");
+        known = state.known(node);
       } else if (!state.made.has(node)) looks.push("mg-none");
       label(box, known);
       dress(box, looks);
     }
-    const paths = new Map([...lit].map((key) => [key, ["mg-lit"]]));
-    const reached = new Set();
-    for (const step of steps.slice(0, at)) {
-      if (step.kind === "make") data.nodes[step.node].inputs.forEach((_, slot) => reached.add(part.arrows.get(`${step.node}.${slot}`)?.[0]));
-      else reached.add(step.kind === "seed" ? part.seed : arrowOf(step));
-    }
-    for (const key of acting.on ? [] : part.edges.keys()) {
-      if (!reached.has(key)) paths.set(key, ["mg-hid", ...(lit.has(key) ? ["mg-lit"] : [])]);
-    }
-    for (const [key, edge] of part.edges) dress(edge, paths.get(key) || []);
+    const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
+    for (const [key, edge] of part.edges) dress(edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
     thicken();
-    for (const [key, note] of part.notes) noteOn(note, acting.on ? [] : state.sent.get(key) || []);
+    for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
     if (dragging) apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
-    if (now && !acting.on) point(now);
-    const forwards = at <= begin;
-    count.textContent = forwards ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`;
+    if (now) point(now);
+    count.textContent = at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`;
     slider.value = at;
     slider.setAttribute("aria-valuetext", count.textContent);
-    back.disabled = acting.on || at <= 0;
-    next.disabled = acting.on || (at >= last && !hidden);
+    back.disabled = acts || at <= 0;
+    next.disabled = acts || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
-    if (acting.on) acting.tell(state);
+    if (acts) acting.tell(state);
     else if (dragging) tellDrag();
     else tell(now);
   };
@@ -203,7 +190,7 @@ const show = (parent, data, synced = ALONE) => {
 
   // What a box shows of a value: its heat map, and a line.
   const label = (box, known) => {
-    const [line, cells] = [known ? (shown === NORM && known[NORM] ? `‖·‖ = ${known[NORM]}` : known[shown]) : "", (known && known[CELLS]) || ""];
+    const [line, cells] = known ? [known[LINE], known[CELLS]] : ["", ""];
     const text = box.querySelector(".mg-number");
     if (text && text.textContent !== line) {
       text.textContent = line;
@@ -225,56 +212,39 @@ const show = (parent, data, synced = ALONE) => {
     if (note.mgNote === line + cells) return;
     note.mgNote = line + cells;
     note.replaceChildren();
-    if (cells) note.append(...squaresOf(cells, 6, 40, 14, true));
+    if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
     else if (line) noteText(note, line);
   };
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
 
-  // The boxes and arrows that a step is about.
-  const lightOf = (step) => {
-    const backwards = step.kind !== "make";
-    const keys = [boxOf(step.target, backwards), step.kind === "pass" ? boxOf(step.node, true) : undefined];
+  // The boxes that a step is about.
+  const marksFor = (step) => {
+    const keys = [boxOf(step.target, step.kind !== "make"), step.kind === "pass" ? boxOf(step.node, true) : undefined];
     const marks = new Map(keys.map((key) => [key, ["mg-now"]]));
     if (!hidden && !isClosed(step)) for (const node of step.needs || []) marks.set(boxOf(node, false), ["mg-need"]);
-    const lit = ["pass", "sum"].includes(step.kind) ? [arrowOf(step)] : step.kind === "seed" ? [part.seed]
-      : step.kind === "make" ? data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]) : [];
-    return { marks, lit: new Set(lit) };
+    return marks;
   };
 
   // What its rule needs, and the step itself brought into sight.
   const point = (step) => {
     const target = part.boxes.get(boxOf(step.target, step.kind !== "make"));
-    if (!hidden && arrowOf(step) >= 0 && !isClosed(step)) for (const node of step.needs || []) needed(part.boxes.get(boxOf(node, false)), target);
+    if (!hidden && !isClosed(step)) for (const node of step.needs || []) needed(part.boxes.get(boxOf(node, false)), target);
     canvas.reveal(target);
   };
 
   // A number moves along its arrow to where it stays.
   const move = (step) => {
-    const edge = part.edges.get(step.kind === "seed" ? part.seed : arrowOf(step));
-    const note = edge && part.notes.get(+edge.dataset.edge);
-    if (!note || !note.firstChild || still()) return;
-    const way = edge.querySelector("path"), length = way.getTotalLength();
-    const end = note.transform.baseVal.consolidate().matrix;
-    const far = (s) => { const p = way.getPointAtLength(s); return Math.hypot(p.x - end.e, p.y - end.f); };
-    const stop = Array.from({ length: 33 }, (_, i) => (i / 32) * length).reduce((a, b) => (far(b) < far(a) ? b : a));
-    const rest = note.getAttribute("transform"), started = performance.now();
-    note.classList.add("mg-moving");
-    const arrive = () => { note.setAttribute("transform", rest); note.classList.remove("mg-moving"); moving = null; };
-    moving = arrive;
-    const frame = (time) => {
-      if (moving !== arrive) return; // another step was taken
-      const share = (time - started) / MOVING;
-      if (share >= 1 || !note.isConnected) { arrive(); return; }
-      const p = way.getPointAtLength(stop * Math.max(0, share) ** 0.6);
-      note.setAttribute("transform", `translate(${p.x} ${p.y})`);
-      requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
+    const edge = part.edges.get(arrowOf(step)), note = part.notes.get(arrowOf(step));
+    if (!edge || !note?.firstChild || still()) return;
+    const way = edge.querySelector("path"), length = way.getTotalLength(), end = note.transform.baseVal.consolidate().matrix;
+    const points = Array.from({ length: 33 }, (_, i) => way.getPointAtLength((i / 32) * length));
+    const far = points.map((p) => Math.hypot(p.x - end.e, p.y - end.f));
+    const frames = points.slice(0, far.indexOf(Math.min(...far)) + 1).map((p) => ({ transform: `translate(${p.x}px, ${p.y}px)` }));
+    note.animate(frames, { duration: MOVING, easing: "ease-out" });
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const heading = (text) => make("h3", {}, text);
   const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
   const titleIn = (key) => part.boxes.get(key).querySelector("text").textContent;
   const nameIn = (key) => titleIn(key).split(" = ")[0];
@@ -289,7 +259,7 @@ const show = (parent, data, synced = ALONE) => {
   // What a number that is dragged does, and the rule that made its gradient.
   const tellDrag = () => {
     const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
-    sayTo(live.say(), ...live.chart(), ...live.pictures(), ...(rules.length ? [heading("its gradient, by the rule"), ...rules.map(ruleOf)] : []),
+    sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
       ...checked(live.check(), ", of the whole result"), ...codeAt(data.nodes[live.node()]));
   };
 
@@ -298,9 +268,9 @@ const show = (parent, data, synced = ALONE) => {
     const node = data.nodes[step.node ?? step.target], closed = isClosed(step), makes = step.kind === "make";
     const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
     const number = makes ? node.rule : step.rule, hides = number === undefined || closed || (part.box.has(step.target) && !single(step.target));
-    const rule = hides ? [] : [heading(makes ? "what it computes" : "by the rule"), ruleOf(number)];
+    const rule = hides ? [] : titled(makes ? "what it computes" : "by the rule", ruleOf(number));
     if (hidden) {
-      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, valueOf(step), data.types[data.nodes[step.target].type], rule), ...codeAt(node));
+      sayTo(`What comes to ${data.nodes[step.target].name}?`, ...questionsOf(step, valueOf(step), data.nodes[step.target].type, rule), ...codeAt(node));
       return;
     }
     const said = makes ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
@@ -309,33 +279,25 @@ const show = (parent, data, synced = ALONE) => {
     if (closed) {
       const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
       const which = inside[0] > 1 ? 0 : 1;
-      found.push(heading("inside"), paragraph(`${titleIn([from, to][which])} holds ${inside[which]} operations: ⊞, or the key o, opens the box.`));
+      found.push(...titled("inside", paragraph(`${titleIn([from, to][which])} holds ${inside[which]} operations: ⊞, or the key o, opens the box.`)));
     }
     sayTo(said, ...found, ...codeAt(node), ...data.missing.map((why) => make("p", { class: "mg-quiet" }, `Some values are not known: ${why}.`)));
-    const before = part.stops.filter((stop) => stop < at && stop > (stops().findLast((each) => each < at) ?? 0));
-    const words = (stop) => (steps[stop - 1].say ? sayOf(steps[stop - 1]) : said);
-    if (before.length) side.firstChild.replaceWith(make("ol", { class: "mg-list" }, ...[...before, at].map((stop) => make("li", {}, words(stop)))));
   };
   const sayOf = (step) => { // its words, and the numbers by now
     const line = valueOf(step)[LINE], summands = line.startsWith("−") ? `${step.before?.[LINE]} + (${line})` : `${step.before?.[LINE]} + ${line}`;
     return step.say + (step.kind === "pass" ? line : step.kind === "seed" ? `${line}.` : valueOf(step)[SHORT] === line ? `: ${summands}.` : ".");
   };
-  const isScalar = (step) => !typeIn(data.types[data.nodes[step.target].type])[0].length;
+  const isScalar = (step) => !typeIn(data.nodes[step.target].type)[0].length;
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
-  const tableIn = (value) => (typeof value[TABLE] === "string" ? value[TABLE] : data.tables[value[TABLE]]); // that of a number that is dragged is made here
   const numbers = (step) => {
-    const shownAs = (what, value) => [what ? make("div", { class: "mg-quiet" }, tableIn(value) ? what : `${what}: ${value[SHORT]}`) : "",
-      tableIn(value) ? tableOf(tableIn(value).split("\n").map((row) => row.split(" "))) : what ? "" : paragraph(value[SHORT])];
-    if (step.kind === "make") {
-      const { value } = data.nodes[step.target];
-      return value && tableIn(value) ? [heading("its numbers"), ...shownAs("", value)] : [];
-    }
-    if (step.kind === "sum" && step.before) {
-      if (isClosed(step)) return [heading("numbers"), ...shownAs("", totalOf(step))];
-      return [heading("added"), ...shownAs("was there", step.before), ...shownAs("comes", valueOf(step)), ...shownAs("together", totalOf(step))];
-    }
-    return [heading(tableIn(valueOf(step)) ? "numbers" : "number"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
+    const parts = step.kind === "make" ? [["", data.nodes[step.target].value]] : !step.before ? [["", valueOf(step)]]
+      : step.kind === "sum" && isClosed(step) ? [["", totalOf(step)]]
+        : [["was there", step.before], ["comes", valueOf(step)], ...(step.kind === "sum" ? [["together", totalOf(step)]] : [])];
+    const seen = parts.filter(([what, value]) => value && (what || value[TABLE])).flatMap(([what, value]) => (value[TABLE]
+      ? [make("div", { class: "mg-quiet" }, what), tableOf(value[TABLE].split("\n").map((row) => row.split(" ")))]
+      : [make("div", { class: "mg-quiet" }, `${what}: ${value[SHORT]}`)]));
+    return titled(step.kind === "sum" ? "added" : "numbers", ...seen);
   };
 
   const checked = (check, along) => {
@@ -344,39 +306,27 @@ const show = (parent, data, synced = ALONE) => {
     const words = sides.length
       ? `here is a kink: ${rule} by the rule, ${sides[0]} and ${sides[1]} by differences on its two sides${along}`
       : `${rule} by the rule, ${differences} by differences${along}`;
-    return [heading("checked by finite differences"),
-      paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words)];
+    return titled("checked by finite differences", paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words));
   };
 
-  const togglePredict = () => {
-    if (acting.on) toggleAct();
+  const acting = actingOf({ data, due, final, side, aloud, totalOf, paint: () => paint(), done: () => exercise("act") });
+
+  // To an exercise, or back from it.  The questions are about the numbers of the program, and playing would answer them.
+  const exercise = (name) => {
     if (timer) playing();
-    predicting = !predicting;
+    mode = mode === name ? "" : name;
     hidden = dragging = false;
-    live.reset(); // the questions are about the numbers of the program
-    play.disabled = predicting; // it would answer them
-    predict.setAttribute("aria-pressed", String(predicting));
-    paint();
-  };
-
-  const acting = actingOf({ data, due, final, side, aloud, totalOf, valueOf, paint: () => paint(), done: () => toggleAct() });
-  const send = (own) => acting.send(own);
-  const toggleAct = () => {
-    if (predicting) togglePredict();
-    acting.toggle();
-    dragging = false;
     live.reset();
-    act.setAttribute("aria-pressed", String(acting.on));
-    for (const element of [slider, play, coarse, predict]) element.disabled = acting.on;
+    acting.begin();
+    play.disabled = mode !== "";
+    slider.disabled = mode === "act";
+    for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
-  const stops = () => (grain === "step" || predicting ? part.stops
-    : part.stops.filter((stop, i) => steps[stop - 1].node !== steps[(part.stops[i + 1] ?? 0) - 1]?.node));
-
   const go = (to, say = true) => {
-    if (acting.on) return;
+    if (mode === "act") return;
     hidden = dragging = false;
     at = Math.max(0, Math.min(last, to));
     paint();
@@ -384,16 +334,16 @@ const show = (parent, data, synced = ALONE) => {
   };
 
   const forward = () => {
-    if (acting.on) return;
+    if (mode === "act") return;
     if (hidden) { hidden = false; paint(); return; }
-    const stop = stops().find((each) => each > at);
+    const stop = part.stops.find((each) => each > at);
     if (stop === undefined && here) { up(); forward(); return; } // what is inside is done
-    if (predicting && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
+    if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
     if (stop && ["pass", "seed"].includes(steps[stop - 1].kind)) move(steps[stop - 1]);
   };
 
-  const backward = () => go(stops().findLast((stop) => stop < at) ?? 0);
+  const backward = () => go(part.stops.findLast((stop) => stop < at) ?? 0);
 
   // To the step after which the gradient (or the value) of a node is complete.
   const until = (node, backwards) => {
@@ -403,7 +353,7 @@ const show = (parent, data, synced = ALONE) => {
 
   const playing = () => {
     if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (acting.on || predicting) return;
+    if (mode) return;
     if (at >= last) go(begin);
     play.textContent = "❚❚";
     timer = setInterval(() => (at >= last || !root.isConnected ? playing() : forward()), still() ? 1600 : 1000);
@@ -414,7 +364,7 @@ const show = (parent, data, synced = ALONE) => {
     if (event.key === " " && event.target.matches("button")) return null;
     return {
       ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, c: turnAll, u: up,
-      "/": () => { more.hidden = false; field.focus(); }, f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting.on && acting.rewind(), "?": turnHelp,
+      "/": () => { more.hidden = false; field.focus(); }, f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
     };
   });
 
