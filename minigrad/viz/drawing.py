@@ -144,7 +144,7 @@ def cleaned(text: str) -> str:
 class Axes:
     """A part of a drawing with two axes, for curves.
 
-    With `log` the axis upwards is logarithmic, with `log_across` the other one.
+    With `log` the axis upwards is logarithmic, with `log_across` the other one, which has numbers if it is `named`.
 
     >>> drawing = Drawing(200, 100)
     >>> chart = Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
@@ -156,7 +156,7 @@ class Axes:
 
     def __init__(
         self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
-        up: tuple[float, float], *, log: bool = False, log_across: bool = False,
+        up: tuple[float, float], *, log: bool = False, log_across: bool = False, named: bool = True,
     ) -> None:
         x, y, width, height = place
         self.drawing, self.log = drawing, log
@@ -164,7 +164,7 @@ class Axes:
         bottom, right = self.y + self.height, self.x + self.width
         self.across, self.up = Scale(across, self.x, right, log_across), Scale(up, bottom, self.y, log)
         drawing.rect(self.x, self.y, self.width, self.height, "tint", "line", round=0)
-        for tick, name in self.across.ticks(60):
+        for tick, name in self.across.ticks(60) if named else ():
             drawing.path([(tick, bottom), (tick, bottom + 3)], "quiet", thick=1)
             drawing.text(tick, bottom + 14, name, fill="quiet", anchor="middle")
         for level, name in self.up.ticks(28):

@@ -298,7 +298,7 @@ class _Stack(Chart):
     def __init__(self, way: Way, top: float) -> None:
         super().__init__(WIDTH, TOP + HEIGHT + 20.0)
         self.size, unit = bytes_unit(top)
-        self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, len(way.steps)), (0, top / self.size), ticks="up")
+        self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, len(way.steps)), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         kinds = [(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([layer.kind for layer in way.layers])]
         lines = [(colour, "", f"{words} {bytes_text(size)}") for size, colour, words in way.lines]
@@ -342,6 +342,8 @@ class _Stack(Chart):
             self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there", DASHED)
         text = f"at most {bytes_text(most)} in use"
         x, y = self.at([*held, 0].index(most) + 0.5, most)
-        self.point(x, y, "result", "most", "", f"{text}: all ways")
+        begin, (border, fill) = len(self.pieces), KINDS["result"]
+        self.dot(x, y, fill, radius=5.5, stroke=border)
+        self._mark(begin, "most", f"{text}: all ways")
         half = text_width(text, LINE, bold=True) / 2
         self.text(min(max(x, Axes.LEFT + half), WIDTH - half), y - 10.0, text, anchor="middle", bold=True)
