@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..compile.look.cost import Cost
 from ..compile.running.plan import IN_PLACE, LIBRARY, Buffer, Call, Plan
 from ..core.primitive import P
+from ..core.programs import programs_run
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
@@ -25,9 +26,9 @@ from .phases import Section
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .traced import ran_of
-from .watched import without_programs
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 384.0
+OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a program, and of the tape
@@ -178,7 +179,8 @@ def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), table: st
         chart = _drawn(way, top, f"s{number}.", marks)
         chart.peak(way)
         say = f"{way.name}: {way.say}" + "; a model, by the rules of mg.checkpoint" * way.model
-        say += f". Data and parameters are not counted.{without_programs()}" if way.forward else ""
+        say += ". Data and parameters are not counted." * bool(way.forward)
+        say += OPENED * (bool(way.forward) and programs_run())
         pages.append([Page(chart, say, name="in use, over time"), *more])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
     words = "\n".join(f"{way.name}: {way.say}" for way in ways)

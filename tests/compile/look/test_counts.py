@@ -215,7 +215,8 @@ def test_all_that_states_bytes_and_operations_states_the_same(ran):
     lines = eager_record(lambda: not_jitted(f)(*args), 1).count
     named = {"eagerly": lines, "as you wrote it": eager, "after the passes": cost.after_passes, "fused": fused}
     assert {name: count for name, (count, _) in view.ways().items()} == named
-    assert [row[2] for row in view.data()["sums"]] == [[count.bytes, bytes_text(count.bytes)] for count in named.values()]
+    traffic = [[count.bytes, bytes_text(count.bytes)] for count in named.values()]
+    assert [row[2] for row in view.data()["sums"]] == traffic
     (first, *_), last = stages_of(f.passes(*args), cost), stages_of(f.passes(*args), cost)[-1]
     assert first.bytes == eager.bytes and last.bytes == fused.bytes
     shown = {row[0]: row for row in cost.rows()}
