@@ -11,7 +11,6 @@ from ..compile.fusion.count import Count
 from ..compile.fusion.group import Group
 from ..compile.fusion.kinds import UserKernel
 from ..compile.jitted import Jitted, JittedMethod
-from ..compile.look.cost import KernelCost
 from ..compile.look.record import Record, record_node_by_node
 from ..compile.nodes.graph import Graph
 from ..compile.running.program import Program
@@ -124,8 +123,7 @@ class Fusion(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that the page shows, as plain data."""
-        computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
-        copies = [kernel.program for kernel in self.cost.kernels if kernel.kind == "copies"]  # which no move changes
+        copied = sum([kernel.program for kernel in self.cost.kernels if kernel.kind == "copies"], Count())
         listing = Listing(self.program, self.shown.names)
         values, unknown = values_of(self.program.graph, self.shown.given)
         later, _ = values_of(self.program.final, self.shown.given)
@@ -140,8 +138,8 @@ class Fusion(Exhibit):
             "rows": listing.rows(value=values, wrote=later, kernels=kernels, stored=stored), "unknown": unknown,
             "steps": listing.steps(), "unlisted": listing.unlisted, "computed": len(kernels),
             "hidden": len(kernels.keys() - stored.keys()),
-            "kernels": [self._kernel(group, kernel) for group, kernel in zip(self.partition.groups, computing)],
-            "board": self.board.plain() | {"copied": [sum(c.launches for c in copies), sum(c.bytes for c in copies)]},
+            "kernels": [*map(self._kernel, self.partition.groups)],
+            "board": self.board.plain() | {"copied": [copied.launches, copied.bytes]},
         }
 
     def ways(self) -> dict[str, tuple[Count, float | None]]:
@@ -165,12 +163,13 @@ class Fusion(Exhibit):
             for name, (count, seconds) in self.ways().items()
         ]
 
-    def _kernel(self, group: Group, kernel: KernelCost) -> dict[str, Any]:
+    def _kernel(self, group: Group) -> dict[str, Any]:
         """The name of a kernel, what kind it is, and its source: lines of C, with the names of their operations."""
         lowered = self.program.lowered.get(group)
         lines = source_of(lowered, self.names) if lowered is not None else []
         return {
-            "name": group.name if lines else kernel.name, "says": _kind(group),
+            "name": group.name if lines or group.library is None else self.names[group.library.node],
+            "says": _kind(group),
             "lines": [[line.text, [self.names[node] for node in line.nodes]] for line in lines],
         }
 

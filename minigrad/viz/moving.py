@@ -31,7 +31,7 @@ class Tables:
     >>> [(item["name"], item["bytes"], item["reads"]) for item in made["items"]][1:]
     [('tanh_1', 16, [[0, 0, 16, 'order', 0]]), ('multiply_1', 16, [[1, 1, 16, 'order', 0]])]
     >>> made["kernels"]
-    [{'name': 'kernel_0', 'items': [1, 2]}]
+    [[1, 2]]
     """
 
     def __init__(self, partition: Partition, names: Mapping[Node, str], taken: Mapping[str, Count] = {}) -> None:
@@ -56,10 +56,7 @@ class Tables:
         """All tables, as plain data."""
         return {
             "items": [self._item(member) for member in self.number],
-            "kernels": [
-                {"name": group.name, "items": [self.number[member] for member in kernel]}
-                for group, kernel in zip(self.partition.groups, self.kernels)
-            ],
+            "kernels": [[self.number[member] for member in kernel] for kernel in self.kernels],
             "most": [MOST_NODES, MOST_OUTPUTS],
         }
 

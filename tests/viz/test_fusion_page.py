@@ -192,7 +192,7 @@ def test_operations_can_be_moved_by_keys(page):
     page.keyboard.press("Enter")
     assert "picked up" in page.inner_text(".mg-note")
     page.keyboard.press("ArrowRight")
-    aloud = page.locator(".mg-view > [aria-live]")
+    aloud = page.locator(".mg-note[aria-live]")
     assert "into a kernel of its own: 3 launches, 16.4 kB more memory traffic" in aloud.text_content()
     assert page.locator(".mg-card.mg-aim").get_attribute("data-kernel") == "2"
     page.keyboard.press("ArrowRight")

@@ -121,11 +121,11 @@ const pruned = (tables, kernels) => {
 };
 
 // The board: a card for each kernel, in an order in which they can run, and chips to drag or to move by keys.
-const boardOf = (tables, read) => {
+const boardOf = (tables) => {
   const element = make("div", { class: "mg-board" });
   const score = make("div", { class: "mg-score", role: "status" });
   const place = make("div", { class: "mg-cards" });
-  const compiled = tables.kernels.map((kernel) => tagged(kernel.items));
+  const compiled = tables.kernels.map((items) => tagged(items));
   const alone = () => pruned(tables, tables.items.flatMap((item, i) => (item.kind === "input" ? [] : [new Set([i])])));
   let kernels = compiled, history = [], held = null;
   const best = judged(tables, compiled);
@@ -166,7 +166,6 @@ const boardOf = (tables, read) => {
   const announce = (text, look = "") => {
     note.textContent = text;
     note.className = `mg-note ${look}`;
-    read(text);
   };
 
   // What a move would do; the kernels that would wait for each other, or the one that cannot be, are marked.
@@ -247,7 +246,6 @@ const boardOf = (tables, read) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       done();
       held = { moving, from, to: from, copy: event.altKey || event.shiftKey };
-      place.classList.add("mg-holding");
       announce(`${listed(moving)} picked up: arrows choose a kernel, Enter puts it there, c computes it in both, Escape lets go`);
       return;
     }
@@ -272,7 +270,6 @@ const boardOf = (tables, read) => {
 
   const letGo = () => {
     held = null;
-    place.classList.remove("mg-holding");
     unmark("mg-aim", "mg-can", "mg-cannot", "mg-circle");
   };
 

@@ -27,7 +27,7 @@ const show = (parent, data, shared = ALONE) => {
       title: "stages", element: stages.element, tools: [pager.back, pager.next, pager.slider, pager.count], keys: { n: stages.nextChange }, leave: () => stages.keep(null),
       paint: () => { pager.paint(at, last, `${at + 1} / ${last + 1}  ${stages.stages[at].name}`); stages.paint(at); },
     },
-    move: { title: "move operations", get element() { return (board ??= boardOf(data.board, read)); }, tools: [], leave: () => turnTo("written"), look: "mg-boardstage" },
+    move: { title: "move operations", get element() { return (board ??= boardOf(data.board)); }, tools: [], leave: () => turnTo("written"), look: "mg-boardstage" },
   };
   const tabs = Object.entries(pages).map(([name, { title }]) => make("button", { "data-tab": name, onclick: () => turnTo(name) }, title));
   const saves = savesOf("fusion", () => written);
