@@ -199,7 +199,7 @@ const pictureOf = (svg) => {
       to[i].setAttribute(name, style.getPropertyValue(name));
     }
   });
-  for (const sign of copy.querySelectorAll(".mg-door")) if (sign.closest(".mg-box")) sign.remove();
+  for (const sign of copy.querySelectorAll(".mg-door")) sign.remove();
   const size = svg.viewBox.baseVal;
   copy.setAttribute("width", size.width);
   copy.setAttribute("height", size.height);
