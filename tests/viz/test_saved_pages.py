@@ -23,6 +23,7 @@ def _f(x):
 
 
 # For each script that shows views: a view, and a key that changes it.
+PICTURE = ".mg-canvas, .mgw-holder"
 VIEWS = {
     "step": (lambda: mg.viz.step(_loss()), "ArrowRight"),
     "graph": (lambda: mg.viz.graph(_loss()), "?"),
