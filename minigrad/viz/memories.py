@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.source import Where, line_of
-from ..support.table import as_table, bytes_text, bytes_unit, counted
+from ..support.table import bytes_text, bytes_unit, counted
 from .charts import DASHED, KINDS, Chart, Marks, legend, mark
 from .compiled import Shown, jitted_once, not_jitted, programs_of, view_of
 from .drawing import Axes
@@ -165,11 +165,10 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
         about += f"; eagerly, {taped[0].say}"
         ways = [*taped, fused]
     ways[-1] = fused._replace(say=most)
-    table = [(name, place, steps[a], steps[b], bytes_text(size)) for name, size, place, a, b, _ in lives]
-    return _book(about, ways, places, as_table(("value", "lies in", "from", "until", "bytes"), table, left=4))
+    return _book(about, ways, places, [f"  {life.name}: {fused.about(life)}" for life in lives])
 
 
-def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), table: str = "") -> Flipbook:
+def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), values: Sequence[str] = ()) -> Flipbook:
     """A chart for each way to run the function, and one of the places in memory, all with one axis of bytes."""
     marks: Marks = {"most": mark("all ways", [(way.name, way.say) for way in ways])}
     top = 1.06 * max([max(way.most, *[size for size, *_ in way.lines]) for way in (*ways, *places)]) or 1.0
@@ -183,8 +182,8 @@ def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), table: st
         say += OPENED * (bool(way.forward) and programs_run())
         pages.append([Page(chart, say, name="in use, over time"), *more])
     knobs = (Knob("runs", tuple([way.name for way in ways])),) if len(ways) > 1 else ()
-    words = "\n".join(f"{way.name}: {way.say}" for way in ways)
-    return Flipbook(about, pages, knobs, marks=marks, words=f"{words}\n\n{table}".strip(), unit="picture", cover=0)
+    words = "\n".join([*[f"{way.name}: {way.say}" for way in ways], *values])
+    return Flipbook(about, pages, knobs, marks=marks, words=words, unit="picture", cover=0)
 
 
 # The fused program --------------------------------------------------------------------------------------------------
