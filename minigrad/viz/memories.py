@@ -289,7 +289,7 @@ def _drawn(way: Way, top: float, key: str, marks: Marks) -> _Stack:
         marks[f"{key}{number}"] = mark(title, [(life.name, way.about(life)) for life in largest])
         chart.layer(layer, below, above, f"{key}{number}", title)
     for size, colour, _ in way.lines:
-        chart.line([(0, size), (count, size)], colour, DASHED)
+        chart.line([(0, size), (count, size)], colour)
     return chart
 
 
@@ -312,7 +312,7 @@ class _Stack(Chart):
                 end = x + wide + 8.0
         self.text(WIDTH, bottom + 32.0, "the steps, one after another", fill="quiet", anchor="end")
         if way.forward:
-            self.line([(way.forward, 0), (way.forward, top)], "line", "2 3")
+            self.line([(way.forward, 0), (way.forward, top)], "line")
             x = self.at(way.forward, 0)[0]
             self.text(x, bottom + 32.0, "◂ forward | backward ▸", fill="quiet", anchor="middle")
 
@@ -320,9 +320,9 @@ class _Stack(Chart):
         """The place of a number of bytes at a step."""
         return self.axes.at(step, size / self.size)
 
-    def line(self, points: Sequence[tuple[float, float]], colour: str, dashes: str) -> None:
-        """A line through numbers of bytes at steps."""
-        self.path([self.at(*point) for point in points], colour, thick=1.6, dashes=dashes)
+    def line(self, points: Sequence[tuple[float, float]], colour: str) -> None:
+        """A dashed line through numbers of bytes at steps."""
+        self.path([self.at(*point) for point in points], colour, thick=1.6, dashes=DASHED)
 
     def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int], key: str, about: str) -> None:
         """Draw a layer.  Its name is in the largest part of it that is a rectangle."""
@@ -340,11 +340,10 @@ class _Stack(Chart):
         """The most bytes in use: a point, with which all ways are compared."""
         held, most = way.held, way.most
         if way.model:
-            self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there", DASHED)
+            self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there")
         text = f"at most {bytes_text(most)} in use"
         x, y = self.at([*held, 0].index(most) + 0.5, most)
         begin, (border, fill) = len(self.pieces), KINDS["result"]
         self.dot(x, y, fill, radius=5.5, stroke=border)
         self._mark(begin, "most", f"{text}: all ways")
-        half = text_width(text, LINE, bold=True) / 2
-        self.text(min(max(x, Axes.LEFT + half), WIDTH - half), y - 10.0, text, anchor="middle", bold=True)
+        self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True)

@@ -16,7 +16,6 @@ from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, counted
 from .charts import Chart, Marks, mark
 from .flipbook import Flipbook, Page
-from .kept import owner_of
 
 WIDTH, LEFT, LANE, GAP, ROOM = 860.0, 150.0, 24.0, 14.0, 620.0
 KINDS_OF_TENSORS = ("kernel", "other", "result", "library")  # the colours of the tensors in a buffer
@@ -71,14 +70,15 @@ def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
     """
     found: dict[int, list[Span]] = {}
     for name, tensor in tensors.items():
-        array = tensor.detach()._data
+        owner = array = tensor.detach()._data
+        while getattr(owner, "base", None) is not None:
+            owner = owner.base
         ends = [(max(size, 1) - 1) * stride for size, stride in zip(array.shape, array.strides)]
         first = address(array) + sum(min(end, 0) for end in ends)
         last = first + (sum(map(abs, ends)) + array.itemsize) * bool(array.size)
-        found.setdefault(id(owner_of(array)), []).append(Span(name, tensor, array, first, last))
-    zeros = [min(span.first for span in spans) for spans in found.values()]
+        found.setdefault(id(owner), []).append(Span(name, tensor, array, first, last))
     return [[Span(*span[:3], span.first - zero, span.last - zero) for span in spans]
-            for zero, spans in zip(zeros, found.values())]
+            for spans in found.values() for zero in [min(span.first for span in spans)]]
 
 
 def address(array: Any) -> int:
@@ -113,7 +113,7 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
             packed = span.array.size * span.array.itemsize == span.last - span.first
             others = [other for other in keys if other != name]
             facts = [
-                ("lies in", f"buffer {number}, {bytes_text(whole)}"), ("form", span.form), ("bytes", used),
+                ("lies in", f"buffer {number}"), ("form", span.form), ("bytes", used),
                 ("uses", "all of these" if packed else "not all of these: other elements are between"),
                 ("shares memory with", ", ".join(others) or "nothing"),
             ]
