@@ -5,7 +5,7 @@ The messages are those of a real all-reduce, `allreduce_steps.py`.  The model is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -169,22 +169,16 @@ def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
     """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
-    every = [time for each in times.values() for time in each]
-    second, unit = (1.0, "s") if max(time.seconds for time in every) >= 1 else (1e-3, "ms")
-    one, sent = bytes_unit(max(time.bytes for time in every))
-    numbers: dict[str, Callable[[StepTime], float]] = {
-        f"time of a step by workers ({unit})": lambda time: time.seconds / second,
-        "efficiency (%)": lambda time: 100 * time.efficiency,
-        "waiting for the network (%)": lambda time: 100 * time.waiting,
-        f"sent by one worker ({sent})": lambda time: time.bytes / one,
+    one, sent = bytes_unit(max(time.bytes for each in times.values() for time in each))
+    numbers = {
+        name: np.array([(t.workers, t.seconds, 100 * t.efficiency, 100 * t.waiting, t.bytes / one) for t in each])
+        for name, each in times.items()
     }
-    charts = {
-        title: {name: np.array([(t.workers, t.workers, value(t)) for t in each], float) for name, each in times.items()}
-        for title, value in numbers.items()
-    }
+    titles = ("time of a step by workers (s)", "efficiency (%)", "waiting for the network (%)",
+              f"sent by one worker ({sent})")
+    charts = {title: {n: rows[:, [0, 0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
     if measured:
-        real = np.array([(count, count, each / second) for count, each in sorted(measured.items())], float)
-        next(iter(charts.values()))["measured"] = real
+        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]]
     return charts
 
 

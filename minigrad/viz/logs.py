@@ -18,7 +18,6 @@ from .cells import largest, matrix_of
 from .drawing import Drawing
 from .heat import heat_map, norm_of, size_text
 from .images import pictures_of
-from .numbers import short
 
 PICTURES, PARAMETERS, IMAGES = 24, 6, 12  # the most moments with pictures, parameters, and images of a name
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
@@ -27,37 +26,31 @@ Points = list[tuple[float, float]]  # (step, value)
 
 
 class Weights(NamedTuple):
-    """A small picture of a parameter, and what is said of it; the same of its gradient, if there is one."""
+    """Small pictures of a parameter, and of its gradient if there is one, with what is said of each."""
 
-    matrix: Any
-    about: str
-    gradient: Any = None
-    norm: float = 0.0
+    pictures: list[Any]
+    about: list[str]
 
     @classmethod
-    def of(cls, parameter: Any, gradient: Any = None) -> Weights:
-        """The pictures of two arrays: of large ones, the means of blocks.
+    def of(cls, *arrays: Any) -> Weights:
+        """The pictures of two arrays, the second one may be None: of large ones, the means of blocks.
 
-        >>> Weights.of(np.ones((32, 4))).about
-        '32 × 4, ‖·‖ 11.3, in blocks'
+        >>> Weights.of(np.ones((32, 4)), None).about
+        ['32 × 4, ‖·‖ 11.3, in blocks']
         """
-        matrix = matrix_of(parameter, ROWS, COLUMNS)
-        about = size_text(parameter) + ", in blocks" * (matrix.size < np.size(parameter))
-        if gradient is None:
-            return cls(matrix, about)
-        return cls(matrix, about, matrix_of(gradient, ROWS, COLUMNS), norm_of(gradient))
+        known = [array for array in arrays if array is not None]
+        pictures = [matrix_of(array, ROWS, COLUMNS) for array in known]
+        blocks = [", in blocks" * (picture.size < np.size(array)) for array, picture in zip(known, pictures)]
+        return cls(pictures, [size_text(array) + of_blocks for array, of_blocks in zip(known, blocks)])
 
-    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: tuple[float, float], lit: bool) -> float:
+    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: Sequence[float], lit: bool) -> float:
         """Draw the parameter and, on its right, its gradient; `most` are the largest numbers of both.  The height."""
-        rows, columns = self.matrix.shape
+        rows, columns = self.pictures[0].shape
         side = min(SIDE, 72 / rows, 150 / columns)
         drawing.text(x, y + 12, name, bold=lit, room=BESIDE - 12, fill="ink" if lit else "quiet")
-        drawing.text(x, y + 26, self.about, fill="quiet", room=BESIDE - 12)
-        heat_map(drawing, x, y + 33, self.matrix, side, most[0], f"{name}: {self.about}")
-        if self.gradient is not None:
-            about = f"‖·‖ {short(self.norm)}"
-            drawing.text(x + BESIDE, y + 26, about, fill="quiet", room=BESIDE)
-            heat_map(drawing, x + BESIDE, y + 33, self.gradient, side, most[1], f"∂{name}: {about}")
+        for i, (picture, about) in enumerate(zip(*self)):
+            drawing.text(x + i * BESIDE, y + 26, about, fill="quiet", room=BESIDE - 12)
+            heat_map(drawing, x + i * BESIDE, y + 33, picture, side, most[i], f"{'∂' * i}{name}: {about}")
         return 50 + side * rows
 
 
@@ -123,10 +116,10 @@ class Log:
             first = sorted(known, key=lambda each: each[1].ndim < 2)[:PARAMETERS]
             self.weights = _kept({**self.weights, step: {name: Weights.of(*each) for name, *each in first}})
 
-    def most(self, name: str) -> tuple[float, float]:
+    def most(self, name: str) -> list[float]:
         """The largest numbers in all pictures of a parameter, and of its gradient."""
-        seen = [moment[name] for moment in self.weights.values() if name in moment]
-        return largest([w.matrix for w in seen]), largest([w.gradient for w in seen if w.gradient is not None])
+        seen = [moment[name].pictures for moment in self.weights.values() if name in moment]
+        return [largest([pictures[i] for pictures in seen if len(pictures) > i]) for i in (0, 1)]
 
     def curves(self) -> dict[str, np.ndarray]:
         """The logged numbers, and the norms of the gradients: (step, seconds, value) of each of their steps."""

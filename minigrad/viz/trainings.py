@@ -209,7 +209,7 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
     pictures = pictures_of(x, PICTURES)
     if pictures is None:
         weights = Weights.of(x)
-        weights.draw(drawing, 1, 14, "x", (largest([weights.matrix]), 0.0), False)
+        weights.draw(drawing, 1, 14, "x", [largest(weights.pictures)], False)
         return
     pairs = zip(y, y if read is None else read)
     labels = [str(a) if a == b else f"{a} as {b}" for a, b in pairs] if y.ndim == 1 else ()

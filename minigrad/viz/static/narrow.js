@@ -31,7 +31,7 @@ const squeeze = (svg, room) => {
     beside.setAttribute("transform", `translate(${left - box.x + 10} ${rest + 24 - box.y})`);
     high = rest + 24 + box.height + 10 - top;
   }
-  const entries = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf);
+  const named = [...svg.querySelectorAll(".mg-legend")].flatMap(entriesOf).map((entry) => [entry.textContent, entry]);
   const rects = [...svg.querySelectorAll("rect")].map((rect) => [rect, ...["x", "y", "width", "height"].map((name) => +rect.getAttribute(name))]);
   const texts = [...svg.querySelectorAll("text")].map((text) => [text, +text.getAttribute("x"), rectAround(text, rects)]);
   let share = Math.min(1, room / wide), begin = left;
@@ -71,5 +71,5 @@ const squeeze = (svg, room) => {
   }
   if (beside) svg.append(beside);
   svg.setAttribute("viewBox", [begin, top, beside ? Math.max(end - begin, beside.getBBox().width + 20) : end - begin, high].join(" "));
-  return entries;
+  return [...new Map(named).values()]; // charts may share their names
 };
