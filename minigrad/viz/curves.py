@@ -89,18 +89,13 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
     drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
     shown = [(c.at, c.least, c.most) for c in columns if c.least > 0 or not chart.log]
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
-    strange, begin = points[~np.isfinite(points[:, 1]), 0].tolist(), len(drawing.pieces)
-    chart.curve(_parts(columns, strange), colour, dashes=DASHES[i % len(DASHES)])
+    begin = len(drawing.pieces)
+    chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
     drawing.merge(begin, "mg-curve")  # which a page can smooth
+    strange = points[~np.isfinite(points[:, 1]), 0].tolist()
     places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
     if places:
         drawing.shape("".join(places), "bad")
-
-
-def _parts(columns: Sequence[Column], strange: Sequence[float]) -> list[tuple[float, float]]:
-    """The means of the columns, with a gap where a step without a finite value lies between two of them."""
-    gaps = [(step, math.nan) for step in strange]
-    return sorted([*[(c.at, c.mean) for c in columns], *gaps], key=lambda point: point[0])
 
 
 def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> None:

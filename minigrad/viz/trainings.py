@@ -169,14 +169,12 @@ def _page(moments: list[Moment], log: Log, at: int) -> Page:
 
 
 def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
-    """On the left the data and the loss so far, on the right the parameters and their gradients."""
+    """On the left the data and the loss, on the right the parameters and their gradients."""
     moment, drawing, x, y = moments[at], Drawing(LEFT + 360, 404.0), LEFT + 20, 16.0
     _data(drawing, moments, moment)
     losses = log.numbers["loss"]
-    values, known = [value for _, value in losses], losses[: moment.step - (moment.phase == "batch")]
-    chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss",
-                   ends=(1.0, float(log.last)), within=(min(values), max(values)))
-    dots(drawing, chart, [known])
+    chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": losses}, "loss")
+    dots(drawing, chart, [losses[: moment.step - (moment.phase == "batch")]])
     begin = len(drawing.pieces)
     drawing.heading(x, 12, "parameters")
     drawing.heading(x + BESIDE, 12, "their gradients" if moment.gradients else "no gradients yet")
@@ -200,10 +198,8 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
         line = [] if outputs is None or outputs.size != x.size else sorted(zip(x.reshape(-1), outputs.reshape(-1)))
         chart = curves(drawing, (0, 0, LEFT - 20, 232), {"model": line}, "batch and predictions",
                        (across.min(), across.max()), (up.min(), up.max()), log=False)
-        begin = len(drawing.pieces)
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
-        drawing.merge(begin)
         return
     drawing.heading(0, 12, "batch")
     pictures = pictures_of(x, PICTURES)
