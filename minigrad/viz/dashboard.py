@@ -21,7 +21,7 @@ from .heat import spark
 from .logs import Log
 from .numbers import short
 from .page import in_theme
-from .runs import last_drawing, runs_book, table_of
+from .runs import runs_book, table_of
 
 OFTEN = 1.0  # seconds between two pictures in a notebook
 
@@ -151,7 +151,7 @@ class Dashboard(Log, Exhibit):
 
     def to_svg(self) -> str:
         """The state at the last step."""
-        return last_drawing(self.runs()).to_svg(repr(self))
+        return runs_book(self.runs(), repr(self), live=True).to_svg()
 
     def book(self) -> Flipbook:
         """A page for each of some moments; the last moment is shown first."""

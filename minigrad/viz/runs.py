@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -34,13 +33,14 @@ Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
 NOTHING = np.zeros((0, 3))  # no points
 
 
-def runs_book(runs: Runs, title: str) -> Flipbook:
-    """A page for each moment, for each kind of axis; the last moment is shown first."""
-    stops, charts, every = _stops(runs), _charts(runs), _labelled(runs)
-    strange = (f"{name}: step {s:.0f}" for name, points in every.items() for s, _, v in points if not math.isfinite(v))
-    warning = ", ".join(islice(strange, 3))
+def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
+    """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
+    stops, charts = _stops(runs)[-1:] if live else _stops(runs), _charts(runs)
+    strange = {name: points[~np.isfinite(points[:, 2]), 0] for name, points in _labelled(runs).items()}
+    warning = ", ".join([f"{name}: step {step:.0f}" for name, steps in strange.items() for step in steps[:2]])
     blocks = (("not finite", ("text", warning)),) if warning else ()
-    axes = tuple(AXES) if all(log.seconds for log in runs.values()) else tuple(AXES)[:-1]
+    timed = all(log.seconds for log in runs.values())
+    axes = tuple(AXES)[:1] if live else tuple(AXES) if timed else tuple(AXES)[:-1]
     beside = [_pictures(next(iter(runs.values())), step) for step in stops]
     pages = [
         [Page(drawing, _said(charts, step), blocks)
@@ -49,12 +49,6 @@ def runs_book(runs: Runs, title: str) -> Flipbook:
     ]
     knobs = (Knob("axis", axes, choice=True),)
     return Flipbook(title, pages, knobs, unit="moment", start=len(stops) - 1, words=table_of(runs), smooth=True)
-
-
-def last_drawing(runs: Runs) -> Drawing:
-    """All curves, and the pictures of the last moment."""
-    stop = max(log.last for log in runs.values())
-    return next(moments(_charts(runs), [stop], [_pictures(next(iter(runs.values())), stop)]))
 
 
 def table_of(runs: Runs) -> str:
