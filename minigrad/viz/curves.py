@@ -16,7 +16,7 @@ from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
-LEGEND = 190.0  # the most room for the name of a curve beside a chart
+LEGEND = 150.0  # the most room for the name of a curve beside a chart
 MARKS = 200  # of steps without a finite value, at most
 
 

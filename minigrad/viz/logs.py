@@ -125,7 +125,7 @@ class Log:
         """The logged numbers, and the norms of the gradients: (step, seconds, value) of each of their steps."""
         clock = np.array(self.seconds or [(0.0, 0.0)]).T
         points = {**self.numbers, **{f"‖∂{name}‖": points for name, points in self.norms.items()}}
-        arrays = {name: np.array(each) for name, each in points.items()}
+        arrays = {name: np.array(sorted(each)) for name, each in points.items()}
         return {name: np.insert(each, 1, np.interp(each[:, 0], *clock), 1) for name, each in arrays.items()}
 
 
