@@ -204,8 +204,7 @@ def _edge(scene: Scene, key: int, route: Route, direction: str, bare: bool) -> s
     faint = ' opacity="0.3"' if bare and target.mirrors is not None else ""
     return (
         f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{faint}>'
-        f'<path d="{path_of(route, direction)}"{dashes}/>'
-        f'<path d="{_head(route, direction)}" fill="currentColor" stroke="none"/></g>'
+        f'<path d="{path_of(route, direction)}{_head(route, direction)}"{dashes}/></g>'
     )
 
 
@@ -245,11 +244,11 @@ def _curve(*points: tuple[float, float]) -> str:
 
 
 def _head(route: Route, direction: str) -> str:
-    """The tip of an arrow, at the end."""
+    """The tip of an arrow, from the end of its line on."""
     (before_x, before_y), (x, y) = route.points[-2:]
     if direction == "down":
-        return f"M{number(x)} {number(y)}l-3.4 {'-6' if y >= before_y else '6'}h6.8z"
-    return f"M{number(x)} {number(y)}l{'-6' if x >= before_x else '6'} -3.4v6.8z"
+        return "m-3.4 -6l3.4 6l3.4 -6" if y >= before_y else "m-3.4 6l3.4 -6l3.4 6"
+    return "m-6 -3.4l6 3.4l-6 3.4" if x >= before_x else "m6 -3.4l-6 3.4l6 3.4"
 
 
 def _box(key: int, box: Box, r: Rectangle) -> str:
