@@ -74,9 +74,18 @@ def cells_of(array: Any) -> str:
     if array.size > SAMPLED:  # neighbours are alike, and a copy would take memory
         parts = [part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256] for part in parts]
     tiles = [matrix_of(part, rows, columns) for part in parts]
-    most = largest(tiles) or 1.0
-    lines = ["".join([_letter(x / most) for x in row]) for tile in tiles for row in tile]
+    most = largest(tiles)
+    lines = "/".join([letters_of(tile, most) for tile in tiles]).split("/")
     return "/".join([" ".join(lines[row::rows]) for row in range(rows)])
+
+
+def letters_of(matrix: Any, most: float) -> str:
+    """A matrix as the text of a heat map, where `most` has the strongest colour.
+
+    >>> letters_of(np.array([[1.0, -2.0], [0.0, 0.5]]), 2.0)
+    'Dg/.B'
+    """
+    return "/".join(["".join([_letter(x / (most or 1.0)) for x in row]) for row in matrix])
 
 
 def _letter(share: float) -> str:

@@ -8,32 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import Drawing
+from ..support.table import escape
+from .cells import letters_of
+from .drawing import Drawing, cleaned
 from .numbers import short
-from .svg import number
+from .svg import squares
 
 
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
-    """A square for each number of a matrix: blue above zero, orange below, the stronger the larger; red if not finite.
-
-    Squares of one colour are one path, of which there are few.
-    """
-    begin = len(drawing.pieces)
-    rows, columns = matrix.shape
-    drawing.rect(x - 1, y - 1, columns * side + 2, rows * side + 2, "paper", "line", round=1, thick=0.8, about=about)
-    squares: dict[tuple[str, float], list[str]] = {}
-    for (i, j), value in np.ndenumerate(matrix):
-        if not math.isfinite(value):
-            look = "bad", 1.0
-        elif value:
-            look = "back" if value < 0 else "there", round(0.05 + 0.9 * min(1.0, abs(value) / (most or 1.0)), 1)
-        else:
-            continue
-        place = f"M{number(x + j * side)} {number(y + i * side)}h{number(side)}v{number(side)}h-{number(side)}z"
-        squares.setdefault(look, []).append(place)
-    for (colour, opacity), places in sorted(squares.items()):
-        drawing.shape("".join(places), colour, opacity)
-    drawing.merge(begin)
+    """A square for each number of a matrix: blue above zero, orange below, stronger if larger; red if not finite."""
+    inside = squares(letters_of(matrix, most), x, y, side)
+    drawing.add(f"<g><title>{escape(cleaned(about))}</title>{inside}</g>")
 
 
 def spark(values: Sequence[float], width: int = 24) -> str:

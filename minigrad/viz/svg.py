@@ -215,32 +215,26 @@ def path_of(route: Route, direction: str) -> str:
     'M0 0v20c0 10 30 10 30 20'
     """
     level = direction != "down"
+
+    def step(ahead: float, aside: float) -> str:
+        x, y = (ahead, aside) if level else (aside, ahead)
+        return f"{number(x)} {number(y)}"
+
+    def run(length: float) -> str:
+        return f"{'h' if level else 'v'}{number(length)}" if length else ""
+
     points = [(round(x, 1), round(y, 1)) for x, y in route.points]
     drawn, straight = [f"M{number(points[0][0])} {number(points[0][1])}"], 0.0
     for i, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
-        dx, dy = to_x - x, to_y - y
-        ahead, aside = (dx, dy) if level else (dy, dx)
+        ahead, aside = (to_x - x, to_y - y) if level else (to_y - y, to_x - x)
         if number(aside) == "0":
             straight += ahead
             continue
-        drawn.append(_straight(straight, level))
-        straight = 0.0
-        bend = max(-LEVEL, min(LEVEL, ahead / 2))
-        if i % 2:
-            drawn.append(f"l{number(dx)} {number(dy)}")
-        elif level:
-            drawn.append(_curve((bend, 0.0), (dx - bend, dy), (dx, dy)))
-        else:
-            drawn.append(_curve((0.0, bend), (dx, dy - bend), (dx, dy)))
-    return "".join([*drawn, _straight(straight, level)])
-
-
-def _straight(length: float, level: bool) -> str:
-    return f"{'h' if level else 'v'}{number(length)}" if length else ""
-
-
-def _curve(*points: tuple[float, float]) -> str:
-    return "c" + " ".join(f"{number(x)} {number(y)}" for x, y in points)
+        drawn.append(run(straight))
+        straight, bend = 0.0, max(-LEVEL, min(LEVEL, ahead / 2))
+        bent = step(bend, 0.0), step(ahead - bend, aside), step(ahead, aside)
+        drawn.append(f"l{bent[-1]}" if i % 2 else f"c{' '.join(bent)}")
+    return "".join([*drawn, run(straight)])
 
 
 def _head(route: Route, direction: str) -> str:
@@ -282,14 +276,9 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
     return "".join(parts) + "</g>"
 
 
-def squares(cells: str, x: float, y: float, side: float) -> str:
-    """A heat map whose upper left corner is here."""
-    return f'<g transform="translate({number(x)} {number(y + side / 2)}) scale({side:.2f})">{_painted(cells)}</g>'
-
-
 @lru_cache(4_096)  # one heat map is in many pictures
-def _painted(cells: str) -> str:
-    """The squares of one colour are one path, and neighbours in a row are one line of it."""
+def squares(cells: str, x: float, y: float, side: float) -> str:
+    """A heat map whose upper left corner is here.  The squares of one colour are one path."""
     rows = cells.split("/")
     paths: dict[str, list[str]] = {}
     for row, line in enumerate(rows):
@@ -297,15 +286,17 @@ def _painted(cells: str) -> str:
         for letter, run in groupby(line):
             wide = len(list(run))
             if letter not in " .":
-                paths.setdefault(letter, []).append(f"M{column} {row}h{wide}")
+                corner = f"{number(x + column * side)} {number(y + row * side)}"
+                high, across = number(side), number(wide * side)
+                paths.setdefault(letter, []).append(f"M{corner}h{across}v{high}h-{across}z")
             column += wide
-    size = f'width="{len(rows[0])}" height="{len(rows)}"'
-    drawn = [f'<rect y="-.5" {size} fill="{PAPER}" stroke="{LINES}" stroke-width=".2"/>']
+    place = f'x="{number(x)}" y="{number(y)}" width="{number(len(rows[0]) * side)}" height="{number(len(rows) * side)}"'
+    drawn = [f'<rect {place} fill="{PAPER}" stroke="{LINES}" stroke-width="0.8"/>']
     for letter, places in sorted(paths.items()):
         colour = WRONG if letter == "!" else FORWARD if letter.isupper() else BACKWARD
         strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
-        drawn.append(f'<path d="{"".join(places)}" stroke="{colour}" stroke-opacity="{strong:.2f}"/>')
-    return "".join(drawn)
+        drawn.append(f'<path d="{"".join(places)}" fill="{colour}" fill-opacity="{strong:.2f}"/>')
+    return f'<g>{"".join(drawn)}</g>'
 
 
 def _note_size(text: str, cells: str) -> tuple[float, float]:
