@@ -83,7 +83,7 @@ def letters_of(matrix: Any, most: float) -> str:
     """A matrix as the text of a heat map, where `most` has the strongest colour.
 
     >>> letters_of(np.array([[1.0, -2.0], [0.0, 0.5]]), 2.0)
-    'Dg/.B'
+    'Cg/.B'
     """
     return "/".join(["".join([_letter(x / (most or 1.0)) for x in row]) for row in matrix])
 
