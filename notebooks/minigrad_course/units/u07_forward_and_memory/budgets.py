@@ -49,7 +49,7 @@ def _kept(drawing: Drawing, before: Steps, after: Steps, budget: int) -> None:
     unit, name = bytes_unit(max(before.kept))
     drawing.heading(Axes.LEFT, 12, f"kept over one step, as the engine did it ({name})")
     most = max(*before.kept, *after.kept, budget) / unit
-    axes = Axes(drawing, (0, 22, WIDE - NAMES, CHART), (0.0, 1.0), (0.0, 1.08 * most), plain=True)
+    axes = Axes(drawing, (0, 22, WIDE - NAMES, CHART), (0.0, 1.0), (0.0, 1.08 * most), named=False)
     for each, colour in ((before, "quiet"), (after, "there")):
         points = [(i / (len(each.kept) - 1), kept / unit) for i, kept in enumerate(each.kept)]
         axes.band([(x, 0.0, y) for x, y in points], colour, 0.16)

@@ -136,7 +136,7 @@ class _Seams:
         for at, side in ((0.25, "forward pass"), (0.75, "backward pass")):
             drawing.text(Axes.LEFT + at * (WIDTH - Axes.LEFT), CURVE + CHART - 3, side, fill="quiet", anchor="middle")
         drawing.text(WIDTH, CURVE - 14, "dashed: without checkpoints", fill="quiet", anchor="end")
-        axes = Axes(drawing, (0, CURVE, WIDTH, CHART), (0.0, 2.0), (0.0, 1.08 * self.most / unit), plain=True)
+        axes = Axes(drawing, (0, CURVE, WIDTH, CHART), (0.0, 2.0), (0.0, 1.08 * self.most / unit), named=False)
         plain, points = ([(x, y / unit) for x, y in self._over_time(each)] for each in (self.plain, history))
         axes.band([(x, 0.0, y) for x, y in points], "there", 0.16)
         axes.curve(plain, "quiet", dashes="5 3")
