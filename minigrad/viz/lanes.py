@@ -13,7 +13,7 @@ from .phases import Section
 from .svg import LINE, text_width
 
 WIDTH, LEFT, RIGHT, TOP = 1000.0, 92.0, 12.0, 26.0
-HEADING, LANE, GAP = 22.0, 30.0, 12.0  # heights: of a heading, of a lane, and below a band
+HEADING, LANE, GAP, AXIS = 22.0, 30.0, 12.0, 24.0  # heights: a heading, a lane, below a band, the numbers of an axis
 CLOSE = 4.0  # bars of a picture that are together narrower are one
 SHORT = 3.0  # bands that are so many times as short as the longest are also drawn larger
 NAMES = {"kernel": "kernel", "library": "library call", "other": "transfer", "quiet": "no launch"}
@@ -113,11 +113,8 @@ def _joined(run: Sequence[Bar]) -> Bar:
 
 def phases_of(bars: Sequence[Bar]) -> list[Lane]:
     """A lane with the phases of bars that follow each other; none if they have no phases."""
-    found = []
-    for section, run in groupby(bars, lambda bar: bar.work.section._replace(layer="")):
-        first, *others = run
-        end = max([bar.end for bar in (first, *others)])
-        found += [Bar(first.begin, end, Work(section.phase, section.phase, section))] * bool(section.phase)
+    runs = [(phase, [*run]) for phase, run in groupby(bars, lambda bar: bar.work.section.phase)]
+    found = [Bar(run[0].begin, run[-1].end, Work(phase, phase, Section(phase, ""))) for phase, run in runs if phase]
     return [Lane("phases", found, about=True)] * bool(found)
 
 
@@ -128,36 +125,32 @@ def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
     >>> ">tanh</text>" in chart_of([band], str).to_svg("one step")
     True
     """
-    most = max([band.end for band in bands], default=0.0) or 1.0
+    most = max([band.end for band in bands], default=0.0)
     short = [band for band in bands if 0.0 < band.end * SHORT < most]
-    tall = [sum(map(_height, some)) for some in (bands, short)]
-    chart = Chart(WIDTH, TOP + sum(tall) + 24.0 * (1 + bool(short)))
+    parts, y = [bands, short] if short else [bands], TOP
+    chart = Chart(WIDTH, TOP + sum([_height(part) + AXIS for part in parts]))
     legend(chart, 0.0, 12.0, legend_of(bands))
-    _ruled(chart, bands, TOP, tall[0], most, text)
-    if short:
-        largest = max(band.end for band in short)
-        _ruled(chart, short, TOP + tall[0] + 24.0, tall[1], largest, text, f", {most / largest:.0f} times as large")
+    for part in parts:
+        _ruled(chart, part, y, text)
+        y += _height(part) + AXIS
     return chart
 
 
-def _height(band: Band) -> float:
-    return HEADING + len(band.lanes) * LANE + GAP
+def _height(bands: Sequence[Band]) -> float:
+    return sum([HEADING + len(band.lanes) * LANE + GAP for band in bands])
 
 
-def _ruled(
-    chart: Chart, bands: Sequence[Band], y: float, height: float, most: float, text: Callable[[float], str],
-    note: str = "",
-) -> None:
+def _ruled(chart: Chart, bands: Sequence[Band], y: float, text: Callable[[float], str]) -> None:
     """Some bands on one axis, from a height on."""
-    scale = chart.ruler((LEFT, WIDTH - RIGHT), (y, y + height), most, text)
+    most = max([band.end for band in bands], default=0.0) or 1.0
+    scale = chart.ruler((LEFT, WIDTH - RIGHT), (y, y + _height(bands)), most, text)
     for band in bands:
-        title = f"{band.title}{note}"
-        begin = 1.1 * text_width(title, LINE, bold=True) + 14.0
-        chart.text(0.0, y + 15.0, title, bold=True)
+        begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
+        chart.text(0.0, y + 15.0, band.title, bold=True)
         chart.text(begin, y + 15.0, band.says, fill="quiet", room=WIDTH - begin)
         for number, lane in enumerate(band.lanes):
             _draw(chart, lane, y + HEADING + number * LANE, scale, band.model)
-        y += _height(band)
+        y += _height([band])
 
 
 def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from ..compile.look.placement import Prediction, System, measured_system, placed, predicted
+from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
 from ..compile.nodes.graph import Graph
 from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text, counted, time_text
@@ -84,8 +84,9 @@ def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]
         rows = [
             ("waits for", _listed(before)), ("needed by", _listed(after)),
             ("level", str(step.level)), ("in the model", f"as long as {bytes_text(step.cost)} of traffic"),
-            ("critical", "yes: no number of workers is faster than this chain" if step.number in critical else "no"),
         ]
+        if step.number in critical:
+            rows.append(("critical", "yes: no number of workers is faster than this chain"))
         found[step.name] = rows, [*before, *after]
     return found
 
@@ -107,10 +108,9 @@ def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], rate: floa
         lanes = [Lane(f"worker {number + 1}", list[Bar]()) for number in range(count)]
         done = turns(plan, count)
         for step, worker, begin, end in done:
-            work = works.get(step.name, Work(step.name))
-            lanes[worker].bars.append(Bar(begin / rate, end / rate, work, step.number in critical))
+            lanes[worker].bars.append(Bar(begin / rate, end / rate, works[step.name], step.number in critical))
         shown_for = range(count, count + 1 if count < most else WORKERS + 1)
-        name = ", ".join(filter(None, [title, f"on {counted(count, 'worker')}"]))
+        name = f"{title}, on {counted(count, 'worker')}".removeprefix(", ")
         says = _says(plan, count, max([turn.end for turn in done], default=0.0))
         bands.append(Band(name, lanes, says, True, tuple(shown_for)))
     return bands
@@ -132,12 +132,10 @@ def on_devices(
     graph = what if isinstance(what, Graph) else without_detours(ran_of(what, args, kwargs).graph)
     names = [*dict.fromkeys([*[node.device.name for node in graph.nodes], *devices])]
     system = system or measured_system(*names)
-    now = predicted(graph, {}, system)
-    bands = [placed_band("as it is", now, now)]
-    for name in devices:
-        bands.append(placed_band(f"all on {name}", predicted(graph, dict.fromkeys(graph.nodes, name), system), now))
-    best = predicted(graph, placed(graph, *names, system=system), system)
-    return [*bands, placed_band("best found", best, now)]
+    tried: dict[str, Placement] = {f"all on {name}": dict.fromkeys(graph.nodes, name) for name in devices}
+    tried = {"as it is": {}, **tried, "best found": placed(graph, *names, system=system)}
+    found = {title: predicted(graph, placement, system) for title, placement in tried.items()}
+    return [placed_band(title, each, found["as it is"]) for title, each in found.items()]
 
 
 def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
@@ -149,6 +147,6 @@ def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
         lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
     names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"
-    if abs(now.seconds - found.seconds) > 0.005 * now.seconds and found.seconds:
+    if now is not found and found.seconds:
         says += f": {now.seconds / found.seconds:.2f} times as fast as it is"
     return Band(title, [Lane(name, lanes[key]) for key, name in names.items()], says, True)

@@ -154,9 +154,8 @@ def timeline_of(
 def _compared(bands: Sequence[Band], records: Sequence[Record]) -> str:
     """The whole times beside each other, in a sentence."""
     said = "; ".join([f"{band.title} {band.says}" for band in bands])
-    if len(records) > 1 and records[0].way == EAGERLY and (whole := sum([each.seconds for each in records[1:]])):
-        times = records[0].seconds / whole
-        said += f": {times:,.1f} times as long eagerly"
+    if records[0].way == EAGERLY and (whole := sum([each.seconds for each in records[1:]])):
+        said += f": {records[0].seconds / whole:,.1f} times as long eagerly"
     return f"{said[:1].upper()}{said[1:]}."
 
 
@@ -220,7 +219,7 @@ def _works(record: Record, steps: Mapping[str, Work]) -> Iterator[Work]:
         elif not inside and (call := next(calls, None)):
             yield _of_call(event, call)
         else:
-            section = steps[outer].section if outer in steps else Section(_phase_of(outer) if outer else "", "")
+            section = steps[outer].section if outer in steps else Section(_phase_of(outer), "")
             yield Work(event.name, name, section, _kind(name, event.launches), event.cost)
 
 
@@ -264,8 +263,7 @@ def _of_call(event: Event, call: Call) -> Work:
 
 def _phase_of(name: str) -> str:
     """The phase of a program of eager mode, by the name of its step."""
-    begins = {"gradient of ": BACKWARD, "update of ": UPDATE}
-    return next((phase for begin, phase in begins.items() if name.startswith(begin)), FORWARD)
+    return {"gradient": BACKWARD, "update": UPDATE}.get(name.partition(" of ")[0], FORWARD)
 
 
 def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
@@ -283,10 +281,8 @@ def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
 
 def _placed(bands: list[Band]) -> Timeline:
     """The timeline of a graph on several devices, by the model alone."""
-    now, best = bands[0].end, min(bands, key=lambda band: band.end)
-    gain = now / best.end if best.end else 1.0
-    says = "none is faster than as it is" if gain < 1.005 else f"{best.title!r} is {gain:.2f} times as fast"
-    about = f"timeline of {counted(len(bands), 'placement')}: by the model, {says}"
+    best = min(bands, key=lambda band: band.end)
+    about = f"timeline of {counted(len(bands), 'placement')}: {best.title}, {best.says}"
     return Timeline(about, bands, "Nothing was measured: these are times of a model.", _in_words(bands), SECONDS)
 
 
@@ -327,13 +323,12 @@ class Timeline(Exhibit):
         return chart_of(bands, bytes_text if self.unit == BYTES else time_text).to_svg(self.said())
 
     def data(self) -> dict[str, Any]:
-        """Everything that is shown, as plain data: each work and each line of code once, and their numbers."""
-        works, lines = dict[Work, int](), dict[tuple[str, int, Any], int]()
+        """Everything that is shown, as plain data: each work once, and their numbers."""
+        works = dict[Work, int]()
         bands = [self._drawn(band, works) for band in self.bands]
-        facts = [self._facts(work, lines) for work in works]
         return {
-            "about": self.title, "says": self.says, "unit": self.unit, "bands": bands, "works": facts,
-            "lines": [excerpt_at(*key) for key in lines], "most": self.most, "workers": self.workers, "kinds": KINDS,
+            "about": self.title, "says": self.says, "unit": self.unit, "bands": bands,
+            "works": [self._facts(work) for work in works], "most": self.most, "workers": self.workers, "kinds": KINDS,
             "legend": legend_of(self.bands),
         }
 
@@ -353,10 +348,9 @@ class Timeline(Exhibit):
         """A place on the axis: microseconds, or bytes."""
         return round(value * (1.0 if self.unit == BYTES else 1e6), 3)
 
-    def _facts(self, work: Work, lines: dict[tuple[str, int, Any], int]) -> dict[str, Any]:
+    def _facts(self, work: Work) -> dict[str, Any]:
         """What a click on a bar shows, as plain data."""
         cost, section = work.cost, work.section
-        line = None if work.line is None else lines.setdefault(work.line, len(lines))
         facts = [("step", work.name)] + [("part of", section.title)] * bool(section.title)
         if cost.launches:
             facts += [("bytes", bytes_text(cost.bytes)), ("operations", f"{cost.flops:,}")]
@@ -364,6 +358,7 @@ class Timeline(Exhibit):
             facts.append(("bound by", f"{work.bound}: at best {time_text(work.best)}"))
         return {
             "name": work.name, "label": work.label, "section": section.title or OUTSIDE, "kind": work.colours,
-            "cost": [cost.launches, cost.bytes, cost.flops], "line": line, "near": work.near,
+            "cost": [cost.launches, cost.bytes, cost.flops], "near": work.near,
             "best": self._at(work.best), "rows": [*facts, *work.rows],
+            "code": None if work.line is None else excerpt_at(*work.line),
         }

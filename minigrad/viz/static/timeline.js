@@ -16,16 +16,6 @@ const inUnits = (units) => (value, digits) => {
 const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
-// How much of some stretches lies between two times; where they overlap, it counts once.
-const covered = (stretches, from, to) => {
-  let sum = 0, end = from;
-  for (const [a, b] of [...stretches].sort((x, y) => x[0] - y[0])) {
-    sum += Math.max(0, Math.min(b, to) - Math.max(a, end));
-    end = Math.max(end, Math.min(b, to));
-  }
-  return sum;
-};
-
 const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, KEYS);
   const named = data.unit === "B" ? bytesText : timeText;
@@ -154,32 +144,16 @@ const show = (parent, data) => {
       ...(measured && best ? [["share of the roof", `${Math.round(Math.min(1, best / time) * 100)} %`]] : [])];
   };
 
-  const inside = (band, [from, to]) => running(band).flatMap(({ bars }) => bars.filter(([a, b]) => from <= (a + b) / 2 && (a + b) / 2 <= to));
-  const sum = (bars, of) => bars.reduce((all, bar) => all + of(data.works[bar[2]], bar), 0);
-  const costs = (bars) => [bytesText(sum(bars, ({ cost }) => cost[1])), sum(bars, ({ cost }) => cost[2]).toLocaleString("en")];
-
-  // A launch counts where its middle lies.
-  const sumsOf = (band) => {
-    const bars = inside(band, stretch), [bytes, operations] = costs(bars), own = running(band);
-    const launched = own.flatMap((row) => row.bars).filter((bar) => data.works[bar[2]].cost[0]);
-    const [busy, python] = [launched, own.map((row) => row.python)].map((stretches) => covered(stretches, ...stretch));
-    const rest = python ? ` Python ${named(Math.max(0, python - busy))},` : "";
-    const launches = sum(bars, ({ cost }) => cost[0]).toLocaleString("en");
-    return `${band.title}: launches ${launches}, in launches ${named(busy)},${rest} bytes ${bytes}, operations ${operations}`;
-  };
-
   const tell = () => {
-    const facts = chosen ? factsOf(at) : [], code = chosen ? data.lines[workAt().line] : null;
-    const counted = bands().filter((band) => !band.model || data.unit === "B");
-    const selected = stretch ? [`selected: ${named(stretch[1] - stretch[0])}`, ...counted.map(sumsOf)].join("; ") : "";
+    const facts = chosen ? factsOf(at) : [], code = chosen && workAt().code, sums = fill();
     side.hidden = !chosen;
     stage.classList.toggle("mg-alone", !chosen);
     side.replaceChildren(closer(nothing), ...(chosen ? [make("p", { class: "mg-say" }, make("strong", {}, workAt().label))] : []),
       rowsOf(facts), ...(code ? codeOf(code) : []));
-    sums.textContent = selected;
-    const said = chosen ? [workAt().label, ...facts.map((row) => row.join(": "))] : [];
-    aloud.textContent = [...said, selected].filter(Boolean).join("; ");
-    fill();
+    selected.textContent = stretch ? `selected: ${named(stretch[1] - stretch[0])}` : "";
+    const spot = at ? [`${at.row.band.title}, ${at.row.name} ${workAt().label}: ${named(barAt()[1] - barAt()[0])}`] : [];
+    const said = chosen ? [workAt().label, ...facts.map((row) => row.join(": "))] : spot;
+    aloud.textContent = [...said, ...(stretch ? [selected.textContent, sums] : [])].join("; ");
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
@@ -199,8 +173,7 @@ const show = (parent, data) => {
     if (b - a > to - from) closely([a, b]);
     else if (a < from || b > to) view((a + b - to + from) / 2, (a + b + to - from) / 2);
     else paint();
-    if (chosen) tell();
-    else aloud.textContent = `${at.row.band.title}, ${at.row.name} ${workAt().label}: ${named(b - a)}`;
+    tell();
   };
   const step = (dx, dy, extend) => {
     const filled = seen().filter((row) => row.bars.length);
@@ -211,7 +184,6 @@ const show = (parent, data) => {
     const i = row === at?.row ? Math.min(bars.length - 1, Math.max(0, at.i + dx)) : near;
     if (extend) stretch = [Math.min(stretch?.[0] ?? old[0], bars[i][0]), Math.max(stretch?.[1] ?? old[1], bars[i][1])];
     reach({ row, i });
-    if (extend) tell();
   };
   const choose = (spot) => { chosen = true; reach(spot); };
   const nothing = () => { [chosen, at, stretch, lit] = [false, null, null, () => false]; tell(); paint(); root.focus(); };
@@ -250,28 +222,40 @@ const show = (parent, data) => {
   }
   const which = make("select", { "aria-label": "which table", onchange: () => fill() },
     ...choices.map(([band, , title], value) => make("option", { value }, `${band.title}, ${title}`)));
-  const sums = make("span"), table = make("table", { class: "mg-compare" });
-  root.append(make("div", { class: "mg-below" }, which, " ", sums, make("div", { class: "mg-steps" }, table)));
+  const selected = make("span"), table = make("table", { class: "mg-compare" });
+  root.append(make("div", { class: "mg-below" }, which, " ", selected, make("div", { class: "mg-steps" }, table)), help, aloud);
 
+  // What runs in the stretch, or in the whole call, by step or by layer; a bar counts where its middle lies.
   const fill = () => {
-    const [band, by] = choices[which.value] ?? [], groups = new Map(), bars = inside(band, stretch ?? [0, whole]);
-    for (const bar of bars) {
-      const key = data.works[bar[2]][by];
-      if (!groups.has(key)) groups.set(key, []);
-      groups.get(key).push(bar);
+    const [band, by] = choices[which.value] ?? [], [low, high] = stretch ?? [0, whole], groups = new Map();
+    const group = (key) => groups.get(key) ?? groups.set(key, { key, time: 0, calls: 0, bytes: 0, flops: 0, best: 0 }).get(key);
+    const all = group("everything"), own = running(band);
+    for (const [begin, end, number] of own.flatMap(({ bars }) => bars)) {
+      const { [by]: key, cost, best } = data.works[number], middle = (begin + end) / 2;
+      for (const sums of low <= middle && middle <= high ? [all, group(key)] : []) {
+        sums.time += end - begin;
+        sums.calls += 1;
+        sums.bytes += cost[1];
+        sums.flops += cost[2];
+        sums.best += best;
+      }
     }
-    const timeOf = (some) => sum(some, (_, [begin, end]) => end - begin), share = (part, all) => `${Math.round((part / (all || 1)) * 100)}%`;
-    const found = [...groups].sort((a, b) => timeOf(b[1]) - timeOf(a[1])).slice(0, MOST);
-    table.replaceChildren(make("tr", {}, ...HEAD.map((text) => make("th", {}, text))), ...found.map(([key, some]) => {
-      const time = timeOf(some), best = sum(some, (work) => work.best);
-      const row = [key, named(time), share(time, timeOf(bars)), some.length, ...costs(some), best ? share(best, time) : ""];
-      const each = make("tr", { tabindex: "0" }, ...row.map((text) => make("td", {}, text)));
-      onPress(each, () => { [lit, at] = [(work) => work[by] === key, null]; paint(); aloud.textContent = row.join(", "); });
-      return each;
-    }));
+    const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
+    if (within > all.time) [group("Python").time, all.time] = [within - all.time, within];
+    const share = (part, time) => `${Math.round((part / (time || 1)) * 100)}%`;
+    const lines = [...groups.values()].sort((a, b) => b.time - a.time).slice(0, MOST).map((sums) => [sums.key, named(sums.time),
+      share(sums.time, all.time), sums.calls, bytesText(sums.bytes), sums.flops.toLocaleString("en"), sums.best ? share(sums.best, sums.time) : ""]);
+    table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
+      make("tr", i ? { tabindex: "0" } : {}, ...line.map((text) => make(i ? "td" : "th", {}, text)))));
+    return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
+  onPress(table, ({ target }) => {
+    const row = target.closest("tr"), [, by] = choices[which.value];
+    [lit, at] = [(work) => work[by] === row.firstChild.textContent, null];
+    paint();
+    aloud.textContent = row.innerText;
+  });
   fill();
-  root.append(help, aloud);
 
   onKeys(root, (event) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
