@@ -168,7 +168,7 @@ def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
 
 def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None:
     """One lane: Python, the bars, and the critical path."""
-    chart.text(LEFT - 8.0, y + 18.0, lane.name, fill="quiet", anchor="end", room=LEFT - 10.0)
+    chart.lane(LEFT, y, LANE, lane.name)
     begin, end = lane.python
     if end > begin:
         place = LEFT + begin * scale, y, (end - begin) * scale, LANE - 4.0

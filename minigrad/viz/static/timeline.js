@@ -37,14 +37,13 @@ const show = (parent, data) => {
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
   const select = make("input", { type: "checkbox" });
-  const choosing = () => {
+  const slider = make("input", { type: "range", min: 1, max: data.most, value: workers, "aria-label": "workers of the model" });
+  slider.addEventListener("input", () => {
     [workers, at, chosen] = [+slider.value, null, false];
     tell();
     paint();
     aloud.textContent = bands().filter((band) => band.for.length).map((band) => `${band.title}: ${band.says}`).join("; ");
-  };
-  const slider = make("input", { type: "range", min: 1, max: data.most, value: workers, "aria-label": "workers of the model",
-    oninput: choosing });
+  });
   const count = make("output", { class: "mg-knob-value" });
   const matches = (text) => ({ name, label, section }) => `${name}\n${label}\n${section}`.toLowerCase().includes(text);
   const look = (text) => seen().flatMap((row) => works(row).flatMap((work, i) => (matches(text)(work) ? [{ row, i }] : [])));
@@ -58,17 +57,18 @@ const show = (parent, data) => {
   const models = data.most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
   const holder = make("div", { class: "mg-lanes" });
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
-    make("i", { style: `border: ${fill ? "1px solid" : "2px dashed"} var(--${stroke}); background: var(--${fill || "paper"})` }), text));
-  const zooms = [press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
-    press("fit", () => view(0, whole), "the whole call: f")];
-  root.append(make("div", { class: "mg-bar" }, ...zooms, make("label", { title: "dragging selects a stretch" }, select, " select"), ...models, space(), finder.field, finder.count, opener), more,
-    make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
+    make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill || "paper"})` }), text));
+  root.append(
+    make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
+      press("fit", () => view(0, whole), "the whole call: f"), make("label", { title: "dragging selects a stretch" }, select, " select"),
+      ...models, space(), finder.field, finder.count, opener),
+    more, make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
   stage.append(holder, side);
 
   // the picture -------------------------------------------------------------------------------------------------------
-  const written = (text, x, y, attributes = {}) =>
-    drawn("text", { x, y, "font-size": 11, fill: "var(--quiet)", "pointer-events": "none", ...attributes }, text);
-  const fits = (text, room) => text.length * 6.2 <= room;
+  const written = (text, x, y, attributes = {}) => drawn("text", { x, y, "font-size": 11, fill: "var(--quiet)", ...attributes }, text);
+  const box = (x, y, width, attributes, ...about) => drawn("rect", { x, y, width, height: LANE - 4, rx: 2, ...attributes }, ...about);
+  const ink = { "text-anchor": "middle", fill: "var(--ink)" }, bold = { "font-size": 12, "font-weight": 600, fill: "var(--ink)" };
 
   const barsOf = (row, y) => {
     const { band, bars } = row, made = [];
@@ -80,12 +80,11 @@ const show = (parent, data) => {
       const here = at?.row === row && first <= at.i && at.i <= i, found = here || lit(work);
       const marked = found || (at && workAt().near.includes(work.name));
       const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(end - begin)}`;
-      made.push(drawn("rect", { x, y, width: wide, height: LANE - 4, rx: Math.min(2, wide / 2), class: here ? "mg-lit" : "",
-        "data-bar": `${rows.indexOf(row)}:${first}`, fill: `var(--${wide < 4 ? border : fill})`,
-        stroke: `var(--${found ? "now" : border})`, "stroke-width": marked ? 3 : 1,
+      made.push(box(x, y, wide, { rx: Math.min(2, wide / 2), class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(row)}:${first}`,
+        fill: `var(--${wide < 4 ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": marked ? 3 : 1,
         "stroke-dasharray": band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title)));
-      if (fits(work.label, wide - 6)) made.push(written(work.label, x + wide / 2, y + 17, { "text-anchor": "middle", fill: "var(--ink)" }));
-      if (critical) made.push(drawn("rect", { x, y: y + LANE - 7, width: wide, height: 3, fill: "var(--now)", "pointer-events": "none" }));
+      if (work.label.length * 6.2 < wide - 6) made.push(written(work.label, x + wide / 2, y + 17, ink));
+      if (critical) made.push(box(x, y + LANE - 7, wide, { height: 3, fill: "var(--now)" }));
     }
     return made;
   };
@@ -109,19 +108,19 @@ const show = (parent, data) => {
       if (band !== before) {
         y += before ? 34 : 22;
         before = band;
-        made.push(written(band.title, 4, y - 8, { "font-size": 12, "font-weight": 600, fill: "var(--ink)" }));
+        made.push(written(band.title, 4, y - 8, bold));
         const says = band.says.length > most ? `${band.says.slice(0, Math.max(0, most - 1))}…` : band.says;
         if (most > 9) made.push(written(says, begin, y - 8));
       }
       made.push(written(name, LEFT - 8, y + 17, { "text-anchor": "end" }));
-      const [a, b] = python.map(placeOf), grey = { fill: "var(--tint)", stroke: "var(--line)" };
-      if (b > a) made.push(drawn("rect", { x: a, y, width: b - a, height: LANE - 4, rx: 2, ...grey }, drawn("title", {}, "Python")));
+      const [a, b] = python.map(placeOf);
+      if (b > a) made.push(box(a, y, b - a, { fill: "var(--tint)", stroke: "var(--line)" }, drawn("title", {}, "Python")));
       made.push(...barsOf(row, y));
       y += LANE;
     }
     if (stretch) {
       const [a, b] = stretch.map(placeOf);
-      made.push(drawn("rect", { x: a, y: 16, width: Math.max(1, b - a), height: y - 14, class: "mg-stretch", "pointer-events": "none" }));
+      made.push(box(a, 16, Math.max(1, b - a), { height: y - 14, class: "mg-stretch" }));
     }
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
       role: "img", "aria-label": data.about }, ...ruler(y), ...made));
@@ -198,7 +197,8 @@ const show = (parent, data) => {
     if (!held.moved) holder.setPointerCapture(event.pointerId);
     held.moved = true;
     const by = ((held.x - event.clientX) / room()) * (held.to - held.from);
-    if (held.selects) { stretch = [held.time, timeAt(event)].sort((a, b) => a - b); paint(); } else view(held.from + by, held.to + by);
+    if (held.selects) stretch = [held.time, timeAt(event)].sort((a, b) => a - b);
+    view(...(held.selects ? [from, to] : [held.from + by, held.to + by]));
   });
   holder.addEventListener("pointerup", (event) => {
     const was = held, bar = event.target.closest?.("[data-bar]")?.dataset.bar.split(":").map(Number);
@@ -243,8 +243,9 @@ const show = (parent, data) => {
     const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
     if (within > all.time) [group("Python").time, all.time] = [within - all.time, within];
     const share = (part, time) => `${Math.round((part / (time || 1)) * 100)}%`;
-    const lines = [...groups.values()].sort((a, b) => b.time - a.time).slice(0, MOST).map((sums) => [sums.key, named(sums.time),
-      share(sums.time, all.time), sums.calls, bytesText(sums.bytes), sums.flops.toLocaleString("en"), sums.best ? share(sums.best, sums.time) : ""]);
+    const found = [...groups.values()].sort((a, b) => b.time - a.time).slice(0, MOST);
+    const lines = found.map(({ key, time, calls, bytes, flops, best }) => [key, named(time), share(time, all.time), calls,
+      bytesText(bytes), flops.toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
       make("tr", i ? { tabindex: "0" } : {}, ...line.map((text) => make(i ? "td" : "th", {}, text)))));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
