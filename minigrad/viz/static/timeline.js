@@ -57,17 +57,18 @@ const show = (parent, data) => {
   const models = data.most > 1 ? [make("label", { class: "mg-knob" }, make("span", {}, "workers"), slider, count)] : [];
   const holder = make("div", { class: "mg-lanes" });
   const legend = data.legend.map(([stroke, fill, text]) => make("span", {},
-    make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill || "paper"})` }), text));
+    make("i", { style: `border: 2px ${fill ? "solid" : "dashed"} var(--${stroke}); background: var(--${fill})` }), text));
   root.append(
     make("div", { class: "mg-bar" }, press("+", () => zoom(0.5), "zoom in: W"), press("−", () => zoom(2), "zoom out: S"),
-      press("fit", () => view(0, whole), "the whole call: f"), make("label", { title: "dragging selects a stretch" }, select, " select"),
+      press("fit", () => view(0, whole), "the whole call: f"),
+      make("label", { title: "dragging selects a stretch" }, select, " select"),
       ...models, space(), finder.field, finder.count, opener),
     more, make("p", { class: "mg-says" }, data.says), make("div", { class: "mg-legends" }, ...legend), stage);
   stage.append(holder, side);
 
   // the picture -------------------------------------------------------------------------------------------------------
-  const written = (text, x, y, attributes = {}) => drawn("text", { x, y, "font-size": 11, fill: "var(--quiet)", ...attributes }, text);
-  const box = (x, y, width, attributes, ...about) => drawn("rect", { x, y, width, height: LANE - 4, rx: 2, ...attributes }, ...about);
+  const written = (text, x, y, other = {}) => drawn("text", { x, y, "font-size": 11, fill: "var(--quiet)", ...other }, text);
+  const box = (x, y, width, other, ...about) => drawn("rect", { x, y, width, height: LANE - 4, rx: 2, ...other }, ...about);
   const ink = { "text-anchor": "middle", fill: "var(--ink)" }, bold = { "font-size": 12, "font-weight": 600, fill: "var(--ink)" };
 
   const barsOf = (row, y) => {
@@ -80,7 +81,7 @@ const show = (parent, data) => {
       const here = at?.row === row && first <= at.i && at.i <= i, found = here || lit(work);
       const marked = found || (at && workAt().near.includes(work.name));
       const title = i > first ? `${i - first + 1} steps: zoom in to see them` : `${work.label}, ${named(end - begin)}`;
-      made.push(box(x, y, wide, { rx: Math.min(2, wide / 2), class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(row)}:${first}`,
+      made.push(box(x, y, wide, { class: here ? "mg-lit" : "", "data-bar": `${rows.indexOf(row)}:${first}`,
         fill: `var(--${wide < 4 ? border : fill})`, stroke: `var(--${found ? "now" : border})`, "stroke-width": marked ? 3 : 1,
         "stroke-dasharray": band.model && wide > 4 ? "5 3" : "none" }, drawn("title", {}, title)));
       if (work.label.length * 6.2 < wide - 6) made.push(written(work.label, x + wide / 2, y + 17, ink));
