@@ -175,6 +175,7 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None
         chart.rect(*place, "tint", "line", round=2.0, about="Python")
     for bar in merged(lane.bars, CLOSE / scale):
         x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
-        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", bar.work.label, model=model)
+        label = bar.work.label if text_width(bar.work.label, LINE) <= wide - 6.0 else ""  # half a title misleads
+        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", label, model=model)
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

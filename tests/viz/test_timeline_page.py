@@ -110,7 +110,8 @@ def test_a_drag_pans_and_a_drag_with_shift_selects():
 def test_sums_of_a_selection():
     with opened(known().to_html()) as page:
         press(page, "m")
-        assert page.inner_text("[aria-live]") == "selected: 100 µs; as a program: everything 40 µs, Python 30 µs, kernel_1 10 µs"
+        said = "selected: 100 µs; as a program: everything 40 µs, Python 30 µs, kernel_1 10 µs"
+        assert page.inner_text("[aria-live]") == said
         page.select_option("select[aria-label='which table']", label="eagerly, by step")
         rows = page.evaluate("[...document.querySelectorAll('.mg-steps tr')].map((row) => row.innerText.split('\\t'))")
         assert [row[:6] for row in rows[1:]] == [
