@@ -286,10 +286,9 @@ class Tape:
     def _running(self, name: str, x: Any, axis: int) -> int:
         """Running sums or products: each number goes to its own place and to those behind it."""
         line = np.moveaxis(_places(x.shape), axis, -1)
-        parts = [np.broadcast_arrays(line[..., i : i + 1], line[..., i:]) for i in range(line.shape[-1])]
-        taken, places = [np.concatenate([part.reshape(-1) for part in side]) for side in zip(*parts)]
+        taken, places = [line[..., ends] for ends in np.triu_indices(line.shape[-1])]
         source = self._taken(taken, [self.register(x)], x.size)
-        return self.instruct("fold", name, x.size, runs(places.tolist()), source)
+        return self.instruct("fold", name, x.size, runs(places.reshape(-1).tolist()), source)
 
     def _product(self, a: Node, b: Node) -> int:
         left = (1, *a.shape) if a.ndim == 1 else a.shape

@@ -53,8 +53,7 @@ class Summary(NamedTuple):
 
     def line(self) -> str:
         """What stands in a box beside the heat map: the numbers, if they are few, else the shape."""
-        text = self.short() if self.few is not None else " × ".join(map(str, self.shape))
-        return text if self.few is not None else text + self.warning()
+        return self.short() if self.few is not None else " × ".join(map(str, self.shape)) + self.warning()
 
     def sign(self) -> str:
         """Whether its numbers are positive, negative, all zero, or some of each."""

@@ -228,7 +228,7 @@ def plain(latex: str) -> str:
 
 
 @cache
-def mathml(latex: str, block: bool = False) -> str:
+def mathml(latex: str) -> str:
     """LaTeX as MathML, which browsers show; as a line of text, where the package that makes it is missing.
 
     >>> "math" in mathml("x") or "<code>" in mathml("x")
@@ -238,10 +238,9 @@ def mathml(latex: str, block: bool = False) -> str:
         from latex2mathml.converter import convert
     except ImportError:
         return f"<code>{escape(plain(latex))}</code>"
-    made = convert(DIGITS.sub(r"\\text{\1}", latex), display="block" if block else "inline")
+    made = convert(DIGITS.sub(r"\\text{\1}", latex))
     made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, str(made)))
-    made = made.replace(r"\_", "_")
-    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # as no browser has it any more
+    return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
 
 
 def _as_a_function(found: re.Match[str]) -> str:

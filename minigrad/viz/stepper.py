@@ -25,11 +25,12 @@ from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
-from .scene import Box, Scene, excerpt, scene_of, type_of
+from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
 from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
+Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
 SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
@@ -120,7 +121,7 @@ class Stepper(Exhibit):
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": kept("pictures", lean(self._drawn(scene), numbers=False)),
+            "svg": kept("pictures", lean(self._drawn(scene, arrows), numbers=False)),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -128,18 +129,20 @@ class Stepper(Exhibit):
             "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number[node], slot, *pair)],
         }
 
-    def _notes(self, scene: Scene, arrows: Mapping[tuple[Node, int], tuple[int, int]]) -> dict[int, tuple[str, str]]:
+    def _along(self, arrows: Arrows) -> list[int]:
+        """The arrow of the backward pass that each step is about; -1 where it is inside a box."""
+        return [arrows.get((each.node, each.index), (-1, -1))[1] for each in self.steps]
+
+    def _notes(self, scene: Scene, arrows: Arrows) -> dict[int, tuple[str, str]]:
         """What has come along each arrow of the backward pass in the end."""
         count = sum(box.mirrors is None for box in scene.boxes)
         total = self.totals[self.result]
         notes = {key: (total.line(), total.cells) for key, edge in enumerate(scene.edges) if edge.target >= count}
         due = Counter(each.target for each in self.steps if each.kind != "sum")
         came: dict[int, list[Step]] = {}
-        for each in self.steps:
-            if each.kind == "pass" and each.node is not None and each.index is not None:
-                _, edge = arrows.get((each.node, each.index), (-1, -1))
-                if edge >= 0:
-                    came.setdefault(edge, []).append(each)
+        for each, edge in zip(self.steps, self._along(arrows)):
+            if each.kind == "pass" and edge >= 0:
+                came.setdefault(edge, []).append(each)
         for edge, passed in came.items():
             target = passed[0].target
             whole = 1 < len(passed) == due[target] and all(each.target is target for each in passed)
@@ -147,7 +150,7 @@ class Stepper(Exhibit):
             notes[edge] = (value.line(), value.cells)
         return notes
 
-    def _arrows(self, scene: Scene) -> dict[tuple[Node, int], tuple[int, int]]:
+    def _arrows(self, scene: Scene) -> Arrows:
         """The arrows of each input of a node: forward and backward; -1 where there is none."""
         box: dict[Node, int] = {}
         partner: dict[int | None, int] = {}
@@ -156,7 +159,7 @@ class Stepper(Exhibit):
             if each.mirrors is not None:
                 partner[each.mirrors] = key
         edges = {(edge.source, edge.target, edge.slot): key for key, edge in enumerate(scene.edges)}
-        found = {}
+        found: Arrows = {}
         for node, a in box.items():
             for slot, source in enumerate(node.inputs):
                 b = box.get(source) if isinstance(source, Node) else None
@@ -171,8 +174,8 @@ class Stepper(Exhibit):
         """That of the first picture, for all of them."""
         return laid_out(self.scenes[0])[1]
 
-    def _drawn(self, scene: Scene) -> str:
-        return draw(scene, self._direction, notes=self._notes(scene, self._arrows(scene)))
+    def _drawn(self, scene: Scene, arrows: Arrows) -> str:
+        return draw(scene, self._direction, notes=self._notes(scene, arrows))
 
     def _node(self, node: Node, kept: _Kept) -> dict[str, Any]:
         value, total = self.recording.values.get(node), self.totals.get(node)
@@ -256,15 +259,14 @@ class Stepper(Exhibit):
 
     def to_svg(self) -> str:
         """The whole pass in one picture."""
-        return self._drawn(self.scenes[0])
+        return self._drawn(self.scenes[0], self._arrows(self.scenes[0]))
 
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture after each step that changes it, with the sentence of the step."""
         part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
         arrows, layout = self._arrows(whole), laid_out(whole, self._direction)
         notes = self._notes(whole, arrows)
-        backs: dict[Any, int] = {place: back for place, (_, back) in arrows.items()}
-        along = [backs.get((each.node, each.index), -1) for each in self.steps]
+        along = self._along(arrows)
         seed = notes.keys() - {*along}
         for done in range(len(self.steps) + 1):
             each = self.steps[done - 1] if done else None
@@ -273,8 +275,12 @@ class Stepper(Exhibit):
             totals = {every.target: every.total for every in self.steps[:done]}
             come = {*along[:done]} - {*along[done:]} | (seed if done else set())
             scene = with_gradients(part.scene, totals, wanted)
-            target = None if each is None else each.target
-            boxes = [_at(box, part.scene, totals, target) for box in scene.boxes]
+            boxes = [*scene.boxes]
+            for key, box in enumerate(boxes):  # a gradient waits, or something has come to it just now
+                if box.mirrors is not None:
+                    nodes = boxes[box.mirrors].nodes
+                    kind = box.kind if totals.keys() & {*nodes} else "awaited"
+                    boxes[key] = replace(box, result=each is not None and each.target in nodes, kind=kind)
             seen = {key: note for key, note in notes.items() if key in come}
             says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
             yield draw(Scene(tuple(boxes), scene.edges), layout[1], notes=seen, layout=layout[0]), says
@@ -294,14 +300,6 @@ class Stepper(Exhibit):
 def marked(register: int | None, number: Any) -> Any:
     """A mark in a formula where the page puts in what is in a register; the number itself, if it does not change."""
     return number if register is None or register < 0 else f"\\text{{\ue000{register}\ue001}}"
-
-
-def _at(box: Box, scene: Scene, totals: Mapping[Node, Any], target: Node | None) -> Box:
-    """A gradient's box as it is during the pass: it waits, or a contribution has come to it just now."""
-    if box.mirrors is None:
-        return box
-    nodes = scene.boxes[box.mirrors].nodes
-    return replace(box, result=target in nodes, kind=box.kind if totals.keys() & {*nodes} else "awaited")
 
 
 class _Kept:

@@ -39,7 +39,7 @@ const questionsOf = (step, value, type, rule) => {
 };
 
 // The student decides whose gradient is sent on.  Sent before all of it has come, it is stale, and what follows is wrong.
-const actingOf = ({ data, due, final, side, aloud, totalOf, paint, done }) => {
+const actingOf = ({ data, due, final, sayTo, totalOf, paint, done }) => {
   const passes = data.steps.filter((step) => step.kind === "pass");
   const result = data.steps[0].target;
   const name = (node) => data.nodes[node].name;
@@ -91,11 +91,10 @@ const actingOf = ({ data, due, final, side, aloud, totalOf, paint, done }) => {
     const cells = (tag, texts) => make("tr", {}, ...texts.map((text) => make(tag, {}, text)));
     const table = make("table", { class: "mg-compare" }, cells("th", ["", "here", "right is"]),
       ...[...bad].map((node) => cells("td", [`∂${name(node)}`, lineOf(node), right(node)])));
-    side.replaceChildren(make("p", { class: "mg-say" }, said), ...titled("your order", make("p", { style: "margin:0" }, names(order) || "nothing yet")),
+    sayTo(said, ...titled("your order", make("p", { style: "margin:0" }, names(order) || "nothing yet")),
       ...(bad.size ? titled("wrong by now", table) : []),
       make("p", {}, make("button", { onclick: rewind }, "rewind one"), " ",
         make("button", { onclick: () => { begin(); paint(); } }, "begin again"), " ", make("button", { onclick: done }, "done")));
-    aloud.textContent = said;
   };
 
   return { state, send, tell, begin, rewind };

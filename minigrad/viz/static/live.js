@@ -84,12 +84,10 @@ const liveOf = (data, changed) => {
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
   const larger = make("select", { "aria-label": "drag a number of a larger leaf", onchange: () => { if (larger.value) set([+larger.value, 0]); } },
     make("option", { value: "" }, "a number of …"), ...leaves.flatMap(([node], i) => (shapeOf(i).length ? [make("option", { value: i }, data.nodes[node].name)] : [])));
-  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), quiet(why));
+  bar.append(quiet("drag:"), ...[...knobs, other].map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), quiet(why));
   const refresh = () => {
     follow();
-    const extra = !knobs.some((knob) => same(knob.spot, chosen));
-    if (!extra) other.element.remove();
-    else if (other.element.parentNode !== bar) reset.before(other.element); // once: where it is moved, it loses the focus
+    other.element.style.display = knobs.some((knob) => same(knob.spot, chosen)) ? "none" : "";
     other.spot = chosen;
     larger.value = shapeOf(chosen[0]).length ? chosen[0] : "";
     for (const knob of [...knobs, other]) knob.paint();
@@ -188,7 +186,8 @@ const liveOf = (data, changed) => {
 
   refresh();
   return {
-    bar, fill, handle, say, check, chart, pictures, reset: () => { if (moved) back(); }, node: () => leaves[chosen[0]][0], last: () => data.steps[final.get(leaves[chosen[0]][0])],
+    bar, fill, handle, say, check, chart, pictures, reset: () => { if (moved) back(); },
+    node: () => leaves[chosen[0]][0], last: () => data.steps[final.get(leaves[chosen[0]][0])],
     norm: (i) => (steps[i][1] === null ? 0 : Math.hypot(...at(steps[i][1]))),
   };
 };

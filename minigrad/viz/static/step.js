@@ -27,10 +27,7 @@ const show = (parent, data, synced = ALONE) => {
   const totalOf = (step) => step.kind === "sum" ? step.total || data.nodes[step.target].gradient : step.before || valueOf(step);
 
   // the bar -----------------------------------------------------------------------------------------------------------
-  const back = make("button", { onclick: () => backward(), title: "←" }, "‹ back");
-  const next = make("button", { class: "mg-main", onclick: () => forward(), title: "→" }, "next ›");
-  const count = make("span", { class: "mg-count", "aria-hidden": "true" });
-  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": "step", oninput: () => go(+slider.value) });
+  const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
   const phases = make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` });
   const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
@@ -168,10 +165,8 @@ const show = (parent, data, synced = ALONE) => {
     if (dragging) apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (now) point(now);
-    count.textContent = at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`;
-    slider.value = at;
-    slider.setAttribute("aria-valuetext", count.textContent);
-    back.disabled = acts || at <= 0;
+    paintBar(at, last, at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`);
+    if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : "next ›";
     root.dataset.step = at;
@@ -309,7 +304,7 @@ const show = (parent, data, synced = ALONE) => {
     return titled("checked by finite differences", paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words));
   };
 
-  const acting = actingOf({ data, due, final, side, aloud, totalOf, paint: () => paint(), done: () => exercise("act") });
+  const acting = actingOf({ data, due, final, sayTo, totalOf, paint: () => paint(), done: () => exercise("act") });
 
   // To an exercise, or back from it.  The questions are about the numbers of the program, and playing would answer them.
   const exercise = (name) => {

@@ -1,26 +1,21 @@
 // The tape of a backward pass, computed in the page (see live.py): data are looked up in tables, nothing is evaluated as code.
 
-const erf = (x) => { // its series near 0, and a continued fraction far from it
-  const a = Math.abs(x), side = Math.sign(x);
-  if (!(a < 6)) return a >= 6 ? side : x;
+const erf = (x) => { // its series whose terms are all positive
+  const a = Math.abs(x);
+  if (!(a < 6)) return a >= 6 ? Math.sign(x) : x;
   let sum = a;
-  if (a < 2.5) {
-    for (let n = 1, term = a; n < 60; n += 1) { term *= -a * a / n; sum += term / (2 * n + 1); }
-    return side * sum * 2 / Math.sqrt(Math.PI);
-  }
-  let far = 0;
-  for (let n = 40; n > 0; n -= 1) far = n / 2 / (a + far);
-  return side * (1 - Math.exp(-a * a) / (a + far) / Math.sqrt(Math.PI));
+  for (let n = 1, term = a; n < 200; n += 1) { term *= 2 * a * a / (2 * n + 1); sum += term; }
+  return Math.sign(x) * sum * Math.exp(-a * a) * 2 / Math.sqrt(Math.PI);
 };
 const rint = (x) => { const near = Math.round(x); return Math.abs(x % 1) === 0.5 && near % 2 ? near - 1 : near; };
 const FUNCTIONS = new Map(Object.entries({
   where: (c, a, b) => (c ? a : b), "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b,
   "//": (a, b) => Math.floor(a / b), "%": (a, b) => a - b * Math.floor(a / b), "-x": (a) => -a, "~": (a) => +!a,
   "<": (a, b) => +(a < b), "<=": (a, b) => +(a <= b), "==": (a, b) => +(a === b), "&": (a, b) => a & b, "|": (a, b) => a | b,
-  "^": (a, b) => a ^ b, pow: (a, b) => (a === 1 || b === 0 ? 1 : a ** b), max: (a, b) => Math.max(a, b), min: (a, b) => Math.min(a, b), abs: Math.abs,
-  atan2: (a, b) => Math.atan2(a, b), cos: Math.cos, sin: Math.sin, exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p,
-  sqrt: Math.sqrt, tanh: Math.tanh, floor: Math.floor, erf, rint, cast: (a) => a, bool: (a) => +(a !== 0), trunc: Math.trunc,
+  "^": (a, b) => a ^ b, pow: (a, b) => (a === 1 || b === 0 ? 1 : a ** b), max: (a, b) => Math.max(a, b), min: (a, b) => Math.min(a, b),
+  erf, rint, cast: (a) => a, bool: (a) => +(a !== 0),
 }));
+for (const name of "abs atan2 cos sin exp expm1 log log1p sqrt tanh floor trunc".split(" ")) FUNCTIONS.set(name, Math[name]);
 const EMPTY = { "+": 0, "*": 1, max: -Infinity, min: Infinity };
 
 // Runs of integers, as `live.runs` writes them.
