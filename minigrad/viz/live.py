@@ -79,7 +79,7 @@ def _refused(recording: Recording, leaves: Sequence[Node]) -> str:
             numbers > NUMBERS,
         "cond and while_loop choose by numbers, and a page can't choose again":
             any(part.startswith(CHOSEN) for node in nodes for part in node.scope),
-        (recording.missing or "").split("\n")[0]: any(leaf not in recording.small for leaf in leaves),
+        recording.missing.split("\n")[0]: any(leaf not in recording.small for leaf in leaves),
         "no leaf of this pass holds floats": not leaves,
     }
     return next((f"{NO_SLIDER}{why}." for why, holds in reasons.items() if holds), "")
@@ -167,15 +167,13 @@ class Tape:
         if not isinstance(node, Node):
             return node
         if node not in self.known:
-            self.known[node] = self._worked_out(node)
+            if isinstance(node.dtype, tuple) or node.effect:
+                raise _cannot(operation_name(node))
+            self.known[node] = (
+                on_host(sources([node])[node], node) if node.op is None
+                else np.asarray(EAGER.compute(node.op, [self.value(i) for i in node.inputs], node.attrs, CPU))
+            )
         return self.known[node]
-
-    def _worked_out(self, node: Node) -> Any:
-        if node.op is None:
-            return on_host(sources([node])[node], node)
-        if isinstance(node.dtype, tuple) or node.effect:
-            raise _cannot(operation_name(node))
-        return np.asarray(EAGER.compute(node.op, [self.value(i) for i in node.inputs], node.attrs, CPU))
 
     def instruct(self, name: str, *rest: Any) -> int:
         """The register of what an instruction makes; the same instruction is there once."""

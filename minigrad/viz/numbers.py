@@ -17,14 +17,13 @@ class Summary(NamedTuple):
     """What is said of a tensor: its numbers, if they are few, and what there is among them."""
 
     shape: tuple[int, ...]
-    dtype: str
     few: tuple[Any, ...] | None
     least: float
     most: float
     nans: int
     infinities: int
-    corner: str = ""  # the first numbers, in lines
-    cells: str = ""  # its heat map, see `cells.cells_of`
+    corner: str  # the first numbers, in lines
+    cells: str  # its heat map, see `cells.cells_of`
 
     @classmethod
     def of(cls, value: Any) -> Summary:
@@ -35,7 +34,7 @@ class Summary(NamedTuple):
         """
         array = np.asarray(value)
         few = tuple(array.reshape(-1).tolist()) if array.size <= FEW else None
-        return cls(array.shape, str(array.dtype), few, *_measured(array), _corner(array), cells_of(array))
+        return cls(array.shape, few, *_measured(array), _corner(array), cells_of(array))
 
     def short(self) -> str:
         """One line: the numbers, or where they lie."""

@@ -64,7 +64,7 @@ def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()
     if node.op is P.project:
         own = f"{own}[{node.attrs['index']}]"
     result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
-    right = _right(node, index, _local(node, index), result, lambda part, sized: written.filled(part, sized))
+    right = _right(node, index, result, written.filled)
     return rf"{own} \mathrel{{+}}= {right}"
 
 
@@ -95,10 +95,10 @@ def _by(node: Node, index: int) -> str | None:
     return next((getattr(rule.function, "by", None) for rule in node.plan.rules if rule.index == index), None)
 
 
-def _right(node: Node, index: int, local: str, result: str, filled: Callable[[str, bool], str]) -> str:
+def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], str]) -> str:
     """The right side of a rule."""
     assert node.op is not None
-    by = _by(node, index)
+    by, local = _by(node, index), _local(node, index)
     if by is not None:
         return rf"\text{{{_words(by)}}}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
@@ -132,14 +132,10 @@ class _Written:
 
     def filled(self, formula: str, sized: bool) -> str:
         """The formula with its letters replaced by names, and with shapes if it is `sized`."""
-        return VARIABLE.sub(lambda found: self._put_in(found.group(), sized), formula)
-
-    def _put_in(self, letter: str, sized: bool) -> str:
-        if letter not in self.inputs:
-            return letter
-        value = self.inputs[letter]
-        symbol = self.symbol(value, self._free(letter, value))
-        return _sized(symbol, value) if sized else symbol
+        symbols = {letter: self.symbol(value, self._free(letter, value)) for letter, value in self.inputs.items()}
+        if sized:
+            symbols = {letter: _sized(symbol, self.inputs[letter]) for letter, symbol in symbols.items()}
+        return VARIABLE.sub(lambda found: symbols.get(found.group(), found.group()), formula)
 
     def letter(self, index: int) -> str:
         """The letter of an input in the rules of the operation."""

@@ -66,8 +66,7 @@ class Stepper(Exhibit):
         self.names, models = known_of(nodes, names)
         self.written = expressions(nodes, self.names)
         self._number = {node: i for i, node in enumerate(nodes)}
-        scalars = [node for node, value in recording.values.items() if value.shape == () and value.few]
-        self._scalars = {node: recording.values[node].few[0] for node in scalars}  # type: ignore[index]
+        self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         scene = scene_of(nodes, [self.result], self.names, recording.values, self.written)
         self.parts = folded(scene, models, budget)
@@ -102,7 +101,7 @@ class Stepper(Exhibit):
             "steps": [self._described(i, each, kept) for i, each in enumerate(self.steps)],
             "live": self._live(),
             "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
-            "missing": (self.recording.missing or "").splitlines()[:1],
+            "missing": self.recording.missing.splitlines()[:1],
             **kept.lists,
         }
 
@@ -233,9 +232,9 @@ class Stepper(Exhibit):
         return about | {
             "rule": kept("rules", mathml(rule)), "sign": each.value.sign(),
             "check": None if check is None else [*map(short, check[: 4 if check.kink else 2]), check.agrees],
-            **({"needs": needs} if (needs := [self._number[x] for x in each.needs if x in self._number]) else {}),
-            **({"few": [_rounded(x) for x in few]} if few is not None else {}),
-            **({} if each.matrix is None else {"matrix": [[_rounded(x) for x in row] for row in each.matrix.tolist()]}),
+            "needs": [self._number[x] for x in each.needs if x in self._number],
+            "few": None if few is None else [_rounded(x) for x in few],
+            "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
         }
 
     def _sentence(self, each: Step) -> str:

@@ -95,7 +95,7 @@ class Recording(NamedTuple):
 
     nodes: list[Node]
     values: dict[Node, Summary]
-    missing: str | None
+    missing: str
     steps: list[Step]
     seed: Any
     small: dict[Node, Any]
@@ -215,13 +215,13 @@ def _derivatives(node: Node, index: int, g: Tensor) -> Any:
     return np.array(rows)
 
 
-def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, Any], str | None]:
+def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, Any], str]:
     """Summaries of the values of nodes, the small values themselves, and why others are not known.
 
     Known are the values that were saved for the backward pass, and the values that can be computed again from them.
     """
     values: dict[Node, Any] = {}
-    missing = None
+    missing = ""
     for node in nodes:
         if isinstance(node.saved, tuple):
             made = (*[i if isinstance(i, Node) else None for i in node.inputs], node)

@@ -180,7 +180,7 @@ def seen(result, whole=True):
     stepper = mg.viz.step(result)
     words, recording = stepper.text() + stepper.to_svg(), stepper.recording
     stepper.data()
-    assert recording.missing is None
+    assert not recording.missing
     single = [node for node in recording.nodes if not isinstance(node.dtype, tuple)]
     assert [node.name for node in single if node not in recording.values] == []
     assert "project" not in words and " 1 results" not in words

@@ -327,7 +327,7 @@ def test_values_that_were_kept_are_known_although_their_tensors_are_gone():
     weight = mg.ones((3, 2), requires_grad=True)
     loss = ((mg.ones((2, 3)) * 2.0) @ weight).sum()  # nothing holds the first input any more
     recording = record_steps(loss)
-    assert recording.missing is None and len(recording.values) == len(recording.nodes)
+    assert not recording.missing and len(recording.values) == len(recording.nodes)
 
 
 @pytest.mark.slow

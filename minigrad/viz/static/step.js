@@ -159,8 +159,12 @@ const show = (parent, data, synced = ALONE) => {
       dress(box, looks);
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
-    for (const [key, edge] of part.edges) dress(edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
-    thicken();
+    const sizes = new Map(); // while a number is dragged, an arrow is as thick as what comes along it is large
+    if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, live.norm(i))));
+    for (const [key, edge] of part.edges) {
+      dress(edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
+      edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
+    }
     for (const [key, note] of part.notes) noteOn(note, state.sent.get(key) || []);
     if (dragging) apart([...part.notes.values()]);
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
@@ -174,13 +178,6 @@ const show = (parent, data, synced = ALONE) => {
     if (acts) acting.tell(state);
     else if (dragging) tellDrag();
     else tell(now);
-  };
-
-  // While a number is dragged, an arrow of the backward pass is as thick as what comes along it is large.
-  const thicken = () => {
-    const sizes = new Map();
-    if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, live.norm(i))));
-    for (const [key, edge] of part.edges) edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
   };
 
   // What a box shows of a value: its heat map, and a line.
