@@ -84,10 +84,11 @@ const liveOf = (data, changed) => {
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
   const larger = make("select", { "aria-label": "drag a number of a larger leaf", onchange: () => { if (larger.value) set([+larger.value, 0]); } },
     make("option", { value: "" }, "a number of …"), ...leaves.flatMap(([node], i) => (shapeOf(i).length ? [make("option", { value: i }, data.nodes[node].name)] : [])));
-  bar.append(quiet("drag:"), ...[...knobs, other].map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), quiet(why));
+  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), quiet(why));
   const refresh = () => {
     follow();
-    other.element.style.display = knobs.some((knob) => same(knob.spot, chosen)) ? "none" : "";
+    if (knobs.some((knob) => same(knob.spot, chosen))) other.element.remove();
+    else if (other.element.parentNode !== bar) reset.before(other.element); // once: where it is moved, it loses the focus
     other.spot = chosen;
     larger.value = shapeOf(chosen[0]).length ? chosen[0] : "";
     for (const knob of [...knobs, other]) knob.paint();
