@@ -52,7 +52,7 @@ def measured(make: Callable[[], Any]) -> list[list[float]]:
     found: list[list[float]] = []
     for _ in range(ROUNDS):
         eagerly, jitting = [band.says for band in mg.viz.timeline(jitted, *program.args).bands if not band.model]
-        fused = mg.viz.fusion(jitted, *program.args, measure=True).seconds["fused"]
+        fused = mg.viz.fusion(jitted, *program.args, measure=True).ways()["fused"][1]
         found.append([
             clock(lambda: jitted(*program.args)), jitted.record(*program.args).seconds,
             stated(jitting, ""), fused, clock(lambda: eager(*program.args)),

@@ -115,7 +115,9 @@ def parser(lecture: Lecture) -> MarkdownIt:
         md.use(container_plugin, name=name)
 
     def math(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-        return mathml(tokens[index].content.strip(), block=tokens[index].type == "math_block")
+        made = mathml(tokens[index].content.strip())
+        block = tokens[index].type == "math_block"
+        return made.replace('display="inline"', 'display="block"', 1) if block else made
 
     def fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return _fence(lecture, tokens[index], env)

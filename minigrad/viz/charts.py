@@ -67,7 +67,7 @@ class Chart(Drawing):
     ) -> None:
         """A rectangle, with its label if most of it fits.  What a `model` predicts has a dashed border.
 
-        Without a key, it is no mark.
+        Without a key, one can not choose it.
         """
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")

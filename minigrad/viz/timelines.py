@@ -25,7 +25,7 @@ from ..compile.save.read import LoadedProgram
 from ..support.errors import ConversionError, MinigradError
 from ..support.source import in_library, line_of
 from ..support.table import bytes_text, counted, time_text
-from ..support.words import shown
+from ..support.words import shown, whole
 from .charts import KINDS
 from .compiled import Shown, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
@@ -65,8 +65,8 @@ def timeline(
     <timeline of 5 launches in 3 levels: by the model, 2 workers are 1.99 times as fast as one>
     """
     devices = [devices] if isinstance(devices, str) else [*map(str, devices)]
-    wrong = f"{runs} runs cannot be made" if runs < 0 else f"{workers} workers run nothing"
-    if runs < 0 or (workers is not None and workers < 1):
+    wrong = f"{runs} runs cannot be made" if whole(runs, 0) is None else f"{workers} workers run nothing"
+    if whole(runs, 0) is None or (workers is not None and whole(workers, 1) is None):
         raise MinigradError(f"timeline: {wrong}", expect="runs=0 or more, workers=1 or more")
     if not (system is None or isinstance(system, System)):
         raise ConversionError(f"timeline: system is a System, not {shown(system)}")

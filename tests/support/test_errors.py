@@ -593,7 +593,7 @@ def test_an_error_survives_pickling(provoke, error, parts, also):
 
 # Exceptions that users need not catch: minigrad catches them, or they only name the cause of another error.
 INTERNAL = {
-    "Again", "Incomparable", "ItemFault", "LostPatience", "Misfit", "NoShortForm", "Pause",
+    "Again", "Incomparable", "ItemFault", "LostPatience", "Misfit", "NoShortForm", "NotOnATape", "Pause",
     "TimeIsUp", "Unreadable", "WorkersTraceback",
 }
 

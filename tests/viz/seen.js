@@ -156,6 +156,7 @@
   for (const element of all) {
     if (!isSeen(element) || styleOf(element).cursor !== "pointer") continue;
     if (element.parentElement && styleOf(element.parentElement).cursor === "pointer") continue; // inherited
+    if (element.closest("[role=button][tabindex='-1'][aria-label]")) continue; // arrow keys lead from one to the next
     if (element.matches("label, option, :disabled") || element.closest(focusable)?.closest(".mg-view > *, header") || element.querySelector(focusable)) continue;
     problems.unreachable.push(`${element.tagName} ${element.getAttribute("class") ?? ""}: ${say(element.textContent)}`);
   }

@@ -61,6 +61,7 @@ def problems_of_keys(page):
 def problems_of_motion(page):
     """What moves although the reader wants no motion."""
     page.emulate_media(reduced_motion="reduce")
+    page.wait_for_timeout(600)  # what began to move before
     page.locator(".mg-view").first.focus()
     page.keyboard.press("ArrowRight")
     page.evaluate(SETTLED)

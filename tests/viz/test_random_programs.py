@@ -61,4 +61,4 @@ def test_graphs_of_random_scripts(source):
         words = picture.text() + picture.to_svg()
         assert "project" not in words and " 1 results" not in words
         has_loops = any(hasattr(held, "graph") for node in graph.nodes for held in node.attrs.values())
-        assert has_loops == any(box.scope for view in picture.views for box in view.scene.boxes)
+        assert has_loops == any(box.scope for part in picture.parts for box in part.scene.boxes)

@@ -78,6 +78,7 @@ def test_a_tangent_agrees_with_finite_differences_and_a_wrong_one_does_not():
 def test_a_step_over_the_budget_is_red(most, colour):
     before, after = Steps("before", [0, 9000, 0], [2.0, 1.0]), Steps("after", [0, most, 0], [2.0, 1.0])
     svg = within_budget("a step", before, after, 4000, "gradients differ", colour == "bad").to_svg()
+    shade = "good-text" if colour == "good" else "bad"
     for words in ("budget: 4 kB", "gradients differ"):
-        assert re.search(f'fill="{LIGHT[colour]}"[^>]*>{words}', svg)
+        assert re.search(f'fill="{LIGHT[shade]}"[^>]*>{words}', svg)
     assert f"after: {most // 1000} kB" in svg
