@@ -18,7 +18,8 @@ from .svg import squares
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
     """A square for each number of a matrix: blue above zero, orange below, stronger if larger; red if not finite."""
     inside = squares(letters_of(matrix, most), x, y, side)
-    drawing.add(f"<g><title>{escape(cleaned(about))}</title>{inside}</g>")
+    tip = f"<title>{escape(cleaned(about))}</title>" if about else ""
+    drawing.add(f"<g>{tip}{inside}</g>")
 
 
 def spark(values: Sequence[float], width: int = 24) -> str:

@@ -147,7 +147,7 @@ def rest():
     net = mg.nn.Linear(2, 2)
     x, y = mg.ones((3, 2)), mg.zeros((3, 2))
     return [
-        mg.viz.bench(mg.tanh, x), mg.viz.timeline(mg.tanh, x, runs=1),
+        mg.viz.bench(mg.tanh, x),
         mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, y)]),
     ]
 

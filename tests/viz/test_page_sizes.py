@@ -8,6 +8,7 @@ from tests.project.test_benchmarks import FOLDER
 
 MOST = 500_000  # characters of a page
 LARGE = ("GPT", "ResNet-18")
+MOST_OF = {"ResNet-18": 700_000}  # 20 convolutions with their blocks, each a picture of its own
 NAMES = ("three lines", "MLP", "CNN", "LSTM", "GCN", "spring", "cond", "hvp", *LARGE)
 MEASURED = {"timeline"}  # their pages hold times
 
@@ -32,4 +33,4 @@ def test_every_program_is_weighed(views):
 def test_a_page_is_small(views, name):
     program = views.PROGRAMS[name]()
     sizes = {view: len(views.VIEWS[view](program).to_html()) for view in views.VIEWS if view not in MEASURED}
-    assert max(sizes.values()) < MOST, sizes
+    assert max(sizes.values()) < MOST_OF.get(name, MOST), sizes

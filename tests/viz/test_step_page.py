@@ -163,7 +163,7 @@ def test_predicting_gives_no_answer_away():
                 asked.append(said(page))
                 assert answer not in everything(page)
                 headings = page.locator(".mg-side h3").all_inner_texts()
-                assert headings[:2] == ["by the rule", "its sign"]  # nobody is asked for a scalar's shape
+                assert headings[:2] == ["by the rule", "its sign"]  # of a scalar, only the numbers are asked
                 assert page.locator(".mg-rule").count() == 1 and page.locator(".mg-numbers").count() == 0
                 assert page.evaluate("[...document.querySelectorAll('.mg-edge')].every((e) => !e.style.strokeWidth)")
                 page.click("text=positive")
