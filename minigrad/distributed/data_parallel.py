@@ -116,7 +116,7 @@ class DataParallel(Module):
         """The modules of the model."""
         return self.module.named_modules()
 
-    def _named(self) -> Iterator[tuple[str, Tensor, bool]]:
+    def _named(self) -> Iterator[tuple[str, Tensor, str]]:
         return self.module._named()
 
 

@@ -13,7 +13,7 @@ from ..ops.creation import full_like, zeros, zeros_like
 from ..ops.view import reshape
 from ..optim.groups import check_parameters
 from ..optim.optimizer import Optimizer, saved_groups
-from ..support.errors import ConversionError, DtypeError
+from ..support.errors import ConversionError, DtypeError, GradError
 from ..support.words import shown
 from .communicators import Communicator
 from .data_parallel import divided, joined
@@ -65,6 +65,8 @@ class ShardedOptimizer(Optimizer):
         """A group with this rank's pieces in place of the parameters."""
         whole = list(group["params"])
         check_parameters("ShardedOptimizer", [*[shard.parameters for shard in self.shards], whole])
+        if not all(p.requires_grad for p in whole):  # a piece may hold parts of several parameters, and moves as one
+            raise GradError("ShardedOptimizer: a parameter does not require a gradient", hint="leave it out")
         self.shards.append(Shard(self.comm, whole))
         return {**group, "params": self.shards[-1].pieces}
 

@@ -21,6 +21,7 @@ from .hooks import AFTER, BEFORE, Handle, Hooks
 from .state import Loaded, load_tensors, move_tensor
 
 Path = tuple[Any, ...]
+PARAMETER, BUFFER, UNSAVED = "parameter", "buffer", "unsaved"  # what a tensor of a module is
 
 if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
@@ -58,12 +59,16 @@ class Module(ModuleNames):
     >>> watched.last is y, watched.buffers(), list(watched.state_dict())
     (True, [], [])
 
+    The attribute `unsaved` names tables that `__init__` makes again: they move with the module, but they are not saved.
+    `register_buffer("mask", mask, persistent=False)` adds a name.
+
     The class attribute `caches` names further attributes that are not part of the state.  They are not submodules
     either, they are not saved or copied, and `mg.jit` does not read them.  A class adds its own names:
     `caches = (*mg.nn.Module.caches, "last")`.
     """
 
     caches: tuple[str, ...] = ("_entry", "_name", "_hooks", "_activations", "_rebuilt")  # not part of the state
+    unsaved: tuple[str, ...] = ()  # attributes whose tensors `state_dict()` leaves out
     training = True  # train() and eval() set it on the object
     # First reader: skip to `forward`.  These serve calls, hooks and activations.
     _entry: tuple[Mode | None, Mode | None] = (None, None)  # the modes outside and inside the last call
@@ -167,14 +172,21 @@ class Module(ModuleNames):
         """Every tensor by its name, without activations.  A tensor in two attributes has two names."""
         return [(name, tensor) for name, tensor, _ in self._named()]
 
-    def _named(self) -> Iterator[tuple[str, Tensor, bool]]:
-        """The tensors by name, and whether each is a parameter."""
+    def _named(self) -> Iterator[tuple[str, Tensor, str]]:
+        """The tensors by name, and what each is: `PARAMETER`, `BUFFER` or `UNSAVED`."""
         for name, module in self.named_modules():
             for path, tensor in _held(module):
-                if isinstance(tensor, Tensor) and path[0] not in (module._activations or ()):
-                    leaf = tensor.is_leaf or module._rebuilt
-                    whole = ".".join(map(str, (*([name] if name else []), *path)))
-                    yield whole, tensor, tensor.requires_grad and leaf
+                kind = module._kind(path[0], tensor) if isinstance(tensor, Tensor) else ""
+                if kind:
+                    yield ".".join(map(str, (*([name] if name else []), *path))), tensor, kind
+
+    def _kind(self, name: str, tensor: Tensor) -> str:
+        """What a tensor in this attribute is: `PARAMETER`, `BUFFER`, `UNSAVED`, or "" for an activation."""
+        if name in (self._activations or ()):
+            return ""
+        if tensor.requires_grad and (tensor.is_leaf or self._rebuilt):
+            return PARAMETER
+        return UNSAVED if name in self.unsaved else BUFFER
 
     def named_parameters(self) -> list[tuple[str, Tensor]]:
         """The leaves that require a gradient by name, each once.
@@ -182,7 +194,7 @@ class Module(ModuleNames):
         >>> [(name, p.shape) for name, p in mg.nn.Linear(2, 3).named_parameters()]
         [('weight', (3, 2)), ('bias', (3,))]
         """
-        return _once((name, t) for name, t, parameter in self._named() if parameter)
+        return _once((name, t) for name, t, kind in self._named() if kind == PARAMETER)
 
     def parameters(self) -> list[Tensor]:
         """The leaves that require a gradient, each once.
@@ -194,11 +206,23 @@ class Module(ModuleNames):
 
     def named_buffers(self) -> list[tuple[str, Tensor]]:
         """The tensors that are not parameters by name, each once."""
-        return _once((name, t) for name, t, parameter in self._named() if not parameter)
+        return _once((name, t) for name, t, kind in self._named() if kind != PARAMETER)
 
     def buffers(self) -> list[Tensor]:
         """The tensors that are not parameters, each once."""
         return [t for _, t in self.named_buffers()]
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Set an attribute to a tensor without a gradient.  If not `persistent`, `state_dict()` leaves it out.
+
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> layer.register_buffer("mask", mg.ones(3), persistent=False)
+        >>> layer.mask.shape, list(layer.state_dict()), len(layer.buffers())
+        ((3,), ['weight', 'bias'], 1)
+        """
+        setattr(self, name, tensor)
+        others = tuple([each for each in self.unsaved if each != name])
+        self.unsaved = others if persistent else (*others, name)
 
     # what is done to all of it --------------------------------------------------------------------------------------
 
@@ -256,7 +280,10 @@ class Module(ModuleNames):
         >>> list(mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh()).state_dict())
         ['0.weight', '0.bias']
         """
-        return {name: tensor.detach().copy() for name, tensor in self.named_tensors()}  # type: ignore[attr-defined]
+        return {name: tensor.detach().copy() for name, tensor in self._saved().items()}  # type: ignore[attr-defined]
+
+    def _saved(self) -> dict[str, Tensor]:
+        return {name: tensor for name, tensor, kind in self._named() if kind != UNSAVED}
 
     def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Loaded:
         """Copy values into the tensors with the same names: all of them, or none if they do not fit.
@@ -269,7 +296,7 @@ class Module(ModuleNames):
         >>> bool((one.weight == other.weight).all())
         True
         """
-        return load_tensors(dict(self.named_tensors()), state, type(self).__name__, strict)
+        return load_tensors(self._saved(), state, type(self).__name__, strict)
 
     # text -----------------------------------------------------------------------------------------------------------
 

@@ -162,7 +162,10 @@ def parameter_groups(name: str, given: Any, defaults: dict[str, Any]) -> list[tu
 
 
 def check_parameters(name: str, groups: list[list[Tensor]]) -> None:
-    """Refuse tensors that are not leaves, tensors that are there twice, and groups on several devices."""
+    """Refuse tensors that are not leaves, tensors that are there twice, and groups on several devices.
+
+    A frozen parameter stays where it is, and moves once it has a gradient; but not all may be frozen.
+    """
     if not all(groups):
         which = f" in group {groups.index([])}" if len(groups) > 1 else ""
         raise ConversionError(
@@ -183,15 +186,14 @@ def check_parameters(name: str, groups: list[list[Tensor]]) -> None:
                     f"and {which}, of shape {p.shape}, on {p.device}",
                     hint="model.to(device) moves all parameters; or make a group for each device",
                 )
+    if not any(p.requires_grad for group in groups for p in group):
+        raise GradError(f"{name}: no parameter requires a gradient", hint="p.requires_grad = True, for some of them")
 
 
 def _check_parameter(name: str, which: str, p: Any) -> None:
     if not isinstance(p, Tensor):
         raise ConversionError(f"{name}: {which} is {a_type(p)}, not a tensor",
                               hint="model.parameters() returns them without names")
-    if not p.requires_grad:
-        raise GradError(f"{name}: {which}, of shape {p.shape}, does not require a gradient",
-                        hint="p.requires_grad = True, or leave it out")
     if not p.is_leaf:
         raise GradError(f"{name}: {which}, of shape {p.shape}, is a result of {p.node.name}, not a leaf",
                         hint="optimize the tensors that it is computed from, or p.detach() with requires_grad = True")

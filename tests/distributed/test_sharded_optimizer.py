@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.distributed import DataParallel, ShardedOptimizer, ThreadCommunicators
 from minigrad.nn.state import StateError
-from minigrad.support.errors import ConversionError, DtypeError
+from minigrad.support.errors import ConversionError, DtypeError, GradError
 
 X = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
 Y = np.arange(12) % 3
@@ -149,6 +149,8 @@ def test_errors():
         ShardedOptimizer(mg.optim.SGD, [w, mg.zeros(2, mg.float64, requires_grad=True)], lr=0.1)
     with pytest.raises(ConversionError, match="is in the list twice"):
         ShardedOptimizer(mg.optim.SGD, [w, w], lr=0.1)
+    with pytest.raises(GradError, match="a parameter does not require a gradient"):
+        ShardedOptimizer(mg.optim.SGD, [w, mg.ones(2)], lr=0.1)
     with pytest.raises(ConversionError, match="there are no parameters"):
         ShardedOptimizer(mg.optim.SGD, [], lr=0.1)
     made = ShardedOptimizer(mg.optim.Adam, [w], lr=0.1)

@@ -507,3 +507,38 @@ def test_transformations_leave_activations_alone():
     before = net.last
     nn.functional_call(net, {"bias": net.bias + 1}, x_of())
     assert net.last is before, "the copy has activations of its own"
+
+
+class Masked(nn.Module):
+    unsaved = ("table",)
+
+    def __init__(self):
+        self.weight = mg.ones(2, requires_grad=True)
+        self.table = [mg.zeros(2), mg.ones(3)]
+        self.register_buffer("mask", mg.ones(2), persistent=False)
+        self.register_buffer("mean", mg.zeros(2))
+
+
+def test_unsaved_tables_move_with_the_module_but_are_not_in_its_state():
+    module = Masked()
+    assert list(module.state_dict()) == ["weight", "mean"]
+    assert [name for name, _ in module.named_buffers()] == ["table.0", "table.1", "mask", "mean"]
+    assert module.to(mg.float64).mask.dtype == mg.float64 and copy.deepcopy(module).mask.shape == (2,)
+    loaded = Masked().load_state_dict(module.state_dict())
+    assert not loaded.missing and not loaded.unexpected
+    module.register_buffer("mask", mg.ones(2))
+    assert "mask" in module.state_dict()
+
+
+def test_a_parameter_is_saved_also_under_an_unsaved_name():
+    module = Masked()
+    module.mask = mg.ones(2, requires_grad=True)
+    assert "mask" in module.state_dict()
+
+
+def test_unsaved_tables_are_inputs_of_compiled_functions():
+    module = Masked()
+    f = mg.jit(lambda x: x * module.mask)
+    assert f(mg.ones(2)).tolist() == [1.0, 1.0]
+    module.mask = mg.zeros(2)
+    assert f(mg.ones(2)).tolist() == [0.0, 0.0]
