@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops import pooling
-from ..ops.convolution import conv1d, conv2d, conv_transpose2d
+from ..ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from ..ops.windows import Sizes, for_each
 from ..support.errors import ConversionError, ShapeError
 from ..support.table import counted
@@ -86,7 +86,39 @@ class Conv2d(_Convolution):
     function = staticmethod(conv2d)
 
 
-class ConvTranspose2d(_Convolution):
+class _ConvolutionTranspose(_Convolution):
+    def __init__(
+        self, inputs: int, outputs: int, size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+        groups: int = 1, bias: bool = True, dilation: Any = 1, dtype: Any = None, device: Any = None,
+    ) -> None:
+        name = type(self).__name__
+        if isinstance(padding, str):
+            raise ConversionError(f"{name}: padding is numbers, not {padding!r}")
+        super().__init__(inputs, outputs, size, stride, padding, dilation, groups, bias, dtype, device)
+        self.output_padding = for_each(name, "output_padding", output_padding, self.count, 0)
+
+    def weight_shape(self) -> Sizes:
+        return (self.inputs, self.outputs // self.groups, *self.size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check(x)
+        return type(self).function(x, self.weight, self.bias, self.stride, self.padding, self.output_padding,
+                                   self.groups, self.dilation)
+
+
+class ConvTranspose1d(_ConvolutionTranspose):
+    """The transpose of a convolution along sequences: see `ConvTranspose2d`.
+
+    >>> layer = mg.nn.ConvTranspose1d(8, 1, 2, stride=2)
+    >>> layer, layer(mg.ones((5, 8, 14))).shape
+    (ConvTranspose1d(8 → 1, 2, stride=2), (5, 1, 28))
+    """
+
+    function = staticmethod(conv_transpose1d)
+    count = 1
+
+
+class ConvTranspose2d(_ConvolutionTranspose):
     """The transpose of a convolution: each element of an image, times a kernel, is added to a larger image.
 
     >>> layer = mg.nn.ConvTranspose2d(8, 1, 2, stride=2)
@@ -94,22 +126,7 @@ class ConvTranspose2d(_Convolution):
     (ConvTranspose2d(8 → 1, 2 × 2, stride=2), (5, 1, 28, 28))
     """
 
-    def __init__(
-        self, inputs: int, outputs: int, size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, bias: bool = True, dilation: Any = 1, dtype: Any = None, device: Any = None,
-    ) -> None:
-        if isinstance(padding, str):
-            raise ConversionError(f"ConvTranspose2d: padding is numbers, not {padding!r}")
-        super().__init__(inputs, outputs, size, stride, padding, dilation, groups, bias, dtype, device)
-        self.output_padding = for_each("ConvTranspose2d", "output_padding", output_padding, 2, 0)
-
-    def weight_shape(self) -> Sizes:
-        return (self.inputs, self.outputs // self.groups, *self.size)
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.check(x)
-        return conv_transpose2d(x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups,
-                                self.dilation)
+    function = staticmethod(conv_transpose2d)
 
 
 # Pooling ------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from .index import pad
 from .view import expand_dims, permute_dims, raw_slice, reshape, squeeze
 from .windows import Sizes, for_each, raw_windows, window_count
 
-__all__ = ["conv1d", "conv2d", "conv_transpose2d"]
+__all__ = ["conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"]
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -67,23 +67,39 @@ def conv_transpose2d(x: FloatTensor, weight: Tensor, bias: Tensor | None = None,
     >>> mg.conv_transpose2d(mg.asarray([[[[1.0, 10.0]]]]), mg.ones((1, 1, 1, 2)), stride=(1, 2)).tolist()
     [[[[1.0, 1.0, 10.0, 10.0]]]]
     """
-    name = "conv_transpose2d"
-    x, single = _examples(name, 2, x)
-    _check_weight(name, 2, x, weight, groups, channels=weight.shape[0] if weight.ndim else 0)
-    steps, gaps = for_each(name, "stride", stride, 2), for_each(name, "dilation", dilation, 2)
-    cut, extra = for_each(name, "padding", padding, 2, least=0), for_each(name, "output_padding", output_padding, 2, 0)
+    return _transposed("conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@program(most=64)
+def conv_transpose1d(x: FloatTensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+    """The transpose of `conv1d`, along sequences (examples, channels, length): see `conv_transpose2d`.
+
+    >>> mg.conv_transpose1d(mg.asarray([[[1.0, 10.0]]]), mg.ones((1, 1, 2)), stride=2).tolist()
+    [[[1.0, 1.0, 10.0, 10.0]]]
+    """
+    return _transposed("conv_transpose1d", 1, x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def _transposed(name: str, count: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+                output_padding: Any, groups: int, dilation: Any) -> Tensor:
+    x, single = _examples(name, count, x)
+    _check_weight(name, count, x, weight, groups, channels=weight.shape[0] if weight.ndim else 0)
+    steps, gaps = for_each(name, "stride", stride, count), for_each(name, "dilation", dilation, count)
+    cut = for_each(name, "padding", padding, count, least=0)
+    extra = for_each(name, "output_padding", output_padding, count, least=0)
     if any(e >= max(s, d) for e, s, d in zip(extra, steps, gaps)):
         raise ConversionError(
             f"{name}: output_padding {extra} must be smaller than the stride {steps} or the dilation {gaps}"
         )
-    (count, channels, *image), kernel = x.shape, weight.shape[2:]
-    outputs = groups * weight.shape[1]
-    pixels = reshape(permute_dims(x, (1, 0, 2, 3)), (groups, channels // groups, count * math.prod(image)))
+    (examples, channels, *image), kernel = x.shape, weight.shape[2:]
+    outputs, axes = groups * weight.shape[1], tuple(range(2, 2 + count))
+    pixels = reshape(permute_dims(x, (1, 0, *axes)), (groups, channels // groups, examples * math.prod(image)))
     rows = reshape(weight, (groups, channels // groups, math.prod(weight.shape[1:])))
-    columns = matmul(rows.mT, pixels)  # type: ignore[attr-defined]
-    parts = permute_dims(reshape(columns, (outputs, *kernel, count, *image)), (3, 0, 4, 5, 1, 2))
+    columns = reshape(matmul(rows.mT, pixels), (outputs, *kernel, examples, *image))  # type: ignore[attr-defined]
+    parts = permute_dims(columns, (1 + count, 0, *range(2 + count, 2 + 2 * count), *range(1, 1 + count)))
     full = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(image, steps, kernel, gaps)]
-    out = P.overlap_add.apply(parts, axis=(2, 3), stride=steps, dilation=gaps, shape=(count, outputs, *full))
+    out = P.overlap_add.apply(parts, axis=axes, stride=steps, dilation=gaps, shape=(examples, outputs, *full))
     out = padded(out, tuple([(0, e) for e in extra]))
     if any(cut):
         kept = [slice(c, n + e - c) for c, n, e in zip(cut, full, extra)]
