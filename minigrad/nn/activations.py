@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.tensor import Tensor
-from ..ops.elementwise import sigmoid, tanh
+from ..ops.creation import full
+from ..ops.elementwise import sigmoid, tanh, where
 from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, silu, softmax, softplus
-from ..support.errors import ConversionError
+from ..ops.view import reshape
+from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown
+from .layers import check_sizes
 from .module import Module
 
 
@@ -39,6 +44,27 @@ class LeakyReLU(Module):
 
     def extra_repr(self) -> str:
         return f"{self.slope}"
+
+
+class PReLU(Module):
+    """x where it is positive, and a learned slope times x elsewhere; `count` slopes are for the channels, axis 1.
+
+    >>> mg.nn.PReLU(), mg.nn.PReLU(3)(mg.asarray([[-4.0, 2.0, -8.0]])).tolist()
+    (PReLU(1), [[-1.0, 2.0, -2.0]])
+    """
+
+    def __init__(self, count: int = 1, start: float = 0.25, dtype: Any = None, device: Any = None) -> None:
+        check_sizes("PReLU", 1, count=count)
+        self.weight = full(count, start, dtype, device, requires_grad=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        count = self.weight.shape[0]
+        if count > 1 and (x.ndim < 2 or x.shape[1] != count):
+            raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}", expect=f"(examples, {count}, ...)")
+        return where(x > 0.0, x, x * reshape(self.weight, (-1, *[1] * max(x.ndim - 2, 0))))
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[0]}"
 
 
 class ELU(Module):

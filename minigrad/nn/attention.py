@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops.creation import zeros
-from ..ops.functional import linear, scaled_dot_product_attention
+from ..ops.functional import attention_weights, linear, scaled_dot_product_attention
 from ..ops.joining import split
 from ..ops.positions import rotary_embedding
 from ..ops.random import DEFAULT_GENERATOR
@@ -22,7 +22,9 @@ class MultiheadAttention(Module):
 
     Inputs are (length, examples, size), or with `batch_first` (examples, length, size).  `mask` is True where a query
     may attend to a key (or holds floats that are added to the scores), and broadcasts to (examples, heads, queries,
-    keys).  With `causal`, no position attends to later ones.  With `rotary`, queries and keys get rotary positions.
+    keys); for padded sequences it is `is_there[:, None, None, :]`.  With `causal`, no position attends to later ones.
+    With `rotary`, queries and keys get rotary positions.  With `need_weights`, the result is a pair, with the weights
+    (examples, heads, queries, keys) before dropout.
 
     >>> attention = mg.nn.MultiheadAttention(8, heads=2, batch_first=True)
     >>> attention(mg.ones((5, 7, 8)), causal=True).shape, list(attention.state_dict())[::2]
@@ -44,7 +46,7 @@ class MultiheadAttention(Module):
             zeros_(self.out_proj.bias)  # type: ignore[arg-type]
 
     def forward(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Any = None,
-                causal: bool = False, positions: Any = None) -> Tensor:
+                causal: bool = False, positions: Any = None, need_weights: bool = False) -> Any:
         """The result for each query; without `key` and `value`, this is self-attention."""
         key = query if key is None else key
         value = key if value is None else value
@@ -58,7 +60,8 @@ class MultiheadAttention(Module):
         dropped = self.dropout if self.training else 0.0
         seen = scaled_dot_product_attention(q, k, v, mask, causal, dropout_p=dropped)
         back = (0, 2, 1, 3) if self.batch_first else (2, 0, 1, 3)
-        return self.out_proj(reshape(permute_dims(seen, back), query.shape))  # type: ignore[no-any-return]
+        out = self.out_proj(reshape(permute_dims(seen, back), query.shape))
+        return (out, attention_weights(q, k, mask, causal)) if need_weights else out
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
         if query is key is value:

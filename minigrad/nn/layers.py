@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..ops import reduce
+from ..ops.creation import arange
 from ..ops.functional import dropout, dropout2d, embedding, linear
 from ..ops.random import DEFAULT_GENERATOR
-from ..ops.view import flatten
+from ..ops.segments import segment_max, segment_mean, segment_sum
+from ..ops.view import expand_dims, flatten
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown, whole
 from .init import uniform_parameter
 from .module import Module
+
+BAGS: dict[str, Any] = {  # what an `EmbeddingBag` makes of the rows of a bag, along an axis or in segments
+    "sum": (reduce.sum, segment_sum), "mean": (reduce.mean, segment_mean), "max": (reduce.max, segment_max),
+}
 
 
 class Linear(Module):
@@ -58,6 +65,38 @@ class Embedding(Module):
 
     def extra_repr(self) -> str:
         return "{} × {}".format(*self.weight.shape)
+
+
+class EmbeddingBag(Embedding):
+    """The mean, the sum or the maximum of the rows of each bag of items.
+
+    Bags are the rows of `indices`; or, with `offsets`, parts of one row of indices, each of which begins at an offset.
+
+    >>> table = mg.nn.EmbeddingBag(10, 4)
+    >>> table(mg.asarray([[1, 2, 1]])).shape, table(mg.asarray([1, 2, 1]), mg.asarray([0, 2])).shape
+    ((1, 4), (2, 4))
+    """
+
+    def __init__(self, count: int, size: int, mode: str = "mean", dtype: Any = None, device: Any = None) -> None:
+        if mode not in BAGS:
+            raise ConversionError(f"EmbeddingBag: mode is {shown(mode)}", expect=", ".join(map(repr, BAGS)))
+        super().__init__(count, size, dtype, device)
+        self.mode = mode
+
+    def forward(self, indices: Tensor, offsets: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        if indices.ndim != (2 if offsets is None else 1):
+            raise ShapeError(f"EmbeddingBag: indices of shape {indices.shape}",
+                             expect="(bags, items), or (items,) with offsets, where each bag begins")
+        rows = super().forward(indices)
+        over_axis, over_segments = BAGS[self.mode]
+        if offsets is None:
+            return over_axis(rows, axis=1)
+        places = arange(len(indices), dtype=offsets.dtype, device=indices.device)
+        bags = reduce.sum(expand_dims(places, 1) >= offsets, axis=1) - 1
+        return over_segments(rows, bags, len(offsets))
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, {self.mode}"
 
 
 class Dropout(Module):

@@ -12,6 +12,7 @@ from ..support.errors import ConversionError
 from ..support.words import check_memory, shown
 from .attention import MultiheadAttention
 from .containers import ModuleList
+from .init import xavier_uniform_
 from .layers import Dropout, Linear, check_sizes
 from .module import Module
 from .norm import LayerNorm
@@ -119,3 +120,35 @@ class TransformerDecoder(_Stack):
     >>> mg.nn.TransformerDecoder(layer, 2)(mg.ones((7, 5, 8)), mg.ones((3, 5, 8))).shape
     (7, 5, 8)
     """
+
+
+class Transformer(Module):
+    """An encoder of one sequence and a decoder of another, which attends to the first, with PyTorch's weights.
+
+    Both are (length, examples, size), or with `batch_first` (examples, length, size).
+
+    >>> model = mg.nn.Transformer(8, heads=2, encoder_layers=1, decoder_layers=1, hidden=16, batch_first=True)
+    >>> model(mg.ones((5, 7, 8)), mg.ones((5, 3, 8)), causal=True).shape
+    (5, 3, 8)
+    """
+
+    def __init__(self, size: int = 512, heads: int = 8, encoder_layers: int = 6, decoder_layers: int = 6,
+                 hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu", eps: float = 1e-5,
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, dtype: Any = None,
+                 device: Any = None) -> None:
+        given: Any = (size, heads, hidden, dropout, activation, eps, batch_first, norm_first, bias)
+        norms = [LayerNorm(size, eps, bias=bias, dtype=dtype, device=device) for _ in range(2)]
+        encoder, decoder = [
+            layer(*given, dtype=dtype, device=device) for layer in (TransformerEncoderLayer, TransformerDecoderLayer)
+        ]
+        self.encoder = TransformerEncoder(encoder, encoder_layers, norms[0])
+        self.decoder = TransformerDecoder(decoder, decoder_layers, norms[1])
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                xavier_uniform_(parameter)
+
+    def forward(self, source: Tensor, target: Tensor, source_mask: Any = None, target_mask: Any = None,
+                memory_mask: Any = None, causal: bool = False) -> Tensor:
+        """The decoder's result.  The masks are those of `MultiheadAttention`, and `causal` is for the target."""
+        memory = self.encoder(source, mask=source_mask)
+        return self.decoder(target, memory, mask=target_mask, memory_mask=memory_mask, causal=causal)  # type: ignore[no-any-return]

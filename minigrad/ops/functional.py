@@ -29,7 +29,8 @@ from .view import expand_dims, permute_dims, reshape
 __all__ = [
     "softmax", "log_softmax", "logsumexp",
     "relu", "leaky_relu", "elu", "silu", "gelu", "softplus",
-    "linear", "embedding", "one_hot", "dropout", "dropout2d", "layer_norm", "scaled_dot_product_attention",
+    "linear", "embedding", "one_hot", "dropout", "dropout2d", "layer_norm",
+    "scaled_dot_product_attention", "attention_weights",
 ]
 
 # Values beside the computation --------------------------------------------------------------------------------------
@@ -332,12 +333,31 @@ def scaled_dot_product_attention(q: FloatTensor, k: FloatTensor, v: FloatTensor,
     >>> mg.scaled_dot_product_attention(q, k, v, causal=True).tolist()[0]
     [1.0, 0.0]
     """
-    name = "scaled_dot_product_attention"
-    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+    if v.ndim < 2 or k.ndim < 2 or k.shape[-2] != v.shape[-2]:
         raise ShapeError(
-            f"{name}: shapes q {q.shape}, k {k.shape}, v {v.shape} do not go together",
+            f"scaled_dot_product_attention: shapes q {q.shape}, k {k.shape}, v {v.shape} do not go together",
             expect="q (..., queries, d), k (..., keys, d), v (..., keys, e)",
         )
+    weights = _weights("scaled_dot_product_attention", q, k, mask, causal, scale)
+    return matmul(dropout(weights, dropout_p), v)
+
+
+@composed
+def attention_weights(q: FloatTensor, k: FloatTensor, mask: Tensor | None = None, causal: bool = False,
+                      scale: float | None = None) -> Tensor:
+    """The weights of `scaled_dot_product_attention`: for each query, how much each key counts.
+
+    >>> q = k = mg.asarray([[1.0, 0.0], [0.0, 1.0]])
+    >>> mg.attention_weights(q, k, causal=True).tolist()[0]
+    [1.0, 0.0]
+    """
+    return _weights("attention_weights", q, k, mask, causal, scale)
+
+
+def _weights(name: str, q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
+    if min(q.ndim, k.ndim) < 2 or q.shape[-1] != k.shape[-1]:
+        raise ShapeError(f"{name}: shapes q {q.shape}, k {k.shape} do not go together",
+                         expect="q (..., queries, d), k (..., keys, d)")
     scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     scores = matmul(q * scale, k.mT)  # type: ignore[attr-defined]
     forbidden = None
@@ -354,7 +374,7 @@ def scaled_dot_product_attention(q: FloatTensor, k: FloatTensor, v: FloatTensor,
     weights = softmax(scores)
     if forbidden is not None and mask is not None:
         weights = where(reduce.all(forbidden, axis=-1, keepdims=True), 0.0, weights)
-    return matmul(dropout(weights, dropout_p), v)
+    return weights
 
 
 # Integers that name rows -------------------------------------------------------------------------------------------
