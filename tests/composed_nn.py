@@ -64,6 +64,15 @@ for _options in (
         like=lambda x, w, b, o=_options: plain.transposed(x, w, b, **o),
     )
 
+composed(
+    "conv_transpose1d",
+    lambda m, x, w, b: m.conv_transpose1d(x, w, b, stride=2, padding=1),
+    values(2, 2, 4),
+    values(2, 2, 3),
+    values(2),
+    like=lambda x, w, b: plain.transposed(x[:, :, None], w[:, :, None], b, (1, 2), (0, 1))[:, :, 0],
+)
+
 # Pooling ------------------------------------------------------------------------------------------------------------
 
 for _size, _stride, _padding in ((2, None, 0), (3, 2, 1), ((1, 2), 1, 0)):

@@ -210,23 +210,38 @@ def cell(kind: str, state: Any, x: Any, size: int, *starts: Any, **options: Any)
     return tuple(part[0] for part in last)
 
 
-def attention(q: Any, k: Any, v: Any, forbidden: Any = None) -> Any:
+def matches(q: Any, k: Any, forbidden: Any = None) -> Any:
+    """The weights of attention."""
     scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
     if forbidden is not None:
         scores = np.where(forbidden, -np.inf, scores)
-    return np.exp(log_softmax(scores)) @ v
+    return np.exp(log_softmax(scores))
+
+
+def attention(q: Any, k: Any, v: Any, forbidden: Any = None) -> Any:
+    return matches(q, k, forbidden) @ v
+
+
+def by_head(query: Any, key: Any, value: Any, weights: Any, heads: int) -> list[Any]:
+    """Queries, keys and values of each head; weights by torch's names."""
+    size = query.shape[-1]
+    w, b = weights["in_proj_weight"].reshape(3, size, size), weights["in_proj_bias"].reshape(3, size)
+    return [
+        np.swapaxes((x @ w[i].T + b[i]).reshape(*x.shape[:2], heads, size // heads), 1, 2)
+        for i, x in enumerate((query, key, value))
+    ]
+
+
+def attention_weights(query: Any, key: Any, weights: Any, heads: int, forbidden: Any = None) -> Any:
+    q, k, _ = by_head(query, key, key, weights, heads)
+    return matches(q, k, forbidden)
 
 
 def multihead(
     query: Any, key: Any, value: Any, weights: Any, heads: int, forbidden: Any = None, turn: Any = None
 ) -> Any:
-    """Attention with several heads; weights by torch's names."""
-    size = query.shape[-1]
-    w, b = weights["in_proj_weight"].reshape(3, size, size), weights["in_proj_bias"].reshape(3, size)
-    q, k, v = (
-        np.swapaxes((x @ w[i].T + b[i]).reshape(*x.shape[:2], heads, size // heads), 1, 2)
-        for i, x in enumerate((query, key, value))
-    )
+    """Attention with several heads."""
+    q, k, v = by_head(query, key, value, weights, heads)
     if turn is not None:
         q, k = turn(q), turn(k)
     seen = np.swapaxes(attention(q, k, v, forbidden), 1, 2).reshape(query.shape)

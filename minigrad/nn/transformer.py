@@ -136,13 +136,11 @@ class Transformer(Module):
                  hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu", eps: float = 1e-5,
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True, dtype: Any = None,
                  device: Any = None) -> None:
-        given: Any = (size, heads, hidden, dropout, activation, eps, batch_first, norm_first, bias)
-        norms = [LayerNorm(size, eps, bias=bias, dtype=dtype, device=device) for _ in range(2)]
-        encoder, decoder = [
-            layer(*given, dtype=dtype, device=device) for layer in (TransformerEncoderLayer, TransformerDecoderLayer)
-        ]
-        self.encoder = TransformerEncoder(encoder, encoder_layers, norms[0])
-        self.decoder = TransformerDecoder(decoder, decoder_layers, norms[1])
+        options: Any = {"bias": bias, "dtype": dtype, "device": device}
+        given: Any = (size, heads, hidden, dropout, activation, eps, batch_first, norm_first)
+        norms = [LayerNorm(size, eps, **options) for _ in range(2)]
+        self.encoder = TransformerEncoder(TransformerEncoderLayer(*given, **options), encoder_layers, norms[0])
+        self.decoder = TransformerDecoder(TransformerDecoderLayer(*given, **options), decoder_layers, norms[1])
         for parameter in self.parameters():
             if parameter.ndim > 1:
                 xavier_uniform_(parameter)

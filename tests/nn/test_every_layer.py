@@ -75,6 +75,13 @@ def stacked(state, x):
     return layer_norm(state, "norm", x)
 
 
+def both_ways(state, source, target):
+    block = part(state, "encoder.layers.0.")
+    x = layer_norm(block, "norm1", source + attention(part(block, "self_attn."), source, source))
+    memory = layer_norm(part(state, "encoder."), "norm", layer_norm(block, "norm2", x + feed(block, x)))
+    return layer_norm(part(state, "decoder."), "norm", decoder(part(state, "decoder.layers.0."), target, memory))
+
+
 def graph_convolution(state, x):
     adjacency = np.eye(len(x))
     np.add.at(adjacency, (EDGES[1], EDGES[0]), 1.0)
@@ -122,6 +129,32 @@ LAYERS = {
         lambda: nn.ConvTranspose2d(2, 2, 3, stride=2, padding=1, output_padding=1),
         [numbers(2, 2, 2, 3)],
         lambda s, x: plain.transposed(x, s["weight"], s["bias"], 2, 1, 1),
+    ),
+    "ConvTranspose1d": (
+        lambda: nn.ConvTranspose1d(2, 2, 3, stride=2, padding=1, groups=2),
+        [numbers(2, 2, 3)],
+        lambda s, x: plain.transposed(x[:, :, None], s["weight"][:, :, None], s["bias"], (1, 2), (0, 1), 0, 2)[:, :, 0],
+    ),
+    "ZeroPad1d": (lambda: nn.ZeroPad1d(((1, 2),)), [numbers(2, 3)], lambda s, x: np.pad(x, ((0, 0), (1, 2)))),
+    "ZeroPad2d": (lambda: nn.ZeroPad2d(1), [numbers(1, 2, 3)], lambda s, x: np.pad(x, ((0, 0), (1, 1), (1, 1)))),
+    "ConstantPad1d": (
+        lambda: nn.ConstantPad1d((1,), 2.0), [numbers(2, 3)], lambda s, x: np.pad(x, ((0, 0), (1, 1)), constant_values=2)
+    ),
+    "ConstantPad2d": (
+        lambda: nn.ConstantPad2d((1, 0), 2.0), [numbers(2, 3)], lambda s, x: np.pad(x, ((1, 1), (0, 0)), constant_values=2)
+    ),
+    **{
+        f"{kind}Pad{count}d": (
+            lambda kind=kind, count=count: getattr(nn, f"{kind}Pad{count}d")(((2, 1),) * count),
+            [numbers(2, 3, 3)],
+            lambda s, x, mode=mode, count=count: np.pad(x, ((0, 0),) * (3 - count) + ((2, 1),) * count, mode),
+        )
+        for kind, mode in (("Reflection", "reflect"), ("Replication", "edge"), ("Circular", "wrap")) for count in (1, 2)
+    },
+    "PReLU": (
+        lambda: nn.PReLU(3),
+        [numbers(2, 3, 2)],
+        lambda s, x: np.where(x > 0, x, x * s["weight"][:, None]),
     ),
     "MaxPool1d": (lambda: nn.MaxPool1d(2), [numbers(2, 2, 5)], lambda s, x: plain.pooled(np.max, -math.inf, 1, x, 2)),
     "MaxPool2d": (
@@ -213,6 +246,12 @@ LAYERS = {
         [numbers(LENGTH, 2, 4), numbers(3, 2, 4)],
         lambda s, x, y: np.swapaxes(attention(s, np.swapaxes(x, 0, 1), np.swapaxes(y, 0, 1)), 0, 1),
     ),
+    "MultiheadAttention, weights": (
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        [numbers(2, LENGTH, 4)],
+        lambda s, x: (attention(s, x, x, ABOVE), plain.attention_weights(x, x, s, 2, ABOVE)),
+        CAUSAL | {"need_weights": True},
+    ),
     "LearnedPositions": (
         lambda: nn.LearnedPositions(6, 3),
         [numbers(2, LENGTH, 3)],
@@ -228,6 +267,12 @@ LAYERS = {
         lambda: nn.TransformerDecoderLayer(**BLOCK),
         [numbers(1, LENGTH, 4), numbers(1, 2, 4)],
         decoder,
+        CAUSAL,
+    ),
+    "Transformer": (
+        lambda: nn.Transformer(4, 2, 1, 1, 5, 0.0, batch_first=True),
+        [numbers(1, 2, 4), numbers(1, LENGTH, 4)],
+        both_ways,
         CAUSAL,
     ),
     "GraphConv": (

@@ -165,3 +165,37 @@ def test_sizes_of_layers_are_positive_integers(make, size):
 def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_a_bag_is_what_is_made_of_its_rows(mode):
+    table = nn.EmbeddingBag(6, 2, mode)
+    rows = table.weight.numpy_copy()
+    of = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
+    np.testing.assert_allclose(table(mg.asarray([[1, 2], [5, 5]])).numpy_copy(),
+                               [of(rows[[1, 2]], axis=0), of(rows[[5, 5]], axis=0)], rtol=1e-6)
+    np.testing.assert_allclose(table(mg.asarray([0, 3, 3, 4]), mg.asarray([0, 1])).numpy_copy(),
+                               [rows[0], of(rows[[3, 3, 4]], axis=0)], rtol=1e-6)
+    table(mg.asarray([[1, 1]])).sum().backward()
+    assert table.weight.grad[1].tolist() == [{"sum": 2.0, "mean": 1.0, "max": 1.0}[mode]] * 2
+
+
+def test_an_empty_bag_between_others_is_zero():
+    table = nn.EmbeddingBag(6, 2, "sum")
+    assert table(mg.asarray([1, 2]), mg.asarray([0, 1, 1]))[1].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.EmbeddingBag(4, 2, "median"), "EmbeddingBag: mode is 'median'\n  Expected: 'sum', 'mean', 'max'"),
+        (lambda: nn.EmbeddingBag(4, 2)(mg.asarray([1])), r"indices of shape \(1,\)\n  Expected: \(bags, items\), or"),
+        (lambda: nn.PReLU(3)(mg.ones((2, 4))), r"\(2, 4\) does not fit PReLU\(3\)\n  Expected: \(examples, 3, ...\)"),
+        (lambda: nn.ZeroPad2d(1)(mg.ones(3)), r"\(3,\) does not fit ZeroPad2d\(1\)\n  Expected: 2 dimensions or more"),
+        (lambda: nn.ZeroPad2d((1, 2, 3)), "ZeroPad2d"),
+        (lambda: nn.ConvTranspose1d(1, 1, 3, padding="same"), "ConvTranspose1d: padding is numbers, not 'same'"),
+    ],
+)
+def test_layers_refuse_what_does_not_fit(call, message):
+    with pytest.raises(mg.MinigradError, match=message):
+        call()

@@ -321,10 +321,25 @@ INTEGERS = mg.asarray([1, 2])
         (lambda: mg.softmax(mg.ones(3), axis=1), IndexError, "softmax: axis 1 does not exist in a tensor of"),
         (lambda: mg.softmax(INTEGERS), TypeError, r"softmax is for floats, and this tensor is int64"),
         (lambda: mg.scaled_dot_product_attention(mg.ones((2, 3)), mg.ones((2, 4)), mg.ones((2, 4))), ValueError,
-         r"q \(2, 3\), k \(2, 4\), v \(2, 4\) do not go together"),
+         r"scaled_dot_product_attention: shapes q \(2, 3\), k \(2, 4\) do not go together"),
+        (lambda: mg.scaled_dot_product_attention(mg.ones((2, 3)), mg.ones((2, 3)), mg.ones((4, 4))), ValueError,
+         r"q \(2, 3\), k \(2, 3\), v \(4, 4\) do not go together"),
+        (lambda: mg.attention_weights(mg.ones(3), mg.ones((2, 3))), ValueError, r"attention_weights: shapes q \(3,\)"),
     ],
 )
 def test_wrong_arguments_are_refused_with_a_clear_message(call, error, message):
     with pytest.raises(mg.MinigradError, match=message) as raised:
         call()
     assert isinstance(raised.value, error)
+
+
+def test_attention_weights_are_those_of_attention():
+    rng = np.random.default_rng(0)
+    q, k, v = (mg.asarray(rng.normal(size=(2, 3, 4))) for _ in range(3))
+    mask = mg.asarray(rng.random((2, 3, 3)) < 0.6)
+    weights = mg.attention_weights(q, k, mask, causal=True)
+    np.testing.assert_allclose(
+        (weights @ v).numpy_copy(), mg.scaled_dot_product_attention(q, k, v, mask, causal=True).numpy_copy(), rtol=1e-12
+    )
+    sums = weights.sum(axis=-1).numpy_copy()
+    assert ((abs(sums - 1) < 1e-12) | (sums == 0)).all()
