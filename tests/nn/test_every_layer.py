@@ -138,10 +138,14 @@ LAYERS = {
     "ZeroPad1d": (lambda: nn.ZeroPad1d(((1, 2),)), [numbers(2, 3)], lambda s, x: np.pad(x, ((0, 0), (1, 2)))),
     "ZeroPad2d": (lambda: nn.ZeroPad2d(1), [numbers(1, 2, 3)], lambda s, x: np.pad(x, ((0, 0), (1, 1), (1, 1)))),
     "ConstantPad1d": (
-        lambda: nn.ConstantPad1d((1,), 2.0), [numbers(2, 3)], lambda s, x: np.pad(x, ((0, 0), (1, 1)), constant_values=2)
+        lambda: nn.ConstantPad1d((1,), 2.0),
+        [numbers(2, 3)],
+        lambda s, x: np.pad(x, ((0, 0), (1, 1)), constant_values=2),
     ),
     "ConstantPad2d": (
-        lambda: nn.ConstantPad2d((1, 0), 2.0), [numbers(2, 3)], lambda s, x: np.pad(x, ((1, 1), (0, 0)), constant_values=2)
+        lambda: nn.ConstantPad2d((1, 0), 2.0),
+        [numbers(2, 3)],
+        lambda s, x: np.pad(x, ((1, 1), (0, 0)), constant_values=2),
     ),
     **{
         f"{kind}Pad{count}d": (
