@@ -37,6 +37,7 @@ from .ops.positions import *
 from .ops.reduce import *
 from .ops.resampling import *
 from .ops.segments import *
+from .ops.special import *
 from .ops.statistics import *
 from .ops.transfer import offload as offload, to_device as to_device
 from .ops.view import *

@@ -131,6 +131,11 @@ for _correction in (1, 0.5, 3):
         like=lambda x, c=_correction: np.var(x, ddof=c),
     )
 composed("std", lambda m, x: m.std(x, axis=0, correction=1), values(3, 2), like=lambda x: np.std(x, axis=0, ddof=1))
+for _name in ("nansum", "nanmean"):
+    for _axis in (None, 0, (0, 1)):
+        composed(_name, lambda m, x, n=_name, a=_axis: getattr(m, n)(x, axis=a), values(2, 3))
+    composed(_name, lambda m, x, n=_name: getattr(m, n)(x, axis=1, keepdims=True), np.array([[1, np.nan], [2.5, 4]]),
+             smooth=False)
 for _name in ("all", "any", "count_nonzero"):
     for _axis in (None, 0, -1):
         composed(_name, lambda m, x, n=_name, a=_axis: getattr(m, n)(x, axis=a), bools(2, 3))
@@ -261,6 +266,7 @@ ELSEWHERE = {
     "minigrad.ops.contract": "tests/ops/test_contract.py",
     "minigrad.ops.functional": "tests/ops/test_functional.py",
     "minigrad.ops.linalg": "tests/ops/test_linalg.py",
+    "minigrad.ops.special": "tests/ops/test_special.py",
     "minigrad.ops.interop": "tests/ops/test_interop.py",
     "minigrad.ops.transfer": "tests/devices/test_devices.py",
 }

@@ -387,3 +387,28 @@ composed(
     np.array([5, 0, 2]),
     like=lambda x, p: plain.rotated(x, p, 100.0),
 )
+
+# Places in images -----------------------------------------------------------------------------------------------------
+
+_places = np.array([[[[-0.83, 0.31], [0.12, -1.4]], [[1.3, 0.05], [-0.21, 0.77]]]])  # none of them on an edge
+for _options in (
+    {}, {"align_corners": True}, {"padding_mode": "border"}, {"mode": "nearest"},
+    {"mode": "nearest", "padding_mode": "border", "align_corners": True},
+):
+    composed(
+        "grid_sample",
+        lambda m, x, grid, o=_options: m.grid_sample(x, grid, **o),
+        values(1, 2, 3, 4),
+        _places,
+        like=lambda x, grid, o=_options: plain.grid_sampled(x, grid, **o),
+    )
+for _corners in (False, True):
+    composed(
+        "affine_grid",
+        lambda m, theta, c=_corners: m.affine_grid(theta, (2, 3, 2, 4), c),
+        values(2, 2, 3),
+        like=lambda theta, c=_corners: plain.affine_grid(theta, 2, 4, c),
+    )
+composed("bincount", lambda m, x: m.bincount(x), np.array([3, 1, 1, 0]), smooth=False)
+composed("bincount", lambda m, x, w: m.bincount(x, w, minlength=6), np.array([3, 1, 1, 0]), values(4), smooth=False)
+composed("bincount", lambda m, x: m.bincount(x, minlength=2), np.array([], int), smooth=False)

@@ -246,3 +246,33 @@ def multihead(
         q, k = turn(q), turn(k)
     seen = np.swapaxes(attention(q, k, v, forbidden), 1, 2).reshape(query.shape)
     return seen @ weights["out_proj.weight"].T + weights["out_proj.bias"]
+
+
+def grid_sampled(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
+                 align_corners: bool = False) -> Any:
+    out = np.zeros((*x.shape[:2], *grid.shape[1:3]))
+    for n, i, j in np.ndindex(grid.shape[:3]):
+        place = []
+        for at, size in zip(grid[n, i, j], (x.shape[3], x.shape[2])):
+            at = (at + 1) / 2 * (size - 1) if align_corners else ((at + 1) * size - 1) / 2
+            place.append(min(max(at, 0), size - 1) if padding_mode == "border" else at)
+        column, row = place
+        nearest = [(int(np.rint(column)), int(np.rint(row)), 1.0)]
+        around = [
+            (int(np.floor(column)) + a, int(np.floor(row)) + b,
+             (1 - abs(column - np.floor(column) - a)) * (1 - abs(row - np.floor(row) - b)))
+            for a in (0, 1) for b in (0, 1)
+        ]
+        for k, m, share in nearest if mode == "nearest" else around:
+            if 0 <= k < x.shape[3] and 0 <= m < x.shape[2]:
+                out[n, :, i, j] += share * x[n, :, m, k]
+    return out
+
+
+def affine_grid(theta: Any, height: int, width: int, align_corners: bool) -> Any:
+    out = np.zeros((len(theta), height, width, 2))
+    for n, i, j in np.ndindex(out.shape[:3]):
+        sizes = (j, width), (i, height)
+        ends = [(2 * k / (size - 1) if align_corners else (2 * k + 1) / size) - 1 for k, size in sizes]
+        out[n, i, j] = theta[n] @ [*ends, 1.0]
+    return out

@@ -31,6 +31,7 @@ from . import (
     reduce,
     resampling,
     segments,
+    special,
     statistics,
     transfer,
     view,
@@ -45,12 +46,13 @@ QUICK = frozenset((
 
 for _room in (
     bits, comparison, contract, convolution, creation, elementary, elementwise, functional, index, joining, losses,
-    normalization, ordering, pooling, positions, reduce, resampling, segments, statistics, view, windows,
+    normalization, ordering, pooling, positions, reduce, resampling, segments, special, statistics, view, windows,
 ):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
     hint_at_functions(vars(_room), _room.__all__)
 public([
-    "cholesky", "cross", "det", "inv", "matrix_norm", "matrix_power", "norm", "slogdet", "solve", "vector_norm",
+    "cholesky", "cross", "det", "inv", "matrix_norm", "matrix_power", "norm", "slogdet", "solve", "solve_triangular",
+    "vector_norm",
 ], vars(linalg))
 public(["eigh", "eigvalsh", "lstsq", "matrix_rank", "pinv", "qr", "svd", "svdvals"], vars(factors))
 public(["fftfreq", "fftshift", "ifftshift", "rfftfreq"], vars(frequencies))

@@ -9,18 +9,20 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, as_tensor, method
+from ..core.tensor import FloatTensor, Tensor, as_tensor, method
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.table import counted
 from ..support.words import shown, whole
+from . import elementwise, reduce
 from .composite import composed
 from .creation import eye
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
-from .elementwise import astype, multiply, where
+from .elementwise import astype, multiply, power, where
 from .index import pad
-from .view import moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape
+from .view import expand_dims, moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape
 
-__all__ = ["matmul", "outer", "vecdot", "tensordot", "diag", "diagonal", "einsum"]  # `trace` is `mg.linalg.trace`
+# `trace` is `mg.linalg.trace`
+__all__ = ["matmul", "outer", "kron", "cdist", "vecdot", "tensordot", "diag", "diagonal", "einsum"]
 
 # The primitive ------------------------------------------------------------------------------------------------------
 
@@ -123,6 +125,43 @@ def outer(x: Tensor, y: Tensor) -> Tensor:
             f"outer: two vectors are needed, not shapes {x.shape} and {y.shape}", hint="mg.tensordot(x, y, 0)"
         )
     return multiply(reshape(x, (x.size, 1)), y)
+
+
+@composed
+def kron(x: Tensor, y: Tensor) -> Tensor:
+    """The Kronecker product: y, multiplied by each element of x, in the place of that element.
+
+    >>> mg.kron(mg.asarray([1, 10]), mg.asarray([1, 2, 3])).tolist()
+    [1, 2, 3, 10, 20, 30]
+    """
+    ndim = max(x.ndim, y.ndim)
+    left, right = [(1,) * (ndim - each.ndim) + each.shape for each in (x, y)]
+    blocks = multiply(reshape(x, [n for size in left for n in (size, 1)]),
+                      reshape(y, [n for size in right for n in (1, size)]))
+    return reshape(blocks, [m * n for m, n in zip(left, right)])
+
+
+@composed
+def cdist(x: FloatTensor, y: FloatTensor, p: float = 2.0) -> Tensor:
+    """The distance of each row of x from each row of y, by the p-norm: (..., rows of x, rows of y).
+
+    The gradient of a distance of 0 is taken to be 0.
+
+    >>> mg.cdist(mg.asarray([[0.0, 0.0]]), mg.asarray([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[5.0, 0.0]]
+    """
+    if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:
+        raise ShapeError(f"cdist: shapes {x.shape} and {y.shape} do not go together",
+                         expect="(..., rows, d) and (..., rows, d)")
+    if not p > 0:
+        raise ConversionError(f"cdist: p is a number above 0, not {shown(p)}")
+    apart = expand_dims(x, -2) - expand_dims(y, -3)
+    if p == 2:
+        return reduce.root(reduce.sum(multiply(apart, apart), axis=-1), 2)
+    sizes = elementwise.abs(apart)
+    if p == math.inf:
+        return reduce.max(sizes, axis=-1)
+    return reduce.root(reduce.sum(power(sizes, p), axis=-1), p)
 
 
 @method

@@ -17,7 +17,7 @@ from ..support.table import counted
 from ..support.words import shown, whole
 from .composite import composed, program
 from .contract import matmul
-from .creation import eye
+from .creation import eye, tril, triu
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 from .elementwise import abs, astype, exp, multiply, not_equal, power, to_float
 from .factors import check_square, lower_half, svdvals
@@ -108,6 +108,17 @@ def solve(x: Tensor, y: Tensor) -> Tensor:
         return P.solve.apply(x, y)  # type: ignore[no-any-return]
     out = P.solve.apply(x, reshape(y, (y.size, 1)))
     return reshape(out, out.shape[:-1])
+
+
+@composed
+def solve_triangular(x: Tensor, y: Tensor, upper: bool = False) -> Tensor:
+    """The z for which x @ z = y, where only the lower (or upper) triangle of x is read.
+
+    >>> mg.linalg.solve_triangular(mg.asarray([[2.0, 9.0], [1.0, 4.0]]), mg.asarray([2.0, 5.0])).tolist()
+    [1.0, 1.0]
+    """
+    check_square("solve_triangular", x)
+    return solve(triu(x) if upper else tril(x), y)
 
 
 @composed

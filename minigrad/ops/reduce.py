@@ -19,6 +19,7 @@ from .view import broadcast_to, raw_broadcast_to, raw_reshape, reshape
 
 __all__ = [
     "sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin", "all", "any", "count_nonzero",
+    "nansum", "nanmean",
     "cumulative_sum", "cumulative_prod", "clip",
 ]
 
@@ -268,6 +269,26 @@ def std(x: FloatTensor, axis: Axis = None, correction: float = 0.0, keepdims: bo
     if x._data.dtype is dtypes.float16:
         return in_float32(std, x, axis, correction, keepdims)
     return root(var(x, axis, correction, keepdims), 2)
+
+
+@composed
+def nansum(x: FloatTensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The sum over `axis` of what is not nan.
+
+    >>> mg.nansum(mg.asarray([1.0, mg.nan, 5.0])).item()
+    6.0
+    """
+    return sum(where(equal(x, x), x, 0.0), axis, keepdims=keepdims)
+
+
+@composed
+def nanmean(x: FloatTensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean over `axis` of what is not nan; nan where there is nothing else.
+
+    >>> mg.nanmean(mg.asarray([1.0, mg.nan, 5.0])).item()
+    3.0
+    """
+    return nansum(x, axis, keepdims) / sum(astype(equal(x, x), x.dtype), axis, keepdims=keepdims)
 
 
 def root(total: Tensor, degree: float) -> Tensor:

@@ -9,15 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.tensor import FloatTensor, Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import check_memory, shown, whole
 from .composite import composed
-from .index import take
+from .contract import matmul
+from .elementary import logical_and
+from .elementwise import floor, round, where
+from .index import take, take_along_axis
+from .reduce import clip
 from .view import broadcast_to, expand_dims, permute_dims, reshape
 from .windows import Sizes, for_each
 
-__all__ = ["interpolate", "pixel_shuffle"]
+__all__ = ["affine_grid", "grid_sample", "interpolate", "pixel_shuffle"]
 
 MODES = {"nearest": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3,)}  # for how many resized dimensions
 
@@ -92,6 +97,80 @@ def _mixed(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool) 
 
 def _numbers(x: Tensor, array: Any) -> Tensor:
     return as_tensor(array, x.device)
+
+
+@composed
+def affine_grid(theta: FloatTensor, size: Any, align_corners: bool = False) -> Tensor:
+    """The places in images that an affine map leads to from each pixel of a result, for `grid_sample`.
+
+    `theta` is (examples, 2, 3), and `size` is the shape of the result, (examples, channels, height, width).  Places are
+    pairs (x, y) from -1 to 1: (examples, height, width, 2).
+
+    >>> mg.affine_grid(mg.asarray([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2)).tolist()
+    [[[[-0.5, 0.0], [0.5, 0.0]]]]
+    """
+    if theta.ndim != 3 or theta.shape[1:] != (2, 3) or len(size) != 4 or size[0] != theta.shape[0]:
+        raise ShapeError(f"affine_grid: theta of shape {theta.shape} does not fit the size {shown(size)}",
+                         expect="(examples, 2, 3), and (examples, channels, height, width)")
+    height, width = [_middles(n, align_corners) for n in size[-2:]]
+    places = np.stack([*np.meshgrid(width, height), np.ones((len(height), len(width)))], -1).reshape(-1, 3)
+    grid = matmul(_numbers(theta, places.astype(theta.dtype)), theta.mT)  # type: ignore[attr-defined]
+    return reshape(grid, (size[0], size[2], size[3], 2))
+
+
+def _middles(count: int, align_corners: bool) -> Any:
+    """The middles of pixels between -1 and 1; or the first and the last pixel lie there."""
+    if align_corners:
+        return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)
+    return (2 * np.arange(count) + 1) / count - 1
+
+
+@composed
+def grid_sample(x: FloatTensor, grid: FloatTensor, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool = False) -> Tensor:
+    """The values of images (examples, channels, height, width) at places between their pixels.
+
+    `grid` has a pair (x, y) for each pixel of the result, (examples, height, width, 2): -1 and 1 are the edges of the
+    image, or with `align_corners` the middles of its outer pixels.  Outside of the image are "zeros", or its "border".
+
+    >>> x = mg.asarray([[[[1.0, 3.0]]]])
+    >>> mg.grid_sample(x, mg.asarray([[[[0.0, 0.0], [-0.5, 0.0]]]])).tolist()
+    [[[[2.0, 1.0]]]]
+    """
+    if x.ndim != 4 or grid.ndim != 4 or grid.shape[-1] != 2 or grid.shape[0] != x.shape[0]:
+        raise ShapeError(f"grid_sample: images of shape {x.shape} and a grid of shape {grid.shape} do not go together",
+                         expect="(examples, channels, height, width) and (examples, height, width, 2)")
+    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border"):
+        raise ConversionError(f"grid_sample: mode is {shown(mode)} and padding_mode is {shown(padding_mode)}",
+                              expect="'bilinear' or 'nearest', and 'zeros' or 'border'")
+    sizes = x.shape[3], x.shape[2]
+    places = [_pixels(grid[..., i], n, align_corners) for i, n in enumerate(sizes)]
+    if padding_mode == "border":
+        places = [clip(place, 0.0, n - 1.0) for place, n in zip(places, sizes)]
+    if mode == "nearest":
+        return _picked(x, *[round(place) for place in places])
+    left, top = [floor(place) for place in places]
+    right, bottom = places[0] - left, places[1] - top
+    corners = ((left, top, (1 - right) * (1 - bottom)), (left + 1, top, right * (1 - bottom)),
+               (left, top + 1, (1 - right) * bottom), (left + 1, top + 1, right * bottom))
+    parts = [_picked(x, i, j) * expand_dims(share, 1) for i, j, share in corners]
+    return parts[0] + parts[1] + parts[2] + parts[3]
+
+
+def _pixels(place: Tensor, count: int, align_corners: bool) -> Tensor:
+    """Places from -1 to 1 as numbers of pixels."""
+    return (place + 1.0) * ((count - 1) / 2) if align_corners else (place + 1.0) * (count / 2) - 0.5
+
+
+def _picked(x: Tensor, column: Tensor, row: Tensor) -> Tensor:
+    """The pixels (examples, channels, height, width) at whole places; zeros outside."""
+    height, width = x.shape[2:]
+    inside = logical_and(logical_and(column >= 0.0, column < width), logical_and(row >= 0.0, row < height))
+    number = where(inside, row * width + column, 0.0).astype(dtypes.int64)  # type: ignore[attr-defined]
+    flat = reshape(x, (*x.shape[:2], height * width))
+    places = broadcast_to(reshape(number, (x.shape[0], 1, -1)), (*x.shape[:2], number.shape[1] * number.shape[2]))
+    values = reshape(take_along_axis(flat, places, -1), (*x.shape[:2], *number.shape[1:]))
+    return where(expand_dims(inside, 1), values, 0.0)
 
 
 @composed

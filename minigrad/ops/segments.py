@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.tensor import FloatTensor, Tensor
 from ..support.errors import ShapeError
 from ..support.table import counted
+from . import reduce
 from .composite import composed
 from .creation import full, zeros
 from .declare import as_integers
@@ -19,7 +20,7 @@ from .functional import _check_range
 from .index import scatter_add, scatter_max
 from .view import reshape
 
-__all__ = ["segment_sum", "segment_mean", "segment_max", "segment_softmax"]
+__all__ = ["bincount", "segment_sum", "segment_mean", "segment_max", "segment_softmax"]
 
 
 @composed
@@ -77,3 +78,24 @@ def _rows_and_segments(name: str, x: Any, segments: Any, count: int) -> tuple[Te
             expect="(rows, ...) and (rows,)",
         )
     return x, _check_range(f"{name}: segment", segments, count, f"with {counted(count, 'segment')}")
+
+
+@composed
+def bincount(x: Any, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer occurs in x, or the sum of the weights at its places.
+
+    The result has at least `minlength` elements.  As many as there are depend on the values, so a compiled function
+    takes `mg.segment_sum(weights, x, count)`.
+
+    >>> mg.bincount(mg.asarray([0, 2, 2])).tolist()
+    [1, 0, 2]
+    """
+    x = as_integers("bincount", "x", x)
+    if x.ndim != 1:
+        raise ShapeError(f"bincount: x has one dimension, and not the shape {x.shape}", hint="mg.reshape(x, -1)")
+    count = max(minlength, int(reduce.max(x).item()) + 1 if x.size else 0)
+    ones = full(x.shape, 1, dtypes.int64, x.device) if weights is None else weights
+    if x.shape != ones.shape:
+        raise ShapeError(f"bincount: weights of shape {ones.shape} for integers of shape {x.shape}")
+    places = _check_range("bincount: integer", x, count, f"with {counted(count, 'place')}")
+    return scatter_add(zeros((count,), ones.dtype, x.device), places, ones)

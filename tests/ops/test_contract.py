@@ -394,3 +394,33 @@ def test_errors_are_numpy_errors_too():
     with pytest.raises(TypeError):
         mg.ones((2, 3)) @ object()
     assert issubclass(DtypeError, TypeError)
+
+
+@pytest.mark.parametrize("shapes", [((2,), (3,)), ((2, 3), (2, 2)), ((2, 2), (3,)), ((2, 1, 2), (2, 2)), ((), (2,))])
+def test_kronecker_products_are_those_of_numpy(shapes):
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=shape) for shape in shapes)
+    np.testing.assert_allclose(mg.kron(mg.asarray(x), mg.asarray(y)).numpy_copy(), np.kron(x, y))
+    check_gradients(mg.kron, x, y)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5, np.inf])
+def test_distances_of_rows(p):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 4))
+    expected = np.linalg.norm(x[:, :, None] - y[:, None], ord=p, axis=-1)
+    np.testing.assert_allclose(mg.cdist(mg.asarray(x), mg.asarray(y), p).numpy_copy(), expected)
+    check_gradients(lambda x, y: mg.cdist(x, y, p), x, y)
+
+
+def test_a_distance_of_zero_has_a_gradient_of_zero():
+    x = mg.ones((1, 2), requires_grad=True)
+    mg.cdist(x, mg.ones((1, 2))).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0]]
+
+
+def test_distances_that_make_no_sense_are_refused():
+    with pytest.raises(mg.MinigradError, match=r"cdist: shapes \(2,\) and \(2,\) do not go together"):
+        mg.cdist(mg.ones(2), mg.ones(2))
+    with pytest.raises(mg.MinigradError, match="cdist: p is a number above 0, not 0"):
+        mg.cdist(mg.ones((2, 2)), mg.ones((2, 2)), 0)

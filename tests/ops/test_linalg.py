@@ -256,3 +256,12 @@ def test_linalg_namespace():
         assert getattr(mg.linalg, name).__doc__
     x = mg.ones((2, 3))
     assert mg.linalg.matrix_transpose(x).shape == (3, 2) and mg.linalg.trace(x).item() == 2.0
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_triangular_system_reads_one_triangle(upper):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 3, 3)) + 3 * np.eye(3), rng.normal(size=(2, 3, 2))
+    found = mg.linalg.solve_triangular(mg.asarray(x), mg.asarray(y), upper).numpy_copy()
+    np.testing.assert_allclose(found, np.linalg.solve(np.triu(x) if upper else np.tril(x), y))
+    check_gradients(lambda x, y: mg.linalg.solve_triangular(x, y, upper), x, y)
