@@ -17,6 +17,7 @@ from .conv import (
     MaxPool1d,
     MaxPool2d,
 )
+from .ctc import CTCLoss
 from .graph import GAT, GraphConv
 from .layers import Dropout, Dropout2d, Embedding, EmbeddingBag, Flatten, Identity, Linear
 from .losses import (
@@ -71,7 +72,7 @@ __all__ = [
     "Transformer", "TransformerEncoderLayer", "TransformerEncoder", "TransformerDecoderLayer", "TransformerDecoder",
     "GraphConv", "GAT",
     "CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss", "KLDivLoss", "MSELoss", "L1Loss", "SmoothL1Loss",
-    "HuberLoss", "CosineSimilarity",
+    "HuberLoss", "CosineSimilarity", "CTCLoss",
 ]
 
 public([name for name in __all__ if name != "Module"], globals())
