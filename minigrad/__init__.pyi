@@ -54,6 +54,7 @@ from .compile import trace as trace
 from .scripting import script as script
 from . import data as data
 from . import distributed as distributed
+from . import distributions as distributions
 from . import examples as examples
 from . import io as io
 from . import nn as nn

@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "minigrad"
 # Each room may import from itself and from the rooms before it.
 ROOMS = [
     "support", "core", "arguments", "devices", "ops", "autodiff", "control", "compile", "eager", "scripting", "nn",
+    "distributions",
     "optim", "data", "io", "distributed", "train",
 ]
 # These may import all rooms, and no room imports them.
