@@ -104,7 +104,9 @@ _COMPILER = (
 )
 _LATER = {
     **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
-    **{room: room for room in ("data", "distributed", "distributions", "examples", "io", "nn", "optim", "train", "viz")},
+    **{room: room for room in (
+        "data", "distributed", "distributions", "examples", "io", "nn", "optim", "train", "viz",
+    )},
 }
 # Rooms and names that have a different place, or that only this file needs.
 _INTERNAL = {"TYPE_CHECKING", "annotations", "arguments", "control", "core", "ops", "support", "watch_cells"}

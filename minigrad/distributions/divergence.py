@@ -50,4 +50,6 @@ def _categorical(p: Categorical, q: Categorical) -> Tensor:
     return reduce.sum(_times(p.probs, p.logits - q.logits), axis=-1)
 
 
-FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {Normal: _normal, Uniform: _uniform, Bernoulli: _bernoulli, Categorical: _categorical}
+FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {
+    Normal: _normal, Uniform: _uniform, Bernoulli: _bernoulli, Categorical: _categorical,
+}
