@@ -11,6 +11,7 @@ from ..ops import reduce
 from ..ops.elementary import logical_and
 from ..ops.elementwise import log, where
 from ..support.errors import ConversionError
+from ..support.words import a_type
 from .base import Distribution
 from .continuous import Normal, Uniform
 from .discrete import Bernoulli, Categorical, _times
@@ -26,7 +27,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         if isinstance(p, kind) and isinstance(q, kind):
             return formula(p, q)
     raise ConversionError(
-        f"kl_divergence: there is no formula for a {type(p).__name__} and a {type(q).__name__}",
+        f"kl_divergence: there is no formula for {a_type(p)} and {a_type(q)}",
         expect="two of " + ", ".join([kind.__name__ for kind in FORMULAS]),
         hint="the mean of p.log_prob(x) - q.log_prob(x), for samples x of p",
     )

@@ -129,7 +129,7 @@ def outer(x: Tensor, y: Tensor) -> Tensor:
 
 @composed
 def kron(x: Tensor, y: Tensor) -> Tensor:
-    """The Kronecker product: y, multiplied by each element of x, in the place of that element.
+    """The Kronecker product: each element of x becomes a block, y multiplied by that element.
 
     >>> mg.kron(mg.asarray([1, 10]), mg.asarray([1, 2, 3])).tolist()
     [1, 2, 3, 10, 20, 30]

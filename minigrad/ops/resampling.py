@@ -131,7 +131,7 @@ def grid_sample(x: FloatTensor, grid: FloatTensor, mode: str = "bilinear", paddi
     """The values of images (examples, channels, height, width) at places between their pixels.
 
     `grid` has a pair (x, y) for each pixel of the result, (examples, height, width, 2): -1 and 1 are the edges of the
-    image, or with `align_corners` the middles of its outer pixels.  Outside of the image are "zeros", or its "border".
+    image, or with `align_corners` the middles of its outer pixels.  Outside the image are "zeros", or its "border".
 
     >>> x = mg.asarray([[[[1.0, 3.0]]]])
     >>> mg.grid_sample(x, mg.asarray([[[[0.0, 0.0], [-0.5, 0.0]]]])).tolist()
