@@ -16,7 +16,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
 from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted, printable
-from ..support.words import a_type, too_deep
+from ..support.words import a_type, shown, too_deep
 from .hooks import AFTER, BEFORE, Handle, Hooks
 from .state import Loaded, load_tensors, move_tensor
 
@@ -220,6 +220,10 @@ class Module(ModuleNames):
         >>> layer.mask.shape, list(layer.state_dict()), len(layer.buffers())
         ((3,), ['weight', 'bias'], 1)
         """
+        if not (tensor is None or isinstance(tensor, Tensor)):
+            raise ConversionError(f"register_buffer: tensor is a tensor or None, not {shown(tensor)}")
+        if not isinstance(persistent, bool):
+            raise ConversionError(f"register_buffer: persistent is True or False, not {shown(persistent)}")
         setattr(self, name, tensor)
         others = tuple([each for each in self.unsaved if each != name])
         self.unsaved = others if persistent else (*others, name)

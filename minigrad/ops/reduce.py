@@ -272,13 +272,13 @@ def std(x: FloatTensor, axis: Axis = None, correction: float = 0.0, keepdims: bo
 
 
 @composed
-def nansum(x: FloatTensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nansum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` of what is not nan.
 
     >>> mg.nansum(mg.asarray([1.0, mg.nan, 5.0])).item()
     6.0
     """
-    return sum(where(equal(x, x), x, 0.0), axis, keepdims=keepdims)
+    return sum(where(equal(x, x), x, 0), axis, keepdims=keepdims)
 
 
 @composed

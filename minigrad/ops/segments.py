@@ -9,8 +9,9 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.tensor import FloatTensor, Tensor
-from ..support.errors import ShapeError
+from ..support.errors import ConversionError, ShapeError
 from ..support.table import counted
+from ..support.words import shown, whole
 from . import reduce
 from .composite import composed
 from .creation import full, zeros
@@ -93,6 +94,8 @@ def bincount(x: Any, weights: Tensor | None = None, minlength: int = 0) -> Tenso
     x = as_integers("bincount", "x", x)
     if x.ndim != 1:
         raise ShapeError(f"bincount: x has one dimension, and not the shape {x.shape}", hint="mg.reshape(x, -1)")
+    if whole(minlength, 0) is None:
+        raise ConversionError(f"bincount: minlength is an integer, 0 or more, not {shown(minlength)}")
     count = max(minlength, int(reduce.max(x).item()) + 1 if x.size else 0)
     ones = full(x.shape, 1, dtypes.int64, x.device) if weights is None else weights
     if x.shape != ones.shape:

@@ -528,6 +528,10 @@ def test_unsaved_tables_move_with_the_module_but_are_not_in_its_state():
     assert not loaded.missing and not loaded.unexpected
     module.register_buffer("mask", mg.ones(2))
     assert "mask" in module.state_dict()
+    with pytest.raises(mg.ConversionError, match="tensor is a tensor or None, not "):
+        module.register_buffer("mask", [1.0])
+    with pytest.raises(mg.ConversionError, match="persistent is True or False, not 1"):
+        module.register_buffer("mask", None, persistent=1)
 
 
 def test_a_parameter_is_saved_also_under_an_unsaved_name():
