@@ -16,6 +16,7 @@ class _Pad(Module):
 
     mode = "constant"
     count = 2
+    value = 0.0
 
     def __init__(self, widths: Any) -> None:
         ones = (1,) * self.count
@@ -25,11 +26,7 @@ class _Pad(Module):
         if x.ndim < self.count:
             raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
                              expect=f"{self.count} dimensions or more")
-        return pad(x, ((0, 0),) * (x.ndim - self.count) + self.widths, self.filler(), self.mode)
-
-    def filler(self) -> float:
-        """The value around the input."""
-        return 0.0
+        return pad(x, ((0, 0),) * (x.ndim - self.count) + self.widths, self.value, self.mode)
 
     def extra_repr(self) -> str:
         widths = {width for pair in self.widths for width in pair}
@@ -64,9 +61,6 @@ class ConstantPad1d(ZeroPad1d):
     def __init__(self, widths: Any, value: float) -> None:
         super().__init__(widths)
         self.value = value
-
-    def filler(self) -> float:
-        return self.value
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.value}"

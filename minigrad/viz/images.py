@@ -78,23 +78,3 @@ def gallery(
         if captions:
             drawing.text(left + side / 2, top + side + 12, about, anchor="middle", room=side + GAP)
     return line * -(-len(pictures) // columns)
-
-
-def wall(
-    drawing: Drawing, x: float, y: float, pictures: Any, framed: Sequence[bool], columns: int, side: float
-) -> float:
-    """Draw many small pictures side by side as one image, with a frame around some of them; returns the height."""
-    count, rows, wide = pictures.shape
-    lines = -(-count // columns)
-    levels = np.zeros((lines * (rows + 1), columns * (wide + 1)), np.uint8)
-    for i, picture in enumerate(pictures):
-        top, left = (i // columns) * (rows + 1), (i % columns) * (wide + 1)
-        levels[top : top + rows, left : left + wide] = picture
-    begin = len(drawing.pieces)
-    image(drawing, x, y, columns * side, levels, f"{count} pictures, {sum(framed)} of them with a frame")
-    places = [(x + (i % columns) * side, y + (i // columns) * side) for i, each in enumerate(framed) if each]
-    edge = number(side - 1.6)
-    outlines = "".join([f"M{number(a)} {number(b)}h{edge}v{edge}h-{edge}z" for a, b in places])
-    drawing.shape(outlines, stroke="now")
-    drawing.merge(begin)
-    return lines * side
