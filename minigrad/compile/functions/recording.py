@@ -152,7 +152,7 @@ class Recording(Trace):
     def is_pure(self) -> bool:
         """Whether a run only computes its results, and these are the outputs."""
         more = self.changes or self.differentiable or self.tracer.drawn or self.tracer.hunter is not None
-        return not more and all(r.__class__ is Result and r[1:] == (None, (), True) for r in self.results)
+        return not more and all(r.__class__ is Result and r[1:] == (None, (), True, False) for r in self.results)
 
     def _run_pure(self, arguments: list[Tensor]) -> Any:
         others = self._others(arguments)
@@ -248,10 +248,12 @@ class Recording(Trace):
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:
             return result.copy()  # a NumPy array: each call returns a new one
-        number, place, chain, linked = result
+        number, place, chain, linked, array = result
         tensor = results[number] if place is None else place.find(arguments)
         for op, attrs in chain:
             tensor = emit(op, tensor, **attrs)
+        if array:
+            return tensor.numpy_copy()[()]
         return tensor if linked else detach(tensor)
 
 

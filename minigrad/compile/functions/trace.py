@@ -15,7 +15,7 @@ from ...autodiff.reverse import HOOKS
 from ...core.mode import current_mode, switch
 from ...core.node import FREED, Node, spent_node, topological_order
 from ...core.tensor import Tensor, wrap
-from ...core.tree import flatten, is_container
+from ...core.tree import flatten, is_container, leaves
 from ...core.view import Step
 from ...support.errors import TraceError
 from ..nodes.source import Source
@@ -48,13 +48,14 @@ class Location(NamedTuple):
 class Result(NamedTuple):
     """A tensor that the function returns: a view, by `chain`, of output `number` or of the tensor at `place`.
 
-    A result that is not `linked` was detached: it has no history.
+    A result that is not `linked` was detached: it has no history.  One that stands for an `array` is returned as one.
     """
 
     number: int
     place: Location | None
     chain: tuple[Step, ...]
     linked: bool = True
+    array: bool = False
 
 
 class Trace:
@@ -79,7 +80,7 @@ class Trace:
         self.outputs: list[Tensor] = []
         self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
         self.returned: list[Tensor] = []  # kept alive, so that their ids stay theirs
-        self.results = [self._result(t) for t in returned]
+        self.results = [self._as_returned(t) for t in returned]
         self._note_writes()
         self._note_gradients()
         self.sharing = self._sharing(arguments)
@@ -101,7 +102,8 @@ class Trace:
         tracer.name = getattr(function, "__name__", None) or type(function).__name__
         tracer.parts = [id(part) for part in parts]
         self.guards = guards_of(function, *self.objects)
-        stand_ins = [tracer.stand_in(t) for t in arguments]
+        stand_ins, own = [tracer.stand_in(t) for t in arguments], set(map(id, leaves((args, kwargs))))
+        tracer.arrays = {id(s): s for t, s in zip(arguments, stand_ins) if id(t) not in own}
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
         guards, seen = self.guards, watched(tracer, self.guards.codes, self.guards.suspect)
         try:
@@ -159,6 +161,10 @@ class Trace:
                 base = gradient if viewed is None else viewed
                 found.append((numbers.setdefault(id(base), len(numbers)), base is gradient))
         return found
+
+    def _as_returned(self, tensor: Any) -> Any:
+        found = self._result(tensor)
+        return found._replace(array=True) if id(tensor) in self.tracer.arrays else found
 
     def _result(self, tensor: Any) -> Any:
         if isinstance(tensor, np.ndarray):
