@@ -29,7 +29,6 @@ from .nodes.graph import Graph
 from .running.executors import EXECUTORS, no_executor
 from .save.write import save_program
 from .tracing.collector import no_collection
-from .tracing.guards import burden
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 
 STORM = 8  # traces of one function that cause a warning
@@ -221,7 +220,7 @@ class Jitted(Stages):
 
     def _note(self, reason: str, recording: Recording, where: Where) -> None:
         self.traces.append(reason)
-        much = burden(recording.guards) if len(self.traces) == 1 else []
+        much = list(filter(None, [guard.burden() for guard in recording.guards])) if len(self.traces) == 1 else []
         if much:
             warnings.warn_explicit(
                 f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with the trace. "

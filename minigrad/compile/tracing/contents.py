@@ -17,9 +17,10 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
-from .guards import MISSING, Guard, OrderGuard
+from .guards import MISSING, EntriesGuard, Guard, ListGuard
 from .origin import is_foreign_class, is_ours
 from .reads import reads
+from .slots import slots_of
 
 OPAQUE = (Tensor, types.MethodType, io.IOBase, types.CodeType, np.generic, np.dtype)
 # The objects of these hold only caches, unless their class names its `caches`: then the rest counts.
@@ -56,13 +57,13 @@ class Kind:
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
     """A guard for the entries of a container."""
     if issubclass(kind, list):
-        yield Guard(name, value, dict(enumerate(value)))
+        yield ListGuard(name, value)
     elif issubclass(kind, dict):
-        yield OrderGuard(name, value, dict(value))
+        yield EntriesGuard(name, value)
     else:
         for classes, reader in READERS:
             if issubclass(kind, classes):
-                yield Guard(name, value, reader(value), reader=reader)
+                yield EntriesGuard(name, value, reader)
                 return
 
 
@@ -143,22 +144,6 @@ READERS: tuple[tuple[Any, Callable[[Any], dict[Any, Any]]], ...] = (
     ((set, frozenset), _members), (deque, _counted), (np.ndarray, _objects), (types.MappingProxyType, dict),
     (ContextVar, _in_context),
 )
-
-
-def slots_of(kind: type) -> dict[str, Any]:
-    """The descriptors of attributes that are not in a dict."""
-    found = {n: d for cls in kind.__mro__[::-1] for n, d in vars(cls).items() if type(d) is types.MemberDescriptorType}
-    return {name: descriptor for name, descriptor in found.items() if not name.endswith("__")}
-
-
-def held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:
-    held = {}
-    for name, descriptor in slots.items():
-        try:
-            held[name] = descriptor.__get__(value)
-        except (AttributeError, TypeError):  # not set, or the object's class is another one now
-            pass
-    return held
 
 
 def is_plain_iterator(kind: type, value: Any) -> bool:

@@ -31,15 +31,15 @@ import numpy as np
 from ...core.override import overridable
 from ...core.tree import REGISTRY
 from ...support.errors import TraceError
-from .contents import OPAQUE, Kind, contents, functions_in, held_in_slots, is_plain_iterator, own_dict, reached_from
+from .contents import OPAQUE, Kind, contents, functions_in, is_plain_iterator, own_dict, reached_from
 from .guards import (
     SIMPLE,
-    AnyGuard,
+    ArrayGuard,
     AttributeGuard,
+    CellGuard,
     FunctionGuard,
     Guard,
     alive_guard,
-    array_guard,
     buffer_guard,
     content,
     join,
@@ -47,6 +47,7 @@ from .guards import (
 )
 from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
 from .reads import Reads, all_codes, reads
+from .slots import held_in_slots
 
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
@@ -62,10 +63,10 @@ UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__di
 USERS = Kind(object)  # of classes, modules and functions
 
 
-class Guards(list[AnyGuard]):
+class Guards(list[Guard]):
     """The guards of a trace; those in `own` also check that the function itself changed nothing."""
 
-    own: list[AnyGuard]
+    own: list[Guard]
     codes: set[types.CodeType]  # the user's code that the walk has read
     suspect: bool  # whether the function can run code that the walk does not see
     later: bool  # whether it imports modules that are not imported yet
@@ -94,7 +95,7 @@ class NameWalk:
         self.names: set[str] = set()  # of the attributes that the code reads
         self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether the user's
         self.attributes: list[tuple[AttributeGuard, bool]] = []  # the guards of attributes; whether the user's
-        self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict
+        self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict, as that of `sys.modules`
         self.classes: dict[int, type] = {}  # by id, because a metaclass may define `==`
         self.kinds: dict[int, Kind] = {}
         self.computed = False  # whether the code computes names, so that it can read every attribute
@@ -127,7 +128,8 @@ class NameWalk:
                 guard.types = (object,)
             guard.settle(set() if id(guard) in known else self.names, cache)
         if self.guards.suspect:  # another package may draw from it
-            self.guards.own.append(state_guard("numpy.random", np.random.mtrand._rand))
+            drawn = state_guard("numpy.random", np.random.mtrand._rand)
+            self.guards.own += [drawn] if drawn else []
         self.guards[:] = [g for g in self.guards if not (isinstance(g, AttributeGuard) and g.is_empty)]
         return self.guards
 
@@ -144,7 +146,7 @@ class NameWalk:
         elif issubclass(kind, SOURCES) or is_plain_iterator(kind, value):
             self._changing(name, value)
         elif issubclass(kind, np.ndarray) and not value.dtype.hasobject:
-            self.guards.append(array_guard(name, value))
+            self.guards.append(ArrayGuard(name, value))
         elif issubclass(kind, BUFFERS):
             self.guards.append(buffer_guard(name, value))
         elif issubclass(kind, types.MethodType) and isinstance(value.__self__, SOURCES):
@@ -193,7 +195,7 @@ class NameWalk:
         self._add(FunctionGuard(name, function))
         self.code(function.__code__, function.__globals__)
         for free, cell in cells:
-            self._add(Guard(free, cell, {"": content(cell)}))
+            self._add(CellGuard(free, cell))
         if vars(function):
             self._hold(name, vars(function))
 
@@ -211,12 +213,7 @@ class NameWalk:
         self.guards.codes.update(all_codes(code))
         found = reads(code)
         self._read(found.names)
-        guard = self.globals.get(id(names))
-        if guard is None:
-            guard = self.globals[id(names)] = AttributeGuard("global", names)
-            self.guards.append(guard)
-            self.attributes.append((guard, False))
-        guard.names |= found.globals
+        guard = self._names("global", names, found.globals)
         self._push(*[(name, names[name]) for name in found.globals if name in names])
         builtin = {name for name in found.computed if name not in names}
         if builtin or found.anything:
@@ -225,6 +222,16 @@ class NameWalk:
             guard.types = (object,)
             self._push(*[(str(key), value) for key, value in names.items() if guard.follows(key, value)])
         self._imports(found, names)
+
+    def _names(self, name: str, place: dict[str, Any], read: frozenset[str]) -> AttributeGuard:
+        """The guard of the names in a dict, which code reads."""
+        guard = self.globals.get(id(place))
+        if guard is None:
+            guard = self.globals[id(place)] = AttributeGuard(name, place)
+            self.guards.append(guard)
+            self.attributes.append((guard, False))
+        guard.names |= read
+        return guard
 
     def _imports(self, found: Reads, names: dict[str, Any]) -> None:
         """Follow the modules that code imports when it runs."""
@@ -237,7 +244,7 @@ class NameWalk:
                 if path not in sys.modules:
                     self.guards.later = self.guards.suspect = True
                 elif not is_foreign_module(path) and not is_ours(path):
-                    self.guards.append(Guard("sys.modules", sys.modules, {path: sys.modules[path]}, part=True))
+                    self._names("sys.modules", sys.modules, frozenset((path,)))
                 self._push(("", sys.modules.get(path)))
 
     def _read(self, names: Iterable[str]) -> None:
