@@ -311,9 +311,9 @@ def jit(
     These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
     own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
     random numbers that any other package draws; a clock that Python's own code calls, as in `map(time.time_ns, ...)`; a
-    writable view of a read-only array; an object that gets another class, or a class other bases; attributes of a list,
-    tuple or dict of your own class that is an argument; and, while a profiler set by `sys.setprofile` is active, clocks
-    and new generators.  Pass such values as arguments.
+    writable view of a read-only array; the class of an object of minigrad; settings of minigrad, as
+    `mg.devices.num_threads()`; attributes of a list, tuple or dict of your own class that is an argument; and, while a
+    profiler set by `sys.setprofile` is active, clocks and new generators.  Pass such values as arguments.
 
     Each stage of the compiler is an object that prints: `f.graph(...)`, `.passes`, `.kernels`, `.program`, `.cost` and
     `.values` take the arguments of a call, and show what ran in the last call with such arguments; before any call,

@@ -31,7 +31,7 @@ class Location(NamedTuple):
         return self.what.find(arguments)._grad  # type: ignore[no-any-return]
 
 
-class PartsGuard(Guard):
+class ViewsGuard(Guard):
     """Of what tensors the arguments are parts, and of which parts: for a function that also uses these tensors."""
 
     same = staticmethod(eq)

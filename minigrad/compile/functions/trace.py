@@ -25,7 +25,7 @@ from ..tracing.signature import changed_container, is_part, kinds_of_tensors, ob
 from ..tracing.tracer import Captured, Pending, Tracer
 from ..tracing.unseen import watched
 from .function import TracedFunction
-from .tensor_guards import ApartGuard, GradientsGuard, HooksGuard, Location, PartsGuard, TensorGuard, sharing_of
+from .tensor_guards import ApartGuard, GradientsGuard, HooksGuard, Location, TensorGuard, ViewsGuard, sharing_of
 
 
 class Result(NamedTuple):
@@ -133,7 +133,7 @@ class Trace:
         """Guards on the states of tensors that the trace depends on."""
         found: list[Guard] = [TensorGuard(tensor) for tensor in self.fixed]
         if self.exactly is not None:
-            found.insert(0, PartsGuard("", None, {"": self.exactly}))
+            found.insert(0, ViewsGuard("", None, {"": self.exactly}))
         if self.fixed and arguments:
             found.insert(0, ApartGuard("", {id(tensor) for tensor in self.fixed}, {"": True}))
         if self.looked:

@@ -8,7 +8,7 @@ import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -27,6 +27,7 @@ OPAQUE = (Tensor, types.MethodType, io.IOBase, types.CodeType, np.generic, np.dt
 ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile", "eager"))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 HELD = (Tensor, list, tuple, dict)  # attributes of a module that minigrad reads, whatever their names
+WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 PLAIN = ("types", "argparse", "collections", "_thread")  # modules of Python whose objects hold users' values
 PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot change
     (types.MethodType, ("__func__", "__self__")),
@@ -38,9 +39,9 @@ PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot cha
 
 
 class Kind:
-    """Which parts of a class's objects the walk follows."""
+    """Which parts of a class's objects the walk follows.  The attributes in `read` count in any case."""
 
-    def __init__(self, cls: type) -> None:
+    def __init__(self, cls: type, read: Iterable[str] = ()) -> None:
         self.cls = cls
         library = [base for base in cls.__mro__ if is_ours(base.__module__)]
         caches = getattr(cls, "caches", ()) if library else ()
@@ -49,9 +50,11 @@ class Kind:
         self.looked_into = hasattr(cls, "caches") or not str(cls.__module__).startswith(ROOMS)
         self.users = cls is object or not is_foreign_class(cls) or cls.__module__ in PLAIN
         self.types = (*HELD, *REGISTRY) if library else ()
-        self.names: frozenset[str] = frozenset().union(*names)  # that the code of its bases reads
+        self.names: frozenset[str] = frozenset(read).union(*names)  # that the code of its bases reads
         self.ignored = tuple(name for name in caches if name != "_hooks")  # caches, except hooks, which are called
         self.slots = slots_of(cls)
+        # whether its objects may get another class
+        self.reassigned = not library and not is_foreign_class(cls) and "__weakref__" in dir(cls)
 
 
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
@@ -79,6 +82,8 @@ def reached_from(value: Any, kind: type) -> list[Any]:
         return list(value)
     if issubclass(kind, weakref.ref):
         return [value()]
+    if issubclass(kind, WEAK):
+        return [value.data]
     if issubclass(kind, weakref.ProxyTypes):
         return [_attribute(_attribute(value, "__init__"), "__self__")]
     if issubclass(kind, OPAQUE):
@@ -137,12 +142,15 @@ def _flat(values: Any) -> Iterator[Any]:
 
 
 def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
-    return {"": variable.get(MISSING)}
+    try:
+        return {"": variable.get()}
+    except LookupError:
+        return {"": MISSING}
 
 
 READERS: tuple[tuple[Any, Callable[[Any], dict[Any, Any]]], ...] = (
-    ((set, frozenset), _members), (deque, _counted), (np.ndarray, _objects), (types.MappingProxyType, dict),
-    (ContextVar, _in_context),
+    ((set, frozenset, type({}.keys())), _members), ((deque, type({}.values())), _counted), (np.ndarray, _objects),
+    ((types.MappingProxyType, type({}.items())), dict), (ContextVar, _in_context),
 )
 
 

@@ -114,16 +114,24 @@ class CellGuard(Guard):
         return writer.same(self, [f"{writer.name(self.place)}.cell_contents"])
 
 
-PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+class PartsGuard(Guard):
+    """Parts of an object that are not in its dict: the code and the defaults of a function, what a class inherits."""
 
-
-class FunctionGuard(Guard):
-    """The code and the defaults of a function."""
-
-    reader = staticmethod(lambda function: {part: getattr(function, part) for part in PARTS})
+    def __init__(self, name: str, place: Any, *parts: str) -> None:
+        self.reader = lambda place: {part: getattr(place, part) for part in parts}
+        super().__init__(name, place)
 
     def quick(self, writer: CheckWriter) -> list[str]:
-        return writer.same(self, [f"{writer.name(self.place)}.{part}" for part in PARTS])
+        return writer.same(self, [f"{writer.name(self.place)}.{part}" for part in self.values])
+
+
+class ClassGuard(Guard):
+    """The class of the object of a weak reference: a guard keeps no object alive for this."""
+
+    reader = staticmethod(lambda reference: {"__class__": type(reference())})
+
+    def quick(self, writer: CheckWriter) -> list[str]:
+        return writer.same(self, [f"type({writer.name(self.place)}())"])
 
 
 class ListGuard(Guard):

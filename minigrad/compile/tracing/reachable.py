@@ -11,6 +11,7 @@ user's objects, so all of them count.
 
 from __future__ import annotations
 
+import abc
 import array
 import copy
 import ctypes
@@ -18,6 +19,7 @@ import dataclasses
 import functools
 import inspect
 import mmap
+import operator
 import random
 import sys
 import threading
@@ -37,8 +39,10 @@ from .guards import (
     ArrayGuard,
     AttributeGuard,
     CellGuard,
-    FunctionGuard,
+    ClassGuard,
+    ContentGuard,
     Guard,
+    PartsGuard,
     alive_guard,
     buffer_guard,
     content,
@@ -60,7 +64,15 @@ READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
 UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
 
 
-USERS = Kind(object)  # of classes, modules and functions
+# Methods that Python calls without their names: those of operators, their mirrors, and others.
+IMPLICIT = {name for name, value in vars(operator).items() if name.startswith("__") and callable(value)}
+IMPLICIT |= {name.replace("__", "__r", 1) for name in IMPLICIT}
+IMPLICIT |= {
+    f"__{name}__" for name in
+    "bool len hash iter next reversed missing getattr getattribute enter exit int float str repr format class_getitem "
+    "instancecheck subclasscheck get".split()
+}
+FUNCTIONS, MODULES, CLASSES = Kind(object), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
 
 
 class Guards(list[Guard]):
@@ -187,12 +199,12 @@ class NameWalk:
         if ours or is_foreign_function(function):  # follow the user's functions that it may call
             self._doubt(function.__globals__.get("__name__"))
             held = [content(cell) for _, cell in cells]
-            self._push((name, vars(function).get("__wrapped__")))
+            self._push(*[(name, vars(function).get(part)) for part in ("__wrapped__", "registry")])  # of singledispatch
             self._push(*[(name, part) for part in held if ours and callable(part)])
             self._push(*[(name, part) for part in functions_in(held)])
             return
         name = name or function.__name__
-        self._add(FunctionGuard(name, function))
+        self._add(PartsGuard(name, function, "__code__", "__defaults__", "__kwdefaults__"))
         self.code(function.__code__, function.__globals__)
         for free, cell in cells:
             self._add(CellGuard(free, cell))
@@ -263,7 +275,7 @@ class NameWalk:
 
     # what has attributes --------------------------------------------------------------------------------------------
 
-    def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = USERS) -> None:
+    def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = FUNCTIONS) -> None:
         """Guard a place with attributes: visit those that the code reads; the others wait until it does."""
         guard = AttributeGuard(name, place, reader, kind.ignored, kind.types, kind.names)
         self.guards.append(guard)
@@ -289,11 +301,15 @@ class NameWalk:
                 self._of_kind(name, known)
             if known.looked_into:
                 self._attributes(name or kind.__name__, value, known)
+                if known.reassigned:
+                    self.guards.append(ClassGuard(name or kind.__name__, weakref.ref(value)))
         for guard in contents(name, value, kind):
             self._add(guard)
             self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
         if issubclass(kind, weakref.ref):
             self.guards.append(alive_guard(name, value))
+        if issubclass(kind, functools.partial):
+            self.guards.append(PartsGuard(name, value, "func", "args", "keywords"))
         parts = reached_from(value, kind)
         if kind.__module__ == "operator":
             self._read([read for part in parts if isinstance(part, str) for read in part.split(".")])
@@ -331,7 +347,11 @@ class NameWalk:
                 continue
             if id(base) not in self.classes:
                 self.classes[id(base)] = base
-                self._hold(base.__name__, vars(base))
+                self._hold(base.__name__, vars(base), None, CLASSES)
+                self.guards.append(PartsGuard(base.__name__, base, "__mro__"))
+                if isinstance(base, abc.ABCMeta):
+                    words = f"a class was registered with {base.__name__}, or with another class"
+                    self.guards.append(ContentGuard(base.__name__, base, lambda _: abc.get_cache_token(), words))
             called = [n for n in vars(base) if n.startswith("__") and callable(vars(base)[n])]
             called += [n for n in vars(base) if any(n in vars(b) for b in cls.__mro__ if b is not base)]
             skipped = UNCALLED if by_name else ("__init__", "__new__", "__init_subclass__", *UNCALLED)
@@ -341,7 +361,7 @@ class NameWalk:
         entries = vars(module)
         name = str(entries.get("__name__"))
         if not (is_foreign_module(name) or is_ours(name)):
-            self._hold(name, entries)
+            self._hold(name, entries, None, MODULES)
             return
         if not name.startswith("numpy"):
             self._doubt(name)
