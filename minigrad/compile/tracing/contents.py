@@ -19,7 +19,6 @@ from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
 from .guards import MISSING, EntriesGuard, Guard, ListGuard
 from .origin import is_foreign_class, is_ours
-from .reads import reads
 from .slots import slots_of
 
 OPAQUE = (Tensor, types.MethodType, io.IOBase, types.CodeType, np.generic, np.dtype)
@@ -36,6 +35,7 @@ PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot cha
     ((classmethod, staticmethod), ("__func__",)),
     (functools.cached_property, ("func",)),
 )
+WRAPPERS = (property, classmethod, staticmethod, functools.cached_property)
 
 
 class Kind:
@@ -162,13 +162,28 @@ def is_plain_iterator(kind: type, value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names_in_module(name: str) -> frozenset[str]:
-    values = list(vars(sys.modules[name]).values()) if name in sys.modules else []
-    functions = [v for v in values if isinstance(v, types.FunctionType) and v.__module__ == name]
-    classes = [v for v in values if isinstance(v, type) and v.__module__ == name]
-    return frozenset().union(*[reads(f.__code__).names for f in functions], *[_names_in_class(c) for c in classes])
+    values = [v for v in vars(sys.modules.get(name, object)).values() if getattr(v, "__module__", None) == name]
+    classes = [value for value in values if isinstance(value, type)]
+    return _names_in([*values, *[part for cls in classes for part in vars(cls).values()]])
 
 
 @lru_cache(maxsize=1024)
 def _names_in_class(cls: type) -> frozenset[str]:
-    parts = [part for value in vars(cls).values() for part in (value, *reached_from(value, type(value)))]
-    return frozenset().union(*[reads(p.__code__).names for p in parts if isinstance(p, types.FunctionType)])
+    return _names_in(list(vars(cls).values()))
+
+
+def _names_in(parts: list[Any]) -> frozenset[str]:
+    """The names that functions among these parts of a library contain: those of attributes, and more, harmless ones."""
+    found: set[str] = set()
+    while parts:
+        part = parts.pop()
+        if isinstance(part, types.FunctionType):
+            parts += part.__code__, vars(part).get("__wrapped__")
+        elif isinstance(part, types.CodeType):
+            found.update(part.co_names)
+            parts += part.co_consts
+        elif isinstance(part, str):
+            found.add(part)  # `getattr` may read it
+        elif isinstance(part, WRAPPERS):
+            parts += reached_from(part, type(part))
+    return frozenset(filter(str.isidentifier, found))
