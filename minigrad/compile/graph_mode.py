@@ -26,7 +26,8 @@ from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
-from .functions.structure import KEPT, PROGRAMS
+from .functions.latest import KEPT
+from .functions.structure import PROGRAMS
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .nodes.source import Source

@@ -24,7 +24,7 @@ from ..nodes.source import Source
 from ..tracing.check import Check, CheckWriter, NoShortForm
 from ..tracing.guards import changed
 from .function import Application
-from .tensor_guards import Location
+from .tensor_guards import Location, found_at
 from .trace import Result, Trace
 
 
@@ -78,7 +78,7 @@ class Recording(Trace):
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
-        written = [place.find(arguments) for place, _ in self.writes] if self.writes else []
+        written = found_at([place for place, _ in self.writes], arguments) if self.writes else []
         for tensor in written:
             if not tensor.device.is_writable(tensor._data):
                 raise read_only()
@@ -86,7 +86,7 @@ class Recording(Trace):
         for generator, count in self.tracer.drawn.items():
             starts[generator] = generator.take_blocks(count)
         others = self._others(arguments)
-        inputs = [place.find(arguments) for place in self.inputs]
+        inputs = found_at(self.inputs, arguments)
         results: list[Any]
         try:
             if self.differentiable:
@@ -117,8 +117,7 @@ class Recording(Trace):
 
     def _others(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the inputs that no gradient flows to."""
-        found = [place.what if place.kind == "tensor" else place.find(arguments) for place in self.others]
-        return [tensor._data for tensor in found]
+        return [tensor._data for tensor in found_at(self.others, arguments)]
 
     def _index_error(self, error: IndexingError, arrays: list[Any], starts: Starts) -> Exception:
         return eager_index_error(error, self.tracer.expected, self.traced.graph, arrays, starts)
@@ -182,7 +181,7 @@ class Recording(Trace):
 
     def arrays(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the graph's inputs, as they are now."""
-        found = [place.find(arguments) for place in (*self.inputs, *self.others)]
+        found = found_at((*self.inputs, *self.others), arguments)
         if any(t is None or t.shape != node.shape for t, node in zip(found, self.traced.sources)):
             raise Gone("the program of the last call reads a .grad that is None now, or the base of an argument")
         return [tensor._data for tensor in found]

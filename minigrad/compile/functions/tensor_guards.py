@@ -31,6 +31,14 @@ class Location(NamedTuple):
         return self.what.find(arguments)._grad  # type: ignore[no-any-return]
 
 
+def found_at(places: Sequence[Location], arguments: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors at these places; `Location.find` for each, without a call for most of them."""
+    return [
+        arguments[what] if kind == "argument" else what if kind == "tensor" else Location(kind, what).find(arguments)
+        for kind, what in places
+    ]
+
+
 class ViewsGuard(Guard):
     """Of what tensors the arguments are parts, and of which parts: for a function that also uses these tensors."""
 
