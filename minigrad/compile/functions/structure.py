@@ -61,7 +61,7 @@ def _skeleton(graph: Graph, draws: list[Draw], numbers: list[str] | None, names:
     # One flat tuple: it is made, hashed and compared at each read.
     key: list[Any] = [len(graph.inputs), len(graph.nodes), len(graph.outputs)]
     for node in graph.inputs:
-        key += node.shape, node.dtype, node.device
+        key += node.shape, node.dtype, node.device.name
     for node in graph.nodes:
         if node.op is None:
             key.append(_constant(node))
@@ -158,8 +158,8 @@ class Kept:
 class Programs(Latest[Kept]):
     """The programs that were used last, by structure."""
 
-    def of(self, graph: Graph) -> Runnable:
-        """A program for a graph, and its inputs beyond those of the graph."""
+    def of(self, graph: Graph, environment: Hashable) -> Runnable:
+        """A program for a graph in this `environment()`, and its inputs beyond those of the graph."""
         try:
             structure = structure_of(graph)
         except Incomparable:
@@ -169,7 +169,7 @@ class Programs(Latest[Kept]):
         def make() -> Kept:
             return Kept(structure.numbers, program_for(without_history(graph)))
 
-        kept = self.shared((structure.skeleton, _surroundings()), make)
+        kept = self.shared((structure.skeleton, environment, _passes()), make)
         if kept.numbers == structure.numbers:
             return Runnable(kept.program, [], starts)
         if kept.general is None:
@@ -180,10 +180,14 @@ class Programs(Latest[Kept]):
 PROGRAMS = Programs()
 
 
-def _surroundings() -> Hashable:
-    """What a program depends on apart from its graph: the registered passes and rules, and the chosen backend."""
-    passes = tuple([(id(each), each.rules and each.rules.version) for each in PASSES])
-    return passes, os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
+def _passes() -> Hashable:
+    """The registered passes and their rules."""
+    return tuple([(id(each), each.rules and each.rules.version) for each in PASSES])
+
+
+def environment() -> Hashable:
+    """What a program depends on apart from its graph and the passes: the chosen backend and executor."""
+    return os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
 
 
 def without_history(
