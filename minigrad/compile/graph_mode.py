@@ -26,7 +26,8 @@ from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
-from .functions.structure import KEPT, PROGRAMS
+from .functions.latest import KEPT
+from .functions.structure import PROGRAMS, environment
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .nodes.source import Source
@@ -76,6 +77,7 @@ class GraphMode(Tracer):
         self.programs: deque[Program | PlainProgram] = deque(maxlen=KEPT)  # that have run
         self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
+        self.environment = environment()
         self.cut: weakref.WeakSet[Node] = weakref.WeakSet()  # computed long ago: their recipes are dropped
 
     def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
@@ -165,7 +167,7 @@ class GraphMode(Tracer):
         sources = _sources([*wanted, *due])  # their order depends on the structure alone
         graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
         if self.hunter is None:
-            program, numbers, starts = PROGRAMS.of(graph)
+            program, numbers, starts = PROGRAMS.of(graph, self.environment)
         else:
             program, numbers, starts = program_for(graph), [], {}
         given = [_array_of(source) for source in sources]

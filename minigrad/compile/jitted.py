@@ -29,7 +29,6 @@ from .nodes.graph import Graph
 from .running.executors import EXECUTORS, no_executor
 from .save.write import save_program
 from .tracing.collector import no_collection
-from .tracing.guards import burden
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 
 STORM = 8  # traces of one function that cause a warning
@@ -221,7 +220,7 @@ class Jitted(Stages):
 
     def _note(self, reason: str, recording: Recording, where: Where) -> None:
         self.traces.append(reason)
-        much = burden(recording.guards) if len(self.traces) == 1 else []
+        much = list(filter(None, [guard.burden() for guard in recording.guards])) if len(self.traces) == 1 else []
         if much:
             warnings.warn_explicit(
                 f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with the trace. "
@@ -312,9 +311,9 @@ def jit(
     These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
     own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
     random numbers that any other package draws; a clock that Python's own code calls, as in `map(time.time_ns, ...)`; a
-    writable view of a read-only array; an object that gets another class, or a class other bases; attributes of a list,
-    tuple or dict of your own class that is an argument; and, while a profiler set by `sys.setprofile` is active, clocks
-    and new generators.  Pass such values as arguments.
+    writable view of a read-only array; the class of an object of minigrad; settings of minigrad, as
+    `mg.devices.num_threads()`; attributes of a list, tuple or dict of your own class that is an argument; and, while a
+    profiler set by `sys.setprofile` is active, clocks and new generators.  Pass such values as arguments.
 
     Each stage of the compiler is an object that prints: `f.graph(...)`, `.passes`, `.kernels`, `.program`, `.cost` and
     `.values` take the arguments of a call, and show what ran in the last call with such arguments; before any call,

@@ -1,18 +1,22 @@
 """Updates of optimizers in eager mode: one program changes all parameters of a group.
 
-The program is traced from the optimizer's own `update`, in the first step of its kind: with these options, and with
-gradients for these parameters.
+The program is traced from the optimizer's own `update`, in the first step of its kind: with these options, with
+gradients for these parameters, and with tensors of these shapes and dtypes.  Its arguments are the tensors of the
+group, so that a new optimizer of the same kind traces and compiles nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
+from itertools import chain
 from operator import is_
 from typing import Any
 
 import numpy as np
 
+from ..compile.functions.latest import Latest
 from ..compile.functions.recording import Recording
 from ..compile.running.executors import is_profiled
 from ..compile.running.profiler import inside
@@ -22,61 +26,64 @@ from ..core.programs import PROGRAMS
 from ..core.tensor import Tensor
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
-from .calls import new_kind
+from .calls import STATIC, new_kind
+
+Kinds = dict[Any, Recording | None]  # programs by kind of step; None where a step has no program
+KINDS: Latest[Kinds] = Latest()
 
 
 class Updates:
-    """The programs of a group, by kind of step, and the tensors that they use; None where a step has no program."""
+    """The tensors of a group, and the programs that change such tensors: those of all optimizers of this kind."""
 
-    def __init__(self, held: list[Tensor]) -> None:
+    def __init__(self, optimizer: Any, group: Any, held: list[Tensor]) -> None:
         self.held = held
-        self.kinds: dict[Any, Recording | None] = {}
+        tensors = [(t.shape, t.dtype, t.device, t.tracked) for t in held]
+        self.kinds = KINDS.shared((_settings(optimizer), len(group.parameters), *group.state, *tensors), dict)
+
+
+def _settings(optimizer: Any) -> Hashable:
+    """What its updates may read beside their group: its class, and the plain values of both."""
+    entries = [entry for place in (*type(optimizer).__mro__, optimizer) for entry in vars(place).items()]
+    return type(optimizer), repr([entry for entry in entries if type(entry[1]) in STATIC])
 
 
 def update(optimizer: Any, group: Any) -> bool:
     """Run `optimizer.update(group)` as a program; False if that is not possible, and nothing was changed."""
-    moves = _moves(group)
-    if moves is None or REGISTRATIONS:
+    gradients = [p._grad for p in group.parameters]
+    if REGISTRATIONS or not _are_alike(group, gradients):
         return False
-    held = [*group.parameters, group.rate]
-    for state in group.state.values():
-        held += [state] if isinstance(state, Tensor) else state
+    states = [state if isinstance(state, list) else [state] for state in group.state.values()]
+    held = [*group.parameters, group.rate, *chain.from_iterable(states)]
     updates = group.updates
     if updates is None or len(updates.held) != len(held) or not all(map(is_, updates.held, held)):
-        updates = group.updates = Updates(held)
-    if not _are_plain(held):
+        updates = group.updates = Updates(optimizer, group, held)
+    arguments = [*held, *[g for g in gradients if g is not None]]
+    if len(set(map(id, arguments))) < len(arguments) or not _are_plain(arguments):
         return False
+    key = tuple([g is None for g in gradients]), tuple(group.options.items())
     try:
-        key = moves, tuple(group.options.items())
         recording = updates.kinds[key]
     except KeyError:
-        recording = new_kind(updates.kinds, key, partial(_recorded, optimizer, group))
+        recording = new_kind(updates.kinds, key, partial(_recorded, optimizer, group, arguments))
     except TypeError:  # an option that is not hashable
         return False
     if recording is None:
         return False
-    if is_profiled():
-        with inside(f"update of {type(optimizer).__name__}"):
-            recording.run([])
-    else:
-        recording.run([])
+    with inside(f"update of {type(optimizer).__name__}") if is_profiled() else nullcontext():
+        recording.run(arguments)
     return True
 
 
-def _moves(group: Any) -> tuple[bool, ...] | None:
-    """Which parameters have gradients; None if a gradient is not an array of its own like that of its parameter."""
-    gradients = [p._grad for p in group.parameters]
+def _are_alike(group: Any, gradients: Sequence[Tensor | None]) -> bool:
+    """Whether each gradient is an array like that of its parameter, and all are where the group was made."""
     for p, g, kind in zip(group.parameters, gradients, group.kinds):
         if g is not None:
             data, like = g._data, p._data
             if data.__class__ is not np.ndarray or g.tracked or g.device is not p.device or p.device is not kind[0]:
-                return None
+                return False
             if data.shape != like.shape or data.dtype is not like.dtype or like.dtype is not kind[1]:
-                return None
-    there = [g for g in gradients if g is not None]
-    if len({id(g) for g in there}) < len(there) or not _are_plain(there):
-        return None
-    return tuple([g is not None for g in gradients])
+                return False
+    return True
 
 
 def _are_plain(tensors: Iterable[Tensor]) -> bool:
@@ -88,15 +95,16 @@ def _are_plain(tensors: Iterable[Tensor]) -> bool:
     return True
 
 
-def _recorded(optimizer: Any, group: Any) -> Recording | None:
+def _recorded(optimizer: Any, group: Any, arguments: list[Tensor]) -> Recording | None:
     """A step, traced and compiled; if that fails, the step itself runs, and raises the error."""
     try:
-        recording = Recording(optimizer.update, (group,), {}, [])
+        recording = Recording(optimizer.update, (group,), {}, arguments)
         program = recording.traced.program
     except MinigradError:
         return None
     if not isinstance(program, Program) or program.target is not HOST:
         return None
+    recording.release_arguments()
     del recording.guards, recording.objects  # they keep the optimizer alive
     return recording
 

@@ -94,7 +94,7 @@ def test_programs_are_kept_from_block_to_block(compiled):
 
 
 def test_the_programs_used_last_are_kept(compiled, monkeypatch):
-    monkeypatch.setattr("minigrad.compile.functions.structure.KEPT", 2)
+    monkeypatch.setattr("minigrad.compile.functions.latest.KEPT", 2)
     for length in (1, 2, 1, 3, 1, 2):
         with mg.graph():
             assert (mg.ones(length) * 3).sum().item() == 3 * length

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -222,3 +223,91 @@ def test_traced_steps_run_no_program_of_their_own(ran):
     with mg.record():
         optimizer.step()
     assert ran == []
+
+
+# Programs are kept by structure --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """A list that collects the updates that are traced and compiled, beginning with no programs."""
+    found, recorded = [], updates._recorded
+
+    def recording(optimizer, group, arguments):
+        found.append(type(optimizer).__name__)
+        return recorded(optimizer, group, arguments)
+
+    monkeypatch.setattr(updates, "_recorded", recording)
+    monkeypatch.setattr(updates, "KINDS", type(updates.KINDS)())
+    return found
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_new_optimizer_of_the_same_kind_compiles_nothing(name, traced):
+    def run(number):
+        held = parameters()
+        optimizer = OPTIMIZERS[name](held)
+        steps(optimizer, held, range(number, number + 3))
+        return values(optimizer)
+
+    run(0)
+    assert len(traced) == 1
+    shared = [run(number) for number in (1, 0, 2)]
+    assert len(traced) == 1
+    with mg.eager_programs(False):
+        expected = [run(number) for number in (1, 0, 2)]
+    for ours, theirs in zip(shared, expected, strict=True):
+        close(ours, theirs, tolerance=1e-3 if name == "Muon" else 1e-5)
+
+
+def test_optimizers_of_other_kinds_have_programs_of_their_own(traced):
+    def run(make, shapes=SHAPES, without=()):
+        held = [mg.asarray(np.ones(shape, np.float32), requires_grad=True) for shape in shapes]
+        optimizer = make(held)
+        give_gradients(held, 0, without)
+        optimizer.step()
+        return values(optimizer)
+
+    def changed(held):
+        optimizer = mg.optim.Adam(held, lr=0.1, weight_decay=0.1)
+        optimizer.decoupled = True
+        return optimizer
+
+    def adam(held, decay=0.1, kind=mg.optim.Adam):
+        return kind(held, lr=0.1, weight_decay=decay)
+
+    kinds = [
+        (adam,), (partial(adam, kind=mg.optim.AdamW),), (partial(adam, decay=0.2),), (changed,),
+        (adam, [(64, 81), (64,), (3, 5, 7)]), (adam, SHAPES, [1]),
+    ]
+    found = [run(*kind) for kind in kinds]
+    assert len(traced) == len(kinds)
+    with mg.eager_programs(False):
+        expected = [run(*kind) for kind in kinds]
+    for ours, theirs in zip(found, expected, strict=True):
+        close(ours, theirs)
+
+
+def test_rates_and_states_are_those_of_each_optimizer(traced):
+    def run():
+        held = [parameters(), parameters()]
+        optimizers = [mg.optim.Adam(p, lr=lr) for p, lr in zip(held, (0.1, 0.01))]
+        for number in range(3):
+            for optimizer, each in zip(optimizers, held):
+                steps(optimizer, each, [number])
+        return [value for optimizer in optimizers for value in values(optimizer)]
+
+    close(*both_ways(run))
+    assert len(traced) == 1
+
+
+def test_shared_programs_keep_no_tensor_alive(traced):
+    def run():
+        held = parameters()
+        optimizer = mg.optim.Adam(held, lr=0.1)
+        steps(optimizer, held, range(2))
+        return [weakref.ref(t) for t in (*optimizer.tensors(), *[p.grad for p in held])]
+
+    dead = [*run(), *run()]
+    gc.collect()
+    assert [ref() for ref in dead] == [None] * len(dead) and len(traced) == 1

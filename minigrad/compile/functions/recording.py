@@ -10,9 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from ...autodiff.reverse import HOOKS
 from ...core.clock import mark_written
 from ...core.emit import emit
 from ...core.mode import current_mode, switch
@@ -24,11 +21,11 @@ from ...support.interrupts import all_or_none
 from ...support.source import caller
 from ..nodes.interpret import Starts, eager_index_error
 from ..nodes.source import Source
-from ..tracing.check import Check, check_of, name_of_owner
+from ..tracing.check import Check, CheckWriter, NoShortForm
 from ..tracing.guards import changed
-from ..tracing.signature import kinds_of_tensors
 from .function import Application
-from .trace import Location, Result, Trace, kind_of
+from .tensor_guards import Location, found_at
+from .trace import Result, Trace
 
 
 class Recording(Trace):
@@ -62,61 +59,17 @@ class Recording(Trace):
 
     def mismatch(self, arguments: list[Tensor]) -> str | None:
         """Why this recording cannot be used for these arguments; None if it can."""
-        if self.exactly is not None and self.exactly != kinds_of_tensors(arguments, exactly=True):
-            return "an argument is another part of a tensor, and the function writes to it or uses the tensor"
-        for tensor in arguments:
-            alias = tensor.alias
-            if id(tensor) in self.fixed_ids or (alias is not None and id(alias.base) in self.fixed_ids):
-                return "an argument is also used by name"
-        for number, (tensor, data, kind) in enumerate(self.fixed):
-            if data() is tensor._data and tensor.tracked == kind[-1]:
-                continue
-            if kind_of(tensor) != kind:
-                return _difference(kind, kind_of(tensor))
-            self.fixed[number] = tensor, weakref.ref(tensor._data), kind
-        for place, there in self.looked:
-            if (place.find(arguments)._grad is not None) != there:
-                return "a .grad was None and is not" if not there else "a .grad was there and is None"
-        if self.sharing and self._sharing(arguments) != self.sharing:
-            return "gradients share memory in another way"
-        if HOOKS.data or any(self.hooks):
-            for place, hooks in zip(self.hooked, self.hooks):
-                node = place.find(arguments).node
-                if (HOOKS.get(node, []) if node is not None else []) != hooks:
-                    return "a hook was registered on a tensor or removed from it"
-        for array, before in self.tracer.looked_into:
-            if not np.array_equal(array, before):
-                return "an array whose values decided what was recorded has changed"
-        return changed(self.guards)
+        return changed(self.guards, arguments)
 
     def make_check(self, key: Any) -> None:
         """Write the quick check for calls of this kind."""
-        numbers = {id(tensor): number for number, (tensor, _, _) in enumerate(self.fixed)}
-        tests = ["not hooks"]
-        if self.fixed and key[2]:
-            given = ", ".join([f"id({name_of_owner(f't{number}', kind[-1])})" for number, kind in enumerate(key[2])])
-            tests.append(f"fixed_ids.isdisjoint(({given},))")
-        for number, (_, _, kind) in enumerate(self.fixed):
-            tests += [f"fixed[{number}][1]() is f{number}._data", f"f{number}.tracked == {kind[-1]!r}"]
-        read = []
-        for number, (place, there) in enumerate(self.looked):
-            name = f"t{place.what}" if place.kind == "argument" else f"f{numbers.get(id(place.what))}"
-            tests.append(f"(g{number} := {name}._grad) is {'not ' if there else ''}None")
-            if there:
-                tests.append(f"((a := g{number}.alias) is None or a.base is None)")
-                read.append(f"id(g{number})")
-        ids, others = "".join([f"{each}, " for each in read]), len(key[2]) + len(self.fixed)
-        if read:
-            tests += [f"len({{{ids}}}) == {len(read)}", f"fixed_ids.isdisjoint(({ids}))"]
-            tests += [f"id(t{number}) not in ({ids})" for number in range(len(key[2]))]
-        apart = self.sharing == [(number, True) for number in range(others, others + len(read))]
-        places = {place.kind for place, _ in self.looked}
-        slow = self.exactly or not apart or any(self.hooks) or self.tracer.looked_into
-        if slow or not places <= {"argument", "tensor"}:
-            return
-        values: dict[str, Any] = {f"f{number}": tensor for number, (tensor, _, _) in enumerate(self.fixed)}
-        values |= {"hooks": HOOKS.data, "fixed": self.fixed, "fixed_ids": self.fixed_ids}
-        self.check = check_of(key, tests, values, self.guards)
+        try:
+            writer = CheckWriter(key)
+            for guard in self.guards:
+                writer.tests += guard.quick(writer)
+            self.check = writer.function()
+        except NoShortForm:
+            self.check = None
 
     def run(self, arguments: list[Tensor]) -> Any:
         """Do what the function does for these arguments, and return its result."""
@@ -125,7 +78,7 @@ class Recording(Trace):
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
-        written = [place.find(arguments) for place, _ in self.writes] if self.writes else []
+        written = found_at([place for place, _ in self.writes], arguments) if self.writes else []
         for tensor in written:
             if not tensor.device.is_writable(tensor._data):
                 raise read_only()
@@ -133,7 +86,7 @@ class Recording(Trace):
         for generator, count in self.tracer.drawn.items():
             starts[generator] = generator.take_blocks(count)
         others = self._others(arguments)
-        inputs = [place.find(arguments) for place in self.inputs]
+        inputs = found_at(self.inputs, arguments)
         results: list[Any]
         try:
             if self.differentiable:
@@ -164,8 +117,7 @@ class Recording(Trace):
 
     def _others(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the inputs that no gradient flows to."""
-        found = [place.what if place.kind == "tensor" else place.find(arguments) for place in self.others]
-        return [tensor._data for tensor in found]
+        return [tensor._data for tensor in found_at(self.others, arguments)]
 
     def _index_error(self, error: IndexingError, arrays: list[Any], starts: Starts) -> Exception:
         return eager_index_error(error, self.tracer.expected, self.traced.graph, arrays, starts)
@@ -229,7 +181,7 @@ class Recording(Trace):
 
     def arrays(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the graph's inputs, as they are now."""
-        found = [place.find(arguments) for place in (*self.inputs, *self.others)]
+        found = found_at((*self.inputs, *self.others), arguments)
         if any(t is None or t.shape != node.shape for t, node in zip(found, self.traced.sources)):
             raise Gone("the program of the last call reads a .grad that is None now, or the base of an argument")
         return [tensor._data for tensor in found]
@@ -263,13 +215,3 @@ def _half_done(written: Sequence[Tensor]) -> str:
         f"the program was stopped while it wrote tensors of shapes {shapes} in place: each may have its old value or "
         "its new one"
     )
-
-
-def _difference(before: Any, now: Any) -> str:
-    """The difference between two states of a tensor, in words."""
-    shape = "" if before[0] == now[0] else f" {now[0]}"
-    for what, old, new in zip(("shape", "dtype", "device"), before, now):
-        if old != new:
-            return f"the {what} of a tensor used by name was {old} and is {new}"
-    history = "is a leaf" if now[3] else "has a history"
-    return f"a tensor used by name{shape} {'requires a gradient and' if now[4] else 'requires no gradient:'} {history}"

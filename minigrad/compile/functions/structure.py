@@ -7,7 +7,6 @@ the random numbers, but the structure is the same, so that it is compiled once.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ import numpy as np
 
 from ...core.mode import Mode
 from ...core.node import Node
-from ...support.forking import new_lock
 from ..loops.powers import is_product
 from ..nodes.graph import Graph, in_place_of
 from ..nodes.interpret import Starts
@@ -25,8 +23,8 @@ from ..rewriting.common import Incomparable, comparable
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for
 from .function import Function
+from .latest import Latest
 
-KEPT = 128  # structures; beyond that, the least recently used one is dropped
 NEVER_FAIL = {"elementwise", "reduce", "view", "contract", "creation", "random"}  # kinds, for floats: no line is needed
 Draw = tuple[Any, Any]  # the key and the first block of some random numbers
 Names = dict[Any, Any]  # of the generators that a branch or body draws from
@@ -63,7 +61,7 @@ def _skeleton(graph: Graph, draws: list[Draw], numbers: list[str] | None, names:
     # One flat tuple: it is made, hashed and compared at each read.
     key: list[Any] = [len(graph.inputs), len(graph.nodes), len(graph.outputs)]
     for node in graph.inputs:
-        key += node.shape, node.dtype, node.device
+        key += node.shape, node.dtype, node.device.name
     for node in graph.nodes:
         if node.op is None:
             key.append(_constant(node))
@@ -157,34 +155,21 @@ class Kept:
     general: Program | PlainProgram | None = None
 
 
-class Programs:
+class Programs(Latest[Kept]):
     """The programs that were used last, by structure."""
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._lock = new_lock()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def of(self, graph: Graph) -> Runnable:
-        """A program for a graph, and its inputs beyond those of the graph."""
+    def of(self, graph: Graph, environment: Hashable) -> Runnable:
+        """A program for a graph in this `environment()`, and its inputs beyond those of the graph."""
         try:
             structure = structure_of(graph)
         except Incomparable:
             return Runnable(program_for(graph), [], {})
         starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
-        key = structure.skeleton, _surroundings()
-        with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None:
-                self._kept.move_to_end(key)
-        if kept is None:
-            kept = Kept(structure.numbers, program_for(without_history(graph)))
-            with self._lock:
-                self._kept[key] = kept
-                if len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
+
+        def make() -> Kept:
+            return Kept(structure.numbers, program_for(without_history(graph)))
+
+        kept = self.shared((structure.skeleton, environment, _passes()), make)
         if kept.numbers == structure.numbers:
             return Runnable(kept.program, [], starts)
         if kept.general is None:
@@ -195,10 +180,14 @@ class Programs:
 PROGRAMS = Programs()
 
 
-def _surroundings() -> Hashable:
-    """What a program depends on apart from its graph: the registered passes and rules, and the chosen backend."""
-    passes = tuple([(id(each), each.rules and each.rules.version) for each in PASSES])
-    return passes, os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
+def _passes() -> Hashable:
+    """The registered passes and their rules."""
+    return tuple([(id(each), each.rules and each.rules.version) for each in PASSES])
+
+
+def environment() -> Hashable:
+    """What a program depends on apart from its graph and the passes: the chosen backend and executor."""
+    return os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
 
 
 def without_history(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -19,30 +18,14 @@ from ...core.tree import flatten, is_container, leaves
 from ...core.view import Step
 from ...support.errors import TraceError
 from ..nodes.source import Source
-from ..tracing.guards import changed
+from ..tracing.guards import Guard, changed
 from ..tracing.origin import is_ours
 from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
 from ..tracing.tracer import Captured, Pending, Tracer
 from ..tracing.unseen import watched
 from .function import TracedFunction
-
-
-class Location(NamedTuple):
-    """Where a call finds a tensor."""
-
-    kind: str  # "argument", "base" (of an argument), "gradient" or "tensor"
-    what: Any  # the number of the argument, the location whose gradient it is, or the tensor itself
-
-    def find(self, arguments: list[Tensor]) -> Tensor:
-        if self.kind == "tensor":
-            return self.what  # type: ignore[no-any-return]
-        if self.kind == "argument":
-            return arguments[self.what]
-        if self.kind == "base":
-            alias = arguments[self.what].alias
-            return arguments[self.what] if alias is None or alias.base is None else alias.base
-        return self.what.find(arguments)._grad  # type: ignore[no-any-return]
+from .tensor_guards import ApartGuard, GradientsGuard, HooksGuard, Location, TensorGuard, ViewsGuard, sharing_of
 
 
 class Result(NamedTuple):
@@ -68,6 +51,7 @@ class Trace:
         self.executor = executor
         self.objects = objects((args, kwargs))  # kept alive, so that their ids stay theirs
         self.exactly: list[Any] | None = None  # the kinds of the arguments, if it matters of what tensor one is a part
+        self.guards: list[Guard]
         parts = [t for t, kind in zip(arguments, kinds_of_tensors(arguments)) if is_part(kind[-1])]
         result = self._trace(function, args, kwargs, arguments, parts)
         if any(map(self._needs_base, parts)):
@@ -83,8 +67,7 @@ class Trace:
         self.results = [self._as_returned(t) for t in returned]
         self._note_writes()
         self._note_gradients()
-        self.sharing = self._sharing(arguments)
-        self.hooked = [self._place(e.tensor) for e in tracer.captured.values() if e.leaf is not None]
+        self.guards = [*self._guards_on_tensors(arguments), *self.guards]
         differentiable = mode.grad and any(o.tracked for o in self.outputs)
         self.traced = self._traced(differentiable)
         self.differentiable = differentiable
@@ -101,11 +84,11 @@ class Trace:
         self.tracer = tracer = Tracer()
         tracer.name = getattr(function, "__name__", None) or type(function).__name__
         tracer.parts = [id(part) for part in parts]
-        self.guards = guards_of(function, *self.objects)
+        self.guards = guards = guards_of(function, *self.objects)
         stand_ins, own = [tracer.stand_in(t) for t in arguments], set(map(id, leaves((args, kwargs))))
         tracer.arrays = {id(s): s for t, s in zip(arguments, stand_ins) if id(t) not in own}
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
-        guards, seen = self.guards, watched(tracer, self.guards.codes, self.guards.suspect)
+        seen = watched(tracer, guards.codes, guards.suspect)
         try:
             with switch(interpreter=tracer), seen as unknown:
                 result = function(*inside[0], **inside[1])
@@ -143,24 +126,27 @@ class Trace:
             gradient = entry.tensor._grad
             if entry.had_gradient and gradient is not None:
                 self.known.setdefault(id(gradient), Location("gradient", self._place(entry.tensor)))
-        fixed = [e.tensor for e in self.tracer.captured.values() if self._place(e.tensor).kind == "tensor"]
-        self.fixed = [(t, weakref.ref(t._data), kind_of(t)) for t in fixed]  # with their state at the last check
-        self.fixed_ids = {id(t) for t in fixed}
+        self.fixed = [e.tensor for e in self.tracer.captured.values() if self._place(e.tensor).kind == "tensor"]
 
     def _place(self, tensor: Tensor) -> Location:
         return self.known.setdefault(id(tensor), Location("tensor", tensor))
 
-    def _sharing(self, arguments: list[Tensor]) -> list[Any]:
-        """Which existing gradients are the same tensor, or share memory."""
-        numbers = {id(t): i for i, t in enumerate((*arguments, *[t for t, _, _ in self.fixed]))}
-        found = []
-        for place, there in self.looked:
-            gradient = place.find(arguments)._grad
-            if there and gradient is not None:
-                viewed = None if gradient.alias is None else gradient.alias.base
-                base = gradient if viewed is None else viewed
-                found.append((numbers.setdefault(id(base), len(numbers)), base is gradient))
-        return found
+    def _guards_on_tensors(self, arguments: list[Tensor]) -> list[Guard]:
+        """Guards on the states of tensors that the trace depends on."""
+        found: list[Guard] = [TensorGuard(tensor) for tensor in self.fixed]
+        if self.exactly is not None:
+            found.insert(0, ViewsGuard("", None, {"": self.exactly}))
+        if self.fixed and arguments:
+            found.insert(0, ApartGuard("", {id(tensor) for tensor in self.fixed}, {"": True}))
+        if self.looked:
+            gradients = [place.find(arguments)._grad if there else None for place, there in self.looked]
+            sharing = sharing_of(gradients, (*arguments, *self.fixed))
+            places, there = zip(*self.looked)
+            found.append(GradientsGuard(list(places), self.fixed, there, sharing))
+        hooked = [self._place(e.tensor) for e in self.tracer.captured.values() if e.leaf is not None]
+        if hooked:
+            found.append(HooksGuard("", hooked, dict(enumerate(self.hooks))))
+        return [*found, *self.tracer.looked_into]
 
     def _as_returned(self, tensor: Any) -> Any:
         found = self._result(tensor)
@@ -262,10 +248,6 @@ def _without_spent_history(tensor: Tensor) -> Tensor:
     if not tensor.tracked or not any(node.saved is FREED for node in topological_order([tensor.node])):
         return tensor
     return wrap(tensor._data, tensor.device)
-
-
-def kind_of(tensor: Tensor) -> Any:
-    return tensor._data.shape, tensor._data.dtype, tensor.device, tensor.is_leaf, tensor.tracked
 
 
 def _hooks_seen(tracer: Tracer) -> list[list[Any]]:

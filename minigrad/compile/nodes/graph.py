@@ -53,7 +53,7 @@ class Graph(Titled):
 
     def uses(self) -> Counter[Node]:
         """How often each node is an input of another."""
-        return Counter(i for node in self.nodes for i in node.inputs if isinstance(i, Node))
+        return Counter([i for node in self.nodes for i in node.inputs if isinstance(i, Node)])
 
     def names(self) -> dict[Node, str]:
         """A short name for each node: `matmul_1` is the first matrix product, `scan_1[0]` a result of a scan."""
@@ -97,7 +97,7 @@ class Graph(Titled):
         begins = self.inputs if inputs is None else inputs
         new: dict[Any, Any] = dict(zip(self.inputs, begins))
         for node in self.nodes:
-            new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
+            new[node] = replace(node, tuple(map(new.get, node.inputs, node.inputs)))  # numbers stay
         ends = (*self.outputs, *self.effects, *[check.node for check in self.checks])
         if inputs is None and all(new[node] is node for node in ends):
             return self

@@ -28,7 +28,7 @@ from ...support.files import whole_file
 from ...support.source import show
 from ..functions.recording import Recording
 from ..nodes.graph import Graph
-from ..tracing.guards import Guard, join
+from ..tracing.guards import join
 from ..tracing.signature import kind_of, replaced
 from .codec import ProgramError, Slot, encoded
 from .graphs import graph_as_data
@@ -115,7 +115,6 @@ def names_of(recording: Recording) -> dict[int, str]:
     return {
         id(value): join(guard.name, key)
         for guard in recording.guards
-        if isinstance(guard, Guard)
         for key, value in guard.values.items()
         if value.__class__ is Tensor
     }

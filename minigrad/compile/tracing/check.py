@@ -1,13 +1,13 @@
 """Writes one Python function that checks whether a call fits a recording.
 
 To build a key, look it up and loop over guards takes 5 µs; one function that holds all comparisons takes 1 µs.  It is
-only a quick way to say yes: where a comparison fails, or a value has no short comparison, the recording is searched by
-its key, and the guards say what has changed.
+only a quick way to say yes: where a comparison fails, or an argument has no short comparison, the recording is searched
+by its key, and the guards say what has changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from ...core.mode import Mode
 from ...core.tensor import Tensor
-from .guards import AnyGuard, AttributeGuard, FunctionGuard, Guard
 from .signature import LITERALS, Alike, base_of_part, copied, is_part
 
 Check = Callable[[Sequence[Any], dict[str, Any], Mode], "list[Tensor] | None"]
@@ -23,18 +22,24 @@ SHORT = 8  # entries that are compared one by one
 
 
 class NoShortForm(Exception):
-    """A part of the kind of a call that has no short comparison."""
+    """A part of a recording that has no short comparison."""
 
 
 class CheckWriter:
-    """Collects the comparisons, the values that they refer to, and the tensors among the arguments."""
+    """Collects the comparisons, the values that they refer to, and the tensors among the arguments.
 
-    def __init__(self) -> None:
+    The first comparisons are with the `key` of a recording: the kinds of its arguments.
+    """
+
+    def __init__(self, key: Any) -> None:
         self.values: dict[str, Any] = {"all": all, "map": map, "is_": is_, "id": id, "len": len, "repr": repr,
                                        "type": type, "tuple": tuple, "isinstance": isinstance, "copied": copied,
                                        "base_of_part": base_of_part}
-        self.tests: list[str] = []
+        kinds, labels, tensors, grad, device = key
+        self.tests = [f"mode.grad is {grad!r}", f"mode.device is {self.name(device)}"]
         self.tensors: list[str] = []
+        self.owners: list[str] = []  # the tensors that own the memory of these
+        self._arguments(kinds, labels, tensors)
 
     def name(self, value: Any) -> str:
         """A name for a value in the text of the function."""
@@ -55,7 +60,7 @@ class CheckWriter:
 
     # arguments ------------------------------------------------------------------------------------------------------
 
-    def arguments(self, kinds: Sequence[Any], labels: Sequence[Any], tensors: Sequence[Any]) -> None:
+    def _arguments(self, kinds: Sequence[Any], labels: Sequence[Any], tensors: Sequence[Any]) -> None:
         """Compare the kinds of the arguments, and those of the tensors among them."""
         names = tuple([label for label in labels if isinstance(label, str)])
         self.tests.append(f"len(args) == {len(labels) - len(names)}")
@@ -116,7 +121,8 @@ class CheckWriter:
     def _memory(self, kinds: Sequence[Any]) -> None:
         """Compare which tensors are the same: no others share memory."""
         numbers = [kind[0] if is_part(kind) else kind for kind in kinds]
-        firsts = [name_of_owner(f"t{i}", kinds[i]) for i, n in enumerate(numbers) if n not in numbers[:i]]
+        self.owners = [f"{name}b" if is_part(kind) else name for name, kind in zip(self.tensors, kinds)]
+        firsts = [owner for i, owner in enumerate(self.owners) if numbers[i] not in numbers[:i]]
         if len(firsts) > 1:
             ids = ", ".join([f"id({name})" for name in firsts])
             different = f"{firsts[0]} is not {firsts[1]}"
@@ -126,71 +132,19 @@ class CheckWriter:
             if first != name:
                 self.tests.append(f"{name} is {first}")
 
-    # what is read by name -------------------------------------------------------------------------------------------
+    # guards ---------------------------------------------------------------------------------------------------------
 
-    def guard(self, guard: AnyGuard) -> None:
-        """Compare the values of a guard.  `held` may become another list, so it is read from the guard."""
-        kind = type(guard)
-        if kind is FunctionGuard:
-            self._function(guard)  # type: ignore[arg-type]
-        elif kind is AttributeGuard and guard.reader is None:  # type: ignore[union-attr]
-            self._attributes(guard)  # type: ignore[arg-type]
-        elif kind is Guard and guard.reader is None and type(guard.place) is list:  # type: ignore[union-attr]
-            self._list(guard)  # type: ignore[arg-type]
-        else:
-            self.tests.append(f"{self.name(guard.holds)}()")
+    def same(self, guard: Any, entries: Sequence[str], every: str = "") -> list[str]:
+        """Compare entries with those that the guard holds: one by one, or by a loop over `every` entry.
 
-    def _function(self, guard: FunctionGuard) -> None:
-        function, held = self.name(guard.place), [self.name(value) for value in guard.held]
-        for part, name in zip(("__code__", "__defaults__", "__kwdefaults__"), held):
-            self.tests.append(f"{function}.{part} is {name}")
-
-    def _list(self, guard: Guard) -> None:
-        place, count = self.name(guard.place), len(guard.values)
-        self.tests.append(f"len({place}) == {count}")
-        self._same(guard, [f"{place}[{number}]" for number in range(count)], place)
-
-    def _attributes(self, guard: AttributeGuard) -> None:
-        if guard.get is None and len(guard.values) > SHORT:
-            raise NoShortForm
-        place = self.name(guard.place)
-        if guard.types:
-            keys = tuple(guard.attributes)
-            if frozenset(keys) != guard.keys:
-                raise NoShortForm
-            self.tests.append(f"tuple({place}) == {self.name(keys)}")
-            self.tests += [f"type({place}[{key!r}]) is {self.name(type(guard.place[key]))}" for key in guard.loose]
-        elif guard.absent:
-            self.tests.append(f"{place}.keys().isdisjoint({self.name(guard.absent)})")
-        entries = [f"{place}[{key!r}]" for key in guard.values]
-        self._same(guard, entries, f"{self.name(guard.get)}({place})")
-
-    def _same(self, guard: Guard, entries: Sequence[str], every: str) -> None:
-        """Compare entries with those that the guard holds: one by one, or by a loop over `every` entry."""
+        `held` may become another list, so it is read from the guard.
+        """
         held = f"{self.name(guard)}.held"
         if len(entries) > SHORT:
-            self.tests.append(f"all(map(is_, {every}, {held}))")
-        elif entries:
-            self.tests.append(f"{entries[0]} is (h := {held})[0]")
-            self.tests += [f"{entry} is h[{number}]" for number, entry in enumerate(entries[1:], start=1)]
+            return [f"all(map(is_, {every}, {held}))"]
+        return [f"{entry} is {'h' if number else f'(h := {held})'}[{number}]" for number, entry in enumerate(entries)]
 
-
-def name_of_owner(name: str, memory: Any) -> str:
-    """The name, in the text of a check, of the tensor that owns the memory of the tensor `name`."""
-    return f"{name}b" if is_part(memory) else name
-
-
-def check_of(key: Any, more: Iterable[str], values: dict[str, Any], guards: Iterable[AnyGuard]) -> Check | None:
-    """The check for a kind of arguments, `more` tests of tensors and values by name, and guards; None without one."""
-    kinds, labels, tensors, grad, device = key
-    writer = CheckWriter()
-    writer.values.update(values)
-    writer.tests += [f"mode.grad is {grad!r}", f"mode.device is {writer.name(device)}"]
-    try:
-        writer.arguments(kinds, labels, tensors)
-        writer.tests += more
-        for guard in guards:
-            writer.guard(guard)
-    except NoShortForm:
-        return None
-    return writer.function()
+    def compared(self, guard: Any) -> list[str]:
+        """Let the guard itself compare."""
+        given = "".join([f"{name}, " for name in self.tensors])
+        return [f"{self.name(guard)}.change(({given})) is None"]

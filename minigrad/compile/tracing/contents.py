@@ -8,7 +8,7 @@ import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -17,15 +17,16 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
-from .guards import MISSING, Guard, OrderGuard
+from .guards import MISSING, EntriesGuard, Guard, ListGuard
 from .origin import is_foreign_class, is_ours
-from .reads import reads
+from .slots import slots_of
 
 OPAQUE = (Tensor, types.MethodType, io.IOBase, types.CodeType, np.generic, np.dtype)
 # The objects of these hold only caches, unless their class names its `caches`: then the rest counts.
 ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile", "eager"))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 HELD = (Tensor, list, tuple, dict)  # attributes of a module that minigrad reads, whatever their names
+WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 PLAIN = ("types", "argparse", "collections", "_thread")  # modules of Python whose objects hold users' values
 PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot change
     (types.MethodType, ("__func__", "__self__")),
@@ -34,12 +35,13 @@ PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot cha
     ((classmethod, staticmethod), ("__func__",)),
     (functools.cached_property, ("func",)),
 )
+WRAPPERS = (property, classmethod, staticmethod, functools.cached_property)
 
 
 class Kind:
-    """Which parts of a class's objects the walk follows."""
+    """Which parts of a class's objects the walk follows.  The attributes in `read` count in any case."""
 
-    def __init__(self, cls: type) -> None:
+    def __init__(self, cls: type, read: Iterable[str] = ()) -> None:
         self.cls = cls
         library = [base for base in cls.__mro__ if is_ours(base.__module__)]
         caches = getattr(cls, "caches", ()) if library else ()
@@ -48,21 +50,23 @@ class Kind:
         self.looked_into = hasattr(cls, "caches") or not str(cls.__module__).startswith(ROOMS)
         self.users = cls is object or not is_foreign_class(cls) or cls.__module__ in PLAIN
         self.types = (*HELD, *REGISTRY) if library else ()
-        self.names: frozenset[str] = frozenset().union(*names)  # that the code of its bases reads
+        self.names: frozenset[str] = frozenset(read).union(*names)  # that the code of its bases reads
         self.ignored = tuple(name for name in caches if name != "_hooks")  # caches, except hooks, which are called
         self.slots = slots_of(cls)
+        # whether its objects may get another class
+        self.reassigned = not library and not is_foreign_class(cls) and "__weakref__" in dir(cls)
 
 
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
     """A guard for the entries of a container."""
     if issubclass(kind, list):
-        yield Guard(name, value, dict(enumerate(value)))
+        yield ListGuard(name, value)
     elif issubclass(kind, dict):
-        yield OrderGuard(name, value, dict(value))
+        yield EntriesGuard(name, value)
     else:
         for classes, reader in READERS:
             if issubclass(kind, classes):
-                yield Guard(name, value, reader(value), reader=reader)
+                yield EntriesGuard(name, value, reader)
                 return
 
 
@@ -78,6 +82,8 @@ def reached_from(value: Any, kind: type) -> list[Any]:
         return list(value)
     if issubclass(kind, weakref.ref):
         return [value()]
+    if issubclass(kind, WEAK):
+        return [value.data]
     if issubclass(kind, weakref.ProxyTypes):
         return [_attribute(_attribute(value, "__init__"), "__self__")]
     if issubclass(kind, OPAQUE):
@@ -136,29 +142,16 @@ def _flat(values: Any) -> Iterator[Any]:
 
 
 def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
-    return {"": variable.get(MISSING)}
+    try:
+        return {"": variable.get()}
+    except LookupError:
+        return {"": MISSING}
 
 
 READERS: tuple[tuple[Any, Callable[[Any], dict[Any, Any]]], ...] = (
-    ((set, frozenset), _members), (deque, _counted), (np.ndarray, _objects), (types.MappingProxyType, dict),
-    (ContextVar, _in_context),
+    ((set, frozenset, type({}.keys())), _members), ((deque, type({}.values())), _counted), (np.ndarray, _objects),
+    ((types.MappingProxyType, type({}.items())), dict), (ContextVar, _in_context),
 )
-
-
-def slots_of(kind: type) -> dict[str, Any]:
-    """The descriptors of attributes that are not in a dict."""
-    found = {n: d for cls in kind.__mro__[::-1] for n, d in vars(cls).items() if type(d) is types.MemberDescriptorType}
-    return {name: descriptor for name, descriptor in found.items() if not name.endswith("__")}
-
-
-def held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:
-    held = {}
-    for name, descriptor in slots.items():
-        try:
-            held[name] = descriptor.__get__(value)
-        except (AttributeError, TypeError):  # not set, or the object's class is another one now
-            pass
-    return held
 
 
 def is_plain_iterator(kind: type, value: Any) -> bool:
@@ -169,13 +162,28 @@ def is_plain_iterator(kind: type, value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names_in_module(name: str) -> frozenset[str]:
-    values = list(vars(sys.modules[name]).values()) if name in sys.modules else []
-    functions = [v for v in values if isinstance(v, types.FunctionType) and v.__module__ == name]
-    classes = [v for v in values if isinstance(v, type) and v.__module__ == name]
-    return frozenset().union(*[reads(f.__code__).names for f in functions], *[_names_in_class(c) for c in classes])
+    values = [v for v in vars(sys.modules.get(name, object)).values() if getattr(v, "__module__", None) == name]
+    classes = [value for value in values if isinstance(value, type)]
+    return _names_in([*values, *[part for cls in classes for part in vars(cls).values()]])
 
 
 @lru_cache(maxsize=1024)
 def _names_in_class(cls: type) -> frozenset[str]:
-    parts = [part for value in vars(cls).values() for part in (value, *reached_from(value, type(value)))]
-    return frozenset().union(*[reads(p.__code__).names for p in parts if isinstance(p, types.FunctionType)])
+    return _names_in(list(vars(cls).values()))
+
+
+def _names_in(parts: list[Any]) -> frozenset[str]:
+    """The names that functions among these parts of a library contain: those of attributes, and more, harmless ones."""
+    found: set[str] = set()
+    while parts:
+        part = parts.pop()
+        if isinstance(part, types.FunctionType):
+            parts += part.__code__, vars(part).get("__wrapped__")
+        elif isinstance(part, types.CodeType):
+            found.update(part.co_names)
+            parts += part.co_consts
+        elif isinstance(part, str):
+            found.add(part)  # `getattr` may read it
+        elif isinstance(part, WRAPPERS):
+            parts += reached_from(part, type(part))
+    return frozenset(filter(str.isidentifier, found))

@@ -1,136 +1,164 @@
-"""Guards: they check, before each run, that everything that a traced function reads by name is unchanged.
+"""Guards: what a trace depends on, as data.  They are compared before each run.
 
-A trace uses the values of names, attributes and list entries at the time of tracing.  A guard notes the values of one
-place that the function can reach by name, and compares them before each run.
+A trace uses the values of names, attributes and list entries at the time of tracing.  A guard has the name of one place
+that the function can reach, a way to read it, and what was there.  `change` compares that with what is there now, and
+says in words what changed.  `quick` writes the same comparison as text, for the check of a recording: mostly the same
+objects are still there, which is quick to see.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable
-from itertools import count, repeat
-from operator import is_, itemgetter, length_hint
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from operator import eq, is_, itemgetter, length_hint
 from typing import Any
 
 import numpy as np
 
 from ...core.tensor import Tensor
+from .check import CheckWriter
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
 COMPARED = {*SIMPLE, types.MethodType, types.BuiltinMethodType}  # exact classes: a subclass may define any `==`
 MISSING = object()
 LARGE, MANY = 1 << 20, 20_000  # bytes and entries at one place: comparing so many takes about 100 microseconds
-Reader = Callable[[Any], dict[Any, Any]]
+Tensors = Sequence[Tensor]
+Values = dict[Any, Any]
+Reader = Callable[[Any], Any]
+
+
+def same(new: Any, old: Any) -> bool:
+    """Whether two values are equal for a trace: 1, 1.0 and True differ."""
+    if type(new) is not type(old):
+        return False
+    if issubclass(type(new), (float, complex)):  # not `isinstance`: `__class__` may be computed, and raise
+        return repr(new) == repr(old)  # nan equals nan, and 0.0 differs from -0.0
+    if issubclass(type(new), np.generic):
+        return new.tobytes() == old.tobytes()
+    return type(new) in COMPARED and bool(new == old)
 
 
 class Guard:
-    """One place that holds values: a closure cell, some globals, the attributes of an object, a list or a dict.
+    """One place, and what was there when the function was traced: `values`, by name.
 
-    `held` and `entries` are the values and their number at the last check: mostly the same objects are still there,
-    which is quick to see.  In a `part` of a place only the noted entries count.  A place that is neither a list nor a
-    dict has a `reader` that makes a dict of it.
+    `held` are the objects that were there at the last comparison.
     """
 
-    __slots__ = ("entries", "held", "name", "part", "place", "reader", "values")
+    reader: Reader  # from the place to what is there
+    ordered = False  # whether the order of the entries counts, because the function may iterate over them
+    same: Callable[[Any, Any], bool] = staticmethod(same)
 
-    def __init__(
-        self, name: str, place: Any, values: dict[Any, Any], part: bool = False, reader: Reader | None = None
-    ) -> None:
-        self.name, self.place, self.values, self.part, self.reader = name, place, values, part, reader
-        self.held, self.entries = self._look()
+    def __init__(self, name: str, place: Any, values: Values | None = None) -> None:
+        self.name, self.place = name, place
+        self.values: Values = self.read(()) if values is None else values
+        self.held = list(self.values.values())
 
-    def _look(self) -> tuple[list[Any], int | None]:
-        now = self.current()
-        partly = self.part or self.reader is not None or isinstance(self.place, types.CellType)
-        return [now.get(key, MISSING) for key in self.values], None if partly else len(self.place)
+    def read(self, arguments: Tensors) -> Values:
+        """What is there now, in a call with these tensors as arguments."""
+        return self.reader(self.place)  # type: ignore[no-any-return]
 
-    def holds(self) -> bool:
-        """Whether nothing has changed."""
-        place = self.place
-        if self.reader is not None:
-            now = self.reader(place)
-            same = len(now) == len(self.values) and all(map(is_, map(now.get, self.values, repeat(MISSING)), self.held))
-        elif place.__class__ is types.CellType:
-            same = content(place) is self.held[0]
-        elif self.entries is not None and len(place) != self.entries:
-            same = False
-        else:
-            here = place if isinstance(place, list) else map(place.get, self.values, repeat(MISSING))
-            same = all(map(is_, here, self.held))
-        if same:
-            return True
-        seen = self._look()  # before the comparison, so that a change by another thread is found the next time
-        if self.change() is not None:
-            return False
-        self.held, self.entries = seen
-        return True
+    def quick(self, writer: CheckWriter) -> list[str]:
+        """Tests, as text, that are true only if nothing has changed."""
+        return writer.compared(self)
 
-    def current(self) -> dict[Any, Any]:
-        """The values that are there now."""
-        place = self.place
-        if self.reader is not None:
-            return self.reader(place)
-        if isinstance(place, types.CellType):
-            return {"": content(place)}
-        if isinstance(place, list):
-            return dict(enumerate(place))
-        if self.part:
-            return {name: place.get(name, MISSING) for name in self.values}
-        return place  # type: ignore[no-any-return]
-
-    def change(self) -> str | None:
-        """The first change since the guard was made, in words, or None."""
-        values, now = self.values, self.current()
+    def change(self, arguments: Tensors = ()) -> str | None:
+        """The first change since the function was traced, in words, or None."""
+        values, now = self.values, self.read(arguments)
         if len(now) != len(values):
-            new = next((key for key in now if key not in values), None)
-            which = "" if new is None else f", {new!r} among them"
-            return f"{self.name}: {len(values)} entries became {len(now)}{which}"
-        for key, value in values.items():
-            new = now.get(key, MISSING)
-            if new is not value and not _same(new, value):
-                was, found = _short(value), _short(new)
-                found = found.replace("a ", "another ", 1) if found == was else found
-                return f"{join(self.name, key)} was {was} and is {found}"
+            return self.says_count(now)
+        seen = [now.get(key, MISSING) for key in values]
+        if not all(map(is_, seen, self.held)):
+            for key, value, new in zip(values, values.values(), seen):
+                if new is not value and not self.same(new, value):
+                    return self.says(key, value, new)
+            self.held = seen
+        if self.ordered and list(now) != list(values):
+            return f"{self.name}: its entries are in another order"
         return None
 
+    def says(self, key: Any, was: Any, found: Any) -> str:
+        """A change of one entry, in words."""
+        before, now = _short(was), _short(found)
+        now = now.replace("a ", "another ", 1) if now == before else now
+        return f"{join(self.name, key)} was {before} and is {now}"
 
-class OrderGuard(Guard):
-    """The entries of a user's dict, and their order, because the function may iterate over it."""
+    def says_count(self, now: Values) -> str:
+        """A change of the number of entries, in words."""
+        new = next((key for key in now if key not in self.values), None)
+        which = "" if new is None else f", {new!r} among them"
+        return f"{self.name}: {len(self.values)} entries became {len(now)}{which}"
 
-    __slots__ = ()
-
-    def holds(self) -> bool:
-        place = self.place
-        if len(place) == self.entries and place.__class__ is dict:  # in a subclass, a lookup could run the user's code
-            if all(map(is_, place, self.values)) and all(map(is_, place.values(), self.held)):
-                return True
-        return (super().holds() and all(map(is_, self.place, self.values))) or self.change() is None
-
-    def change(self) -> str | None:
-        found = super().change()
-        if found is None and list(self.place) != list(self.values):
-            return f"{self.name}: its entries are in another order"
-        return found
+    def burden(self) -> str | None:
+        """How much is compared, in words, if each call takes noticeably longer."""
+        return f"{self.name}, {len(self.values):,} entries" if len(self.values) > MANY else None
 
 
-class FunctionGuard(Guard):
-    """The code and the defaults of a function."""
-
-    __slots__ = ()
-
-    def __init__(self, name: str, function: Any) -> None:
-        super().__init__(name, function, _parts_of_function(function), reader=_parts_of_function)
-
-    def holds(self) -> bool:
-        function, (code, defaults, named) = self.place, self.held
-        if function.__code__ is code and function.__defaults__ is defaults and function.__kwdefaults__ is named:
-            return True
-        return super().holds()
+def changed(guards: Iterable[Guard], arguments: Tensors = ()) -> str | None:
+    """The first change, in words, or None."""
+    for guard in guards:
+        change = guard.change(arguments)
+        if change is not None:
+            return change
+    return None
 
 
-def _parts_of_function(function: Any) -> dict[str, Any]:
-    defaults, named = function.__defaults__, function.__kwdefaults__
-    return {"__code__": function.__code__, "__defaults__": defaults, "__kwdefaults__": named}
+class CellGuard(Guard):
+    """The value in a closure cell."""
+
+    reader = staticmethod(lambda cell: {"": content(cell)})
+
+    def quick(self, writer: CheckWriter) -> list[str]:
+        if self.held[0] is MISSING:
+            return super().quick(writer)
+        return writer.same(self, [f"{writer.name(self.place)}.cell_contents"])
+
+
+class PartsGuard(Guard):
+    """Parts of an object that are not in its dict: the code and the defaults of a function, what a class inherits."""
+
+    def __init__(self, name: str, place: Any, *parts: str) -> None:
+        self.reader = lambda place: {part: getattr(place, part) for part in parts}
+        super().__init__(name, place)
+
+    def quick(self, writer: CheckWriter) -> list[str]:
+        return writer.same(self, [f"{writer.name(self.place)}.{part}" for part in self.values])
+
+
+class ClassGuard(Guard):
+    """The class of the object of a weak reference: a guard keeps no object alive for this."""
+
+    reader = staticmethod(lambda reference: {"__class__": type(reference())})
+
+    def quick(self, writer: CheckWriter) -> list[str]:
+        return writer.same(self, [f"type({writer.name(self.place)}())"])
+
+
+class ListGuard(Guard):
+    """The entries of a list."""
+
+    reader = staticmethod(lambda place: dict(enumerate(place)))
+
+    def quick(self, writer: CheckWriter) -> list[str]:
+        place, count = writer.name(self.place), len(self.values)
+        return [f"len({place}) == {count}", *writer.same(self, [f"{place}[{i}]" for i in range(count)], place)]
+
+
+class EntriesGuard(Guard):
+    """The entries of a user's dict, and their order; or those that `reader` finds in another container."""
+
+    ordered = True
+
+    def __init__(self, name: str, place: Any, reader: Reader = dict) -> None:
+        self.reader = reader
+        super().__init__(name, place)
+
+    def quick(self, writer: CheckWriter) -> list[str]:
+        if type(self.place) is not dict:  # in a subclass, a lookup could run the user's code
+            return super().quick(writer)
+        place, keys = writer.name(self.place), writer.name(tuple(self.values))
+        entries = f"all(map(is_, {place}.values(), {writer.name(self)}.held))"
+        return [f"len({place}) == {len(self.values)}", f"all(map(is_, {place}, {keys}))", entries]
 
 
 class AttributeGuard(Guard):
@@ -141,23 +169,18 @@ class AttributeGuard(Guard):
     and missing must stay missing.
     """
 
-    __slots__ = ("absent", "get", "ignored", "keys", "loose", "names", "types")
-
     def __init__(
         self, name: str, place: Any, reader: Reader | None = None, ignored: tuple[str, ...] = (),
         types: tuple[type, ...] = (), names: frozenset[str] = frozenset(),
     ) -> None:
+        self.all_of, self.ignored, self.types, self.names = reader, ignored, types, names
         self.absent: frozenset[str] = frozenset()
-        self.keys: frozenset[Any] = frozenset()  # with `types`: all attributes, because new ones may count
-        self.loose: tuple[Any, ...] = ()  # the attributes that count only if they get a value of these types
-        self.get: Any = None
-        self.ignored, self.types, self.names = ignored, types, names
-        super().__init__(name, place, {}, part=True, reader=reader)
+        super().__init__(name, place, {})
 
     @property
     def attributes(self) -> Any:
         """All attributes now."""
-        return self.place if self.reader is None else self.reader(self.place)
+        return self.place if self.all_of is None else self.all_of(self.place)
 
     def follows(self, key: Any, value: Any) -> bool:
         """Whether an attribute counts because of its type."""
@@ -165,124 +188,123 @@ class AttributeGuard(Guard):
             return False
         return issubclass(type(value), self.types)
 
-    def settle(self, names: set[str], cache: dict[Any, frozenset[str]]) -> None:
+    def settle(self, names: Iterable[str], cache: dict[Any, frozenset[str]]) -> None:
         """Note the attributes that count when code reads these names and those of the guard."""
-        now, ignored = dict(self.attributes), self.ignored
-        read = names | self.names if self.names else names
+        ignored, read = self.ignored, self.names.union(names)
+        now = dict(self.attributes)
         self.values = {k: v for k, v in now.items() if k not in ignored and (k in read or self.follows(k, v))}
-        kind = self.names, tuple(self.values), tuple(ignored), len(names)
+        kind = self.names, tuple(self.values), ignored, len(read)
         absent = cache.get(kind)
         if absent is None:
             absent = cache[kind] = frozenset(read.difference(self.values, ignored))
-        self.absent = absent
-        self.get = itemgetter(*self.values) if len(self.values) > 1 else None
-        self._note(now)
-
-    def _note(self, now: dict[Any, Any]) -> None:
-        self.held = [now.get(key, MISSING) for key in self.values]
-        if self.types:
-            self.keys = frozenset(now)
-            others = self.keys.difference(self.values, self.ignored)
-            self.loose = tuple([key for key in others if not _is_special(key)])
+        self.absent, self.held = absent, list(self.values.values())
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing here could change the trace."""
         return not (self.values or self.absent or self.types)
 
-    def holds(self) -> bool:
-        now = self.place if self.reader is None else self.reader(self.place)
-        keys = now.keys()
-        if keys == self.keys if self.types else keys.isdisjoint(self.absent):
-            try:
-                here = map(now.get, self.values, repeat(MISSING)) if self.get is None else self.get(now)
-                if all(map(is_, here, self.held)) and not (self.loose and self._tightened(now)):
-                    return True
-            except KeyError:
-                pass
-        seen = dict(now)  # before the comparison, as above
-        if self.change() is not None:
-            return False
-        self._note(seen)
-        return True
-
-    def _tightened(self, now: Any) -> bool:
-        return any(issubclass(type(now.get(key)), self.types) for key in self.loose)
-
-    def current(self) -> dict[Any, Any]:
+    def read(self, arguments: Tensors) -> Values:
         values, absent = self.values, self.absent
         return {k: v for k, v in dict(self.attributes).items() if k in values or k in absent or self.follows(k, v)}
 
-    def change(self) -> str | None:
-        values, now = self.values, self.current()
-        new = next((key for key in now if key not in values), None)
-        if new is not None:
-            return f"{self.name}: {new!r} was missing and is {_short(now[new])}"
-        return super().change()
+    def quick(self, writer: CheckWriter) -> list[str]:
+        if self.all_of is not None:
+            return super().quick(writer)
+        place, tests = writer.name(self.place), list[str]()
+        if self.types:  # all attributes, because new ones may count
+            now = dict(self.place)
+            loose = [k for k in now if k not in self.values and k not in self.ignored and not _is_special(k)]
+            if any(self.follows(key, now[key]) for key in loose):
+                return super().quick(writer)
+            tests = [f"tuple({place}) == {writer.name(tuple(now))}"]
+            tests += [f"type({place}[{key!r}]) is {writer.name(type(now[key]))}" for key in loose]
+        elif self.absent:
+            tests = [f"{place}.keys().isdisjoint({writer.name(self.absent)})"]
+        every = f"{writer.name(itemgetter(*self.values))}({place})" if len(self.values) > 1 else ""
+        return [*tests, *writer.same(self, [f"{place}[{key!r}]" for key in self.values], every)]
+
+    def says_count(self, now: Values) -> str:
+        new = next((key for key in now if key not in self.values), None)
+        return super().says_count(now) if new is None else f"{self.name}: {new!r} was missing and is {_short(now[new])}"
 
 
 def _is_special(key: Any) -> bool:
     return isinstance(key, str) and key.startswith("__") and key.endswith("__")
 
 
-class ContentGuard:
-    """The values in a user's object: `holds()` compares them, and `says()` names the change in words."""
+class ContentGuard(Guard):
+    """What `reader` makes of an object, compared as a whole; `words` name a change."""
 
-    __slots__ = ("holds", "name", "says", "size")
+    same = staticmethod(eq)
 
-    def __init__(self, name: str, holds: Callable[[], bool], says: Callable[[], str], size: int = 0) -> None:
-        self.name, self.holds, self.says = name, holds, says
-        self.size = size  # bytes that are compared
+    def __init__(self, name: str, place: Any, content: Reader, words: str) -> None:
+        self.reader, self.words = lambda place: {"": content(place)}, words
+        super().__init__(name, place)
 
-    def change(self) -> str | None:
-        """The change, in words, or None."""
-        return None if self.holds() else self.says()
+    def says(self, key: Any, was: Any, found: Any) -> str:
+        return self.words
 
-
-def array_guard(name: str, array: Any) -> ContentGuard:
-    """A guard on the values in a NumPy array, and its shape and dtype."""
-    fixed, shape, dtype = _is_fixed(array), array.shape, array.dtype
-    before: Any = None if fixed else _words(array).copy()
-
-    def holds() -> bool:
-        same = _is_fixed(array) if fixed else np.array_equal(_words(array), before)
-        return same and array.dtype is dtype and array.shape == shape
-
-    def says() -> str:
-        for what, was, found in (("shape", shape, array.shape), ("dtype", dtype, array.dtype)):
-            if was != found:
-                return f"{name}.{what} was {was} and is {found}"
-        return (
-            f"the array {name} can be written (it was read-only)" if fixed else
-            f"values in the array {name} have changed (as an argument it may change)"
-        )
-
-    return ContentGuard(name, holds, says, 0 if fixed else array.nbytes)
+    def burden(self) -> str | None:
+        memory = self.values[""]
+        return _megabytes(self.name, len(memory[-1]) if isinstance(memory, tuple) else 0)
 
 
-def buffer_guard(name: str, value: Any) -> ContentGuard:
+class ArrayGuard(Guard):
+    """The values in a NumPy array, and its shape and dtype."""
+
+    def __init__(self, name: str, array: Any) -> None:
+        self.fixed = _is_fixed(array)
+        super().__init__(name, array)
+        if not self.fixed:
+            self.values["values"] = self.values["values"].copy()
+
+    def read(self, arguments: Tensors) -> Values:
+        array = self.place
+        values = None if self.fixed and _is_fixed(array) else _words(array)
+        return {"shape": array.shape, "dtype": array.dtype, "values": values}
+
+    def same(self, new: Any, old: Any) -> bool:  # type: ignore[override]
+        """Whether two shapes, dtypes or contents are equal."""
+        if isinstance(new, np.ndarray):
+            return isinstance(old, np.ndarray) and np.array_equal(new, old)
+        return bool(new == old)
+
+    def says(self, key: Any, was: Any, found: Any) -> str:
+        if key != "values":
+            return f"{self.name}.{key} was {was} and is {found}"
+        if was is None:
+            return f"the array {self.name} can be written (it was read-only)"
+        return f"values in the array {self.name} have changed (as an argument it may change)"
+
+    def burden(self) -> str | None:
+        return _megabytes(self.name, 0 if self.fixed else self.place.nbytes)
+
+
+def _megabytes(name: str, size: int) -> str | None:
+    return f"{name}, {size / 1e6:.0f} MB" if size > LARGE else None
+
+
+def buffer_guard(name: str, value: Any) -> Guard:
     """A guard on the memory of an `array.array`, a `memoryview`, a `bytearray` ..."""
-    before = _memory(value)
-    says = f"the content of {name}, a {type(value).__name__}, has changed (as an argument it may change)"
-    return ContentGuard(name, lambda: _memory(value) == before, lambda: says, len(before[-1]))
+    words = f"the content of {name}, a {type(value).__name__}, has changed (as an argument it may change)"
+    return ContentGuard(name, value, _memory, words)
 
 
-def alive_guard(name: str, reference: Any) -> ContentGuard:
+def alive_guard(name: str, reference: Any) -> Guard:
     """A guard on whether the target of a weak reference exists."""
-    gone = reference() is None
-    return ContentGuard(name, lambda: (reference() is None) is gone, lambda: f"the target of {name} was deleted")
+    return ContentGuard(name, reference, lambda it: it() is None, f"the target of {name} was deleted")
 
 
-def state_guard(name: str, source: Any) -> Any:
+def state_guard(name: str, source: Any) -> Guard | None:
     """A guard against drawing numbers from a generator that is not minigrad's, and against advancing an iterator.
 
     None if the position of the iterator cannot be read.
     """
-    before, kind = _state(source), f"{type(source).__module__}.{type(source).__name__}".removeprefix("builtins.")
-    steps = hasattr(source, "__next__")
+    kind, steps = f"{type(source).__module__}.{type(source).__name__}", hasattr(source, "__next__")
     why = "its values differ between calls" if steps else "mg.random draws new numbers in each run"
-    says = f"the state of {name}, a {kind}: {why}"
-    return None if before is None else ContentGuard(name, lambda: _state(source) == before, lambda: says)
+    words = f"the state of {name}, a {kind.removeprefix('builtins.')}: {why}"
+    return None if _state(source) is None else ContentGuard(name, source, _state, words)
 
 
 def _is_fixed(array: Any) -> bool:
@@ -309,28 +331,6 @@ def _memory(value: Any) -> tuple[Any, ...]:
         return (b"",)
 
 
-AnyGuard = Guard | ContentGuard
-
-
-def burden(guards: Iterable[AnyGuard]) -> list[str]:
-    """The places where so much is compared that each call takes noticeably longer, in words."""
-    found = []
-    for guard in guards:
-        if isinstance(guard, ContentGuard):
-            found += [f"{guard.name}, {guard.size / 1e6:.0f} MB"] if guard.size > LARGE else []
-        elif len(guard.values) > MANY:
-            found.append(f"{guard.name}, {len(guard.values):,} entries")
-    return found
-
-
-def changed(guards: Iterable[AnyGuard]) -> str | None:
-    """The first change, in words, or None."""
-    for guard in guards:
-        if not guard.holds():
-            return guard.change()
-    return None
-
-
 def _state(source: Any) -> Any:
     if hasattr(source, "__next__"):
         left = length_hint(source, -1)
@@ -348,16 +348,6 @@ def content(cell: types.CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return MISSING
-
-
-def _same(new: Any, old: Any) -> bool:
-    if type(new) is not type(old):
-        return False
-    if issubclass(type(new), (float, complex)):  # not `isinstance`: `__class__` may be computed, and raise
-        return repr(new) == repr(old)  # nan equals nan, and 0.0 differs from -0.0
-    if issubclass(type(new), np.generic):
-        return new.tobytes() == old.tobytes()
-    return type(new) in COMPARED and bool(new == old)
 
 
 def join(name: str, key: Any) -> str:

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import types
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def is_foreign_file(filename: str) -> bool:
     path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
     if path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS):
         return True
-    return any(path.startswith(part) for place in sys.path for part in installed_in(place))
+    return path.startswith(tuple(chain.from_iterable(map(installed_in, sys.path))))
 
 
 def is_foreign_module(name: Any) -> bool:

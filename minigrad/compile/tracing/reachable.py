@@ -11,6 +11,7 @@ user's objects, so all of them count.
 
 from __future__ import annotations
 
+import abc
 import array
 import copy
 import ctypes
@@ -18,6 +19,7 @@ import dataclasses
 import functools
 import inspect
 import mmap
+import operator
 import random
 import sys
 import threading
@@ -31,15 +33,17 @@ import numpy as np
 from ...core.override import overridable
 from ...core.tree import REGISTRY
 from ...support.errors import TraceError
-from .contents import OPAQUE, Kind, contents, functions_in, held_in_slots, is_plain_iterator, own_dict, reached_from
+from .contents import OPAQUE, Kind, contents, functions_in, is_plain_iterator, own_dict, reached_from
 from .guards import (
     SIMPLE,
-    AnyGuard,
+    ArrayGuard,
     AttributeGuard,
-    FunctionGuard,
+    CellGuard,
+    ClassGuard,
+    ContentGuard,
     Guard,
+    PartsGuard,
     alive_guard,
-    array_guard,
     buffer_guard,
     content,
     join,
@@ -47,6 +51,7 @@ from .guards import (
 )
 from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
 from .reads import Reads, all_codes, reads
+from .slots import held_in_slots
 
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
@@ -59,13 +64,21 @@ READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
 UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
 
 
-USERS = Kind(object)  # of classes, modules and functions
+# Methods that Python calls without their names: those of operators, their mirrors, and others.
+IMPLICIT = {name for name, value in vars(operator).items() if name.startswith("__") and callable(value)}
+IMPLICIT |= {name.replace("__", "__r", 1) for name in IMPLICIT}
+IMPLICIT |= {
+    f"__{name}__" for name in
+    "bool len hash iter next reversed missing getattr getattribute enter exit int float str repr format class_getitem "
+    "instancecheck subclasscheck get".split()
+}
+FUNCTIONS, MODULES, CLASSES = Kind(object), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
 
 
-class Guards(list[AnyGuard]):
+class Guards(list[Guard]):
     """The guards of a trace; those in `own` also check that the function itself changed nothing."""
 
-    own: list[AnyGuard]
+    own: list[Guard]
     codes: set[types.CodeType]  # the user's code that the walk has read
     suspect: bool  # whether the function can run code that the walk does not see
     later: bool  # whether it imports modules that are not imported yet
@@ -94,7 +107,7 @@ class NameWalk:
         self.names: set[str] = set()  # of the attributes that the code reads
         self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether the user's
         self.attributes: list[tuple[AttributeGuard, bool]] = []  # the guards of attributes; whether the user's
-        self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict
+        self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict, as that of `sys.modules`
         self.classes: dict[int, type] = {}  # by id, because a metaclass may define `==`
         self.kinds: dict[int, Kind] = {}
         self.computed = False  # whether the code computes names, so that it can read every attribute
@@ -127,7 +140,8 @@ class NameWalk:
                 guard.types = (object,)
             guard.settle(set() if id(guard) in known else self.names, cache)
         if self.guards.suspect:  # another package may draw from it
-            self.guards.own.append(state_guard("numpy.random", np.random.mtrand._rand))
+            drawn = state_guard("numpy.random", np.random.mtrand._rand)
+            self.guards.own += [drawn] if drawn else []
         self.guards[:] = [g for g in self.guards if not (isinstance(g, AttributeGuard) and g.is_empty)]
         return self.guards
 
@@ -144,7 +158,7 @@ class NameWalk:
         elif issubclass(kind, SOURCES) or is_plain_iterator(kind, value):
             self._changing(name, value)
         elif issubclass(kind, np.ndarray) and not value.dtype.hasobject:
-            self.guards.append(array_guard(name, value))
+            self.guards.append(ArrayGuard(name, value))
         elif issubclass(kind, BUFFERS):
             self.guards.append(buffer_guard(name, value))
         elif issubclass(kind, types.MethodType) and isinstance(value.__self__, SOURCES):
@@ -185,15 +199,15 @@ class NameWalk:
         if ours or is_foreign_function(function):  # follow the user's functions that it may call
             self._doubt(function.__globals__.get("__name__"))
             held = [content(cell) for _, cell in cells]
-            self._push((name, vars(function).get("__wrapped__")))
+            self._push(*[(name, vars(function).get(part)) for part in ("__wrapped__", "registry")])  # of singledispatch
             self._push(*[(name, part) for part in held if ours and callable(part)])
             self._push(*[(name, part) for part in functions_in(held)])
             return
         name = name or function.__name__
-        self._add(FunctionGuard(name, function))
+        self._add(PartsGuard(name, function, "__code__", "__defaults__", "__kwdefaults__"))
         self.code(function.__code__, function.__globals__)
         for free, cell in cells:
-            self._add(Guard(free, cell, {"": content(cell)}))
+            self._add(CellGuard(free, cell))
         if vars(function):
             self._hold(name, vars(function))
 
@@ -211,12 +225,7 @@ class NameWalk:
         self.guards.codes.update(all_codes(code))
         found = reads(code)
         self._read(found.names)
-        guard = self.globals.get(id(names))
-        if guard is None:
-            guard = self.globals[id(names)] = AttributeGuard("global", names)
-            self.guards.append(guard)
-            self.attributes.append((guard, False))
-        guard.names |= found.globals
+        guard = self._names("global", names, found.globals)
         self._push(*[(name, names[name]) for name in found.globals if name in names])
         builtin = {name for name in found.computed if name not in names}
         if builtin or found.anything:
@@ -225,6 +234,16 @@ class NameWalk:
             guard.types = (object,)
             self._push(*[(str(key), value) for key, value in names.items() if guard.follows(key, value)])
         self._imports(found, names)
+
+    def _names(self, name: str, place: dict[str, Any], read: frozenset[str]) -> AttributeGuard:
+        """The guard of the names in a dict, which code reads."""
+        guard = self.globals.get(id(place))
+        if guard is None:
+            guard = self.globals[id(place)] = AttributeGuard(name, place)
+            self.guards.append(guard)
+            self.attributes.append((guard, False))
+        guard.names |= read
+        return guard
 
     def _imports(self, found: Reads, names: dict[str, Any]) -> None:
         """Follow the modules that code imports when it runs."""
@@ -237,7 +256,7 @@ class NameWalk:
                 if path not in sys.modules:
                     self.guards.later = self.guards.suspect = True
                 elif not is_foreign_module(path) and not is_ours(path):
-                    self.guards.append(Guard("sys.modules", sys.modules, {path: sys.modules[path]}, part=True))
+                    self._names("sys.modules", sys.modules, frozenset((path,)))
                 self._push(("", sys.modules.get(path)))
 
     def _read(self, names: Iterable[str]) -> None:
@@ -256,7 +275,7 @@ class NameWalk:
 
     # what has attributes --------------------------------------------------------------------------------------------
 
-    def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = USERS) -> None:
+    def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = FUNCTIONS) -> None:
         """Guard a place with attributes: visit those that the code reads; the others wait until it does."""
         guard = AttributeGuard(name, place, reader, kind.ignored, kind.types, kind.names)
         self.guards.append(guard)
@@ -282,11 +301,15 @@ class NameWalk:
                 self._of_kind(name, known)
             if known.looked_into:
                 self._attributes(name or kind.__name__, value, known)
+                if known.reassigned:
+                    self.guards.append(ClassGuard(name or kind.__name__, weakref.ref(value)))
         for guard in contents(name, value, kind):
             self._add(guard)
             self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
         if issubclass(kind, weakref.ref):
             self.guards.append(alive_guard(name, value))
+        if issubclass(kind, functools.partial):
+            self.guards.append(PartsGuard(name, value, "func", "args", "keywords"))
         parts = reached_from(value, kind)
         if kind.__module__ == "operator":
             self._read([read for part in parts if isinstance(part, str) for read in part.split(".")])
@@ -324,7 +347,11 @@ class NameWalk:
                 continue
             if id(base) not in self.classes:
                 self.classes[id(base)] = base
-                self._hold(base.__name__, vars(base))
+                self._hold(base.__name__, vars(base), None, CLASSES)
+                self.guards.append(PartsGuard(base.__name__, base, "__mro__"))
+                if isinstance(base, abc.ABCMeta):
+                    words = f"a class was registered with {base.__name__}, or with another class"
+                    self.guards.append(ContentGuard(base.__name__, base, lambda _: abc.get_cache_token(), words))
             called = [n for n in vars(base) if n.startswith("__") and callable(vars(base)[n])]
             called += [n for n in vars(base) if any(n in vars(b) for b in cls.__mro__ if b is not base)]
             skipped = UNCALLED if by_name else ("__init__", "__new__", "__init_subclass__", *UNCALLED)
@@ -334,7 +361,7 @@ class NameWalk:
         entries = vars(module)
         name = str(entries.get("__name__"))
         if not (is_foreign_module(name) or is_ours(name)):
-            self._hold(name, entries)
+            self._hold(name, entries, None, MODULES)
             return
         if not name.startswith("numpy"):
             self._doubt(name)

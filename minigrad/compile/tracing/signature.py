@@ -13,8 +13,8 @@ import numpy as np
 
 from ...core.tensor import NUMBERS, Tensor, as_tensor
 from ...support.errors import ConversionError
-from .contents import held_in_slots, slots_of
 from .origin import is_foreign_class
+from .slots import held_in_slots, slots_of
 
 PART = "a part of a tensor"  # how the memory of such a view is described
 LITERALS = (int, bool, str, bytes, type(None))

@@ -30,6 +30,7 @@ from ...support.errors import TraceError
 from ...support.source import caller, show
 from ..nodes.source import Source
 from ..nodes.view import through, whole
+from .guards import ArrayGuard, Guard
 
 
 class Pending(AbstractData):
@@ -169,7 +170,7 @@ class Tracer(Interpreter, State, Control):
         self.last_mode = Mode()  # of the node recorded last
         self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and their checks
         self.hunter: Any = None  # the interpreter to run this with, if the function uses `debug_nans`
-        self.looked_into: list[tuple[Any, Any]] = []  # users' arrays whose values were read, and copies of them
+        self.looked_into: list[Guard] = []  # of users' arrays whose values were read
         self.ended = False
 
     # recording ------------------------------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ class Tracer(Interpreter, State, Control):
     ) -> Any:
         if op is P.call:  # a custom function: its operations are recorded
             return attrs["application"].compute(*values)
-        beyond = any(v.__class__ is int and not 0 <= v <= SAFE for v in values)
+        beyond = int in map(type, values) and any(v.__class__ is int and not 0 <= v <= SAFE for v in values)
         if beyond or op is P.full or op is P.put:
             values = in_range(self, op, values, attrs, device)
         return self.recorded(op, values, attrs, device)
@@ -400,7 +401,7 @@ class Tracer(Interpreter, State, Control):
         if not isinstance(node, Source) or node.kind not in ("constant", "array"):
             return pending
         if node.kind == "array":
-            self.looked_into.append((node.held, node.held.copy()))
+            self.looked_into.append(ArrayGuard("from which a tensor was made", node.held))
         return node.array()
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from inspect import unwrap
-from types import CellType
 from typing import Any
 
 from minigrad.compile.tracing import reachable
-from minigrad.compile.tracing.guards import MISSING, SIMPLE, AnyGuard, AttributeGuard, Guard, join
+from minigrad.compile.tracing.guards import MISSING, SIMPLE, AttributeGuard, CellGuard, Guard, join
 from minigrad.core.override import overriding
 
 from ...feedback import Misused, written
@@ -47,20 +46,20 @@ def guard(function: Callable[[dict[str, Any]], Holds]) -> Iterator[Swapped]:
 
     def guards(*roots: Any, more: Any = ()) -> reachable.Guards:
         found = guards_of(*roots, more=more)
-        found[:] = [StudentGuard(found, function, swapped)]  # type: ignore[list-item]
+        found[:] = [StudentGuard(found, function, swapped)]
         return found  # type: ignore[no-any-return]
 
     with overriding(reachable.guards_of, guards):
         yield swapped
 
 
-class StudentGuard:
+class StudentGuard(Guard):
     """The one guard of a trace: it calls the student's function, and says in words what changed."""
 
-    def __init__(self, own: Iterable[AnyGuard], function: Callable[[dict[str, Any]], Holds], swapped: Swapped) -> None:
-        self.name, self.swapped = swapped.name, swapped
-        self.places = [each for each in own if isinstance(each, Guard) and _holds_names(each)]
-        self.values = self._read()
+    def __init__(self, own: Iterable[Guard], function: Callable[[dict[str, Any]], Holds], swapped: Swapped) -> None:
+        self.swapped = swapped
+        self.places = [each for each in own if isinstance(each, AttributeGuard | CellGuard)]
+        super().__init__(swapped.name, None)
         self.before = deepcopy(self.values)
         self.student = function(self.values)
         self.traced = False
@@ -68,25 +67,26 @@ class StudentGuard:
             problem = f"returned {written(self.student)}, not a function"
             raise Misused(self.name, problem, "define a function inside, and return it without calling it")
 
-    def _read(self) -> dict[str, Any]:
+    def read(self, arguments: Sequence[Any]) -> dict[str, Any]:
         """The plain values that can be read by name now."""
         names = [(place, name) for place in self.places for name in place.values]
-        found = [(join(place.name, name), place.current().get(name, MISSING)) for place, name in names]
+        found = [(join(place.name, name), place.read(()).get(name, MISSING)) for place, name in names]
         return {name: value for name, value in found if is_plain(value) and "__" not in name}
 
-    def holds(self) -> bool:
-        """Whether the trace may be used.  The first call, at the end of the trace, is the engine's own check."""
-        now = self._read()
+    def change(self, arguments: Sequence[Any] = ()) -> str | None:
+        """The reason for a new trace, in words; None if the trace may be used.
+
+        The first call, at the end of the trace, is the engine's own check.
+        """
+        now = self.read(())
         self.values.clear()
         self.values.update(now)
         if not self.traced:
             self.traced = True
-            return self._difference() is None
+            return self._difference()
         self.swapped.calls += 1
-        return bool(self.student())
-
-    def change(self) -> str:
-        """The reason for a new trace, in words."""
+        if self.student():
+            return None
         return self._difference() or f"{self.name} returned False, though nothing has changed"
 
     def _difference(self) -> str | None:
@@ -95,11 +95,6 @@ class StudentGuard:
             if repr(was) != repr(now):
                 return f"{name} was {_short(was)} and is {_short(now)}"
         return None
-
-
-def _holds_names(place: Guard) -> bool:
-    """Whether a guard is on names: attributes, globals, or the variable of an outer function."""
-    return isinstance(place, AttributeGuard) or isinstance(place.place, CellType)
 
 
 def is_plain(value: Any) -> bool:
