@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 __path__ = [*map(_abspath, __path__)]  # after `sys.path.insert(0, "..")` too, files have one name each
 
-from . import autodiff, devices, fft, linalg, random
+from . import autodiff, devices, linalg, random
 from .autodiff import (
     checkpoint,
     custom_vjp,

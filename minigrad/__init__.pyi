@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .compile import Jitted
-from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, random as random
+from . import autodiff as autodiff, devices as devices, linalg as linalg, random as random
 from .autodiff import checkpoint as checkpoint, custom_vjp as custom_vjp, gradcheck as gradcheck, gradients as gradients, hvp as hvp, jvp as jvp, vjp as vjp
 from .control import cond as cond, fori_loop as fori_loop, while_loop as while_loop
 from .core.debug import debug_nans as debug_nans, live_graphs as live_graphs

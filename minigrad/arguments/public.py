@@ -25,6 +25,7 @@ from ..core.tensor import Tensor, as_floats, as_operand, as_tensor
 from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
 from ..support.source import OURS, in_library, text_of
 from ..support.synonyms import hint_for, nearest
+from ..support.table import counted
 from ..support.words import shown, too_deep
 from .fits import LIMITS, Kind, kind_of, within
 
@@ -56,10 +57,17 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def unexpected(function: Callable[..., Any], kwargs: Iterable[str]) -> Any:
-    """The error for the first keyword argument that a function does not take, with a hint; None if it takes all."""
+def unexpected(function: Callable[..., Any], kwargs: Iterable[str], more: tuple[Any, ...] = ()) -> Any:
+    """The error for the first argument that a function does not take, with a hint; None if it takes all.
+
+    `more` are arguments behind the last that is taken by position.
+    """
     parameters = _parameters(function)[0].parameters
     known = [name for name, each in parameters.items() if each.kind in _BY_NAME and name != "self"]
+    if more:
+        hint = "several sizes or axes are one argument: (0, 1)" if all(isinstance(each, int) for each in more) else None
+        many = f"{counted(len(more), 'argument')} too many, from {shown(more[0])} on"
+        return ConversionError(f"{_title(function)}() got {many}", expect=", ".join(known), hint=hint)
     unknown = [name for name in kwargs if name not in known]
     if not unknown or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return None
@@ -70,6 +78,19 @@ def unexpected(function: Callable[..., Any], kwargs: Iterable[str]) -> Any:
         expect=", ".join(known) or "no arguments",
         hint=hint or (f"did you mean {near}=?" if near else None),
     )
+
+
+class MISSING:
+    """In place of an argument of an operation that was not given: the operation then fails, and the error names it."""
+
+
+def refuse_missing(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Raise an error if a required argument was not given."""
+    parameters = list(_parameters(function)[0].parameters)
+    for name, value in zip(parameters, args):
+        if value is MISSING:
+            known = ", ".join(parameters)
+            raise ConversionError(f"{_title(function)}() is missing its argument {name!r}", expect=known)
 
 
 @functools.cache
@@ -113,6 +134,7 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
     """
     if isinstance(function, types.MethodType):
         function, args = function.__func__, (function.__self__, *args)
+    refuse_missing(function, args)
     if isinstance(function, types.FunctionType) and not _is_of_users(error):
         found = misfit(function, args, kwargs)
         if found is not None:
@@ -142,6 +164,7 @@ def retitle(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
 
     If an argument is wrong, that is the error.
     """
+    refuse_missing(function, args)
     named = re.match(r"(\w+)(?=:| is for | does not support )", str(error))
     if named is None or function.__name__ not in OPERATIONS or named[1] == function.__name__ or _is_of_users(error):
         return
@@ -251,6 +274,7 @@ def make(_function, _original, _ours, _retitle, _refused, _current, _marked, _un
     return call
 """
 _STRICT = "if _unknown: raise _unexpected(_original, _unknown)"
+_STRICTER = "if _unknown or _more: raise _unexpected(_original, _unknown, _more)"
 # How a parameter takes its argument, by its annotation.  `_0` is the first argument, whose device counts.
 _IF, _TENSOR, _ELSE = "{0} = {0} if ", "{0}.__class__ is _tensor", " else _operand({0}, _0)"
 _TAKEN = {
@@ -264,12 +288,13 @@ _MARKED = "_marked(_original, ({given}), dict({named})) if _current.get().interp
 @functools.cache
 def _maker(
     before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool, marks: bool,
-    taken: str,
+    taken: str, more: bool,
 ) -> Any:
     """A maker of wrappers for this parameter list; 55 makers serve 400 functions."""
     given = [*[f"_{i}" for i in range(positional)], *["*_rest"] * rest]
     after = ["**_others"] * others
-    declared = [*given, *["*"] * (bool(named) and not rest), *named, "**_others" if others else "**_unknown"]
+    star = ["*_more"] if more else ["*"] * (bool(named) and not rest)
+    declared = [*given, *star, *named, "**_others" if others else "**_unknown"]
     if before_slash:
         declared.insert(before_slash, "/")
     parts = {
@@ -278,7 +303,8 @@ def _maker(
         "given": "".join(f"{each}, " for each in given),
         "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
     }
-    text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", strict="pass" if others else _STRICT, **parts)
+    strict = "pass" if others else _STRICTER if more else _STRICT
+    text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", strict=strict, **parts)
     room: dict[str, Any] = {}
     exec(compile("\n" * _ABOVE + text, __file__, "exec"), room)
     return room["make"]
@@ -294,22 +320,25 @@ def explained(function: Any, marked: Any = None, run: Any = None) -> Any:
     """
     code = function.__code__
     names, rest, others = inspect.getargs(code)
-    taken = list[str]()
-    if function.__module__.startswith("minigrad.ops."):
+    taken, operation = list[str](), function.__module__.startswith("minigrad.ops.")
+    if operation:
         OPERATIONS.add(function.__name__)
         for i, name in enumerate(names):
             form = _TAKEN.get(function.__annotations__.get(name), "")
             taken.append(form.format(f"_{i}" if i < code.co_argcount else name))
     named = tuple(names[code.co_argcount :])
+    more = operation and not (rest or others or function.__name__ == "__init__")
     make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None,
-                  "; ".join(filter(None, taken)))
+                  "; ".join(filter(None, taken)), more)
     call = make(run or function, function, MinigradError, retitle, refused, CURRENT, marked, unexpected, Tensor,
                 as_operand, as_floats)
     count = len(names) + bool(rest) + bool(others)
     variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])
     call.__code__ = call.__code__.replace(co_varnames=variables, co_name=code.co_name, co_qualname=code.co_qualname)
     made = _named(call, function)
-    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    defaults = function.__defaults__ or ()
+    made.__defaults__ = (MISSING,) * (code.co_argcount - len(defaults)) * more + defaults
+    made.__kwdefaults__ = function.__kwdefaults__
     return made
 
 

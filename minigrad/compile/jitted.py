@@ -148,6 +148,7 @@ class Jitted(Stages):
                 if recording.mismatch(tensors) is None:
                     return recording, tensors
             reason = reason or self._news(key)
+            self._check_bound(args, kwargs)
             with no_collection():
                 recording = Recording(self.function, args, kwargs, tensors, self.executor)
             if not keep:
@@ -155,6 +156,19 @@ class Jitted(Stages):
             self._keep(key, recording)
             self._note(reason, recording, caller())
         return recording, tensors
+
+    def _check_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise an error for arguments that the function does not take; a stage needs those of a call."""
+        try:
+            signature(self.function).bind(*args, **kwargs)
+        except ValueError:  # a function of C may have no signature
+            return
+        except TypeError as error:
+            name = getattr(self.function, "__name__", "f")
+            raise ConversionError(
+                f"jit: {name} cannot be called like this: {error}",
+                hint="f(x), and f.kernels(x) for a stage: it needs arguments like those of a call",
+            ) from None
 
     def _check_first(self, recording: Recording) -> None:
         """Let the next calls begin with the quick check of this recording."""

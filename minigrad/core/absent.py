@@ -95,7 +95,14 @@ class _Names:
         return [each for each in super().__dir__() if getattr_static(self, each).__class__ is not Absent]
 
 
-class TensorNames(_Names):
+class _Listing(type):
+    """The class of a class whose names of other libraries `dir` leaves out too."""
+
+    def __dir__(cls) -> list[str]:
+        return [each for each in super().__dir__() if getattr_static(cls, each).__class__ is not Absent]
+
+
+class TensorNames(_Names, metaclass=_Listing):
     """The names that tensors of other libraries have."""
 
     __slots__ = ()

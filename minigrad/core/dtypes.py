@@ -58,11 +58,25 @@ def as_dtype(dtype: Any) -> DType:
     except (TypeError, ValueError):
         found = None
     if found is None:
-        raise DtypeError(
-            f"{shown(dtype)} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL),
-            hint="a shape is one argument: mg.zeros((2, 3))" if isinstance(dtype, int) else None,
-        )
+        raise unknown_dtype(dtype)
     return found
+
+
+NO_COMPLEX = "there are no complex numbers yet: keep the real and the imaginary parts in two tensors"
+
+
+def unknown_dtype(dtype: Any, title: str = "") -> DtypeError:
+    """The error for a dtype that minigrad lacks.
+
+    >>> str(unknown_dtype("complex64")).splitlines()[-1]
+    '  Hint: there are no complex numbers yet: keep the real and the imaginary parts in two tensors'
+    """
+    hint = "several sizes or axes are one argument: mg.zeros((2, 3)), axis=(0, 1)" if isinstance(dtype, int) else None
+    what = dtype if isinstance(dtype, np.dtype) and title else shown(dtype)
+    return DtypeError(
+        f"{title}{what} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL),
+        hint=NO_COMPLEX if "complex" in str(dtype) else hint,
+    )
 
 
 def dtype_of(item: Any) -> DType:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 from ..support.context import Block, switched_variable
 from ..support.errors import ConversionError
@@ -128,7 +128,7 @@ class switch(Block):
         return switched  # type: ignore[return-value]
 
 
-def no_grad() -> switch:
+def no_grad(*given: Never) -> switch:
     """Record no operations in this block: for updates of parameters, and for inference.
 
     >>> import minigrad as mg
@@ -138,10 +138,10 @@ def no_grad() -> switch:
     >>> w.requires_grad, w.numpy_copy().tolist()
     (True, [2.0, 4.0])
     """
-    return switch(grad=False)
+    return _block("no_grad", given, grad=False)
 
 
-def enable_grad() -> switch:
+def enable_grad(*given: Never) -> switch:
     """Record operations again, inside a `no_grad` block.
 
     >>> import minigrad as mg
@@ -150,10 +150,10 @@ def enable_grad() -> switch:
     ...     (w * 2).requires_grad
     True
     """
-    return switch(grad=True)
+    return _block("enable_grad", given, grad=True)
 
 
-def record() -> switch:
+def record(*given: Never) -> switch:
     """Keep the nodes of untracked results too, so that they can be drawn and replayed.
 
     >>> import minigrad as mg
@@ -162,7 +162,14 @@ def record() -> switch:
     >>> y.node.op.name
     'add'
     """
-    return switch(record_all=True)
+    return _block("record", given, record_all=True)
+
+
+def _block(name: str, given: tuple[Any, ...], **changes: Any) -> switch:
+    if given:
+        raise ConversionError(f"{name} takes no argument: it makes a block, which is a decorator too",
+                              hint=f"with mg.{name}(): ..., or mg.{name}()(f)")
+    return switch(**changes)
 
 
 def is_grad_enabled() -> bool:

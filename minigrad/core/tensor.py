@@ -37,7 +37,10 @@ NUMBERS = frozenset((int, float, bool))
 # Hints for code that needs a value that is not computed yet: in `if` and `while`, as a number, an array or an index.
 BRANCHES = "mg.where, mg.cond, or @mg.script, which lets `if` and loops depend on tensors; or do this outside"
 AS_NUMBER = "compute with the tensor itself; mg.print(x) shows the number once it is computed; or do this outside"
-AS_ARRAY = "the function of mg in place of NumPy's; or return the tensor and convert it outside"
+AS_ARRAY = (
+    "the function of mg in place of NumPy's, and mg.asarray(array)[x] in place of array[x]; or return the tensor and "
+    "convert it outside"
+)
 AS_INDEX = "x[i] and mg.take(x, i) take a tensor; a shape or a number of rounds is a Python number"
 NONZERO = "nonzero (or a boolean mask), whose result's shape depends on values,"
 ADVICE = {
@@ -440,7 +443,8 @@ def _foreign(value: Any) -> Exception:
     converts = hasattr(value, "__dlpack__") or hasattr(value, "__array__")
     return ConversionError(
         f"{name} is not a tensor{' of minigrad' * converts}, a number or a NumPy array",
-        hint="mg.asarray(x) copies its values into a tensor" if converts else "mg.asarray(...) makes a tensor",
+        hint=dtypes.NO_COMPLEX if kind is complex
+        else "mg.asarray(x) copies its values into a tensor" if converts else "mg.asarray(...) makes a tensor",
     )
 
 

@@ -100,7 +100,8 @@ class Sequential(_Numbered):
         if not callable(item):
             raise ConversionError(
                 f"{type(self).__name__}: layer {place} is {a_type(item)}, which cannot be called",
-                hint="Sequential(*layers) for layers in a list",
+                hint="Sequential(*layers.values()) for layers in a dict" if isinstance(item, dict)
+                else "Sequential(*layers) for layers in a list",
             )
         return item
 

@@ -31,6 +31,14 @@ class _OfLast(Module):
         return f"{self.size}" + ("" if self.weight is not None else ", affine=False")
 
 
+def _last(name: str, size: Any) -> Any:
+    """The size of the last dimension; the shape `(size,)` says it too."""
+    if isinstance(size, (tuple, list)) and len(size) == 1:
+        size = size[0]
+    check_sizes(name, size=size)
+    return size
+
+
 class LayerNorm(_OfLast):
     """Each example shifted and scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
 
@@ -39,9 +47,9 @@ class LayerNorm(_OfLast):
     (LayerNorm(2), [[-1.0, 1.0]])
     """
 
-    def __init__(self, size: int, eps: float = 1e-5, affine: bool = True, bias: bool = True, dtype: Any = None,
+    def __init__(self, size: Any, eps: float = 1e-5, affine: bool = True, bias: bool = True, dtype: Any = None,
                  device: Any = None) -> None:
-        check_sizes("LayerNorm", size=size)
+        size = _last("LayerNorm", size)
         self.size, self.eps = size, eps
         self.weight, self.bias = _affine(size, affine, dtype, device)
         if not bias:
@@ -60,9 +68,9 @@ class RMSNorm(_OfLast):
     (RMSNorm(2), [[1.0, 1.0]])
     """
 
-    def __init__(self, size: int, eps: float | None = None, affine: bool = True, dtype: Any = None,
+    def __init__(self, size: Any, eps: float | None = None, affine: bool = True, dtype: Any = None,
                  device: Any = None) -> None:
-        check_sizes("RMSNorm", size=size)
+        size = _last("RMSNorm", size)
         self.size, self.eps = size, eps
         self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
 

@@ -14,7 +14,6 @@ from . import (
     elementary,
     elementwise,
     factors,
-    frequencies,
     functional,
     index,
     interop,
@@ -55,7 +54,6 @@ public([
     "vector_norm",
 ], vars(linalg))
 public(["eigh", "eigvalsh", "lstsq", "matrix_rank", "pinv", "qr", "svd", "svdvals"], vars(factors))
-public(["fftfreq", "fftshift", "ifftshift", "rfftfreq"], vars(frequencies))
 public(["to_device", "to"], vars(transfer))
 public(["from_dlpack"], vars(interop))
 public(["Generator"], vars(random))

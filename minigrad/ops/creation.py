@@ -16,7 +16,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, method, wrap
 from ..devices import as_device
 from ..devices.special import cast
-from ..support.errors import ConversionError, DtypeError, ShapeError
+from ..support.errors import ConversionError, ShapeError
 from ..support.words import DEEPEST, a_type, check_memory, shown, whole
 from .composite import composed
 from .declare import broadcast_shapes, declare
@@ -113,9 +113,7 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
         elif isinstance(data, (list, tuple)) and array.size == 0:
             wanted = wanted or dtypes.default_float
     if array.dtype.name not in dtypes.ALL and (wanted is None or array.dtype.kind not in "biuf"):
-        raise DtypeError(
-            f"asarray: {array.dtype} is not a dtype that minigrad has", expect="one of " + ", ".join(dtypes.ALL)
-        )
+        raise dtypes.unknown_dtype(array.dtype, "asarray: ")
     wanted = wanted or dtypes.ALL[array.dtype.name]
     if array.dtype is wanted:
         return array

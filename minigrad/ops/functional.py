@@ -14,7 +14,7 @@ from ..core.emit import emit, recorded
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import FloatTensor, Tensor, method, wrap
-from ..support.errors import ConversionError, IndexingError, ShapeError
+from ..support.errors import ConversionError, DtypeError, IndexingError, ShapeError
 from ..support.table import counted
 from . import reduce
 from .composite import composed, program
@@ -223,6 +223,9 @@ def embedding(weight: Tensor, indices: Any) -> Tensor:
     >>> mg.embedding(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1, 1])).tolist()
     [[3.0, 4.0], [3.0, 4.0]]
     """
+    if weight.dtype.kind in "iu" and getattr(getattr(indices, "dtype", None), "kind", "") == "f":
+        raise DtypeError("embedding: the table comes first, and these are integers", actual=str(weight.dtype),
+                         expect="a table of floats, then indices", hint="mg.embedding(weight, indices)")
     indices = as_integers("embedding", "indices", indices, weight)
     if not weight.shape:
         raise ShapeError("embedding: weight needs rows, and this one has no dimensions")

@@ -16,7 +16,7 @@ from ..core import dtypes
 from ..core.clock import mark_shared
 from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, wrap
 from ..devices import as_device
-from ..support.errors import ConversionError, DtypeError
+from ..support.errors import ConversionError
 from ..support.table import counted
 
 __all__ = ["from_dlpack"]
@@ -186,8 +186,9 @@ def find_ours(name: str, theirs: str) -> Callable[..., Any]:
 
 def no_counterpart(what: str) -> ConversionError:
     """The error for a NumPy feature that minigrad lacks."""
+    why = ", because there are no complex numbers yet" if what.startswith("np.fft") else ""
     return ConversionError(
-        f"{what} has no counterpart for tensors",
+        f"{what} has no counterpart for tensors{why}",
         hint="a function of mg, or NumPy on the values: x.detach().numpy() (through which no gradient flows)",
     )
 
@@ -341,7 +342,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     except (BufferError, RuntimeError, TypeError) as error:
         raise ConversionError(f"from_dlpack: {error}") from error
     if array.dtype.name not in dtypes.ALL:
-        raise DtypeError(f"from_dlpack: {array.dtype} is not a dtype that minigrad has", expect=", ".join(dtypes.ALL))
+        raise dtypes.unknown_dtype(array.dtype, "from_dlpack: ")
     if copy is False:
         if target.ndarray is not source.ndarray:
             raise ConversionError(f"from_dlpack(copy=False): from {source} to {target} takes a copy")

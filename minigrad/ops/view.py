@@ -165,15 +165,17 @@ def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
 
 
 @method
-def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+def permute_dims(x: Tensor, axes: Sequence[int] | int | None = None, *more: int) -> Tensor:
     """The dimensions in a different order; without `axes`, in reverse order.  A view.
 
-    >>> mg.permute_dims(mg.ones((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
+    >>> mg.permute_dims(mg.ones((2, 3, 4)), (2, 0, 1)).shape, mg.ones((2, 3)).permute_dims(1, 0).shape
+    ((4, 2, 3), (3, 2))
     """
     if x.__class__ is not Tensor:
         x = as_tensor(x)
     ndim = x.ndim
+    if more or axes.__class__ is int:
+        axes = (axes, *more)  # type: ignore[arg-type]
     if not isinstance(axes, (tuple, list, type(None))):
         raise AxisError(f"permute_dims: axes are a tuple of integers, not {shown(axes)}")
     order = tuple(range(ndim))[::-1] if axes is None else normal_axes("permute_dims", axes, ndim)

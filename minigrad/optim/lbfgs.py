@@ -104,7 +104,7 @@ class LBFGS(Optimizer):
             if group["line_search_fn"]:
                 found = strong_wolfe(at, here, step, _size(direction), group["tolerance_change"])
             else:
-                found = at(step) if remaining else here._replace(step=step)  # nobody needs the last loss
+                found = at(step) if remaining else here._replace(step=step)  # the last loss is not needed
             place(found.step)
             memory["t"], loss, gradient = found.step, found.loss, found.gradient
             small = found.step * _size(direction) <= group["tolerance_change"]

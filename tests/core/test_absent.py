@@ -1,14 +1,18 @@
 """Hints for names that other libraries have, and for misspelt ones.  No such name is an alias."""
 
+import importlib
 import importlib.util
 import inspect
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 import minigrad.data
 import minigrad.io
+from minigrad.arguments.public import MISSING
 from minigrad.core.absent import Absent
 from minigrad.support.synonyms import hint_for, nearest, synonyms
 
@@ -182,7 +186,7 @@ def test_tensors_and_modules_find_attributes_without_a_getattr():
     assert not any(isinstance(value, Absent) for value in vars(mg.Tensor).values())
 
 
-x = mg.ones((2, 3))
+x, A = mg.ones((2, 3)), np.arange(3)
 
 
 @pytest.mark.parametrize(
@@ -247,6 +251,59 @@ def test_a_missing_argument_is_named():
         mg.nn.Conv2d(3, 4)
 
 
+OPERATIONS = [f for room in (mg, mg.linalg) for f in vars(room).values()
+              if inspect.isfunction(f) and f.__module__.startswith("minigrad.ops.") and f.__defaults__
+              and MISSING in f.__defaults__]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_each_operation_names_its_missing_arguments(graph):
+    """Each of them fails without the argument, and the error is about the argument."""
+    assert len(OPERATIONS) > 100
+    for operation in OPERATIONS:
+        parameters = inspect.signature(operation).parameters.values()
+        required = [p.name for p in parameters if p.default is p.empty]
+        for given in range(len(required)):
+            if operation.__name__ in ("print", "debug_nans"):
+                continue
+            message = rf"^{operation.__name__}\(\) is missing its argument '{required[given]}'"
+            with pytest.raises(TypeError, match=message):
+                if graph:
+                    with mg.graph():
+                        operation(*[mg.ones((2, 3))] * given)
+                else:
+                    operation(*[mg.ones((2, 3))] * given)
+
+
+NO_COMPLEX = "there are no complex numbers yet"
+
+
+@pytest.mark.parametrize("call", [
+    lambda: mg.asarray(1j), lambda: mg.asarray([1j, 2.0]), lambda: mg.asarray(A + 1j), lambda: mg.from_dlpack(A + 1j),
+    lambda: mg.asarray([1.0], dtype="complex64"), lambda: mg.zeros(2, dtype=complex), lambda: x.astype(np.complex128),
+    lambda: x * 1j, lambda: x + np.complex64(1j), lambda: x + (A + 1j), lambda: mg.where(x > 0, 1j, 0),
+    lambda: mg.complex64, lambda: mg.complex128, lambda: mg.fft, lambda: np.fft.fft(x), lambda: np.fft.rfft2(x),
+])
+def test_complex_numbers_are_refused_in_words_at_every_door(call):
+    with pytest.raises((TypeError, AttributeError), match=NO_COMPLEX) as error:
+        call()
+    assert isinstance(error.value, mg.MinigradError)
+
+
+def test_imports_of_fft_say_why_there_is_none():
+    with pytest.raises(mg.MissingImportError, match=f"minigrad has no 'fft'\n  Hint: .*{NO_COMPLEX}"):
+        importlib.import_module("minigrad.fft")
+
+
+def test_the_class_lists_only_what_exists():
+    """Completion of `mg.Tensor.` shows what `dir` lists."""
+    assert {"view", "relu_", "acos"}.isdisjoint(dir(mg.Tensor)) and {"sum", "reshape", "T"} <= set(dir(mg.Tensor))
+    assert all(hasattr(mg.Tensor, name) or name == "__abstractmethods__" for name in dir(mg.Tensor))
+    stub = (Path(mg.__file__).parent / "core" / "tensor.pyi").read_text("utf-8").partition("class Tensor:")[2]
+    listed = set(re.findall(r"^    (?:def )?([a-z]\w+)(?=\(|:)", stub.partition("\ndef ")[0], re.M))
+    assert listed and listed <= {*dir(mg.Tensor), *mg.Tensor.__slots__, "node", "device", "tracked", "alias"}
+
+
 def test_nearest_prefers_the_same_letters():
     assert nearest("RELU", ["relu", "ReLU6"]) == "relu" and nearest("", []) is None
 
@@ -272,12 +329,32 @@ def test_a_call_of_size_in_a_module_gets_a_hint():
     assert not hasattr(error.value, "__notes__")
 
 
+SEVERAL = "Hint: several sizes or axes are one argument: mg.zeros((2, 3)), axis=(0, 1)\n"
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
         (lambda: mg.Tensor([1.0]), TypeError, "Tensor is not called to make a tensor\n  Hint: mg.asarray(data, dtype="),
         (lambda: mg.zeros(2, 3), TypeError, "3 is not a dtype that minigrad has\n  Expected: one of bool, "),
-        (lambda: mg.zeros(2, 3), TypeError, "Hint: a shape is one argument: mg.zeros((2, 3))\n"),
+        (lambda: mg.zeros(2, 3), TypeError, SEVERAL),
+        (lambda: x.sum(1, 2), TypeError, SEVERAL),
+        (lambda: mg.flip(x, 0, 1), TypeError, "flip() got 1 argument too many, from 1 on\n  Expected: x, axis\n"
+         "  Hint: several sizes or axes are one argument: (0, 1)\n"),
+        (lambda: mg.random.normal(2, 3), TypeError, "Generator.normal() got 1 argument too many, from 3 on"),
+        (lambda: x.split(), TypeError, "split() is missing its argument 'sections'\n  Expected: x, sections, axis\n"),
+        (lambda: x.split(split_size=1, dim=1), TypeError, "unexpected keyword argument 'split_size'"),
+        (lambda: mg.empty(size=(2, 3)), TypeError, "'size'\n  Expected: shape, dtype, device\n  Hint: shape=\n"),
+        (lambda: mg.no_grad(mg.tanh), TypeError, "no_grad takes no argument: it makes a block, which is a decorator "
+         "too\n  Hint: with mg.no_grad(): ..., or mg.no_grad()(f)\n"),
+        (lambda: mg.enable_grad(mg.tanh), TypeError, "Hint: with mg.enable_grad(): ..., or mg.enable_grad()(f)\n"),
+        (lambda: mg.record(mg.tanh), TypeError, "Hint: with mg.record(): ..., or mg.record()(f)\n"),
+        (lambda: mg.embedding(mg.asarray([0, 1]), x), TypeError, "embedding: the table comes first, and these are "
+         "integers\n  Expected: a table of floats, then indices\n  Got: int64\n  Hint: mg.embedding(weight, indices)"),
+        (lambda: mg.nn.Sequential({"a": mg.nn.ReLU()}), TypeError, "Hint: Sequential(*layers.values())"),
+        (lambda: mg.jit(mg.tanh).kernels(), TypeError, "jit: tanh cannot be called like this: missing a required "
+         "argument: 'x'\n  Hint: f(x), and f.kernels(x) for a stage: it needs arguments like those of a call\n"),
+        (lambda: mg.jit(lambda i: A[i])(mg.asarray(1)), mg.TraceError, "mg.asarray(array)[x] in place of array[x]"),
         (lambda: mg.max(x, x), ValueError, "Hint: mg.maximum(x, y)\n"),
         (lambda: x.min(x), ValueError, "Hint: mg.minimum(x, y)\n"),
         (lambda: x.to(mg.device("cpu")), RuntimeError, "mg.device(...) is a block, for `with`, and not a device\n"

@@ -234,3 +234,10 @@ def test_masks_of_padding_are_bools_of_examples_and_keys(mask):
     expected = r"key_padding_mask of \w+ and shape .* does not fit\n  Expected: bools of shape \(2, 3\)"
     with pytest.raises(mg.ShapeError, match=expected):
         nn.MultiheadAttention(4, 2, batch_first=True)(mg.ones((2, 3, 4)), key_padding_mask=mask)
+
+
+@pytest.mark.parametrize("layer", [nn.LayerNorm, nn.RMSNorm])
+def test_a_shape_of_one_size_is_a_size(layer):
+    assert layer([16]).size == layer((16,)).size == 16
+    with pytest.raises(mg.ConversionError, match=r"size is an integer, 0 or more, not \(2, 16\)"):
+        layer((2, 16))

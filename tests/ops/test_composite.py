@@ -189,7 +189,7 @@ def test_a_function_without_marks_is_one_or_two_operations(name):
 def test_the_declared_functions_are_the_public_ones():
     for name, function in COMPOSED.items():
         drawing = getattr(getattr(mg.random, name, None), "__func__", None)
-        homes = [getattr(home, name, None) for home in (mg, mg.linalg, mg.fft)]
+        homes = [getattr(home, name, None) for home in (mg, mg.linalg)]
         layer = getattr(mg.nn.recurrent, name, None)  # a part of a layer, which ONNX has as one operator
         assert function in (*homes, drawing, layer)
         assert inspect.unwrap(function).__name__ == name

@@ -46,8 +46,9 @@ STANDARD = {
 LEFT_OUT = {
     "complex64 complex128": "no complex numbers yet: gradients of theirs need a convention of their own",
     "uint16 uint32 uint64": "nothing in machine learning counts in them, and each dtype is a kernel of every operation",
-    "fft.fft fft.ifft fft.fftn fft.ifftn fft.rfft fft.irfft fft.rfftn fft.irfftn fft.hfft fft.ihfft":
-        "they work on complex numbers",
+    "fft.fft fft.ifft fft.fftn fft.ifftn fft.rfft fft.irfft fft.rfftn fft.irfftn fft.hfft fft.ihfft "
+    "fft.fftfreq fft.rfftfreq fft.fftshift fft.ifftshift":
+        "transforms work on complex numbers, and frequencies are of no use without transforms",
 }
 
 
