@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.clock import tick
 from ..core.mode import current_mode
@@ -21,15 +21,14 @@ from ..support.source import Where, caller, line_of, show
 from ..support.table import printable
 from ..support.words import shown, too_deep
 from .functions.recording import Recording
-from .look import placement  # noqa: F401 - it attaches methods to graphs
-from .look.checking import checked
-from .look.ran import Ran
 from .look.stages import Stages
 from .nodes.graph import Graph
 from .running.executors import EXECUTORS, no_executor
-from .save.write import save_program
 from .tracing.collector import no_collection
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
+
+if TYPE_CHECKING:
+    from .look.ran import Ran
 
 STORM = 8  # traces of one function that cause a warning
 CHECKS = 4  # recordings whose quick check comes first
@@ -92,6 +91,8 @@ class Jitted(Stages):
             recording, tensors = self._recording(args, kwargs, keep=False)
         recording.called = tick()
         if self.check:
+            from .look.checking import checked
+
             return checked(self.function, recording, tensors, args, kwargs)
         return recording.run(tensors)
 
@@ -111,6 +112,8 @@ class Jitted(Stages):
         >>> [part.title for part in f.ran(mg.ones(3)).parts]
         ['forward pass, keeps values for the gradient', 'gradient']
         """
+        from .look.ran import Ran
+
         tensors: list[Tensor] = []
         key = self._key(args, kwargs, tensors)
         kind = _without_gradients(key)
@@ -126,6 +129,8 @@ class Jitted(Stages):
         The file holds the values of tensors that the function uses by name.  A saved program is for inference: a
         function that changes tensors, draws random numbers or has other effects is refused.
         """
+        from .save.write import save_program
+
         save_program(self.function, path, args, kwargs)
 
     # finding the recording -------------------------------------------------------------------------------------------
@@ -140,6 +145,8 @@ class Jitted(Stages):
         for recording in self.recordings.get(key, ()):
             mismatch = recording.mismatch(tensors)
             if mismatch is None:
+                if any(guard.outdated for guard in recording.guards):
+                    recording.make_check(key)
                 self._check_first(recording)
                 return recording, tensors
             reason = reason or mismatch  # of the newest recording
@@ -325,7 +332,7 @@ def jit(
     These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
     own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
     random numbers that any other package draws; a clock that Python's own code calls, as in `map(time.time_ns, ...)`; a
-    writable view of a read-only array; the class of an object of minigrad; settings of minigrad, as
+    writable view of a read-only array; a new class for an object of one of minigrad's; settings of minigrad, as
     `mg.devices.num_threads()`; attributes of a list, tuple or dict of your own class that is an argument; and, while a
     profiler set by `sys.setprofile` is active, clocks and new generators.  Pass such values as arguments.
 

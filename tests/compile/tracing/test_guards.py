@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
+from minigrad.core.mode import current_mode
 from minigrad.support.errors import TraceError
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
@@ -360,6 +361,20 @@ def test_a_change_has_a_reason_in_words(site):
     assert len(jitted.traces) == 2 and len(jitted.traces[1]) > 10
 
 
+def test_a_check_is_written_again_once_a_module_has_more_attributes():
+    model, x = mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.ReLU()), mg.ones(3)
+    jitted = mg.jit(lambda x: model(x))
+    jitted(x)
+    model.note = "nothing reads this"
+    (recording,) = jitted._checks
+    assert recording.check((x,), {}, current_mode()) is None
+    jitted(x)
+    assert recording.check((x,), {}, current_mode()) is not None and len(jitted.traces) == 1
+    model.note = mg.ones(1)
+    jitted(x)
+    assert len(jitted.traces) == 2
+
+
 # What appears later ---------------------------------------------------------------------------------------------------
 
 
@@ -415,6 +430,22 @@ def test_weak_dictionaries_keep_nothing_alive():
     assert jitted(mg.ones(())).item() == 1
     del key
     assert jitted(mg.ones(())).item() == 0
+
+
+def test_the_class_of_a_module_may_change():
+    class Doubled(mg.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * 2
+
+    class Tripled(mg.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * 3
+
+    model, x = Doubled(3, 2), mg.ones(3)
+    jitted = mg.jit(lambda x: model(x))
+    assert jitted(x).tolist() == model(x).tolist()
+    model.__class__ = Tripled
+    np.testing.assert_allclose(jitted(x).tolist(), model(x).tolist(), rtol=1e-6)
 
 
 def test_the_class_of_an_object_may_change_to_and_fro():
