@@ -152,6 +152,8 @@ CASES = [
     ("reduction of one", EVERY, lambda x: mg.cumulative_prod(x, axis=1)),
     ("concat of one", EVERY, lambda x: mg.concat([x])),
     ("concat of one", EVERY, lambda x: mg.concat([x[:0], x, x[3:3], x])),
+    ("join by position", EVERY, lambda x: mg.concat([x, x[::-1], x])),
+    ("join by position", EVERY, lambda x: mg.roll(x, 1, 0)),
     ("number operand", EVERY, lambda x: mg.maximum(x, mg.full_like(x, 1))),
     ("number operand", EVERY, lambda x: mg.less(mg.full((3, 1, 1), 1, dtype=x.dtype), x)),
     ("number operand", FLOATS, lambda x: mg.where(x < 1, mg.full_like(x, -0.0), mg.full((), np.nan, dtype=x.dtype))),
@@ -289,7 +291,7 @@ def test_cases_have_all_kinds_of_dtypes_that_a_rule_is_declared_for():
         ("uint8", lambda x: x.astype("int8").astype("int32")),
         ("int8", lambda x: x.astype("bool").astype("int8")),
         (FLOATS, lambda x: mg.floor(x * 2)),
-        (FLOATS, lambda x: mg.concat([x, x])),
+        (FLOATS, lambda x: mg.concat([x] * 5)),
     ],
 )
 def test_expressions_without_an_exact_rule_stay(dtypes, function):
