@@ -76,9 +76,9 @@ class _ByHand:
             if node in group.partials:
                 put_together = self.first.get(Finish(node))
                 home[node] = self.groups[put_together] if put_together is not None else self._finish(node, group)
-        groups = settled(home, computed_in, self.computes, self.kept, set(self.old.graph.effects), chunking)
+        groups = settled(home, computed_in.values(), self.computes, self.kept, set(self.old.graph.effects), chunking)
         old = self.old
-        return Partition(old.graph, tuple(groups), self.computes, old.views, old.reasons, old.moved)
+        return Partition(old.graph, tuple(groups), self.computes, old.views, old.reasons)
 
     def _sources(self, member: Member) -> list[Member]:
         """The members of kernels that a member reads."""

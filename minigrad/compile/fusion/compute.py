@@ -70,7 +70,6 @@ class Compute:
     reduction = ""  # the name of this reduction, in `REDUCTIONS`
     outer = 1  # so many parts of the loops, one after the other, reduce to parts of the result
     start: View | None = None  # what a reduction across rows starts with, if that is not the same number everywhere
-    repeatable = True  # whether several kernels may compute it
     row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
     run = 1  # so many rows belong together, and follow one another
     operations = 0  # arithmetic operations per element

@@ -27,7 +27,6 @@ from .compute import ACROSS_ROWS, ONCE, PER_ELEMENT, Compute, Level, level_of
 from .group import MOST_NODES, Group, Partition
 from .kinds import AnyProduct, Library, LoopProduct, Scan, computes_of
 from .loop_shape import Chunking, loops_of
-from .recompute import recompute
 
 MOST_OUTPUTS = 16
 Reads = list[tuple[View, Group]]  # the views that a node reads, and the groups that compute them
@@ -50,11 +49,10 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     for compute in computes.values():
         fusion.place(compute)
     home = {node: group.current() for node, group in fusion.home.items()}
-    readers = {node: group.current() for node, group in fusion.computed_in.items()}
-    moved = recompute(computes, home, readers, fusion.kept)
+    readers = [group.current() for group in fusion.computed_in.values()]
     effects = {views[node].base for node in graph.effects}
     groups = settled(home, readers, computes, fusion.kept, effects, chunking)
-    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved, chunking=chunking)
+    return Partition(graph, tuple(groups), computes, views, fusion.reasons, chunking=chunking)
 
 
 class Fit(NamedTuple):
@@ -259,14 +257,14 @@ class Fusing:
 
 
 def settled(
-    home: dict[Node, Group], computed_in: dict[Node, Group], computes: dict[Node, Compute],
+    home: dict[Node, Group], reading: Iterable[Group], computes: dict[Node, Compute],
     kept: set[Node], effects: set[Node], chunking: Chunking,
 ) -> list[Group]:
     """The groups that are needed, with their loops, loads and stores, in the order of their depths.
 
     It goes from the deepest group to the first, because the loads of later groups decide what a group stores.
     """
-    groups = list(dict.fromkeys([*home.values(), *computed_in.values()]))
+    groups = list(dict.fromkeys([*home.values(), *reading]))
     groups.sort(key=lambda g: g.depth)
     wanted = set(kept)
     unfinished: set[Node] = set()

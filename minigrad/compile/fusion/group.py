@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
@@ -87,14 +86,6 @@ class Group:
             self.elements = elements
 
 
-class Moved(NamedTuple):
-    """A node that other kernels compute again, because that takes less time than memory traffic."""
-
-    node: Node
-    how: str  # "moved": only the readers compute it; "recomputed": its first kernel does, too
-    readers: int  # the number of these kernels
-
-
 @dataclass(frozen=True, eq=False)
 class Block:
     """A kernel over `rows` of a stack of matrices at a time, with products before it (`into`) and after it (`out`).
@@ -135,7 +126,6 @@ class Partition(Titled):
     computes: dict[Node, Compute]
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
-    moved: Sequence[Moved]
     blocks: Mapping[Group, Block] = field(default_factory=dict)  # kernels that run together with products
     chunking: Chunking = field(default_factory=Chunking)
 
@@ -270,9 +260,6 @@ class Partition(Titled):
         if self.reasons:
             lines.append("not in one kernel:")
             lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in self.reasons.items()]
-        if self.moved:
-            lines.append("computed by the readers instead of stored:")
-            lines += [f"  {names[m.node]} {m.how}, by {m.readers}" for m in self.moved]
         return "\n".join(lines)
 
 

@@ -66,7 +66,7 @@ class Elementwise(Compute):
 class Reduction(Compute):
     """Reduces many elements to one.  If these are a row of the kernel, the value is complete at the end of the row."""
 
-    over_input, reduces, repeatable, operations = True, True, False, 1
+    over_input, reduces, operations = True, True, 1
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -108,7 +108,7 @@ class Reduction(Compute):
 class Scan(Compute):
     """Running totals along a dimension: of the rounds of a row, or of a run of rows, whose totals are kept in a row."""
 
-    repeatable, operations, cost = False, 1, 8.0
+    operations, cost = 1, 8.0
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -240,7 +240,7 @@ class Scatter(Gather):
     it, which adds in any order.
     """
 
-    reduces, repeatable, operations, cost = True, False, 1, 1.0
+    reduces, operations, cost = True, 1, 1.0
     first = 2
 
     @staticmethod
@@ -295,13 +295,11 @@ def is_counted(view: View, size: int) -> bool:
 class Filled(Compute):
     """Fills memory with one number or with positions, for an output or a library; loops need no memory for these."""
 
-    repeatable = False
-
 
 class Library(Compute):
     """Calls a library, which reads all inputs from memory: for nodes that no loop computes."""
 
-    loops = aligned = repeatable = False
+    loops = aligned = False
     by = "a library"
     launched = False  # whether loops compute it after all, in a kernel that no other node joins
 

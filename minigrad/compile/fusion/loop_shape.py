@@ -10,7 +10,7 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.view import Dims
 from .compute import Compute
-from .kinds import SHORTEST_ROW
+from .kinds import SHORTEST_ROW, Place
 
 if TYPE_CHECKING:
     from .group import Group
@@ -89,7 +89,7 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
     if to_steps and columns < FEWEST_TO_REDUCE * steps:
         columns, steps = steps, 1
     if not columns:
-        columns, flat = elements, True
+        columns, flat = elements, not _is_cut(group, computes)
     if group.run > 1:
         return Loops(elements, columns, flat, steps, elements // (columns * group.run), group.run)
     if not group.partials:
@@ -105,6 +105,16 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
         return Loops(elements, columns, flat, steps, outer, units // outer, apart=True)
     length = -(-units // chunks)
     return Loops(elements, columns, flat, steps, -(-units // length), length)
+
+
+def _is_cut(group: Group, computes: dict[Node, Compute]) -> bool:
+    """Whether all elements are one row, because a row is cut where a placed part ends: no loop has choices then.
+
+    Threads cannot share a single row.
+    """
+    if group.partials or group.run > 1:
+        return False
+    return any(c.edges(group.elements) for n in group.levels if isinstance(c := computes[n], Place))
 
 
 def _chunks_for_sums(group: Group, computes: dict[Node, Compute], columns: int, units: int, most: int) -> int:

@@ -25,7 +25,7 @@ from ..running.blocked import scratch_bytes
 from ..running.counts import COPIES, copies_of, counts_of
 from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
-from ..running.plan import RESULT, Blocked, Call, Launch, Plan
+from ..running.plan import LIBRARY, RESULT, Blocked, Call, Launch, Plan
 from ..running.program import Program
 
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
@@ -67,7 +67,7 @@ class Memory:
     arena: int  # values between steps; kept for the next run
     scratch: int  # rows that kernels use while they run; kept too
     results: int
-    libraries: int  # results of library calls
+    libraries: int  # results of library calls that do not lie in the arena
 
     @property
     def total(self) -> int:
@@ -219,7 +219,7 @@ def _memory(plan: Plan, kernels: Sequence[KernelCost]) -> Memory:
     arena = sum([size + ALIGNMENT for size in plan.slots])
     results = sum([buffer.nbytes for buffer in plan.buffers if buffer.kind == RESULT])
     results += sum([kernel.program.bytes_written for kernel in kernels if kernel.kind == "copies"])
-    calls = [step for step in plan.steps if isinstance(step, Call) and not step.fills]
+    calls = [step for step in plan.steps if isinstance(step, Call) and plan.buffers[step.out].kind == LIBRARY]
     made = sum([plan.buffers[call.out].nbytes for call in calls if call.count.launches])
     return Memory(arena, sum([kernel.scratch for kernel in kernels]), results, made)
 

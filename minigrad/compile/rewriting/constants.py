@@ -5,7 +5,6 @@ The kernels of eager mode compute them, so the results are those of eager mode t
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,8 @@ from ...core.primitive import P
 from ...core.tensor import NUMBERS
 from ..nodes.graph import reapplied
 from ..nodes.source import Source
-from .numbers import filled, shaped, value_of, wrapped
+from .numbers import filled, shaped, value_of
 from .rules import Rules
-
-FEW = 1 << 12  # the most elements that are added up at compile time
-DIGITS = {2: 11, 4: 24, 8: 53}  # bits of a float's significand, by its size in bytes: integers of as many are exact
 
 rule = Rules()
 
@@ -38,7 +34,7 @@ def fold_constants(node: Node) -> Node | None:
     """A node whose inputs are all constant is a constant."""
     if not all(x.__class__ in NUMBERS or x.op is P.full for x in node.inputs):
         return None
-    value = _computed(node, [x if x.__class__ in NUMBERS else _array_of(x, ()) for x in node.inputs])
+    value = _computed(node, [x if x.__class__ in NUMBERS else _array_of(x) for x in node.inputs])
     return None if value is None else filled(value, node)
 
 
@@ -65,28 +61,9 @@ def view_of_a_constant(node: Node) -> Node | None:
     return filled(node.inputs[0].attrs["value"], node)
 
 
-@rule("sum", "prod", reads="full")
-def total_of_a_constant(node: Node) -> Node | None:
-    """The sum of n equal numbers is computed beforehand if n is small, or if it is exactly n times the number."""
-    (x,) = node.inputs
-    value = value_of(x)
-    if value is None:
-        return None
-    if x.size <= FEW:
-        value = _computed(node, [_array_of(x, x.shape)])
-        return None if value is None else filled(value, node)
-    count = math.prod([x.shape[a] for a in node.attrs["axis"]])
-    if node.op is not P.sum or node.dtype.kind == "b":
-        return None
-    if node.dtype.kind in "iu":
-        return filled(wrapped(int(value) * count, node.dtype), node)
-    exact = math.isfinite(value) and value == int(value) and abs(value) * count <= 1 << DIGITS[node.dtype.itemsize]
-    return filled(float(value * count) + 0.0, node) if exact and x.dtype == node.dtype else None
-
-
-def _array_of(x: Node, shape: tuple[int, ...]) -> Any:
-    """The array of a filled tensor, in another shape."""
-    return x.device.kernels["full"](shape, x.attrs["value"], x.dtype, x.device)
+def _array_of(x: Node) -> Any:
+    """The number of a filled tensor as an array."""
+    return x.device.kernels["full"]((), x.attrs["value"], x.dtype, x.device)
 
 
 def _computed(node: Node, values: list[Any]) -> Any:

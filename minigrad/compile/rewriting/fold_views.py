@@ -10,7 +10,7 @@ from typing import Any
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Graph, Replacing, reapplied
-from ..nodes.view import Pick, picks_of
+from ..nodes.view import picks_of
 from .common import comparable
 from .numbers import filled, shaped
 from .rules import Note, Rules, apply_rules
@@ -93,40 +93,6 @@ def permutation_twice(node: Node) -> Node | None:
 
 
 # Slices -------------------------------------------------------------------------------------------------------------
-
-
-def picks_together(first: list[Pick | None], second: list[Pick | None]) -> list[Pick | None] | None:
-    """The picks of a slice that does the same as two slices in a row; None if there is no such slice."""
-    inner = iter(first)
-    together: list[Pick | None] = []
-    for then in second:
-        if then is None:
-            together.append(None)
-            continue
-        now = next(inner)
-        while now is not None and not now.kept:
-            together.append(now)
-            now = next(inner)
-        if now is not None:
-            together.append(Pick(now.start + now.step * then.start, now.step * then.step, then.count, then.kept))
-        elif then.kept and then.count != 1:
-            return None  # an empty pick of a new dimension
-        elif then.kept:
-            together.append(None)
-    return [*together, *inner]
-
-
-@rule("slice", reads="slice")
-def slice_of_a_slice(node: Node) -> Node | None:
-    """A slice of a slice is one slice."""
-    (x,) = node.inputs
-    (first,) = x.inputs
-    picks = picks_together(picks_of(x.attrs["index"], first.shape), picks_of(node.attrs["index"], x.shape))
-    if picks is None:
-        return None
-    sizes = iter(first.shape)
-    index = tuple([None if p is None else p.part(next(sizes)) for p in picks])
-    return Replacing(node).slice(first, index=(*index, ...))
 
 
 @rule("slice")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dtypes import int64
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Replacing, reapplied
@@ -16,6 +17,7 @@ from .rules import Rules
 rule = Rules()
 FEWEST_COLUMNS = 8  # for a product by loops: fewer do not fill a vector
 MOST_PARTS = 25  # the most elements of a window: each becomes a term of the sum
+MOST_JOINED = 4  # tensors of a join by position: each is a choice at each element
 
 
 @rule("overlap_add", reads="permute_dims")
@@ -118,3 +120,21 @@ def concat_of_one(node: Node) -> Node | None:
     if len(parts) == len(node.inputs) > 1:
         return None
     return parts[0] if len(parts) == 1 else reapplied(node, parts)
+
+
+@rule("concat")
+def join_by_position(node: Node) -> Node | None:
+    """A join of a few tensors takes each element from the tensor at its position, which loops can fuse."""
+    axis, end, made = node.attrs["axis"], node.shape[node.attrs["axis"]], Replacing(node)
+    if not 1 < len(node.inputs) <= MOST_JOINED or not node.size:
+        return None
+    counted = made.arange(start=0, step=1, count=end, dtype=int64, device=node.device)
+    position = made.reshape(counted, shape=tuple([end if a == axis else 1 for a in range(node.ndim)]))
+    joined: Node | None = None
+    for x in reversed(node.inputs):
+        start = end - x.shape[axis]
+        index = tuple([slice(start, end) if a == axis else slice(None) for a in range(node.ndim)])
+        part = made.place(x, shape=node.shape, index=index)
+        joined = part if joined is None else made.where(made.less(position, end), part, joined)
+        end = start
+    return joined

@@ -314,6 +314,7 @@ class Frame:
     def _library(self, call: Call) -> Callable[[Starts], object]:
         readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
         op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
+        place = self.arrays[number] if out.kind == SLOT else None
 
         def run(starts: Starts) -> None:
             given = started(attrs, starts)
@@ -326,6 +327,9 @@ class Frame:
             except Exception as error:
                 raise failed(error, op, attrs, out.device, call.where, values) from None
             _check_result(out, result)
+            if place is not None:
+                place.reshape(result.shape)[...] = result  # its own memory is free for the next call
+                return
             self.bind(number, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
 
         return tallied(attrs, run)

@@ -6,7 +6,7 @@ the cost model read plans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -90,7 +90,8 @@ class Launch:
 class Call:
     """A library call, on views of buffers and on numbers.
 
-    The library allocates the buffer `out`, or fills existing memory (`fills`).
+    The library fills the buffer `out` (`fills`), or allocates its result.  The result then is the buffer, or moves into
+    the arena.
     """
 
     name: str
@@ -283,7 +284,7 @@ class Plan:
                 rows.append((str(number), step.name, *[", ".join(cell) or "-" for cell in (*places, after)]))
         sizes = f" ({', '.join(map(bytes_text, self.slots))})" if self.slots else ""
         arena = f"arena of {bytes_text(sum(self.slots))} in {len(self.slots)} slots{sizes}"
-        inside = [f"{step.name}, {rounds_text(step.attrs)}:\n{text}\n" for step, text in self._inside()]
+        inside = [f"{c.name}, {rounds_text(c.attrs)}{left_by(c.attrs)}:\n{text}\n" for c, text in self._inside()]
         return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{''.join(inside)}{arena}"
 
     def _inside(self) -> list[tuple[Call, str]]:
@@ -300,6 +301,27 @@ class Plan:
         elif buffer.kind == LIBRARY:
             where = "the library's"
         return f"{buffer.name} [{where}]"
+
+
+def left_by(attrs: Mapping[str, Any]) -> str:
+    """Why Python runs each round of a loop, in words; "" if machine code can run all rounds.
+
+    >>> plan = mg.jit(lambda x: mg.fori_loop(0, 9, lambda i, s: mg.sort(s) + i, x)).program(mg.ones(3)).plan
+    >>> [left_by(step.attrs) for step in plan.steps if isinstance(step, Call) and "body" in step.attrs]
+    ['; Python runs each round, because of sort_1, a library call']
+    """
+    functions = [attrs[name] for name in ("body", "condition") if name in attrs]
+    plans = [plan for function in functions if (plan := getattr(function.program, "plan", None)) is not None]
+    reasons = [f"{step.name}, {REASONS[type(step)]}" for plan in plans for step in plan.steps if _in_python(step)]
+    return f"; Python runs each round, because of {' and '.join(reasons)}" if reasons else ""
+
+
+REASONS = {Call: "a library call", Check: "a check of positions", Blocked: "a kernel in blocks"}
+
+
+def _in_python(step: Step) -> bool:
+    """Whether Python runs a step, or a library that Python calls."""
+    return isinstance(step, (Check, Blocked)) or (isinstance(step, Call) and not step.fills)
 
 
 def has_effect(step: Step) -> bool:
@@ -367,10 +389,23 @@ def _early(plan: Plan, places: Sequence[tuple[str, int]]) -> tuple[list[int], li
 
 def _places(plan: Plan, is_result: Callable[[Read], bool]) -> list[tuple[str, int]]:
     """The kind and the number of each buffer: a library's memory, a result if it is one as a whole, or the arena."""
-    made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
+    calls = {step.out: step for step in plan.steps if isinstance(step, Call) and not step.fills}
     results: dict[int, int] = {}
     for number, read in enumerate(plan.outputs):
         if is_result(read):
             results.setdefault(read.buffer, number)
-    kinds = [LIBRARY if i in made else RESULT if i in results else SLOT for i in range(len(plan.buffers))]
-    return [(b.kind or kind, results.get(i, -1)) for i, (b, kind) in enumerate(zip(plan.buffers, kinds))]
+    found = []
+    for number, buffer in enumerate(plan.buffers):
+        kind = RESULT if number in results else SLOT
+        if number in calls and (kind == RESULT or _stays_in_place(calls[number], buffer)):
+            kind = LIBRARY
+        found.append((buffer.kind or kind, results.get(number, -1)))
+    return found
+
+
+def _stays_in_place(call: Call, buffer: Buffer) -> bool:
+    """Whether the result of a library call stays where the library put it, instead of moving into the arena.
+
+    Several results are one tuple of arrays, of which `project` takes one.  GPUs keep memory for results themselves.
+    """
+    return isinstance(buffer.dtype, tuple) or call.op is P.project or not buffer.device.is_standard

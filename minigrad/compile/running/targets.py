@@ -16,7 +16,8 @@ from .frame import Frame, Layout
 from .plan import Launch, Plan
 from .products import products_of
 
-LOOPS = ("windows as product", "channels_last", "packed")  # the rule and the passes for products by loops
+# The rules and the passes for what loops compute faster than libraries, if they have vectors.
+LOOPS = ("windows as product", "join by position", "channels_last", "packed")
 
 
 @dataclass(frozen=True)

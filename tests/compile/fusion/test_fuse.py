@@ -229,7 +229,7 @@ def test_a_kernel_has_only_so_many_outputs():
     assert len(partition.groups) == 3
 
 
-# Moves ----------------------------------------------------------------------------------------------------------------
+# Sharing --------------------------------------------------------------------------------------------------------------
 
 
 def test_readers_of_one_array_share_its_kernel():
@@ -237,33 +237,6 @@ def test_readers_of_one_array_share_its_kernel():
     with recorded() as _alive:
         results = [mg.exp(x), mg.softmax(x), mg.sum(x, -1)]
     assert steps(check(*results)) == ["kernel"]
-
-
-def test_values_that_are_cheap_are_computed_by_their_readers():
-    x = floats(16, 16)
-    with recorded() as _alive:
-        cheap = x * 2.0
-        dear = cheap @ cheap
-        y = dear + cheap
-    partition = fuse(graph_of(y))
-    assert [(m.node, m.how) for m in partition.moved] == []  # the library reads it from memory anyway
-    with recorded() as _alive:
-        mask = x < 0.0
-        first = (part := mg.where(mask, 0.0, x)) @ part
-        y = mg.where(mask, x, first)
-    partition = check(y)
-    assert (mask.node, "recomputed") in [(m.node, m.how) for m in partition.moved]
-
-
-def test_activation_keeps_only_its_expensive_values_for_the_gradient():
-    x, w, v = floats(16, 24), floats(24, 32, seed=1), floats(32, 24, seed=2)
-    with recorded() as _alive:
-        y = mg.gelu(x @ w, approximate="tanh") @ v
-        grads = mg.gradients(mg.sum(y), [w, v], create_graph=True)
-    partition = check(*grads, rtol=1e-4, atol=1e-4)
-    forward = next(g for g in partition.kernels if any(n.name == "tanh" for n in g.levels))
-    assert sorted(n.name for n in forward.stores) == ["multiply", "tanh"]
-    assert {"multiply", "add", "subtract"} <= {m.node.name for m in partition.moved}
 
 
 def test_independent_values_join_the_kernel_of_a_later_reader():

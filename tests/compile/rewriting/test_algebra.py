@@ -9,7 +9,6 @@ import minigrad as mg
 from minigrad.compile.nodes.graph import Graph, node_like
 from minigrad.compile.rewriting import optimise
 from minigrad.compile.rewriting.algebra import rule as rules
-from minigrad.compile.rewriting.constants import FEW
 from minigrad.compile.rewriting.equation import EVERY as EQUATION_KINDS
 from minigrad.compile.rewriting.equation import Equation
 from minigrad.compile.rewriting.match import Operation
@@ -153,6 +152,8 @@ CASES = [
     ("reduction of one", EVERY, lambda x: mg.cumulative_prod(x, axis=1)),
     ("concat of one", EVERY, lambda x: mg.concat([x])),
     ("concat of one", EVERY, lambda x: mg.concat([x[:0], x, x[3:3], x])),
+    ("join by position", EVERY, lambda x: mg.concat([x, x[::-1], x])),
+    ("join by position", EVERY, lambda x: mg.roll(x, 1, 0)),
     ("number operand", EVERY, lambda x: mg.maximum(x, mg.full_like(x, 1))),
     ("number operand", EVERY, lambda x: mg.less(mg.full((3, 1, 1), 1, dtype=x.dtype), x)),
     ("number operand", FLOATS, lambda x: mg.where(x < 1, mg.full_like(x, -0.0), mg.full((), np.nan, dtype=x.dtype))),
@@ -207,7 +208,7 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 
 
 # Rules with separate tests below.
-FOLDED = {"windows as parts", "fold constants", "max(n) -> n", "min(n) -> n", "total of a constant", "small constant",
+FOLDED = {"windows as parts", "fold constants", "max(n) -> n", "min(n) -> n", "small constant",
           "windows as product", "slice of a convolution"}  # the last two: test_channels_last
 
 
@@ -290,7 +291,7 @@ def test_cases_have_all_kinds_of_dtypes_that_a_rule_is_declared_for():
         ("uint8", lambda x: x.astype("int8").astype("int32")),
         ("int8", lambda x: x.astype("bool").astype("int8")),
         (FLOATS, lambda x: mg.floor(x * 2)),
-        (FLOATS, lambda x: mg.concat([x, x])),
+        (FLOATS, lambda x: mg.concat([x] * 5)),
     ],
 )
 def test_expressions_without_an_exact_rule_stay(dtypes, function):
@@ -356,27 +357,16 @@ def test_an_error_is_not_folded():
 
 
 @pytest.mark.parametrize("dtype", EVERY.split())
-@pytest.mark.parametrize("size", [3, FEW + 4])
-def test_totals_and_extremes_of_constants(dtype, size):
+@pytest.mark.parametrize("function", [mg.max, mg.min])
+def test_extremes_of_constants(function, dtype):
     for value in (0, 1, 3, -2, -0.0, 0.1, np.inf, np.nan)[: 3 if np.dtype(dtype).kind in "bu" else None]:
         if np.dtype(dtype).kind == "i" and isinstance(value, float):
             continue
-        for function in (mg.sum, mg.prod, mg.max, mg.min):
-            with np.errstate(all="ignore"):
-                recorded = Recorded(lambda: function(mg.full((size, 2), value, dtype=dtype), axis=0))  # noqa: B023
-                graph, log = optimise(recorded.graph)
-            assert_same_bits(recorded.values(graph), [r.data for r in recorded.results], f"{function} {value} {graph}")
-            fired = log.counts()["max(n) -> n"] + log.counts()["min(n) -> n"] + log.counts()["total of a constant"]
-            assert fired or size > FEW, f"{function} {value}"
-
-
-def test_a_large_total_is_folded_where_it_is_exact():
-    graph, _ = optimise(Recorded(lambda: mg.sum(mg.ones((1000, 1000)))).graph)
-    assert [node.attrs["value"] for node in graph.nodes] == [1e6]
-    graph, _ = optimise(Recorded(lambda: mg.sum(mg.full((1000, 1000), 0.1))).graph)
-    assert [node.name for node in graph.nodes] == ["full", "sum"]
-    graph, _ = optimise(Recorded(lambda: mg.sum(mg.full((9000,), 2, dtype=mg.float16))).graph)  # beyond 2048
-    assert graph.nodes[-1].name == "sum"
+        with np.errstate(all="ignore"):
+            recorded = Recorded(lambda: function(mg.full((3, 2), value, dtype=dtype), axis=0))  # noqa: B023
+            graph, log = optimise(recorded.graph)
+        assert_same_bits(recorded.values(graph), [r.data for r in recorded.results], f"{function} {value} {graph}")
+        assert log.counts()["max(n) -> n"] + log.counts()["min(n) -> n"], f"{function} {value}"
 
 
 def test_operation_on_numbers_alone_keeps_the_dtype_of_one():

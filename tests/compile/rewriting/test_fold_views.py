@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 
 import minigrad as mg
-from minigrad.compile.nodes.view import picks_of
 from minigrad.compile.rewriting import optimise
-from minigrad.compile.rewriting.fold_views import picks_together, rule
+from minigrad.compile.rewriting.fold_views import rule
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.compile.rewriting.recording import Recorded, assert_same_bits
@@ -34,10 +31,6 @@ CASES = [
     ("permutation twice", lambda x: mg.permute_dims(mg.permute_dims(x, (2, 0, 1)), (1, 2, 0)), ""),
     ("slice of everything", lambda x: x[:, 0:3, ...], ""),
     ("slice of everything", lambda x: x[None, :, :, None], "reshape"),
-    ("slice of a slice", lambda x: x[:1][0][:, ::1], "slice"),
-    ("slice of a slice", lambda x: x[1:][:, ::-1][..., 1:3], "slice"),
-    ("slice of a slice", lambda x: x[1, None][:, 2:0:-1][0, :, -1], "slice"),
-    ("slice of a slice", lambda x: x[:, ::-1][:, ::-1], ""),
     ("slice of a place", lambda x: emit(P.place, x, shape=(4, 3, 4), index=(slice(1, 3), ...))[1:3, ...], ""),
     ("slice of a place", lambda x: written(x, 2.5), "full"),
     ("slice of a place", lambda x: written(x, x[0, 0].astype(mg.float64)), "broadcast_to slice"),
@@ -85,28 +78,3 @@ def test_rules_all_have_a_case():
 def test_views_that_change_the_elements_stay(function):
     recorded = Recorded(function, np.arange(24.0).reshape((2, 3, 4)))
     assert optimise(recorded.graph)[0] is recorded.graph
-
-
-parts = st.one_of(
-    st.none(), st.just(Ellipsis), st.integers(-1, 1),
-    st.builds(slice, *[st.one_of(st.none(), st.integers(-4, 4))] * 2, st.sampled_from([None, 1, 2, -1, -2, 3])),
-)
-indices = st.lists(parts, max_size=4).filter(lambda index: index.count(Ellipsis) <= 1).map(tuple)
-
-
-@given(indices, indices)
-def test_slices_of_slices_become_one(first, second):
-    x = np.arange(60).reshape((3, 4, 5))
-    try:
-        inner = x[first]
-        both = inner[second]
-    except IndexError:
-        return
-    picks = picks_together(picks_of(first, x.shape), picks_of(second, inner.shape))
-    if picks is None:
-        assert any(part is None for part in first)
-        return
-    sizes = iter(x.shape)
-    index = (*[None if p is None else p.part(next(sizes)) for p in picks], ...)
-    np.testing.assert_array_equal(x[index], both)
-    assert x[index].shape == both.shape

@@ -84,6 +84,31 @@ def test_a_plan_prints_steps_places_and_order():
     assert repr(plan) == "<Plan of 4 steps, 1 of them kernels, arena 72 B>"
 
 
+def test_results_of_libraries_lie_in_the_arena():
+    x = mg.asarray(np.random.default_rng(0).standard_normal((8, 8)))
+    program = mg.jit(lambda x: mg.sort(x * 2, axis=0) + mg.argsort(x, axis=1) * 0.5).program(x)
+    buffers = [number for number, b in enumerate(program.plan.buffers) if b.name in ("sort_1", "argsort_1")]
+    assert len(buffers) == 2 and {program.plan.buffers[number].kind for number in buffers} == {SLOT}
+    addresses = set()
+    for scale in (1.0, -3.0):
+        given = x.numpy() * scale
+        (found,) = program([given])
+        np.testing.assert_array_equal(found, np.sort(given * 2, 0) + np.argsort(given, 1, kind="stable") * 0.5)
+        (frame,) = program._idle
+        addresses.add(tuple([frame.arrays[number].ctypes.data for number in buffers]))
+        assert all(np.shares_memory(frame.arrays[n], frame.memory[frame.buffers[n].number]) for n in buffers)
+    assert len(addresses) == 1  # no run allocated new memory for them
+
+
+def test_a_loop_says_why_python_runs_its_rounds():
+    def text(body):
+        return str(plan_of(lambda x: mg.fori_loop(0, 9, lambda i, s: body(s) + i, x), mg.ones(4)))
+
+    assert "a loop of 9 rounds:" in text(mg.tanh) and "a loop of 9 rounds:" in text(lambda s: mg.roll(s, 1))
+    assert "; Python runs each round, because of sort_1, a library call:" in text(mg.sort)
+    assert "a check of positions" in text(lambda s: s[s.astype(mg.int64)])
+
+
 def test_steps_that_overwrite_wait_for_checks():
     plan = plan_of(everything, *given(), donate={0: 0})
     (check,) = [number for number, step in enumerate(plan.steps) if isinstance(step, Check)]

@@ -66,6 +66,8 @@ LOOPS = {
     "products": lambda x, rows: mg.scan(lambda c, r: (mg.tanh(c @ r.T @ r + x), c.T @ r), x, rows),
     "a stack of products": lambda x, rows: mg.fori_loop(0, 5, lambda i, s: mg.tanh(s @ rows.mT @ rows) + x, rows),
     "a product with a vector": lambda x, rows: mg.scan(lambda c, r: (mg.tanh(r.T @ (r @ c)), c), x[0], rows),
+    "rolled rows": lambda x, rows: mg.scan(lambda c, r: (mg.roll(c, 1, 1) + mg.roll(r, (1, -1), (0, 1)), c), x, rows),
+    "joined rows": lambda x, rows: mg.scan(lambda c, r: (mg.concat([c[1:], r[:1] * 2.0]), c.sum()), x, rows),
     "an inner loop": lambda x, rows: mg.fori_loop(0, 5, lambda i, s: inner(s), x),
 }
 

@@ -15,12 +15,12 @@ from minigrad.compile.running.program import PlainProgram
 from minigrad.core.primitive import P
 from minigrad.ops import elementwise
 from minigrad.ops.creation import arange, asarray, ones
-from minigrad.ops.joining import concat
+from minigrad.ops.ordering import sort
 
 SIZE = 4
 GIVEN = np.linspace(-1.5, 2.0, SIZE * SIZE, dtype="f").reshape(SIZE, SIZE)
 NAMES = {op.name: getattr(elementwise, op.name) for op in P if hasattr(elementwise, op.name)}
-NAMES |= {"__builtins__": {}, "arange": arange, "asarray": asarray, "concat": concat}
+NAMES |= {"__builtins__": {}, "arange": arange, "asarray": asarray, "sort": sort}
 
 
 def evaluated(text: str, **values: Any) -> Any:

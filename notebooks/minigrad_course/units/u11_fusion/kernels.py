@@ -105,7 +105,7 @@ class MyKernels(ValueTask):
 
 REASONS = {  # what it means, and what to look at if it is not the reason
     "library": ("one of the two is a library call, which reads and writes memory",
-                "is there a matrix product, or a join? Which of the two is not a loop of the compiler?"),
+                "is there a matrix product, or a sort? Which of the two is not a loop of the compiler?"),
     "elsewhere": ("the second reads other positions than the first one has just computed",
                   "when the first has computed place (0, 1), which place does the second need?"),
     "complete": ("the second also needs a sum, which is known only after everything has been read",
@@ -115,7 +115,7 @@ REASONS = {  # what it means, and what to look at if it is not the reason
 }
 PLACES = {  # programs, and the two operations that are not fused
     "library": [
-        ("tanh(x) @ w", "tanh and the matrix product"), ("concat([x, x]) * 2", "the join and the product"),
+        ("tanh(x) @ w", "tanh and the matrix product"), ("sort(x) * 2", "the sort and the product"),
         ("exp(x @ w)", "the matrix product and exp"),
     ],
     "elsewhere": [
@@ -291,8 +291,8 @@ class RowLoops(FusedTask):
     shapes: ClassVar = {"x": (ROWS, ROWS), "v": (ROWS,)}
     otherwise = "number i of x @ v is the sum of x[i, j] * v[j] over j. A product and a sum along the rows are loops"
     still = (
-        "a library call is still there: the matrix product (`@`, matmul, einsum), or a join. Multiply place by place, "
-        "`*`, and add along the rows, .sum(-1)"
+        "a library call is still there: the matrix product (`@`, matmul, einsum), or a join of many parts. Multiply "
+        "place by place, `*`, and add along the rows, .sum(-1)"
     )
     mistakes = rewrites(
         ("columns", "(f(x) * v).sum(0)", "that adds along the columns. Number i is a sum over row i: .sum(-1)"),

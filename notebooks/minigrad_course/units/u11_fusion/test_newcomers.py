@@ -169,7 +169,7 @@ def test_the_passes_compile_a_step_that_learns():
     ):
         picture = given["train"]()
     assert first.calls and second.calls
-    assert picture.title.startswith("82 → 13 launches, 5.85 MB → 1.3 MB; 3")
+    assert picture.title.startswith("82 → 13 launches, 5.85 MB → 1.62 MB; 3")
     assert "simplify, yours" in picture.words and "common, yours" in picture.words
     assert [page.name for page in picture.pages[0]] == ["what it takes", "before", "after"]
 

@@ -63,14 +63,14 @@ class EagerLaunches(Prediction):
 
 @UNIT.task
 class ProgramStarts(Prediction):
-    """The same step as a program of 20 kernels: how many times does Python start something: 159, 20 or 3?"""
+    """The same step as a program of 21 kernels: how many times does Python start something: 159, 21 or 3?"""
 
-    name, outcome, example, right_value = "program_starts", "launch", "20", 3
+    name, outcome, example, right_value = "program_starts", "launch", "21", 3
     why = "two stretches of machine code, in which kernels start each other, and between them a check of the labels."
-    otherwise = "one of 159, 20 and 3"
+    otherwise = "one of 159, 21 and 3"
     wrong_values: ClassVar = (
-        (20, "so many kernels there are. But one that ends may start the next one itself, in machine code"),
-        (159, "that is operation by operation, in eager mode. The program is one object, and has 20 kernels"),
+        (21, "so many kernels there are. But one that ends may start the next one itself, in machine code"),
+        (159, "that is operation by operation, in eager mode. The program is one object, and has 21 kernels"),
         (1, "nearly: your loop starts one function. Inside, Python comes back once, to check the labels"),
         (2, "nearly: there are two stretches of machine code, and between them Python checks the labels"),
     )

@@ -84,8 +84,8 @@ eager_launches = ...
 course.check("eager_launches")
 
 # %% [markdown]
-# `@mg.jit` (as `@tf.function`, or `torch.jit.trace`) discovers the sub-graph: here the whole step. Fusion leaves 20 kernels and products of it. **How many times does
-# Python start something now, for one step: 159, 20 or 3?**
+# `@mg.jit` (as `@tf.function`, or `torch.jit.trace`) discovers the sub-graph: here the whole step. Fusion leaves 21 kernels and products of it. **How many times does
+# Python start something now, for one step: 159, 21 or 3?**
 
 # %% name="program-starts" tags=["question"]
 program_starts = ...
