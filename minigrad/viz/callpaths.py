@@ -81,7 +81,8 @@ def pages_of(calls: Sequence[Call], aside: str, most: int) -> list[Page]:
         decisions = {"head": None, "rows": [[level.part, level.says] for level in levels]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
-        says = f"{call.op.name} on {call.device}: {label_of(call.kernel)} runs.{aside}"
+        which = f"call {i} of {len(calls)}, " if len(calls) > 1 else ""  # calls may be alike
+        says = f"{which}{call.op.name} on {call.device}: {label_of(call.kernel)} runs.{aside}"
         name = f"{i}. {call.op.name}" if len(calls) > 1 else "this kernel"
         pages.append(Page(_drawn(levels), says, blocks, f"why {name}"))
     return pages

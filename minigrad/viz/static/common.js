@@ -68,9 +68,10 @@ const canvasOf = (svgText) => {
     return Math.min(most, room[0] / size.width, room[1] / size.height);
   };
   const fit = () => zoom(Math.max(0.15, whole()));
-  const begin = (otherwise = 1, least = READABLE) => {
+  const begin = (otherwise = 1, least = READABLE) => { // and the scale
     const across = (holder.clientWidth - 4) / size.width;
     zoom(whole() >= READABLE ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
+    return scale;
   };
   const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;

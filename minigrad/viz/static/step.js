@@ -73,9 +73,14 @@ const show = (parent, data, synced = ALONE) => {
     root.dataset.view = here;
     all.textContent = here ? "close" : "open all";
     askFor(stage, Math.max(live.say ? 470 : 380, canvas.svg.viewBox.baseVal.height + 30), 640);
-    for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
     paint();
-    requestAnimationFrame(() => { canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, 0.7])); paint(); });
+    requestAnimationFrame(() => {
+      const narrow = root.classList.contains("mg-narrow");
+      stage.classList.toggle("mg-small", canvas.begin(...(narrow ? [0.85, 0.85] : [1, 0.7])) < READABLE); // larger text in it
+      for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
+      for (const element of [...part.boxes.values(), ...part.notes.values()]) element.mgLine = null;
+      paint();
+    });
   };
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
@@ -184,8 +189,8 @@ const show = (parent, data, synced = ALONE) => {
   const label = (box, known) => {
     const [line, cells] = known ? [known[LINE], known[CELLS]] : ["", ""];
     const text = box.querySelector(".mg-number");
-    if (text && text.textContent !== line) {
-      text.textContent = line;
+    if (text && box.mgLine !== line) {
+      text.textContent = box.mgLine = line;
       fitText(text, widthFor(box));
       box.setAttribute("aria-label", wordsIn(box));
     }
@@ -201,8 +206,8 @@ const show = (parent, data, synced = ALONE) => {
     const whole = sent.length > 1 && sent.length === due.get(sent[0].target) && sent.every((step) => step.target === sent[0].target);
     const value = whole ? data.nodes[sent[0].target].gradient : values.at(-1);
     const [line, cells] = value ? [value[LINE], value[CELLS]] : ["", ""];
-    if (note.mgNote === line + cells) return;
-    note.mgNote = line + cells;
+    if (note.mgLine === line + cells) return;
+    note.mgLine = line + cells;
     note.replaceChildren();
     if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
     else if (line) noteText(note, line);
