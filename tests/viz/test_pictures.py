@@ -290,8 +290,6 @@ def test_objects_that_cannot_be_drawn_are_refused():
         mg.viz.graph(lambda x: x + 1, mg.ones(2), backward=True)
     with pytest.raises(mg.MinigradError, match="no direction 'up'"):
         mg.viz.graph(loss_of_a_line(), direction="up")
-    with pytest.raises(mg.MinigradError, match="no layout engine"):
-        mg.viz.graph(loss_of_a_line(), engine="neato")
     with pytest.raises(mg.MinigradError, match=r"can't be saved as 'x.bmp'[\s\S]*\.html, \.svg"):
         mg.viz.graph(loss_of_a_line()).save("x.bmp")
 
