@@ -80,7 +80,8 @@ def training(
     if not isinstance(what, Module) and optimizer is None:
         return _runs(what)
     if not isinstance(what, Module):
-        raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module")
+        raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
+                              hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if not 1 <= steps <= STEPS:
         raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
                               hint="mg.viz.Dashboard shows a long training")

@@ -158,3 +158,8 @@ def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_m
     nodes = mg.viz.step(model(mg.ones((1, 2))).sum()).data()["nodes"]
     written = {node.get("title", node["name"]) for node in nodes}
     assert {"layer 1 · 0.707", "layer 0 − multiply"} <= written
+
+
+def test_operands_that_are_alike_are_counted():
+    out, _ = nn.LSTM(3, 4, batch_first=True)(mg.ones((2, 5, 3)))
+    assert "concat(5 × reshape)" in [written for _, written in named(out.sum())]

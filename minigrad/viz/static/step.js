@@ -75,9 +75,8 @@ const show = (parent, data, synced = ALONE) => {
     askFor(stage, Math.max(live.say ? 470 : 380, canvas.svg.viewBox.baseVal.height + 30), 640);
     paint();
     requestAnimationFrame(() => {
-      const narrow = root.classList.contains("mg-narrow");
-      stage.classList.toggle("mg-small", canvas.begin(...(narrow ? [0.85, 0.85] : [1, 0.7])) < READABLE); // larger text in it
-      for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
+      canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, SHRUNK]));
+      fitAll(part.boxes.values());
       for (const element of [...part.boxes.values(), ...part.notes.values()]) element.mgLine = null;
       paint();
     });
@@ -177,7 +176,7 @@ const show = (parent, data, synced = ALONE) => {
     paintBar(at, last, at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`);
     if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
-    next.textContent = hidden ? "reveal" : "next ›";
+    next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
