@@ -146,7 +146,7 @@ def allreduce_steps(workers: int | Sequence[Any], size: int | None, machine: Mac
     rows = [{"way": name, **_figures(rounds, machine)} for name, rounds in ways.items()]
     table = as_table([*rows[0]], [[*row.values()] for row in rows], left=1)
     return Flipbook(
-        f"all-reduce of {n} workers, {arrays[0].size} numbers each: {2 * (n - 1)} rounds in a ring",
+        f"all-reduce of {n} workers, {arrays[0].size:,} numbers each: {2 * (n - 1)} rounds in a ring",
         pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", words=table,
     )
 

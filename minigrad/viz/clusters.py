@@ -165,16 +165,20 @@ def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
     """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
-    one, sent = bytes_unit(max(time.bytes for each in times.values() for time in each))
+    every = [time for each in times.values() for time in each]
+    one, sent = bytes_unit(max(time.bytes for time in every))
+    unit = time_text(max(time.seconds for time in every)).partition(" ")[2]
+    second = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+    scales = np.array([1, 1 / second, 100, 100, 1 / one])
     numbers = {
-        name: np.array([(t.workers, t.seconds, 100 * t.efficiency, 100 * t.waiting, t.bytes / one) for t in each])
+        name: np.array([(t.workers, t.seconds, t.efficiency, t.waiting, t.bytes) for t in each]) * scales
         for name, each in times.items()
     }
-    titles = ("time of a step by workers (s)", "efficiency (%)", "waiting for the network (%)",
+    titles = (f"time of a step by workers ({unit})", "efficiency (%)", "waiting for the network (%)",
               f"sent by one worker ({sent})")
     charts = {title: {n: rows[:, [0, 0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
     if measured:
-        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]]
+        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]] / [1, 1, second]
     return charts
 
 

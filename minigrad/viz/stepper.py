@@ -95,7 +95,7 @@ class Stepper(Exhibit):
         kept = _Kept()
         seed = self.recording.seed
         return {
-            "about": repr(self),
+            "about": repr(self)[1:-1],
             "scopes": [self._part(part, scene, kept) for part, scene in zip(self.parts, self.scenes)],
             "nodes": [self._node(node, kept) for node in self.recording.nodes],
             "steps": [self._described(i, each, kept) for i, each in enumerate(self.steps)],

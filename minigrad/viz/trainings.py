@@ -202,7 +202,7 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return
-    drawing.heading(0, 12, "batch")
+    drawing.heading(0, 12, "batch" if read is None else "batch: each label, as what the model takes it for")
     pictures = pictures_of(x, PICTURES)
     if pictures is None:
         weights = Weights.of(x)

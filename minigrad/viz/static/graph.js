@@ -36,6 +36,7 @@ const show = (parent, data) => {
     root.dataset.view = here;
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
+    aloud.textContent = `${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
     requestAnimationFrame(() => { canvas.begin(1, SHRUNK); fitAll(boxes.values()); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 

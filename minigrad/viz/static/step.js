@@ -318,6 +318,7 @@ const show = (parent, data, synced = ALONE) => {
     slider.disabled = mode === "act";
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
+    if (mode !== "act") aloud.textContent = mode ? "From the next step on, predict what comes." : "The exercise is over.";
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
