@@ -217,7 +217,7 @@ class _Bench:
             result, back = vjp(self.function, *self.inputs(values))
             value = _flat(result, self.name)
             units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
-            rows = [np.concatenate([g.numpy().reshape(-1) for g in back(unit)]) for unit in units]
+            rows = [np.concatenate([g.detach().numpy().reshape(-1) for g in back(unit)]) for unit in units]
             steps = STEP * np.eye(len(values))
             columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
         return Reading(value, np.array(rows), np.array(columns).T)
@@ -260,7 +260,7 @@ def _flat(result: Any, name: str) -> Any:
             f"bench: {name} returns {what}, which has no derivative", expect="a function that returns floats",
             hint=f"{EXAMPLE}, with its arguments, needs none",
         )
-    flat = np.asarray(result.numpy(), np.float64).reshape(-1)
+    flat = np.asarray(result.detach().numpy(), np.float64).reshape(-1)
     if not 1 <= flat.size <= 8:
         raise ConversionError(f"bench: {name} returns {flat.size} numbers", expect="from one to eight")
     return flat

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..core.node import Node
 from ..support.errors import MinigradError
 from .dot import to_graphviz
 from .exhibit import Exhibit
 from .opening import Part
-from .rules import mathml, rule_of
+from .rules import formula_of, mathml, rule_of
 from .scene import Box, Scene, excerpt
 from .svg import described, draw, laid_out, lean, title_of
 
@@ -43,6 +44,9 @@ class Picture(Exhibit):
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         direction = laid_out(self.scene, self.direction)[1]
         numbers: dict[Box, int] = {}
+        boxes = {box.nodes[0]: box.title for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1}
+        names = {node: title.rpartition(" → ")[2] for node, title in boxes.items()
+                 if " → " in title or (node.op is None and title not in ("parameter", node.name))}
         parts = [
             {
                 "svg": lean(draw(part.scene, direction)), "edges": [edge[:2] for edge in part.scene.edges],
@@ -51,7 +55,7 @@ class Picture(Exhibit):
             }
             for part in self.parts
         ]
-        return {"about": described(self.scene), "scopes": parts, "info": [_info(box) for box in numbers]}
+        return {"about": described(self.scene), "scopes": parts, "info": [_info(box, names) for box in numbers]}
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
@@ -81,8 +85,12 @@ class Picture(Exhibit):
         return repr(self)
 
 
-def _info(box: Box) -> dict[str, Any]:
-    """The facts about a box that the side panel shows."""
+def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
+    """The facts about a box that the side panel shows; `names` are those of values in the user's code."""
+
+    def called(each: Node) -> str:
+        return names.get(each, "")
+
     node = box.nodes[0] if len(box.nodes) == 1 else None
     about = [line for line in box.about[node is not None :] if not line.startswith("line ")]  # shown below the facts
     info: dict[str, Any] = {
@@ -92,7 +100,7 @@ def _info(box: Box) -> dict[str, Any]:
     if node is None:
         return info
     if node.op is not None:
-        if node.op.formula and box.kind != "gradient":
-            info["formula"] = mathml(node.op.formula)
-        info["rules"] = [mathml(rule_of(node, rule.index, lambda each: each.name)) for rule in node.plan.rules]
+        if node.op.formula:
+            info["formula"] = mathml(formula_of(node, called))
+        info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]
     return info | {"line": excerpt(node)}

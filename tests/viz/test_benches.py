@@ -317,6 +317,12 @@ def test_the_first_page_is_that_of_a_kernel_that_computes():
     assert book.opening == 2
 
 
+def test_a_function_may_use_parameters():
+    net = mg.nn.Linear(2, 2)
+    book = mg.viz.bench(lambda x: (net(x) ** 2).sum(), x=[1.0, 2.0])
+    assert book.text().count("by differences: ✓") == 2
+
+
 def test_modules_in_modules_are_decided_once():
     net = mg.nn.Sequential(mg.nn.Sequential(mg.nn.Tanh()))
     rows = mg.viz.bench(net, mg.ones(2)).pages[0][0].blocks[0][1][1]["rows"]
