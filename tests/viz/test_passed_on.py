@@ -210,7 +210,8 @@ def test_ffmpeg_is_given_the_pictures_and_its_errors_are_told(tmp_path, monkeypa
 
 
 def test_a_film_speaks_of_what_is_in_its_picture():
-    net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.LayerNorm(4)) for _ in range(6)])
+    blocks = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.LayerNorm(4)) for _ in range(6)]
+    net = nn.Sequential(*blocks)
     view = mg.viz.step((net(mg.ones((2, 4))) ** 2).mean())
     titles = {box.title.split(" = ")[0] for box in view.parts[0].scene.boxes}
     said = [says.rpartition(":")[0].split(" passes back to ") for _, says in view.frames()]
