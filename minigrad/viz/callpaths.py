@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path as File
-from textwrap import dedent
 from typing import Any, NamedTuple
 
 import minigrad
@@ -26,6 +25,7 @@ from ..support.source import HOME, in_library
 from ..support.table import counted
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
+from .scene import excerpt_at
 from .watched import calls_of
 
 MOST = 120  # calls that have a page
@@ -251,12 +251,10 @@ def _entry(device: Device, op: str) -> dict[str, Any] | None:
 
 def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:
     """A line of a file and the lines around it; with `begins`, the first line from there on that begins like this."""
-    lines = linecache.getlines(filename)
-    later = enumerate(lines[line - 1 :], line) if begins else ()
+    later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
     line = next((number for number, text in later if text.strip().startswith(begins)), line)
-    first = max(1, line - AROUND)
-    text = dedent("".join(lines[first - 1 : line + AROUND]).rstrip()).split("\n")
-    return {"file": _inside(filename), "line": line, "first": first, "text": text} if any(text) else None
+    found = excerpt_at(filename, line, around=AROUND)
+    return found and {**found, "file": _inside(filename)}
 
 
 # The page -------------------------------------------------------------------------------------------------------------

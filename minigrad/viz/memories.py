@@ -25,6 +25,7 @@ from .naming import operation_name
 from .phases import Section
 from .sharing import shared_memory
 from .svg import LINE, text_width
+from .titles import Titles
 from .traced import ran_of
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 384.0
@@ -218,7 +219,7 @@ def _place(buffer: Buffer) -> str:
 
 def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) -> tuple[Way, Way]:
     """What the program has in use: a layer for each part of it, and for each value in its place."""
-    sections = shown.sections
+    sections = Titles(shown).sections
     parts: dict[Section, Layer] = {}
     sizes: dict[str, int] = {}
     for life in lives:

@@ -14,7 +14,6 @@ from .scene import Scene, common
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
-LAYERS = 14  # the most layers of a chart, unless a model has more at its first level
 Path = tuple[str, ...]
 
 
@@ -97,7 +96,7 @@ def _deepest(paths: Collection[Path]) -> Path:
     return longest
 
 
-def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
+def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
     """The scope that each path is folded into: the largest scopes are opened, of alike ones all or none.
 
     The first modules inside a model are always layers, however many there are: a model may be one `Sequential`.
@@ -128,33 +127,11 @@ def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
             return layer
 
 
-def sections_of(
-    paths: Mapping[Node, Path], computed: Mapping[str, Sequence[Node]], written: Mapping[Node, Path] | None = None,
-    most: int = LAYERS,
-) -> dict[str, Section]:
-    """The section of each step of a program: that of most of the nodes that the step computes.
-
-    A step that overwrites parameters belongs where these are: `written` has their paths.
-
-    >>> graph = mg.trace(mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU()), mg.ones(3))
-    >>> sections_of(paths_of(graph.nodes), {"kernel_0": graph.nodes})
-    {'kernel_0': Section(phase='', layer='layer 1')}
-    """
-    written = written or {}
-    homes, found = homes_of({**paths, **written}, most), {}
-    for name, nodes in computed.items():
-        own = [node for node in nodes if node in written]
-        known = Counter([homes[node] for node in own or nodes if node in homes])
-        phase, path = max(known, key=known.__getitem__, default=("", ()))
-        found[name] = Section(phase, "" if own and len(known) > 1 else layer_name(path))
-    return found
-
-
-def homes_of(paths: Mapping[Node, Path], most: int = LAYERS) -> dict[Node, tuple[str, Path]]:
+def homes_of(paths: Mapping[Node, Path]) -> dict[Node, tuple[str, Path]]:
     """The phase of each node ("" if there is only one), and the layer that its path is folded into."""
     split = any(path[:1] in [(phase,) for phase in PHASES] for path in paths.values())
     modules = {node: path[1:] if split else path for node, path in paths.items()}
-    layers = layers_of(modules.values(), most)
+    layers = layers_of(modules.values(), 1)
     return {node: (paths[node][0] if split else "", layers[path]) for node, path in modules.items()}
 
 

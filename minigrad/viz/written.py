@@ -23,7 +23,7 @@ from .colours import themed
 from .compiled import Shown
 from .drawing import Drawing, cleaned
 from .naming import layer_name
-from .phases import PHASES, UPDATE, Path, dotted
+from .phases import PHASES, UPDATE, Path
 from .svg import number, text_width
 from .titles import SEVERAL, Titles
 
@@ -236,22 +236,10 @@ class Written:
     @cached_property
     def _rest(self) -> str:
         """The row of what belongs to no module; it needs no name where nothing does."""
-        return REST if self._names else ""
-
-    @cached_property
-    def _names(self) -> dict[Path, str]:
-        """The name of each row: its module with its type, after the model if two models have such a module."""
-        paths = {path for _, path in self.titles.places.values() if path}
-        count = Counter([path[1:] for path in paths])
-        found = {}
-        for path in paths:
-            kind = self.shown.types.get(dotted(path)) if path[-1].startswith("layer ") else None
-            name = f"{path[-1].removeprefix('layer ')} {kind}" if kind else layer_name(path)
-            found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
-        return found
+        return REST if self.titles.rows else ""
 
     def _row(self, path: Path) -> str:
-        return self._names.get(path) or layer_name(path) or self._rest
+        return self.titles.row(path) or self._rest
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
