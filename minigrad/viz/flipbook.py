@@ -20,7 +20,7 @@ from .colours import themed
 from .drawing import Drawing
 from .exhibit import Exhibit
 
-Block = tuple[str, Any]  # a kind ("text", "table", "code", "math", "numbers") and what it shows
+Block = tuple[str, Any]  # a kind ("text", "table", "code", "math") and what it shows
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,15 @@ const drawn = (tag, attributes, ...children) => {
   return element;
 };
 
+const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
+
 // The root of a view.  JupyterLab leaves keys alone that are pressed inside it: without the attribute, x deletes the cell.
 const rootOf = (parent, label) => {
   const root = make("div", {
     class: "mg-view", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true",
   });
   parent.replaceChildren(root);
-  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth < 580);
+  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= NARROW);
   narrow(); // the window may be wide, and the place in it not
   if (typeof ResizeObserver !== "undefined") new ResizeObserver(narrow).observe(root);
   return root;

@@ -54,7 +54,7 @@ const show = (parent, data, shared = ALONE) => {
   const contentOf = (kind, content, heading) => {
     if (kind === "table") return [tabled(content)];
     if (kind === "code") return codeOf(content, heading);
-    return [kind === "math" ? mathOf(content) : kind === "numbers" ? tableOf(content) : make("p", { style: "margin:0" }, content)];
+    return [kind === "math" ? mathOf(content) : make("p", { style: "margin:0" }, content)];
   };
   const blockOf = ([heading, kind, content]) =>
     (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));

@@ -48,13 +48,36 @@ const pagerOf = (go, label) => {
   return { back, next, slider, count, paint };
 };
 
-// From the first picture down to the open scope, as buttons that lead there.
-const crumbsOf = (scopes, here, turn) => {
-  const chain = [];
-  for (let i = here; i; i = scopes[i].parent) chain.unshift(i);
-  return [0, ...chain].flatMap((i, depth) => [depth ? "›" : "", make("button", {
-    class: "mg-link", "aria-current": i === here ? "true" : null, onclick: () => turn(i) }, scopes[i].title || "all")]);
+// The pictures of open scopes: which one is seen, a button that opens all, a path that leads back, and their keys.
+const scopesOf = (scopes, root, draw) => {
+  const whole = scopes.at(-1).title === "everything";
+  const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
+  const turn = (to) => { self.here = to; draw(); root.focus(); };
+  const crumb = (i) => make("button", { class: "mg-link", "aria-current": i === self.here ? "true" : null, onclick: () => turn(i) }, scopes[i].title || "all");
+  const keys = {
+    c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
+  };
+  const all = make("button", { title: "c", onclick: keys.c }, "open all");
+  const paint = () => {
+    const chain = [];
+    for (let i = self.here; i; i = scopes[i].parent) chain.unshift("›", crumb(i));
+    path.replaceChildren(crumb(0), ...chain);
+    path.hidden = !self.here;
+    all.textContent = self.here ? "close" : "open all";
+    root.dataset.view = self.here;
+  };
+  const lead = (to) => { if (to !== self.here) { self.here = to; draw(); } };
+  const self = { here: 0, path, all: whole ? [all] : [], keys, turn, paint, lead, order: () => [self.here, ...scopes.keys()] };
+  return self;
 };
+
+// Amounts with their units.
+const rounded = (value, digits = 3) => (Math.abs(value) < 1e-6 ? "0" : String(Number(value.toPrecision(digits))));
+const inUnits = (units) => (value, digits) => {
+  const [one, name] = units.find(([each]) => value >= each * 0.9995) ?? units[units.length - 1];
+  return `${rounded(value / one, digits)} ${name}`;
+};
+const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 
 const space = () => make("span", { class: "mg-space" });
 

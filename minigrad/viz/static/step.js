@@ -14,7 +14,7 @@ const show = (parent, data, synced = ALONE) => {
   const steps = [...made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, made.length];
   let at = synced.get() || begin; // steps that are done; at first, the forward pass
-  let here = 0, canvas = null, part = null, timer = null, hidden = false;
+  let canvas = null, part = null, timer = null, hidden = false;
   let mode = ""; // an exercise: "predict" or "act"
   let dragging = false; // while a number is dragged, all numbers are seen and no step is
 
@@ -34,17 +34,15 @@ const show = (parent, data, synced = ALONE) => {
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const { field, count: hits } = finderOf((text) => look(text), (found) => lead(found));
-  const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
-  const whole = data.scopes.at(-1).title === "everything";
-  const { more, opener } = moreOf(field, hits, play, ...exercises, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
-  const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
+  const scopes = scopesOf(data.scopes, root, () => draw());
+  const { more, opener } = moreOf(field, hits, play, ...exercises, ...scopes.all, fits, ...savesOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
-  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, path,
+  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
 
   // the picture -------------------------------------------------------------------------------------------------------
   const draw = () => {
-    const given = data.scopes[here];
+    const given = data.scopes[scopes.here];
     canvas = canvasOf(data.pictures[given.svg]);
     stage.replaceChildren(canvas.place, side);
     const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
@@ -67,11 +65,8 @@ const show = (parent, data, synced = ALONE) => {
       const enter = () => (mode === "act" ? backwards && acting.send(nodesOf(inner)) : until(given.shown[inner], backwards));
       onPress(box, enter);
     }
-    hingesOf(canvas.svg, part.doors, turn);
-    path.replaceChildren(...crumbsOf(data.scopes, here, turn));
-    path.hidden = !here;
-    root.dataset.view = here;
-    all.textContent = here ? "close" : "open all";
+    hingesOf(canvas.svg, part.doors, scopes.turn);
+    scopes.paint();
     askFor(stage, Math.max(live.say ? 470 : 380, canvas.svg.viewBox.baseVal.height + 30), 640);
     paint();
     requestAnimationFrame(() => {
@@ -101,23 +96,19 @@ const show = (parent, data, synced = ALONE) => {
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
 
-  const turn = (to) => { here = to; draw(); root.focus(); };
-
   // Values by their names, in the picture that is seen or in the first one that shows them; then closed boxes by theirs.
   const look = (text) => {
     const has = (node) => `${node.name} ${node.title ?? ""}`.toLowerCase().includes(text);
     const nodes = [...data.nodes.keys()].filter((node) => has(data.nodes[node]));
-    const places = nodes.map((node) => [[here, ...data.scopes.keys()].find((to) => data.scopes[to].shown.includes(node)), node]);
+    const places = nodes.map((node) => [scopes.order().find((to) => data.scopes[to].shown.includes(node)), node]);
     return places.filter(([to]) => to !== undefined);
   };
   const lead = (found) => {
-    if (found && found[0] !== here) { here = found[0]; draw(); }
+    if (found) scopes.lead(found[0]);
     const key = found ? part.box.get(found[1]) : null;
     for (const [other, box] of part.boxes) box.classList.toggle("mg-hit", other === key);
     if (found) canvas.reveal(part.boxes.get(key));
   };
-  const up = () => { if (here) turn(data.scopes[here].parent); };
-  const turnAll = () => { if (here || whole) turn(here ? 0 : data.scopes.length - 1); };
 
   // What has come to each node, and along each arrow, after `done` steps.
   const stateAfter = (done) => {
@@ -334,7 +325,7 @@ const show = (parent, data, synced = ALONE) => {
     if (mode === "act") return;
     if (hidden) { hidden = false; paint(); return; }
     const stop = part.stops.find((each) => each > at);
-    if (stop === undefined && here) { up(); forward(); return; } // what is inside is done
+    if (stop === undefined && scopes.here) { scopes.keys.u(); forward(); return; } // what is inside is done
     if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
     if (stop && ["pass", "seed"].includes(steps[stop - 1].kind)) move(steps[stop - 1]);
@@ -360,7 +351,7 @@ const show = (parent, data, synced = ALONE) => {
     if (event.target.matches("input[type=text], select, .mg-live input")) return null;
     if (event.key === " " && event.target.matches("button")) return null;
     return {
-      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, c: turnAll, u: up,
+      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, ...scopes.keys,
       "/": () => { more.hidden = false; field.focus(); }, f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
     };
   });

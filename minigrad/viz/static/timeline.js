@@ -8,12 +8,6 @@ const KEYS = [["W S + −", "zoom in, zoom out; so does the wheel, in a view tha
 
 const HEAD = ["", "time", "of all", "calls", "bytes", "operations", "of the roof"];
 
-const rounded = (value, digits = 3) => (Math.abs(value) < 1e-6 ? "0" : String(Number(value.toPrecision(digits))));
-const inUnits = (units) => (value, digits) => {
-  const [one, name] = units.find(([each]) => value >= each * 0.9995) ?? units[units.length - 1];
-  return `${rounded(value / one, digits)} ${name}`;
-};
-const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
 const show = (parent, data) => {
