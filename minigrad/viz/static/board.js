@@ -147,7 +147,7 @@ const boardOf = (tables) => {
     const now = judged(tables, kernels);
     const change = answer.bytes - now.bytes;
     const traffic = change ? `${bytesText(Math.abs(change))} ${change > 0 ? "more" : "less"} memory traffic` : "as much memory traffic";
-    return `${answer.launches} launch${answer.launches === 1 ? "" : "es"}, ${traffic}`;
+    return `${launchesText(answer.launches)}, ${traffic}`;
   };
 
   const drop = (moving, from, to, copy) => {
@@ -315,8 +315,8 @@ const boardOf = (tables) => {
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
     place.replaceChildren(...order.map(([card, k]) => cardOf(card, k)), own);
     const [more, launches] = [answer.bytes - best.bytes, answer.launches - best.launches];
-    const compared = !more && !launches ? "the same as compiled" : `${bytesText(Math.abs(more))} ${more < 0 ? "less" : "more"}, ${Math.abs(launches)} launch${Math.abs(launches) === 1 ? "" : "es"} ${launches < 0 ? "fewer" : "more"} than compiled`;
-    score.replaceChildren(make("strong", {}, `${answer.launches} launch${answer.launches === 1 ? "" : "es"}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared}`);
+    const compared = !more && !launches ? "the same as compiled" : `${bytesText(Math.abs(more))} ${more < 0 ? "less" : "more"}, ${launchesText(Math.abs(launches))} ${launches < 0 ? "fewer" : "more"} than compiled`;
+    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared}`);
     undo.disabled = !history.length;
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;

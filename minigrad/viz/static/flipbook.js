@@ -16,18 +16,18 @@ const show = (parent, data, shared = ALONE) => {
   const turns = data.knobs.length > 0 && !data.knobs[0].drawn;
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns));
   const settings = data.knobs.map((knob) => knob.start);
-  let at = shared.get() || data.start, timer = null, canvas = null, seen = "", marks = null, chosen = null;
+  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
 
   const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
   const pages = () => data.pages[place()];
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const pager = pagerOf((to) => go(to), data.unit);
-  const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
+  const player = playerOf(() => go(at + 1), () => at >= pages().length - 1, () => go(0), 900);
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const files = Object.entries(data.files).map(([name, text]) =>
     make("button", { onclick: () => download(text, "application/json", name) }, `save ${name}`));
-  const { more, opener } = moreOf(...(paged && !charts ? [play] : []), fits, ...savesOf("view", () => canvas), ...files, helps);
+  const { more, opener } = moreOf(...(paged && !charts ? [player.button] : []), fits, ...savesOf("view", () => canvas), ...files, helps);
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 
@@ -140,14 +140,6 @@ const show = (parent, data, shared = ALONE) => {
     else set(+where, +to);
   };
 
-  const playing = () => {
-    if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (!paged || charts) return;
-    if (at >= pages().length - 1) go(0);
-    play.textContent = "❚❚";
-    timer = setInterval(() => (at >= pages().length - 1 || !root.isConnected ? playing() : go(at + 1)), still() ? 1600 : 900);
-  };
-
   stage.addEventListener("click", (event) => follow(event.target));
   stage.addEventListener("pointermove", (event) => {
     const moment = event.buttons ? null : momentAt(event);
@@ -170,7 +162,7 @@ const show = (parent, data, shared = ALONE) => {
     const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     return {
       ...general, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
-      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": playing,
+      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && player.turn(),
       Enter: () => follow(event.target),
     };
   });

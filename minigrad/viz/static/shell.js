@@ -78,6 +78,7 @@ const inUnits = (units) => (value, digits) => {
   return `${rounded(value / one, digits)} ${name}`;
 };
 const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+const launchesText = (count) => `${count} launch${count === 1 ? "" : "es"}`;
 
 const space = () => make("span", { class: "mg-space" });
 
@@ -104,6 +105,20 @@ const finderOf = (look, go) => {
 // Buttons that save the picture as it is seen now.
 const savesOf = (name, canvas) => [["SVG", saveSvg], ["PNG", savePng]].map(([form, save]) =>
   make("button", { onclick: () => canvas() && save(canvas().svg, name), title: "the picture as it is now" }, `save ${form}`));
+
+// A button that plays: `next` goes on by a step, until `done()`.
+const playerOf = (next, done, begin, pause) => {
+  let timer = null;
+  const stop = () => { clearInterval(timer); timer = null; button.textContent = "▶"; };
+  const turn = () => {
+    if (timer) { stop(); return; }
+    if (done()) begin();
+    button.textContent = "❚❚";
+    timer = setInterval(() => (done() || !button.isConnected ? stop() : next()), still() ? 1600 : pause);
+  };
+  const button = make("button", { onclick: () => turn(), title: "Space", "aria-label": "play" }, "▶");
+  return { button, turn, stop };
+};
 
 const closer = (does) => make("button", { class: "mg-close", "aria-label": "close", onclick: does }, "×");
 

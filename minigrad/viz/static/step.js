@@ -14,7 +14,7 @@ const show = (parent, data, synced = ALONE) => {
   const steps = [...made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, made.length];
   let at = synced.get() || begin; // steps that are done; at first, the forward pass
-  let canvas = null, part = null, timer = null, hidden = false;
+  let canvas = null, part = null, hidden = false;
   let mode = ""; // an exercise: "predict" or "act"
   let dragging = false; // while a number is dragged, all numbers are seen and no step is
 
@@ -29,13 +29,13 @@ const show = (parent, data, synced = ALONE) => {
   // the bar -----------------------------------------------------------------------------------------------------------
   const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
   const phases = make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` });
-  const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
+  const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const { field, count: hits } = finderOf((text) => look(text), (found) => lead(found));
   const scopes = scopesOf(data.scopes, root, () => draw());
-  const { more, opener } = moreOf(field, hits, play, ...exercises, ...scopes.all, fits, ...savesOf("backprop", () => canvas), helps);
+  const { more, opener } = moreOf(field, hits, player.button, ...exercises, ...scopes.all, fits, ...savesOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
   root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
@@ -300,12 +300,12 @@ const show = (parent, data, synced = ALONE) => {
 
   // To an exercise, or back from it.  The questions are about the numbers of the program, and playing would answer them.
   const exercise = (name) => {
-    if (timer) playing();
+    player.stop();
     mode = mode === name ? "" : name;
     hidden = dragging = false;
     live.reset();
     acting.begin();
-    play.disabled = mode !== "";
+    player.button.disabled = mode !== "";
     slider.disabled = mode === "act";
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
@@ -339,19 +339,11 @@ const show = (parent, data, synced = ALONE) => {
     if (found >= 0) go(found + 1);
   };
 
-  const playing = () => {
-    if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (mode) return;
-    if (at >= last) go(begin);
-    play.textContent = "❚❚";
-    timer = setInterval(() => (at >= last || !root.isConnected ? playing() : forward()), still() ? 1600 : 1000);
-  };
-
   onKeys(root, (event) => {
     if (event.target.matches("input[type=text], select, .mg-live input")) return null;
     if (event.key === " " && event.target.matches("button")) return null;
     return {
-      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, ...scopes.keys,
+      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
       "/": () => { more.hidden = false; field.focus(); }, f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
     };
   });
