@@ -121,7 +121,7 @@ class Written:
         operations = sum(node.op is not None and node.op.kind != "view" for node in self.shown.program.graph.nodes)
         return (
             f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'launches')} "
-            f"instead of {before.launches}, {bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
+            f"instead of {before.launches} one by one, {bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
         )
 
     def measured(self) -> str:

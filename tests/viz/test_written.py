@@ -115,7 +115,7 @@ def test_a_graph_or_a_saved_program_has_the_picture_too(tmp_path):
     for what in (mg.trace(f.function, x), mg.load_program(tmp_path / "program")):
         found = Written(programs_of(what, (), {}, "fusion")[0])
         assert [band.kind for band in found.bands] == ["library", "kernel", "removed"]
-        assert found.said() == "fusion of 9 operations: 2 launches instead of 9, 1.02 kB instead of 3.78 kB"
+        assert found.said() == "fusion of 9 operations: 2 launches instead of 9 one by one, 1.02 kB instead of 3.78 kB"
 
 
 def hostile_view():
