@@ -128,12 +128,21 @@ class Written:
         """The times of a call, as measured; empty if nothing ran."""
         if self.record is None or self.alone is None:
             return ""
-        eager = "" if self.eager is None else f"; eagerly a call takes {time_text(self.eager.seconds)}"
-        outside = time_text(self.record.seconds - self.record.in_launches)
+        eager = "" if self.eager is None else f"; eagerly {time_text(self.eager.seconds)}"
         return (
-            f"Measured: node by node {time_text(self.alone.seconds)}{eager}; as a program "
-            f"{time_text(self.record.seconds)}, with {outside} outside kernels."
+            f"Measured: one by one {time_text(self.alone.seconds)}{eager}; as a program "
+            f"{time_text(self.record.seconds)}, with {time_text(self._outside)} {self._between}."
         )
+
+    @cached_property
+    def _outside(self) -> float:
+        """The seconds of the measured call in which no step of the program ran."""
+        steps = sum([seconds for name, seconds in _taken(self.record).items() if "/" not in name])
+        return max(0.0, (self.record.seconds if self.record else 0.0) - steps)
+
+    @property
+    def _between(self) -> str:
+        return "outside kernels and loops" if any(kernel.rounds for kernel in self.kernels.values()) else "outside kernels"
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -159,8 +168,8 @@ class Written:
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
         if self.record is not None:
-            outside = _sizes(Count(), self.record.seconds - self.record.in_launches)
-            found.append(Band("", "outside kernels", *self._cell(), "outside", outside))
+            outside = _sizes(Count(), self._outside)
+            found.append(Band("", f"{self._between}: not in the sum", *self._cell(), "outside", outside))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
             found.append(Band("", title, *cell, "removed", _sizes(Count(), 0.0), gone))
@@ -280,7 +289,7 @@ class Written:
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
-        sizes = ("as written", band.written), ("fused", band.size)
+        sizes = ("one by one", band.written), ("fused", band.size)
         rows = [[name, ", ".join([_words(size, unit) for unit in self.units[::-1]])] for name, size in sizes]
         if band.step in self.kernels:
             taken = self.kernels[band.step].program
@@ -358,7 +367,7 @@ class Picture:
         """The title of a column, and its sums."""
         x = self.label + i * self.column
         own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
-        columns = ("as written", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
+        columns = ("one by one", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
         with _group(drawing, f'class="mgw-phase" data-phase="{i}"'):
             drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
             for title, at, sizes in columns:
