@@ -129,16 +129,11 @@ class Written:
         if self.record is None or self.alone is None:
             return ""
         eager = "" if self.eager is None else f"; eagerly {time_text(self.eager.seconds)}"
+        outside = sum([band.size[TIME] for band in self.bands if band.kind == "outside"])
         return (
             f"Measured: one by one {time_text(self.alone.seconds)}{eager}; as a program "
-            f"{time_text(self.record.seconds)}, with {time_text(self._outside)} {self._between}."
+            f"{time_text(self.record.seconds)}, with {time_text(outside)} {self._between}."
         )
-
-    @cached_property
-    def _outside(self) -> float:
-        """The seconds of the measured call in which no step of the program ran."""
-        steps = sum([seconds for name, seconds in _taken(self.record).items() if "/" not in name])
-        return max(0.0, (self.record.seconds if self.record else 0.0) - steps)
 
     @property
     def _between(self) -> str:
@@ -168,7 +163,8 @@ class Written:
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
         if self.record is not None:
-            outside = _sizes(Count(), self._outside)
+            steps = _sum([band.size for band in found])[TIME]
+            outside = _sizes(Count(), max(0.0, self.record.seconds - steps))
             found.append(Band("", f"{self._between}: not in the sum", *self._cell(), "outside", outside))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
