@@ -163,8 +163,8 @@ class Written:
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
         if self.record is not None:
-            steps = _sum([band.size for band in found])[TIME]
-            outside = _sizes(Count(), max(0.0, self.record.seconds - steps))
+            inside = _sum([band.size for band in found])[TIME]
+            outside = _sizes(Count(), max(0.0, self.record.seconds - inside))
             found.append(Band("", f"{self._between}: not in the sum", *self._cell(), "outside", outside))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"

@@ -109,7 +109,7 @@ def test_times_are_those_of_records(f, between):
     assert found.units == ["bytes", "launches", "time"]
     assert all(band.size["time"] > 0 for band in found.bands if band.kind in ("kernel", "library"))
     assert sum(band.size["time"] for band in found.bands) == pytest.approx(records[0].seconds)
-    assert found.alone.count == found.cost.eager
+    assert found.alone.count == found.cost.eager or "loops" in between, "a loop copies its carry in each round"
     assert re.match(rf"Measured: one by one .*; as a program .*, with .* {between}\.", found.measured())
 
 
