@@ -137,7 +137,8 @@ class Written:
 
     @property
     def _between(self) -> str:
-        return "outside kernels and loops" if any(kernel.rounds for kernel in self.kernels.values()) else "outside kernels"
+        loops = any(kernel.rounds for kernel in self.kernels.values())
+        return "outside kernels and loops" if loops else "outside kernels"
 
     # what is shown ----------------------------------------------------------------------------------------------------
 

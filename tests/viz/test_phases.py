@@ -71,7 +71,8 @@ def test_what_is_computed_after_a_gradient_is_an_update_only_if_it_replaces_an_i
     def descended(x):
         return x - 0.1 * mg.grad(lambda x: mg.sum(x ** 3 * v))(x)
 
-    for f, last, phases in ((curvature, FORWARD, {FORWARD, BACKWARD}), (descended, UPDATE, {FORWARD, BACKWARD, UPDATE})):
+    passes = {FORWARD, BACKWARD}
+    for f, last, phases in ((curvature, FORWARD, passes), (descended, UPDATE, passes | {UPDATE})):
         graph = mg.trace(f, x)
         paths = paths_of(graph.nodes)
         assert {path[0] for path in paths.values()} == phases and paths[graph.nodes[-1]] == (last,)
