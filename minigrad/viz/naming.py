@@ -352,4 +352,6 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
     bare = [each[1:-1] if each.startswith("(") else each for each in operands]
-    return re.sub(r"…(, …)+", "…", f"{operation_name(node)}({', '.join(bare)})")
+    alike = [(each, len([*run])) for each, run in groupby(bare)]
+    listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])
+    return f"{operation_name(node)}({listed})"

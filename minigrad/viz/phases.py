@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
 from .naming import layer_name
-from .scene import Scene
+from .scene import Scene, common
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
@@ -77,10 +78,9 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
             changes.add(node)
     found: dict[Node, Path] = {}
     for node in nodes:
-        if node in after and (node in before or node in changes):
-            phase = BACKWARD if node in before else UPDATE
-        elif node in after:
-            phase = FORWARD
+        made_here = not node.scope and node.composite is None and not _sources(node)
+        if node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
+            phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
         else:
             reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in _sources(node))
             is_forward = node in before or node.scope or (reads_forward and node not in used)
@@ -207,14 +207,7 @@ def phased(scene: Scene) -> Scene:
         if homes[i] is None:
             users = read.get(i, [box.scope])
             first = min([path[0] for path in users if path], key=PHASES.index, default="")
-            homes[i] = _common([path for path in users if path[:1] == (first,)])
+            home = reduce(common, [path for path in users if path[:1] == (first,)])
+            homes[i] = home[:1] if box.kind == "input" else home  # what comes from outside is seen at once
     paths = [home or () for home in homes]
     return Scene(tuple([replace(box, scope=path) for box, path in zip(scene.boxes, paths)]), scene.edges)
-
-
-def _common(paths: Sequence[Path]) -> Path:
-    """The beginning that some paths share."""
-    first = paths[0] if paths else ()
-    while any(path[: len(first)] != first for path in paths):
-        first = first[:-1]
-    return first

@@ -155,7 +155,9 @@ def _compared(bands: Sequence[Band], records: Sequence[Record]) -> str:
     """The whole times beside each other, in a sentence."""
     said = "; ".join([f"{band.title} {band.says}" for band in bands])
     if records[0].way == EAGERLY and (whole := sum([each.seconds for each in records[1:]])):
-        said += f": {records[0].seconds / whole:,.1f} times as long eagerly"
+        ratio = records[0].seconds / whole
+        said += ": eager mode takes " if ratio >= 1 else ": here, the program takes "
+        said += f"{max(ratio, 1 / ratio):,.1f} times as long"
     return f"{said[:1].upper()}{said[1:]}."
 
 

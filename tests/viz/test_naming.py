@@ -192,3 +192,8 @@ def test_indexing_names_what_it_reads():
 
     nodes = topological_order([f(mg.ones(4, requires_grad=True)).node])
     assert names_in_code(nodes)[nodes[0]] == "positions"
+
+
+def test_operands_that_are_alike_are_counted():
+    out, _ = nn.LSTM(3, 4, batch_first=True)(mg.ones((2, 5, 3)))
+    assert "concat(5 × reshape)" in [written for _, written in named(out.sum())]

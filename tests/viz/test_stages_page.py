@@ -159,3 +159,13 @@ def test_without_motion_nothing_fades():
         page.emulate_media(reduced_motion="reduce")
         page.click("[data-tab=stages]")
         assert page.locator(".mg-op").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"
+
+
+def test_long_types_have_room():
+    net = mg.nn.Sequential(mg.nn.Conv2d(1, 8, 3, padding=1), mg.nn.ReLU())
+    with opened(mg.viz.fusion(net, mg.ones((16, 1, 8, 8))).to_html(), size=(1280, 800)) as page:
+        page.click("[data-tab=stages]")
+        assert page.locator(".mg-type >> text=16 × 8 × 8 × 8").count()
+        cut = "[...document.querySelectorAll('.mg-type')].filter((e) => e.scrollWidth > e.clientWidth)"
+        assert page.evaluate(f"{cut}.every((e) => e.textContent.length > 20)")
+        assert page.evaluate(f"{cut}.every((e) => getComputedStyle(e).textOverflow === 'ellipsis')")

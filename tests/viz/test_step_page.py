@@ -112,8 +112,8 @@ def test_space_key_plays(page):
 def test_mode_for_predicting(page):
     page.click("text=more ▾")
     page.click("text=predict")
-    page.click("text=next ›")
-    page.click("text=next ›")
+    page.click("text=predict ›")
+    page.click("text=predict ›")
     assert said(page) == "What comes to y?" and "[1, 1]" not in page.inner_text(".mg-side")
     assert page.locator(".mg-side h3").all_inner_texts()[:1] == ["its shape"] and page.locator(".mg-rule").count() == 0
     page.fill("input[placeholder^=shape]", "1x2")

@@ -221,3 +221,14 @@ def test_three_thousand_bars_are_drawn_once_a_pixel():
         assert page.locator("[data-bar]").count() <= 1100
         press(page, *["w"] * 16)
         assert 5 < page.locator("[data-bar]").count() < 100
+
+
+def test_in_a_low_window_the_facts_stand_above_the_table():
+    with opened(known().to_html(), size=(900, 900)) as page:
+        page.focus(".mg-view")
+        for key in ("ArrowDown", "Enter"):
+            page.keyboard.press(key)
+        side, table = (page.locator(each).bounding_box() for each in (".mg-side", ".mg-below"))
+        assert side["y"] + side["height"] <= table["y"] + 1
+        page.keyboard.press("w")
+        assert page.inner_text("[aria-live]").startswith("from ")

@@ -1,7 +1,8 @@
 // A flipbook: pages to turn, knobs to set, marks to choose.  Python made every drawing; this script looks them up.
 
 const keysOf = (charts, paged, turns) => [
-  ...(charts ? [["← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
+  ...(charts && turns ? [["← →", "turn the first knob"]] : []),
+  ...(charts ? [[turns ? "↑ ↓" : "← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
     : [["← →", "one page back, one page on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and as a click on it"]]),
   ...(charts && paged ? [["− +", "another picture"]] : []),
   ...(!charts && paged ? [["Space", "play, or stop"]] : []),
@@ -79,7 +80,7 @@ const show = (parent, data, shared = ALONE) => {
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
     canvas.svg.setAttribute("viewBox", frame);
-    legend.replaceChildren(...(root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
+    legend.replaceChildren(...(charts || root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
     if (smoother) smooth(canvas.svg, smoother.weight());
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";
@@ -158,9 +159,11 @@ const show = (parent, data, shared = ALONE) => {
     if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return null;
     const general = { f: () => canvas.fit(), "?": turnHelp };
     if (charts) {
-      const move = (dx, dy) => () => focusNearest(marks.all, root.querySelector(".mg-mark:focus"), dx, dy, canvas);
+      const here = root.querySelector(".mg-mark:focus");
+      const move = (dx, dy) => () => focusNearest(marks.all, here, dx, dy, canvas);
+      const turnOr = (by) => (turns && !here ? () => set(0, settings[0] + by) : move(by, 0));
       return {
-        ...general, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: move(-1, 0), ArrowRight: move(1, 0),
+        ...general, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
         "+": () => go(at + 1), "-": () => go(at - 1), Escape: () => { choose(null); root.focus(); },
       };
     }

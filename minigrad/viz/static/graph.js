@@ -36,7 +36,8 @@ const show = (parent, data) => {
     root.dataset.view = here;
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
-    requestAnimationFrame(() => { canvas.begin(); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
+    aloud.textContent = `${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
+    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); fitAll(boxes.values()); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 
   const turn = (to) => { here = to; draw(); root.focus(); };
@@ -74,7 +75,6 @@ const show = (parent, data) => {
       ...(info.scope ? titled("in", make("p", { style: "margin:0" }, info.scope)) : []),
       ...(info.formula ? titled("what it computes", mathOf(info.formula)) : []),
       ...titled(info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient", ...info.rules.map(mathOf)),
-      ...(info.table ? titled("its numbers", tableOf(info.table)) : []),
       ...titled("computed from", ...linked(edges.filter((e) => e[1] === key).map((e) => e[0]))),
       ...titled("used by", ...linked(edges.filter((e) => e[0] === key).map((e) => e[1]))),
       ...(info.line ? codeOf(info.line) : []));

@@ -38,11 +38,11 @@ const pagerOf = (go, label) => {
   const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
   const slider = make("input", { type: "range", min: 0, "aria-label": label, oninput: () => go(+slider.value) });
   const count = make("span", { class: "mg-count", "aria-hidden": "true" });
-  const paint = (now, last, text = `${now + 1} / ${last + 1}`) => {
+  const paint = (now, last, text = `${label} ${now + 1} / ${last + 1}`) => {
     at = now;
     [slider.max, slider.value] = [last, now];
     [back.disabled, next.disabled] = [now <= 0, now >= last];
-    slider.setAttribute("aria-valuetext", `${label} ${text}`);
+    slider.setAttribute("aria-valuetext", text);
     count.textContent = text;
   };
   return { back, next, slider, count, paint };

@@ -73,9 +73,13 @@ const show = (parent, data, synced = ALONE) => {
     root.dataset.view = here;
     all.textContent = here ? "close" : "open all";
     askFor(stage, Math.max(live.say ? 470 : 380, canvas.svg.viewBox.baseVal.height + 30), 640);
-    for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
     paint();
-    requestAnimationFrame(() => { canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, 0.7])); paint(); });
+    requestAnimationFrame(() => {
+      canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, SHRUNK]));
+      fitAll(part.boxes.values());
+      for (const element of [...part.boxes.values(), ...part.notes.values()]) element.mgLine = null;
+      paint();
+    });
   };
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
@@ -172,7 +176,7 @@ const show = (parent, data, synced = ALONE) => {
     paintBar(at, last, at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`);
     if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
-    next.textContent = hidden ? "reveal" : "next ›";
+    next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
@@ -184,8 +188,8 @@ const show = (parent, data, synced = ALONE) => {
   const label = (box, known) => {
     const [line, cells] = known ? [known[LINE], known[CELLS]] : ["", ""];
     const text = box.querySelector(".mg-number");
-    if (text && text.textContent !== line) {
-      text.textContent = line;
+    if (text && box.mgLine !== line) {
+      text.textContent = box.mgLine = line;
       fitText(text, widthFor(box));
       box.setAttribute("aria-label", wordsIn(box));
     }
@@ -200,8 +204,8 @@ const show = (parent, data, synced = ALONE) => {
     const whole = sent.length > 1 && sent.length === due.get(sent[0].target) && sent.every((step) => step.target === sent[0].target);
     const value = whole ? data.nodes[sent[0].target].gradient : sent.length === 1 ? valueOf(sent[0]) : null;
     const [line, cells] = value ? [value[LINE], value[CELLS]] : [sent.length ? `${sent.length} contributions` : "", ""];
-    if (note.mgNote === line + cells) return;
-    note.mgNote = line + cells;
+    if (note.mgLine === line + cells) return;
+    note.mgLine = line + cells;
     note.replaceChildren();
     if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
     else if (line) noteText(note, line);
@@ -314,6 +318,7 @@ const show = (parent, data, synced = ALONE) => {
     slider.disabled = mode === "act";
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
+    if (mode !== "act") aloud.textContent = mode ? "From the next step on, predict what comes." : "The exercise is over.";
   };
 
   // moving ------------------------------------------------------------------------------------------------------------

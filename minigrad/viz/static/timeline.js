@@ -1,7 +1,7 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
 const LEFT = 86, RIGHT = 10, LANE = 30, MOST = 300; // pixels: the margins, a lane; the most rows of the table
-const KEYS = [["W S + −", "zoom in, zoom out"], ["A D", "to the left, to the right; or drag"],
+const KEYS = [["W S + −", "zoom in, zoom out; so does the wheel, in a view that was clicked"], ["A D", "to the left, to the right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
   ["Shift+← Shift+→", "select a stretch, bar by bar; or drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"], ["?", "this list"]];
@@ -109,9 +109,9 @@ const show = (parent, data) => {
       if (band !== before) {
         y += before ? 34 : 22;
         before = band;
-        made.push(written(band.title, 4, y - 8, bold));
+        made.push(written(band.title, 4, y - 8, { ...bold, class: "mg-halo" }));
         const says = band.says.length > most ? `${band.says.slice(0, Math.max(0, most - 1))}…` : band.says;
-        if (most > 9) made.push(written(says, begin, y - 8));
+        if (most > 9) made.push(written(says, begin, y - 8, { class: "mg-halo" }));
       }
       made.push(written(name, LEFT - 8, y + 17, { "text-anchor": "end" }));
       const [a, b] = python.map(placeOf);
@@ -162,6 +162,7 @@ const show = (parent, data) => {
     from = Math.min(Math.max(0, a), whole - wide);
     to = from + wide;
     paint();
+    aloud.textContent = `from ${named(from)} to ${named(to)}`;
   };
   const middle = () => (at ? (barAt()[0] + barAt()[1]) / 2 : (from + to) / 2);
   const zoom = (by, around = middle()) => view(around - (around - from) * by, around + (to - around) * by);
