@@ -158,8 +158,10 @@ def _settings(step: Step, machine: Machine) -> dict[str, str]:
 
 
 def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]) -> Block:
-    """The results, and the settings that are not known."""
-    rows = [*zip(COLUMNS, _row(time)), *[row for row in settings.items() if row not in known.items()]]
+    """The results, the algorithm that was taken, and the settings that are not known."""
+    taken = " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"]))
+    rows = [*zip(COLUMNS, _row(time)), ("sent by", taken or "no worker")]
+    rows += [row for row in settings.items() if row not in known.items()]
     return "table", {"head": ["", ""], "rows": rows}
 
 

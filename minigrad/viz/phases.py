@@ -38,8 +38,9 @@ def paths_of(
 ) -> dict[Node, Path]:
     """The phase and the modules of each node of a graph: `("backward", "blocks[0]", "norm1")`.
 
-    Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients,
-    or only for that, is the update.  A program with a single phase has paths without phases.
+    Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients
+    is the update if it leads to a new value for an input, with its shape; what is computed only for that belongs to it.
+    All else is the forward pass.  A program with a single phase has paths without phases.
 
     After the passes, a node may be one of two phases.  So a node has the path of the first `traced` one that became it.
     """
@@ -68,15 +69,21 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
             before.add(node)
         if node not in before and (any(reader in used or reader in after for reader in readers)):
             used.add(node)  # it is computed for the update only
+    replaced = {source.shape for node in nodes for source in _sources(node) if source.op is None}
+    changes = set[Node]()  # what leads to a new value for an input
+    for node in reversed(nodes):
+        readers = users.get(node, ())
+        if any(reader in changes for reader in readers) or (not readers and node in after and node.shape in replaced):
+            changes.add(node)
     found: dict[Node, Path] = {}
     for node in nodes:
         made_here = not node.scope and node.composite is None and not _sources(node)
         if node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
-            phase = BACKWARD if node in before else UPDATE
+            phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
         else:
             reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in _sources(node))
             is_forward = node in before or node.scope or (reads_forward and node not in used)
-            phase = FORWARD if is_forward or not rules else UPDATE
+            phase = UPDATE if changes and not is_forward else FORWARD
         scope = node.origin.scope if node.origin is not None else node.scope
         inner = [found[source][1:] for source in _sources(node) if source in found]
         named = tuple([layer_name((name,)) for name in scope])

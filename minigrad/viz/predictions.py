@@ -139,7 +139,8 @@ def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
     lanes: dict[tuple[str, int], list[Bar]] = {}
     for span in found.spans:
         task = span.task
-        work = Work(task.name, task.name, kind="other" if task.moves else "kernel", rows=(("on", task.lane),))
+        kind = "other" if task.moves else "kernel"
+        work = Work(task.name, task.name, kind=kind, cost=task.count, rows=(("on", task.lane),))
         lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
     names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"

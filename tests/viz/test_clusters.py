@@ -56,7 +56,15 @@ def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(bo
     blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[0][6].blocks}
     assert blocks["as given"]["buckets"] == "40 of 25 MB" and blocks["as given"]["gradients"] == "1 GB"
     assert blocks["one slow worker"]["slow workers"] == "1, 1.5 times as long"
-    assert [len(rows) for rows in blocks.values()] == [15, 5, 5, 5]
+    assert [len(rows) for rows in blocks.values()] == [16, 6, 6, 6]
+
+
+def test_the_panel_names_the_algorithm_that_was_taken():
+    machine, step = Machine(latency=1e-3, bandwidth=1e9), Step.even(2, 0.01, 0.01, 1e4)
+    book = mg.viz.cluster(step, machine, workers=(2, 4096))
+    sent = [dict(page.blocks[0][1][1]["rows"])["sent by"] for page in book.pages[0]]
+    ways = [machine.allreduce(1e4, count).algorithm for count in (2, 4096)]
+    assert sent == ways and len(set(ways)) == 2
 
 
 def test_what_was_measured_is_one_more_curve():

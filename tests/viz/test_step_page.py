@@ -365,6 +365,17 @@ def test_contributions_stand_on_their_arrows_and_stay_there():
         assert notes(page) == []
 
 
+def test_an_arrow_that_carries_several_contributions_does_not_show_one_of_them():
+    angle, length = mg.asarray(1.0, requires_grad=True), mg.asarray(2.0, requires_grad=True)
+    swing = angle
+    for _ in range(60):
+        swing = swing - 0.1 / length * mg.sin(swing)
+    with opened(mg.viz.step(swing * length).to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        assert "60 contributions" in notes(page), "of each round one, and one comes on another arrow"
+
+
 def test_notes_stand_on_their_arrows_and_cover_nothing():
     for html in (five_contributions().to_html(), page_of_steps(), page_of_layers(4)):
         with opened(html) as page:

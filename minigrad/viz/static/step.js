@@ -190,12 +190,11 @@ const show = (parent, data, synced = ALONE) => {
     if (cells) heatIn(box, cells);
   };
 
-  // The number, or the heat map, that has come along an arrow.
+  // The number, or the heat map, that has come along an arrow; of several, their sum where it is the whole gradient, or how many they are.
   const noteOn = (note, sent) => {
-    const values = sent.map(valueOf);
     const whole = sent.length > 1 && sent.length === due.get(sent[0].target) && sent.every((step) => step.target === sent[0].target);
-    const value = whole ? data.nodes[sent[0].target].gradient : values.at(-1);
-    const [line, cells] = value ? [value[LINE], value[CELLS]] : ["", ""];
+    const value = whole ? data.nodes[sent[0].target].gradient : sent.length === 1 ? valueOf(sent[0]) : null;
+    const [line, cells] = value ? [value[LINE], value[CELLS]] : [sent.length ? `${sent.length} contributions` : "", ""];
     if (note.mgLine === line + cells) return;
     note.mgLine = line + cells;
     note.replaceChildren();
@@ -247,7 +246,8 @@ const show = (parent, data, synced = ALONE) => {
   const tellDrag = () => {
     const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
-      ...checked(live.check(), ", of the whole result"), ...codeAt(data.nodes[live.node()]));
+      ...checked(live.check(), ", of the whole result"), ...codeAt(data.nodes[live.node()]),
+      make("p", { class: "mg-quiet" }, "The page repeats the operations that ran: an if or a cond of your code is not decided again."));
   };
 
   const tell = (step) => {

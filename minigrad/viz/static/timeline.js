@@ -6,7 +6,7 @@ const KEYS = [["W S + −", "zoom in, zoom out; so does the wheel, in a view tha
   ["Shift+← Shift+→", "select a stretch, bar by bar; or drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"], ["?", "this list"]];
 
-const HEAD = ["", "time", "of all", "calls", "bytes", "operations", "of the roof"];
+const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the roof"];
 
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
@@ -224,23 +224,24 @@ const show = (parent, data) => {
   // What runs in the stretch, or in the whole call, by step or by layer; a bar counts where its middle lies.
   const fill = () => {
     const [band, by] = choices[which.value] ?? [], [low, high] = stretch ?? [0, whole], groups = new Map();
-    const group = (key) => groups.get(key) ?? groups.set(key, { key, time: 0, calls: 0, bytes: 0, flops: 0, best: 0 }).get(key);
+    const group = (key) => groups.get(key) ?? groups.set(key, { key, time: 0, launches: 0, bytes: 0, flops: 0, best: 0 }).get(key);
     const all = group("everything"), own = running(band);
+    const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
     for (const [begin, end, number] of own.flatMap(({ bars }) => bars)) {
       const { [by]: key, cost, best } = data.works[number], middle = (begin + end) / 2;
-      for (const sums of low <= middle && middle <= high ? [all, group(key)] : []) {
+      const counts = low <= middle && middle <= high && (cost[0] || !within); // in a measured call, what launches nothing is Python's time
+      for (const sums of counts ? [all, group(key)] : []) {
         sums.time += end - begin;
-        sums.calls += 1;
+        sums.launches += cost[0];
         sums.bytes += cost[1];
         sums.flops += cost[2];
         sums.best += best;
       }
     }
-    const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
     if (within > all.time) [group("Python").time, all.time] = [within - all.time, within];
     const share = (part, time) => `${Math.round((part / (time || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.time - a.time).slice(0, MOST);
-    const lines = found.map(({ key, time, calls, bytes, flops, best }) => [key, named(time), share(time, all.time), calls,
+    const lines = found.map(({ key, time, launches, bytes, flops, best }) => [key, named(time), share(time, all.time), launches,
       bytesText(bytes), flops.toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
       make("tr", i ? { tabindex: "0" } : {}, ...line.map((text) => make(i ? "td" : "th", {}, text)))));
