@@ -121,11 +121,6 @@ class Flipbook(Exhibit):
             "marks": self.marks, "files": self.files,
         }
 
-    def chart(self) -> dict[str, Any]:
-        """The cover with its marks, as plain data, for a view that shows it as one of its parts."""
-        page = self.pages[self.opening][self.cover]
-        return {"name": page.name, "svg": themed(page.drawing.to_svg(page.say)), "says": page.say, "marks": self.marks}
-
 
 class _Once:
     """Things that are stored once each, and referred to by their numbers."""

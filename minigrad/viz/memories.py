@@ -160,7 +160,7 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: {most} in use, "
     about += f"{bytes_text(cost.eager_peak)} node by node"
     ways = [fused]
-    if not tape and any(section.phase == BACKWARD for section in shown.sections.values()):
+    if not tape and any(layer.kind == BACKWARD for layer in fused.layers):
         most += ". The backward pass is a part of this program: mg.viz.memory of the loss alone shows checkpoints"
     if tape:
         most += " in the forward pass alone: the gradient is a program of its own, which is not counted here"

@@ -89,7 +89,7 @@ class Task(NamedTuple):
     after: tuple[int, ...]
     node: Node  # that is computed or moved
     moves: bool = False  # whether it is a transfer
-    count: Count = Count()
+    count: Count = Count()  # type: ignore[assignment]  # a tuple has a method of that name
 
 
 class Span(NamedTuple):
