@@ -14,7 +14,18 @@ from ..core.programs import opened_order
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
-from .visits import HOOKS, after_hooks, check_unchanged, freed, gather_results, hooked, leading_to, on_device_of, read
+from .visits import (
+    HOOKS,
+    after_hooks,
+    check_unchanged,
+    fitted,
+    freed,
+    gather_results,
+    hooked,
+    leading_to,
+    on_device_of,
+    read,
+)
 
 
 def quick_steps(
@@ -48,10 +59,7 @@ def quick_steps(
             g = after_hooks(node, g)
             lent.add(ref(_owner(g)))
         if (node.op is None or node in also) if targets is None else (node in targets):
-            if g.device is not node.device:
-                on_device_of(node, g)
-            passed_on = node.op is not None or ref(_owner(g)) in lent
-            found[node] = g.copy() if passed_on else _own(g)
+            found[node] = _kept(node, g, lent)
         if node.op is project:
             gather_results(node, g, pending)
             continue
@@ -76,8 +84,7 @@ def quick_steps(
             elif recording or mode.interpreter is not None:  # an interpreter may use the origin
                 with switch(mode, origin=node, toward=index):
                     value = function(g, *[read(node, slot, recording, index) for slot in reads])
-                    if value is not None and value._data.shape != source.shape:
-                        value = unbroadcast(value, source.shape)
+                    value = None if value is None else fitted(value, source)
             elif not reads:
                 value = function(g)
             elif only is None:
@@ -103,6 +110,13 @@ def quick_steps(
         if saved is not None and not retain:
             node.saved = FREED
     return found
+
+
+def _kept(node: Node, g: Tensor, lent: Collection[Any]) -> Tensor:
+    """A gradient for the caller, copied if its memory may be used elsewhere."""
+    if g.device is not node.device:
+        on_device_of(node, g)
+    return g.copy() if node.op is not None or ref(_owner(g)) in lent else _own(g)
 
 
 def _owner(tensor: Tensor) -> Tensor:

@@ -149,13 +149,18 @@ class Leaf(Node):
 
 
 class Constant(Node):
-    """The node of an input without a gradient.  It keeps no large array alive."""
+    """The node of an input without a gradient.  It keeps no large array alive.
 
-    __slots__ = ("array",)
+    `tensor()` is the tensor if there is still a reference to it: one that a library function made for itself is gone.
+    """
+
+    __slots__ = ("array", "tensor")
     array: Any
+    tensor: Any
 
     def __init__(self, tensor: Any) -> None:
         _source(self, tensor._data, tensor.device)
+        self.tensor = weakref.ref(tensor)
         self.code, self.offset = None, 0
 
     @property

@@ -21,8 +21,10 @@ from .numbers import short
 from .svg import number
 
 FEWEST, MOST = 2, 8  # workers
+NUMBERS = 1_000_000  # of all arrays together: they are really sent and summed
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
 BESIDE, BELOW = 22.0, 34.0  # between two chunks
+MODEL = "mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number"
 SIZES = ("all that is sent", "by the busiest", "bytes one after the other")
 SAYS = {  # of a phase, with the sender and the receiver of its first message
     "reduce-scatter": "reduce-scatter: each worker sends one chunk to the next, which adds it to its own.",
@@ -144,7 +146,7 @@ def allreduce_steps(workers: int | Sequence[Any], size: int | None, machine: Mac
     rows = [{"way": name, **_figures(rounds, machine)} for name, rounds in ways.items()]
     table = as_table([*rows[0]], [[*row.values()] for row in rows], left=1)
     return Flipbook(
-        f"all-reduce of {n} workers, {arrays[0].size} numbers each: {2 * (n - 1)} rounds in a ring",
+        f"all-reduce of {n} workers, {arrays[0].size:,} numbers each: {2 * (n - 1)} rounds in a ring",
         pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", words=table,
     )
 
@@ -155,12 +157,13 @@ def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
     if not FEWEST <= many <= MOST:
         raise ConversionError(
             f"cluster: the messages of {many} workers can't be drawn", expect=f"from {FEWEST} to {MOST}",
-            hint="mg.viz.cluster(mg.distributed.Step(...), mg.distributed.Machine(...)) is a model of any number",
+            hint=MODEL,
         )
     if isinstance(workers, int):
         count = workers if size is None else size
-        if count < 1:
-            raise ShapeError(f"cluster: arrays of {count} numbers have nothing to sum", expect="a size of at least 1")
+        if not 1 <= count <= NUMBERS // workers:
+            raise ShapeError(f"cluster: arrays of {count:,} numbers are not sent here",
+                             expect=f"a size from 1 to {NUMBERS // workers:,}", hint=MODEL)
         return [np.arange(1.0, count + 1, dtype=np.float32) + 10.0 * i for i in range(workers)]
     arrays = [np.asarray(array.numpy() if hasattr(array, "numpy") else array).reshape(-1) for array in workers]
     if any(a.dtype.kind not in "iuf" for a in arrays):

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..core.mode import no_grad
 from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..ops.creation import asarray
-from ..support.errors import ConversionError
+from ..support.errors import ConversionError, MinigradError
 from ..support.table import counted
 from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
 from .cells import largest
@@ -108,6 +109,14 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
             hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
         )
     made = _bench(function, name, dict.fromkeys(needed, RANGE) | inputs)
+    try:
+        made.value(made.at(tuple(number.start for number in made.numbers)))
+    except MinigradError as error:
+        raise ConversionError(
+            f"bench: {name} does not take these inputs: {str(error).splitlines()[0]}",
+            expect="numbers, or arrays by the names of the inputs, of at most four numbers in all",
+            hint=f"mg.viz.bench(mg.{name}, {needed[0] if needed else 'x'}=[[1.0, 2.0]], ...), or {EXAMPLE}",
+        ) from error
     below, above = (np.isfinite(made.value(np.full(len(made.numbers), x))).all() for x in (-1.0, 1.0))
     if above and not below:  # a logarithm, a root
         made = _bench(function, name, dict.fromkeys(needed, POSITIVE) | inputs)
@@ -208,7 +217,7 @@ class _Bench:
             result, back = vjp(self.function, *self.inputs(values))
             value = _flat(result, self.name)
             units = [asarray(unit.reshape(result.shape), dtype=float64) for unit in np.eye(len(value))]
-            rows = [np.concatenate([g.numpy().reshape(-1) for g in back(unit)]) for unit in units]
+            rows = [np.concatenate([g.detach().numpy().reshape(-1) for g in back(unit)]) for unit in units]
             steps = STEP * np.eye(len(values))
             columns = [(self.value(values + step) - self.value(values - step)) / (2 * STEP) for step in steps]
         return Reading(value, np.array(rows), np.array(columns).T)
@@ -251,7 +260,7 @@ def _flat(result: Any, name: str) -> Any:
             f"bench: {name} returns {what}, which has no derivative", expect="a function that returns floats",
             hint=f"{EXAMPLE}, with its arguments, needs none",
         )
-    flat = np.asarray(result.numpy(), np.float64).reshape(-1)
+    flat = np.asarray(result.detach().numpy(), np.float64).reshape(-1)
     if not 1 <= flat.size <= 8:
         raise ConversionError(f"bench: {name} returns {flat.size} numbers", expect="from one to eight")
     return flat
@@ -303,7 +312,7 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
         axes = Axes(drawing, (lefts[i], 22, wide, high), (number.values[0], number.values[-1]), up)
         if slopes:
             legend(drawing, lefts[i] + wide - 190, 12, LINES)
-            axes.curve(slopes, "back", thick=1.0, dashes=DASHED)
+            axes.curve(_broken(slopes), "back", thick=1.0, dashes=DASHED)
         points = []
         for x in np.linspace(number.values[0], number.values[-1], POINTS).tolist():
             values[i] = x
@@ -330,6 +339,19 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
         return drawing
 
     return draw
+
+
+def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points of a line, which is broken where it jumps.
+
+    >>> _broken([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (3.0, 1.0)])
+    [(0.0, 0.0), (1.0, 0.0), (2.0, nan), (2.0, 1.0), (3.0, 1.0)]
+    """
+    whole = np.ptp([y for _, y in points if math.isfinite(y)] or [0.0])
+    found = points[:1]
+    for (_, before), (x, y) in pairwise(points):
+        found += [(x, math.nan)] * bool(abs(y - before) > whole / 3) + [(x, y)]
+    return found
 
 
 def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:

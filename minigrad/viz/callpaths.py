@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path as File
-from textwrap import dedent
 from typing import Any, NamedTuple
 
 import minigrad
@@ -21,10 +20,12 @@ from ..compile.running.profiler import profile
 from ..core.programs import programs_run
 from ..devices.registry import DEVICES, Device
 from ..devices.table import label_of
+from ..support.errors import MinigradError
 from ..support.source import HOME, in_library
 from ..support.table import counted
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
+from .scene import excerpt_at
 from .watched import calls_of
 
 MOST = 120  # calls that have a page
@@ -60,12 +61,16 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     """The calls of kernels in one run of a function; `without` says why there are no sliders."""
     with profile() as run:
         calls = calls_of("bench", function, tuple(args), EXAMPLE, COMPILED, named)
+    if run.launches and all(call.op.kind in ("random", "creation") for call in calls):  # what is left of a program
+        raise MinigradError("bench: no operation ran beside compiled programs", hint=COMPILED)
     launches = counted(run.launches, "launch", "launches")
     aside = without + f" Compiled programs ran too, with {launches}: {COMPILED}." * (run.launches > 0)
     kernels = counted(len({(call.op, call.device) for call in calls}), "kernel")
     title = f"why these kernels: {counted(len(calls), 'operation')}, {kernels}"
     pages = [[page] for page in pages_of(calls, f" {aside}", MOST)]
-    knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), choice=True)
+    works = [call.moves and call.op.kind not in ("view", "creation") for call in calls[:MOST]]
+    first = works.index(True) if True in works else 0
+    knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), first, choice=True)
     return Flipbook(title, pages, (knob,), words=f"{in_words(calls)}\n{aside}", wide=True)
 
 
@@ -78,10 +83,12 @@ def pages_of(calls: Sequence[Call], aside: str, most: int) -> list[Page]:
     pages = []
     for i, call in enumerate(calls[:most], 1):
         levels = levels_of(call, calls)
-        decisions = {"head": None, "rows": [[level.part, level.says] for level in levels]}
+        decided = dict.fromkeys([(level.part, level.says) for level in levels])  # module in module, once
+        decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
-        says = f"{call.op.name} on {call.device}: {label_of(call.kernel)} runs.{aside}"
+        which = f"call {i} of {len(calls)}, " if len(calls) > 1 else ""  # calls may be alike
+        says = f"{which}{call.op.name} on {call.device}: {label_of(call.kernel)} runs.{aside}"
         name = f"{i}. {call.op.name}" if len(calls) > 1 else "this kernel"
         pages.append(Page(_drawn(levels), says, blocks, f"why {name}"))
     return pages
@@ -244,12 +251,10 @@ def _entry(device: Device, op: str) -> dict[str, Any] | None:
 
 def _source(filename: str, line: int, *begins: str) -> dict[str, Any] | None:
     """A line of a file and the lines around it; with `begins`, the first line from there on that begins like this."""
-    lines = linecache.getlines(filename)
-    later = enumerate(lines[line - 1 :], line) if begins else ()
+    later = enumerate(linecache.getlines(filename)[line - 1 :], line) if begins else ()
     line = next((number for number, text in later if text.strip().startswith(begins)), line)
-    first = max(1, line - AROUND)
-    text = dedent("".join(lines[first - 1 : line + AROUND]).rstrip()).split("\n")
-    return {"file": _inside(filename), "line": line, "first": first, "text": text} if any(text) else None
+    found = excerpt_at(filename, line, around=AROUND)
+    return found and {**found, "file": _inside(filename)}
 
 
 # The page -------------------------------------------------------------------------------------------------------------

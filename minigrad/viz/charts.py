@@ -15,6 +15,7 @@ Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
+    "network": ("library", "library-fill"),
     "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
 }
 DASHED = "5 3"
@@ -69,8 +70,8 @@ class Chart(Drawing):
 
         Without a key, one can not choose it.
         """
-        begin, (border, fill) = len(self.pieces), KINDS[kind]
-        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
+        begin, (border, fill), tip = len(self.pieces), KINDS[kind], "" if key else about
+        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "", about=tip)
         shown = fitting(label, width - 6.0)
         if shown:
             self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)

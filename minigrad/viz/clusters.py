@@ -6,30 +6,26 @@ The messages are those of a real all-reduce, `allreduce_steps.py`.  The model is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from ..distributed import Machine, Step, step_time
-from ..distributed.simulate import ASSUMPTIONS, Span, StepTime, changed
+from ..distributed.simulate import ASSUMPTIONS, StepTime, changed
 from ..support.errors import ConversionError, DistributedError
 from ..support.table import as_table, bytes_text, bytes_unit, counted, time_text
 from ..support.words import shown
 from .allreduce_steps import allreduce_steps
-from .charts import DASHED, KINDS, Chart, legend
 from .drawing import SERIES, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
+from .lanes import Band, Bar, Lane, Work, chart_of
 from .runs import LOW, TALL, WIDE, moments
 
-WIDTH, LEFT, RIGHT = 650.0, 90.0, 14.0
-LANE, BAR = 26.0, 20.0  # heights
+WIDTH = 650.0
 COUNTS = tuple(2**power for power in range(13))  # workers
-PIECES = 150  # of the time of a step: transfers that begin in the same one are one bar
 FIRST = "as given"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
 BELOW = TALL + 3 * (LOW + 14.0) + 44.0  # the place of what is below four charts
-BARS = {"forward": "forward", "backward": "backward", "update": "update", "network": "library"}  # name -> kind
 Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
@@ -162,23 +158,29 @@ def _settings(step: Step, machine: Machine) -> dict[str, str]:
 
 
 def _block(time: StepTime, settings: Mapping[str, str], known: Mapping[str, str]) -> Block:
-    """The results, and the settings that are not known."""
-    rows = [*zip(COLUMNS, _row(time)), *[row for row in settings.items() if row not in known.items()]]
+    """The results, the algorithm that was taken, and the settings that are not known."""
+    taken = " and ".join(dict.fromkeys([span.name for span in time.spans if span.lane == "network"]))
+    rows = [*zip(COLUMNS, _row(time)), ("sent by", taken or "no worker")]
+    rows += [row for row in settings.items() if row not in known.items()]
     return "table", {"head": ["", ""], "rows": rows}
 
 
 def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, np.ndarray]]:
     """The numbers of all variants, by the title of their chart; the measured times are one more curve."""
-    one, sent = bytes_unit(max(time.bytes for each in times.values() for time in each))
+    every = [time for each in times.values() for time in each]
+    one, sent = bytes_unit(max(time.bytes for time in every))
+    unit = time_text(max(time.seconds for time in every)).partition(" ")[2]
+    second = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+    scales = np.array([1, 1 / second, 100, 100, 1 / one])
     numbers = {
-        name: np.array([(t.workers, t.seconds, 100 * t.efficiency, 100 * t.waiting, t.bytes / one) for t in each])
+        name: np.array([(t.workers, t.seconds, t.efficiency, t.waiting, t.bytes) for t in each]) * scales
         for name, each in times.items()
     }
-    titles = ("time of a step by workers (s)", "efficiency (%)", "waiting for the network (%)",
+    titles = (f"time of a step by workers ({unit})", "efficiency (%)", "waiting for the network (%)",
               f"sent by one worker ({sent})")
     charts = {title: {n: rows[:, [0, 0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
     if measured:
-        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]]
+        charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]] / [1, 1, second]
     return charts
 
 
@@ -196,35 +198,18 @@ def _assumptions() -> Drawing:
 
 def _over_time(now: Mapping[str, StepTime]) -> Drawing:
     """What the slowest worker computes and what the network sends, over the time of a step."""
-    high = 2 * LANE + 34.0
-    bottom = 24.0 + high * len(now)
-    chart = Chart(WIDTH, bottom + 26.0)
-    legend(chart, LEFT, 10.0, [(*KINDS[kind], name) for name, kind in BARS.items()])
-    until = max(time.seconds for time in now.values()) or 1e-9
-    scale = chart.ruler((LEFT, WIDTH - RIGHT), (24.0, bottom), 1e6 * until, lambda tick: time_text(tick / 1e6)) * 1e6
-    for i, (name, time) in enumerate(now.items()):
-        y = 30.0 + i * high
-        chart.heading(LEFT, y + 12, f"{name}: {_said(time)}", room=WIDTH - LEFT)
-        for row, lane in enumerate(("computing", "network")):
-            chart.lane(LEFT, y + 20 + row * LANE, BAR, lane)
-        for count, span in joined(time.spans, until / PIECES):
-            row = span.lane == "network"
-            border, fill = KINDS[BARS["network" if row else span.name]]
-            wide = (span.end - span.begin) * scale
-            about = f"{count:,} × {span.name}: {time_text(span.end - span.begin)}, from {time_text(span.begin)}"
-            place = (LEFT + span.begin * scale, y + 20 + row * LANE, max(wide, 0.8), BAR)
-            chart.rect(*place, fill, border, round=1.5, dashes=DASHED, about=about)
-    return chart
+    bands = [Band(name, lanes_of(time), _said(time), True) for name, time in now.items()]
+    return chart_of(bands, time_text, WIDTH)
 
 
-def joined(spans: Sequence[Span], piece: float) -> list[tuple[int, Span]]:
-    """One span for those of one name that follow each other, and their number.  Transfers that follow each other are
-    one only if they begin in the same piece of time.
+def lanes_of(time: StepTime) -> list[Lane]:
+    """The spans of a step as lanes.
 
-    >>> ((count, span),) = joined([Span("computing", "forward", 0.0, 1.0), Span("computing", "forward", 1.0, 3.0)], 1.0)
-    >>> count, span.begin, span.end
-    (2, 0.0, 3.0)
+    >>> step = Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
+    >>> [(lane.name, len(lane.bars)) for lane in lanes_of(step_time(step, Machine(latency=20e-6, bandwidth=10e9), 8))]
+    [('computing', 49), ('network', 40)]
     """
-    groups = groupby(spans, lambda span: (span.name, span.lane == "network" and span.begin // piece))
-    found = [list(each) for _, each in groups]
-    return [(len(each), each[0]._replace(end=each[-1].end)) for each in found]
+    lanes = {"computing": list[Bar](), "network": list[Bar]()}
+    for lane, name, begin, end, _ in time.spans:
+        lanes[lane].append(Bar(begin, end, Work(name, name, kind=name if lane == "computing" else lane)))
+    return [Lane(name, bars) for name, bars in lanes.items()]

@@ -24,7 +24,7 @@ from ..ops.creation import ones_like
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .models import BUFFER, DATA, PARAMETER, Role, roles_of, types_in
-from .phases import FORWARD, UPDATE, Path, Section, paths_of, sections_of, within
+from .phases import FORWARD, UPDATE, Path, paths_of, within
 from .traced import names_of_tensors, ran_of
 
 E = TypeVar("E", bound=Exhibit)
@@ -44,12 +44,6 @@ class Shown(NamedTuple):
     arrays: Callable[[], list[Any]] = list
     roles: Mapping[Node, Role] = {}
     types: Mapping[str, str] = {}
-
-    @property
-    def sections(self) -> dict[str, Section]:
-        """The phase and the layer of each step, by its name."""
-        paths = self.paths()
-        return sections_of(paths, self.computed, self.written_to(paths))
 
     @property
     def computed(self) -> dict[str, list[Node]]:

@@ -6,17 +6,19 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .drawing import DASHES, SERIES, Axes, Drawing
+from .numbers import short
 from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
 WIDE = 1.5  # the width of a column
 LEGEND = 150.0  # the most room for the name of a curve beside a chart
+FAR = 1_000  # so many times as much as the others is another scale
 MARKS = 200  # of steps without a finite value, at most
 
 
@@ -55,11 +57,16 @@ def curves(
 
     `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
     If `log` is not given, the axis is logarithmic where the values go through powers of ten.  A mark at the top is a
-    step with a value that is not finite.
+    step with a value that is not finite, or beyond the axis: that of a curve which leaves all others far below.
     """
     begin = len(drawing.pieces)
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
+    limit = _limit(arrays.values())
+    if limit < math.inf:
+        title += f", cut off above {short(limit)}"
+        for points in arrays.values():
+            points[points[:, 1] > limit, 1] = math.inf
     finite = np.concatenate([*arrays.values(), np.zeros((0, 2))])
     finite = finite[np.isfinite(finite[:, 1])]
     across = ends or ((float(finite[:, 0].min()), float(finite[:, 0].max())) if len(finite) else (0.0, 1.0))
@@ -82,6 +89,13 @@ def curves(
             drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
     drawing.merge(begin)
     return chart
+
+
+def _limit(curves: Iterable[np.ndarray]) -> float:
+    """Where a chart ends at the top; infinity, unless one of several curves goes far beyond the others."""
+    tops = sorted([float(max(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
+    usual = tops[(len(tops) - 1) // 2] if tops else 0.0
+    return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
 
 
 def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:

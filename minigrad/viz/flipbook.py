@@ -20,7 +20,7 @@ from .colours import themed
 from .drawing import Drawing
 from .exhibit import Exhibit
 
-Block = tuple[str, Any]  # a kind ("text", "table", "code", "math", "numbers") and what it shows
+Block = tuple[str, Any]  # a kind ("text", "table", "code", "math") and what it shows
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,6 @@ class Flipbook(Exhibit):
             "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things, "blocks": blocks.things,
             "marks": self.marks, "files": self.files,
         }
-
-    def chart(self) -> dict[str, Any]:
-        """The cover with its marks, as plain data, for a view that shows it as one of its parts."""
-        page = self.pages[self.opening][self.cover]
-        return {"name": page.name, "svg": themed(page.drawing.to_svg(page.say)), "says": page.say, "marks": self.marks}
 
 
 class _Once:

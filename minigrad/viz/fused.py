@@ -36,7 +36,7 @@ def fusion(what: Any, *args: Any, measure: bool = False, **kwargs: Any) -> Fusio
     times, eagerly, node by node and fused, with all its side effects, and the page has the quickest times.
 
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
-    <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
+    <fusion of 9 operations: 2 launches instead of 9 one by one, 36.9 kB instead of 120 kB>
     """
     what = jitted_once(what)
     if measure and isinstance(what, (Graph, Program)):
@@ -97,7 +97,7 @@ class Fusion(Exhibit):
 
         >>> view = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000))
         >>> view.move("multiply_1")
-        <fusion of 2 operations: 2 launches instead of 2, 16 kB instead of 16 kB>
+        <fusion of 2 operations: 2 launches instead of 2 one by one, 16 kB instead of 16 kB>
         """
         board = self.board
         kernels = {group.name: kernel for group, kernel in zip(self.partition.groups, board.kernels)}
@@ -148,10 +148,10 @@ class Fusion(Exhibit):
         Eager mode runs composed functions as programs of their own, so it may take fewer launches than there are nodes.
         """
         counts = {
-            "as you wrote it": self.cost.eager, "after the passes": self.cost.after_passes, "fused": self.cost.program,
+            "one by one": self.cost.eager, "after the passes": self.cost.after_passes, "fused": self.cost.program,
         }
         written = self.written
-        runs = {"as you wrote it": written.alone, "fused": written.record}
+        runs = {"one by one": written.alone, "fused": written.record}
         ways = {name: (count, run.seconds if (run := runs.get(name)) else None) for name, count in counts.items()}
         return {"eagerly": (written.eager.count, written.eager.seconds), **ways} if written.eager else ways
 

@@ -25,7 +25,7 @@ LONGEST = 50_000  # operations: of more, no picture is made
 
 def graph(
     what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
-    values: bool = False, direction: str = "auto", budget: int = SEEN, engine: str = "minigrad", **kwargs: Any,
+    values: bool = False, direction: str = "auto", budget: int = SEEN, **kwargs: Any,
 ) -> Picture:
     """Draw the operations that computed a tensor, or those of a function or model for these arguments.
 
@@ -72,7 +72,7 @@ def graph(
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, numbers[1], wanted)) for part in parts]
-    return Picture(_drawable(parts[0].scene), direction, engine, parts).titled(subject.title, nodes=subject.nodes)
+    return Picture(_drawable(parts[0].scene), direction, parts).titled(subject.title, nodes=subject.nodes)
 
 
 def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:

@@ -118,7 +118,7 @@ def phases_of(bars: Sequence[Bar]) -> list[Lane]:
     return [Lane("phases", found, about=True)] * bool(found)
 
 
-def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
+def chart_of(bands: Sequence[Band], text: Callable[[float], str], wide: float = WIDTH) -> Chart:
     """All bands on one axis, and the short ones below that once more, larger; `text` names the ticks.
 
     >>> band = Band("as a program", [Lane("", [Bar(0.0, 2.0, Work("tanh_1", "tanh"))])])
@@ -128,7 +128,7 @@ def chart_of(bands: Sequence[Band], text: Callable[[float], str]) -> Chart:
     most = max([band.end for band in bands], default=0.0)
     short = [band for band in bands if 0.0 < band.end * SHORT < most]
     parts, y = [bands, short] if short else [bands], TOP
-    chart = Chart(WIDTH, TOP + sum([_height(part) + AXIS for part in parts]))
+    chart = Chart(wide, TOP + sum([_height(part) + AXIS for part in parts]))
     legend(chart, 0.0, 12.0, legend_of(bands))
     for part in parts:
         _ruled(chart, part, y, text)
@@ -143,11 +143,11 @@ def _height(bands: Sequence[Band]) -> float:
 def _ruled(chart: Chart, bands: Sequence[Band], y: float, text: Callable[[float], str]) -> None:
     """Some bands on one axis, from a height on."""
     most = max([band.end for band in bands], default=0.0) or 1.0
-    scale = chart.ruler((LEFT, WIDTH - RIGHT), (y, y + _height(bands)), most, text)
+    scale = chart.ruler((LEFT, chart.width - RIGHT), (y, y + _height(bands)), most, text)
     for band in bands:
         begin = 1.1 * text_width(band.title, LINE, bold=True) + 14.0
         chart.text(0.0, y + 15.0, band.title, bold=True)
-        chart.text(begin, y + 15.0, band.says, fill="quiet", room=WIDTH - begin)
+        chart.text(begin, y + 15.0, band.says, fill="quiet", room=chart.width - begin)
         for number, lane in enumerate(band.lanes):
             _draw(chart, lane, y + HEADING + number * LANE, scale, band.model)
         y += _height([band])
@@ -176,6 +176,6 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None
     for bar in merged(lane.bars, CLOSE / scale):
         x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
         label = bar.work.label if text_width(bar.work.label, LINE) <= wide - 6.0 else ""  # half a title misleads
-        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", label, model=model)
+        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", label, bar.work.name, model)
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

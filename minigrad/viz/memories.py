@@ -22,9 +22,10 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import operation_name
-from .phases import Section
+from .phases import BACKWARD, Section
 from .sharing import shared_memory
 from .svg import LINE, text_width
+from .titles import Titles
 from .traced import ran_of
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 384.0
@@ -159,6 +160,8 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: {most} in use, "
     about += f"{bytes_text(cost.eager_peak)} node by node"
     ways = [fused]
+    if not tape and any(layer.kind == BACKWARD for layer in fused.layers):
+        most += ". The backward pass is a part of this program: mg.viz.memory of the loss alone shows checkpoints"
     if tape:
         most += " in the forward pass alone: the gradient is a program of its own, which is not counted here"
         taped = _taped(tape, (fused.most, "library", "fused, the forward pass alone:"))
@@ -218,7 +221,7 @@ def _place(buffer: Buffer) -> str:
 
 def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) -> tuple[Way, Way]:
     """What the program has in use: a layer for each part of it, and for each value in its place."""
-    sections = shown.sections
+    sections = Titles(shown).sections
     parts: dict[Section, Layer] = {}
     sizes: dict[str, int] = {}
     for life in lives:
@@ -229,11 +232,15 @@ def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) ->
         kind = home.phase or "kernel"
         parts.setdefault(home, Layer(home.layer or "values", kind, [])).values.append(life)
         placed.append(Layer(life.name, kind, [life], floors[life.place]))
-    lines = (cost.eager_peak, "ink", "node by node, at most"), (
-        cost.memory.total, "library", "allocated for the fused program:"
-    )
-    total = sum(sizes.values()), "ink", f"{counted(len(sizes), 'buffer')},"
+    whole, filled = cost.memory.total, sum(sizes.values())
+    lines = (cost.eager_peak, "ink", "node by node, at most"), (whole, "library", "allocated for the fused program:")
+    total = filled, "ink", f"{counted(len(sizes), 'buffer')},"
     say = "the buffers of the fused program: a value can take the place of one that is not needed any more"
+    copied = sum([kernel.program.bytes_written for kernel in cost.kernels if kernel.kind == "copies"])
+    other = (cost.memory.scratch, "scratch"), (copied, "copied results")
+    more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
+    if whole > filled:
+        say += f". With {', '.join([*more, 'gaps between buffers'])}, {bytes_text(whole)} are allocated"
     places = Way("places in memory", steps, placed, say, MADE, (total,))
     return Way("fused", steps, [*parts.values()], "", MADE, lines), places
 

@@ -11,6 +11,7 @@ from ..core.node import Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
+from .phases import PHASES, dotted
 from .scene import Scene
 
 DATA, PARAMETER, BUFFER, STATE, COUNTER = "data", "parameter", "buffer", "optimizer's state", "optimizer's counter"
@@ -101,12 +102,12 @@ def types_in(models: Sequence[Module]) -> dict[str, str]:
 
 
 def with_types(scene: Scene, models: Sequence[Module]) -> Scene:
-    """The scene with types in the scopes of modules that have only a number: `1` becomes `1 Linear`."""
+    """The scene with types in the scopes of modules that have only a number: `1`, or `layer 1`, becomes `1 Linear`."""
     types = types_in(models)
 
     def named(path: tuple[str, ...]) -> str:
-        key = ".".join(path[1:]).replace("[", ".").replace("]", "")
-        return f"{path[-1]} {types[key]}" if path[-1].isdigit() and key in types else path[-1]
+        number, kind = path[-1].removeprefix("layer "), types.get(dotted(path[path[0] in PHASES :]))
+        return f"{number} {kind}" if number.isdigit() and kind else path[-1]
 
     boxes = [
         replace(box, scope=tuple([named(box.scope[: depth + 1]) for depth in range(len(box.scope))]))

@@ -42,11 +42,14 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
     """
     named: dict[Node, str] = {}
     paths = paths or {}
-    ours = [node for node in nodes if node.code is not None and node.origin is None and node not in paths]
-    for (code, offset), run in _runs(ours):
+    runs = _runs([node for node in nodes if node.code is not None and node not in paths])
+    gradients = {place for place, run in runs if any(map(_of_rule, run))}
+    for (code, offset), run in runs:
         name = _target(code, offset)
-        if name is not None:
+        if name is not None and (code, offset) not in gradients:
             named |= dict.fromkeys(_results(code, offset, run), name)
+        elif name is not None and any(map(_of_rule, run)):
+            named[run[-1]] = name  # the gradient that a call such as `grad(f)(x)` returns
         argument = _argument(code, offset, run)
         if argument is not None:
             named.setdefault(*argument)
@@ -172,15 +175,26 @@ def _results(code: Any, offset: int, run: Sequence[Node]) -> list[Node]:
     return [node for node in run if node.name == name] or list(run[-1:])
 
 
+def _of_rule(node: Node) -> bool:
+    """Whether a gradient rule made a node."""
+    return node.origin is not None
+
+
 def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] | None:
-    """The data that a call such as `model(pictures)` begins with, and its name."""
+    """The data that a call such as `model(pictures)` or `grad(f)(x)` begins with, and its name.
+
+    What a library function made of the data for itself is named as that: patches of pictures are `from pictures`.
+    """
     written = _expression(code, offset)
     if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
         return None
+    name = ast.unparse(written.args[0])
     for node in run:
         for source in node.inputs:
             if isinstance(source, Constant):
-                return source, ast.unparse(written.args[0])
+                return source, name if source.tensor() is not None else f"from {name}"
+            if isinstance(source, Node) and source.op is None and not node.scope:
+                return source, name
             if isinstance(source, Node) and source.op is not None and source not in run:
                 return None
     return None
@@ -256,7 +270,7 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
             found.insert(0, written.func.value)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
-    elif isinstance(written, ast.Attribute):  # x.T
+    elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:]
         found = [written.value]
     return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
 
@@ -338,4 +352,6 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
     bare = [each[1:-1] if each.startswith("(") else each for each in operands]
-    return re.sub(r"…(, …)+", "…", f"{operation_name(node)}({', '.join(bare)})")
+    alike = [(each, len([*run])) for each, run in groupby(bare)]
+    listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])
+    return f"{operation_name(node)}({listed})"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
 from .naming import layer_name
-from .scene import Scene
+from .scene import Scene, common
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
-LAYERS = 14  # the most layers of a chart, unless a model has more at its first level
 Path = tuple[str, ...]
 
 
@@ -38,8 +38,9 @@ def paths_of(
 ) -> dict[Node, Path]:
     """The phase and the modules of each node of a graph: `("backward", "blocks[0]", "norm1")`.
 
-    Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients,
-    or only for that, is the update.  A program with a single phase has paths without phases.
+    Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients
+    is the update if it leads to a new value for an input, with its shape; what is computed only for that belongs to it.
+    All else is the forward pass.  A program with a single phase has paths without phases.
 
     After the passes, a node may be one of two phases.  So a node has the path of the first `traced` one that became it.
     """
@@ -68,14 +69,21 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
             before.add(node)
         if node not in before and (any(reader in used or reader in after for reader in readers)):
             used.add(node)  # it is computed for the update only
+    replaced = {source.shape for node in nodes for source in _sources(node) if source.op is None}
+    changes = set[Node]()  # what leads to a new value for an input
+    for node in reversed(nodes):
+        readers = users.get(node, ())
+        if any(reader in changes for reader in readers) or (not readers and node in after and node.shape in replaced):
+            changes.add(node)
     found: dict[Node, Path] = {}
     for node in nodes:
-        if node in after:
-            phase = BACKWARD if node in before else UPDATE
+        made_here = not node.scope and node.composite is None and not _sources(node)
+        if node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
+            phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
         else:
             reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in _sources(node))
             is_forward = node in before or node.scope or (reads_forward and node not in used)
-            phase = FORWARD if is_forward or not rules else UPDATE
+            phase = UPDATE if changes and not is_forward else FORWARD
         scope = node.origin.scope if node.origin is not None else node.scope
         inner = [found[source][1:] for source in _sources(node) if source in found]
         named = tuple([layer_name((name,)) for name in scope])
@@ -95,7 +103,7 @@ def _deepest(paths: Collection[Path]) -> Path:
     return longest
 
 
-def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
+def layers_of(paths: Iterable[Path], most: int) -> dict[Path, Path]:
     """The scope that each path is folded into: the largest scopes are opened, of alike ones all or none.
 
     The first modules inside a model are always layers, however many there are: a model may be one `Sequential`.
@@ -126,33 +134,11 @@ def layers_of(paths: Iterable[Path], most: int = LAYERS) -> dict[Path, Path]:
             return layer
 
 
-def sections_of(
-    paths: Mapping[Node, Path], computed: Mapping[str, Sequence[Node]], written: Mapping[Node, Path] | None = None,
-    most: int = LAYERS,
-) -> dict[str, Section]:
-    """The section of each step of a program: that of most of the nodes that the step computes.
-
-    A step that overwrites parameters belongs where these are: `written` has their paths.
-
-    >>> graph = mg.trace(mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU()), mg.ones(3))
-    >>> sections_of(paths_of(graph.nodes), {"kernel_0": graph.nodes})
-    {'kernel_0': Section(phase='', layer='layer 1')}
-    """
-    written = written or {}
-    homes, found = homes_of({**paths, **written}, most), {}
-    for name, nodes in computed.items():
-        own = [node for node in nodes if node in written]
-        known = Counter([homes[node] for node in own or nodes if node in homes])
-        phase, path = max(known, key=known.__getitem__, default=("", ()))
-        found[name] = Section(phase, "" if own and len(known) > 1 else layer_name(path))
-    return found
-
-
-def homes_of(paths: Mapping[Node, Path], most: int = LAYERS) -> dict[Node, tuple[str, Path]]:
+def homes_of(paths: Mapping[Node, Path]) -> dict[Node, tuple[str, Path]]:
     """The phase of each node ("" if there is only one), and the layer that its path is folded into."""
     split = any(path[:1] in [(phase,) for phase in PHASES] for path in paths.values())
     modules = {node: path[1:] if split else path for node, path in paths.items()}
-    layers = layers_of(modules.values(), most)
+    layers = layers_of(modules.values(), 1)
     return {node: (paths[node][0] if split else "", layers[path]) for node, path in modules.items()}
 
 
@@ -198,14 +184,7 @@ def phased(scene: Scene) -> Scene:
         if homes[i] is None:
             users = read.get(i, [box.scope])
             first = min([path[0] for path in users if path], key=PHASES.index, default="")
-            homes[i] = _common([path for path in users if path[:1] == (first,)])
+            home = reduce(common, [path for path in users if path[:1] == (first,)])
+            homes[i] = home[:1] if box.kind == "input" else home  # what comes from outside is seen at once
     paths = [home or () for home in homes]
     return Scene(tuple([replace(box, scope=path) for box, path in zip(scene.boxes, paths)]), scene.edges)
-
-
-def _common(paths: Sequence[Path]) -> Path:
-    """The beginning that some paths share."""
-    first = paths[0] if paths else ()
-    while any(path[: len(first)] != first for path in paths):
-        first = first[:-1]
-    return first

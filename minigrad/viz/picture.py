@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..core.node import Node
 from ..support.errors import MinigradError
 from .dot import to_graphviz
 from .exhibit import Exhibit
 from .opening import Part
-from .page import pixels
-from .rules import mathml, rule_of
+from .rules import formula_of, mathml, rule_of
 from .scene import Box, Scene, excerpt
 from .svg import described, draw, laid_out, lean, title_of
 
@@ -28,39 +27,26 @@ class Picture(Exhibit):
 
     script = "graph"
 
-    def __init__(
-        self, scene: Scene, direction: str = "auto", engine: str = "minigrad", parts: Sequence[Part] = ()
-    ) -> None:
+    def __init__(self, scene: Scene, direction: str = "auto", parts: Sequence[Part] = ()) -> None:
         if direction not in ("auto", "down", "right"):
             raise MinigradError(f"a picture has no direction {direction!r}", expect="'down', 'right' or 'auto'")
-        if engine not in ("minigrad", "dot"):
-            raise MinigradError(f"there is no layout engine {engine!r}", expect="'minigrad' or 'dot'")
-        self.scene, self.direction, self.engine = scene, direction, engine
+        self.scene, self.direction = scene, direction
         self.parts = list(parts) or [Part(scene, "", 0, frozenset(), {})]
 
     def __repr__(self) -> str:
         return f"<picture of {described(self.scene)}>"
 
-    @cached_property
-    def svg(self) -> str:
-        """The picture as an SVG element."""
-        if self.engine == "dot":
-            return _by_dot(self.to_graphviz(), "svg").decode()
-        return draw(self.scene, self.direction)
-
     def to_svg(self) -> str:
         """The picture as the text of an SVG file."""
-        return self.svg
-
-    def _page(self, title: str, above: str = "") -> str:
-        if self.engine == "dot":
-            return f"<!doctype html><meta charset='utf-8'><body>{above}{self._static()}</body>\n"
-        return super()._page(title, above)
+        return draw(self.scene, self.direction)
 
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         direction = laid_out(self.scene, self.direction)[1]
         numbers: dict[Box, int] = {}
+        boxes = {box.nodes[0]: box.title for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1}
+        names = {node: title.rpartition(" → ")[2] for node, title in boxes.items()
+                 if " → " in title or (node.op is None and title not in ("parameter", node.name))}
         parts = [
             {
                 "svg": lean(draw(part.scene, direction)), "edges": [edge[:2] for edge in part.scene.edges],
@@ -69,24 +55,27 @@ class Picture(Exhibit):
             }
             for part in self.parts
         ]
-        return {"about": described(self.scene), "scopes": parts, "info": [_info(box) for box in numbers]}
-
-    def to_png(self, scale: float = 2.0) -> bytes:
-        """The picture in pixels."""
-        if self.engine == "dot":
-            return _by_dot(self.to_graphviz(), "png")
-        return pixels(self.svg, scale)
+        return {"about": described(self.scene), "scopes": parts, "info": [_info(box, names) for box in numbers]}
 
     def to_graphviz(self) -> Any:
-        """A `graphviz.Digraph` of the same boxes and arrows."""
+        """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
         return to_graphviz(self.scene, self.direction)
 
     def to_dot(self) -> str:
         """The text of `to_graphviz()`."""
         return str(self.to_graphviz().source)
 
+    def to_pdf(self) -> bytes:
+        """The picture as Graphviz arranges it."""
+        import graphviz
+
+        try:
+            return bytes(self.to_graphviz().pipe(format="pdf"))
+        except graphviz.ExecutableNotFound:
+            raise MinigradError("Graphviz cannot draw this", hint=NO_DOT) from None
+
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        return {**super()._forms(), ".dot": self.to_dot, ".pdf": lambda: _by_dot(self.to_graphviz(), "pdf")}
+        return {**super()._forms(), ".dot": self.to_dot, ".pdf": self.to_pdf}
 
     def text(self) -> str:
         """The boxes in words, one in each line."""
@@ -95,14 +84,13 @@ class Picture(Exhibit):
     def _plain(self) -> str:
         return repr(self)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        if self.engine != "dot":
-            return super()._repr_mimebundle_()
-        return {"text/html": self._static(), "image/svg+xml": self.svg, "text/plain": repr(self)}
 
+def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
+    """The facts about a box that the side panel shows; `names` are those of values in the user's code."""
 
-def _info(box: Box) -> dict[str, Any]:
-    """The facts about a box that the side panel shows."""
+    def called(each: Node) -> str:
+        return names.get(each, "")
+
     node = box.nodes[0] if len(box.nodes) == 1 else None
     about = [line for line in box.about[node is not None :] if not line.startswith("line ")]  # shown below the facts
     info: dict[str, Any] = {
@@ -112,16 +100,7 @@ def _info(box: Box) -> dict[str, Any]:
     if node is None:
         return info
     if node.op is not None:
-        if node.op.formula and box.kind != "gradient":
-            info["formula"] = mathml(node.op.formula)
-        info["rules"] = [mathml(rule_of(node, rule.index, lambda each: each.name)) for rule in node.plan.rules]
+        if node.op.formula:
+            info["formula"] = mathml(formula_of(node, called))
+        info["rules"] = [mathml(rule_of(node, rule.index, called)) for rule in node.plan.rules]
     return info | {"line": excerpt(node)}
-
-
-def _by_dot(graph: Any, form: str) -> bytes:
-    import graphviz
-
-    try:
-        return bytes(graph.pipe(format=form))
-    except graphviz.ExecutableNotFound:
-        raise MinigradError("Graphviz cannot draw this", hint=NO_DOT) from None

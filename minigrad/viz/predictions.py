@@ -15,6 +15,7 @@ from ..compile.nodes.graph import Graph
 from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text, counted, time_text
 from .lanes import Band, Bar, Lane, Work
+from .titles import listed
 from .traced import ran_of, without_detours
 
 WORKERS = 8  # the end of the slider
@@ -82,18 +83,13 @@ def facts_of(plan: Schedule) -> dict[str, tuple[list[tuple[str, str]], list[str]
     for step in plan.steps:
         before, after = [names[number] for number in step.after], followers.get(step.number, [])
         rows = [
-            ("waits for", _listed(before)), ("needed by", _listed(after)),
+            ("waits for", listed(before, 8) or "nothing"), ("needed by", listed(after, 8) or "nothing"),
             ("level", str(step.level)), ("in the model", f"as long as {bytes_text(step.cost)} of traffic"),
         ]
         if step.number in critical:
             rows.append(("critical", "yes: no number of workers is faster than this chain"))
         found[step.name] = rows, [*before, *after]
     return found
-
-
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more or "nothing"
 
 
 def on_workers(title: str, plan: Schedule, works: Mapping[str, Work], rate: float) -> list[Band]:
@@ -143,7 +139,8 @@ def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
     lanes: dict[tuple[str, int], list[Bar]] = {}
     for span in found.spans:
         task = span.task
-        work = Work(task.name, task.name, kind="other" if task.moves else "kernel", rows=(("on", task.lane),))
+        kind = "other" if task.moves else "kernel"
+        work = Work(task.name, task.name, kind=kind, cost=task.count, rows=(("on", task.lane),))
         lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
     names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"

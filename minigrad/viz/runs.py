@@ -37,7 +37,8 @@ def runs_book(runs: Runs, title: str, live: bool = False) -> Flipbook:
     """A page for each moment, for each kind of axis; the last moment is shown first.  If `live`, it is the only one."""
     stops, charts = _stops(runs)[-1:] if live else _stops(runs), _charts(runs)
     strange = {name: points[~np.isfinite(points[:, 2]), 0] for name, points in _labelled(runs).items()}
-    warning = ", ".join([f"{name}: step {step:.0f}" for name, steps in strange.items() for step in steps[:2]])
+    more = {name: f" and {len(steps) - 1} later" * (len(steps) > 1) for name, steps in strange.items()}
+    warning = ", ".join([f"{name}: step {steps[0]:.0f}{more[name]}" for name, steps in strange.items() if len(steps)])
     blocks = (("not finite", ("text", warning)),) if warning else ()
     timed = all(log.seconds for log in runs.values())
     axes = tuple(AXES)[:1] if live else tuple(AXES) if timed else tuple(AXES)[:-1]

@@ -232,10 +232,12 @@ def excerpt(node: Node) -> dict[str, Any] | None:
     return excerpt_at(*line_of(node.where), node.where)
 
 
-def excerpt_at(filename: str, line: int, where: Where | None = None) -> dict[str, Any] | None:
+def excerpt_at(
+    filename: str, line: int, where: Where | None = None, around: int = AROUND
+) -> dict[str, Any] | None:
     """A line of the user's code, with those around it; `span` is the expression of the instruction `where` in it."""
-    first = max(1, line - AROUND)
-    text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + AROUND + 1)]
+    first = max(1, line - around)
+    text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + around + 1)]
     while text and not text[-1].strip():
         text.pop()
     if not text:

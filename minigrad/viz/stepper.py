@@ -95,7 +95,7 @@ class Stepper(Exhibit):
         kept = _Kept()
         seed = self.recording.seed
         return {
-            "about": repr(self),
+            "about": repr(self)[1:-1],
             "scopes": [self._part(part, scene, kept) for part, scene in zip(self.parts, self.scenes)],
             "nodes": [self._node(node, kept) for node in self.recording.nodes],
             "steps": [self._described(i, each, kept) for i, each in enumerate(self.steps)],
@@ -266,11 +266,14 @@ class Stepper(Exhibit):
         arrows, layout = self._arrows(whole), laid_out(whole, self._direction)
         notes = self._notes(whole, arrows)
         along = self._along(arrows)
-        seed = notes.keys() - {*along}
+        seed, last = notes.keys() - {*along}, {edge: done for done, edge in enumerate(along, 1)}
         for done in range(len(self.steps) + 1):
-            each = self.steps[done - 1] if done else None
-            if each is not None and each.kind != "seed" and along[done - 1] < 0:
-                continue  # inside a closed box
+            each, edge = (self.steps[done - 1], along[done - 1]) if done else (None, -1)
+            mirrors = [whole.boxes[end].mirrors for end in whole.edges[edge][:2]] if edge >= 0 else []
+            ends = [part.scene.boxes[mirror] for mirror in mirrors if mirror is not None]
+            closed = any(len(box.nodes) > 1 for box in ends)
+            if each is not None and each.kind != "seed" and (edge < 0 or (closed and last[edge] != done)):
+                continue  # inside a closed box, or something will still come out of it
             totals = {every.target: every.total for every in self.steps[:done]}
             come = {*along[:done]} - {*along[done:]} | (seed if done else set())
             scene = with_gradients(part.scene, totals, wanted)
@@ -282,6 +285,8 @@ class Stepper(Exhibit):
                     boxes[key] = replace(box, result=each is not None and each.target in nodes, kind=kind)
             seen = {key: note for key, note in notes.items() if key in come}
             says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
+            if closed:
+                says = " passes back to ".join([box.title.split(" = ")[0] for box in ends]) + f": {notes[edge][0]}"
             yield draw(Scene(tuple(boxes), scene.edges), layout[1], notes=seen, layout=layout[0]), says
 
     def text(self) -> str:

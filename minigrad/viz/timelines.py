@@ -34,7 +34,7 @@ from .naming import layer_name, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Section
 from .predictions import facts_of, on_devices, on_workers
 from .scene import excerpt_at
-from .titles import names_of_steps
+from .titles import Titles
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
@@ -155,7 +155,9 @@ def _compared(bands: Sequence[Band], records: Sequence[Record]) -> str:
     """The whole times beside each other, in a sentence."""
     said = "; ".join([f"{band.title} {band.says}" for band in bands])
     if records[0].way == EAGERLY and (whole := sum([each.seconds for each in records[1:]])):
-        said += f": {records[0].seconds / whole:,.1f} times as long eagerly"
+        ratio = records[0].seconds / whole
+        said += ": eager mode takes " if ratio >= 1 else ": here, the program takes "
+        said += f"{max(ratio, 1 / ratio):,.1f} times as long"
     return f"{said[:1].upper()}{said[1:]}."
 
 
@@ -231,8 +233,8 @@ def _kind(name: str, launches: int) -> str:
 
 def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]:
     """What each step of a program is, by its name; with its best time, if the `roof` is known."""
-    facts, titles, computed = facts_of(shown.program.schedule), names_of_steps(shown), shown.computed
-    sections, devices = shown.sections, shown.devices
+    facts, titles, devices = facts_of(shown.program.schedule), Titles(shown), shown.devices
+    computed, sections = titles.computed, titles.sections
     counts = {kernel.name: kernel.program for kernel in Cost(shown.program).kernels}
     several, found = len({*devices.values()}) > 1, {}
     for name in dict.fromkeys([*computed, *counts]):  # checks cost nothing, and copies of results compute nothing
@@ -242,7 +244,7 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
         rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)
-        work = Work(name, titles.get(name, name) + f" on {device}" * several, sections.get(name, Section("", "")),
+        work = Work(name, titles.of(name) + f" on {device}" * several, sections.get(name, Section("", "")),
                     _kind(name, count.launches), count, tuple(rows), line, tuple(near))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)

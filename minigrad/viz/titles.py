@@ -16,24 +16,12 @@ from ..core.node import Node
 from .compiled import Shown
 from .models import BUFFER, COUNTER, PARAMETER, Role
 from .naming import call_of, expressions, layer_name, names_in_code, operation_name
-from .phases import BACKWARD, UPDATE, Path, dotted, homes_of, paths_of
+from .phases import BACKWARD, UPDATE, Path, Section, dotted, homes_of, paths_of
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several
 INPUT = "input"  # the name of an operand that its function calls x
 Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and the word that it has in a title
-
-
-def names_of_steps(shown: Shown) -> dict[str, str]:
-    """What each step of a program computes, by the name of the step.
-
-    >>> from minigrad.viz.compiled import programs_of
-    >>> f = mg.jit(lambda x, w: mg.softmax(mg.tanh(x @ w)))
-    >>> names_of_steps(*programs_of(f, (mg.ones((4, 4)), mg.ones((4, 4))), {}, "fusion"))
-    {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
-    """
-    titles = Titles(shown)
-    return {step: titles.of(step) for step in titles.computed}
 
 
 class Titles:
@@ -55,7 +43,7 @@ class Titles:
         self.written_to = shown.written_to(self.paths)
         traced = paths_of(shown.program.graph.nodes)
         split = [any(path[:1] == (BACKWARD,) for path in paths.values()) for paths in (traced, self.paths)]
-        self.places = homes_of({**(traced if split[0] == split[1] else {}), **self.paths, **self.written_to}, 1)
+        self.places = homes_of({**(traced if split[0] == split[1] else {}), **self.paths, **self.written_to})
         self.home: dict[Node, str] = {}
         self.spread: dict[tuple[str, Any], set[str]] = {}  # the steps that have a part of a call
         for step, nodes in self.computed.items():
@@ -91,6 +79,37 @@ class Titles:
         inside = Counter({path: n for (when, path), n in found.items() if when == phase and path})
         return phase, max(inside, key=inside.__getitem__, default=())
 
+    @cached_property
+    def sections(self) -> dict[str, Section]:
+        """The section of each step, by its name.
+
+        >>> from minigrad.viz.compiled import programs_of
+        >>> net = mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU())
+        >>> Titles(*programs_of(net, (mg.ones(3),), {}, "fusion")).sections
+        {'kernel_0': Section(phase='', layer='layer 1')}
+        """
+        found = {}
+        for step in self.computed:
+            phase, path = self.section(step)
+            found[step] = Section(phase, "" if path == SEVERAL else self.row(path))
+        return found
+
+    def row(self, path: Path) -> str:
+        """The name of a row, or of a layer."""
+        return self.rows.get(path) or layer_name(path)
+
+    @cached_property
+    def rows(self) -> dict[Path, str]:
+        """The name of each row: its module with its type, after the model if two models have such a module."""
+        paths = {path for _, path in self.places.values() if path}
+        count = Counter([path[1:] for path in paths])
+        found = {}
+        for path in paths:
+            kind = self.shown.types.get(dotted(path)) if path[-1].startswith("layer ") else None
+            name = f"{path[-1].removeprefix('layer ')} {kind}" if kind else layer_name(path)
+            found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
+        return found
+
     # words ----------------------------------------------------------------------------------------------------------
 
     def of(self, step: str) -> str:
@@ -109,16 +128,16 @@ class Titles:
             return called
         made = [node for node in main if node.origin is not None] if phase == BACKWARD else main
         if not made:
-            return f"gradients: {_listed([operation_name(node) for node in main])}"
+            return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
             text = self.written.get(self.before.get(main[-1], main[-1]), "")
-            return text if text and "…" not in text else _listed([operation_name(node) for node in main])
+            return text if text and "…" not in text else listed([operation_name(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
         words = [self._word(part, own) for part, own in parts.items()]
         words = [word for word in words if ":" not in word] or words
-        found = _listed([word for word in words if word.rpartition(".")[0] not in words])
+        found = listed([word for word in words if word.rpartition(".")[0] not in words])
         if {sign for sign, _, _ in parts} == {"∂"}:
             found = f"∂({found})" if ", " in found else f"∂{found}"
         return found if any(map(_computes, main)) else f"{found}, copied"
@@ -127,7 +146,7 @@ class Titles:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
         called = dict.fromkeys([name for node in nodes if (name := call_of(node))])
         inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1:], path))])
-        return _listed([*called]) + (f" of {_listed([*inner])}" if inner and called else "")
+        return listed([*called]) + (f" of {listed([*inner])}" if inner and called else "")
 
     def _part(self, node: Node, row: Path, alone: int) -> Part:
         """What a node is counted to: the largest call that one step computes, or a part of a larger one."""
@@ -233,13 +252,13 @@ def _updates(roles: Sequence[Role], row: Path) -> str:
     own = [_relative(role.name, row) for role in roles if role.kind == PARAMETER]
     if own:
         ends = Counter([re.sub(r"\b\d+\.", "", name) for name in own] if len(own) > 1 else own)
-        return f"{owner} of {_listed([f'{name} ×{n}' if n > 1 else name for name, n in ends.items()])}"
+        return f"{owner} of {listed([f'{name} ×{n}' if n > 1 else name for name, n in ends.items()])}"
     kept = [role.name for role in roles if role.kind == COUNTER]
     buffers = [_relative(role.name, row) for role in roles if role.kind == BUFFER]
-    return f"{owner}: {_listed(kept)}" if kept else _listed(buffers)
+    return f"{owner}: {listed(kept)}" if kept else listed(buffers)
 
 
-def _listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str], most: int = MOST) -> str:
     """Words, each once, and no more than fit."""
     found = [*dict.fromkeys(words)]
-    return ", ".join(found[:MOST]) + ("…" if len(found) > MOST else "")
+    return ", ".join(found[:most]) + ("…" if len(found) > most else "")

@@ -80,7 +80,8 @@ def training(
     if not isinstance(what, Module) and optimizer is None:
         return _runs(what)
     if not isinstance(what, Module):
-        raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module")
+        raise ConversionError(f"training: a {type(what).__name__} is not a model", expect="an nn.Module",
+                              hint="mg.viz.Dashboard logs any loop, and training({'name': losses}) draws its log")
     if not 1 <= steps <= STEPS:
         raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
                               hint="mg.viz.Dashboard shows a long training")
@@ -201,7 +202,7 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
         return
-    drawing.heading(0, 12, "batch")
+    drawing.heading(0, 12, "batch" if read is None else "batch: each label, as what the model takes it for")
     pictures = pictures_of(x, PICTURES)
     if pictures is None:
         weights = Weights.of(x)

@@ -23,7 +23,7 @@ from .colours import themed
 from .compiled import Shown
 from .drawing import Drawing, cleaned
 from .naming import layer_name
-from .phases import PHASES, UPDATE, Path, dotted
+from .phases import PHASES, UPDATE, Path
 from .svg import number, text_width
 from .titles import SEVERAL, Titles
 
@@ -121,19 +121,24 @@ class Written:
         operations = sum(node.op is not None and node.op.kind != "view" for node in self.shown.program.graph.nodes)
         return (
             f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'launches')} "
-            f"instead of {before.launches}, {bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
+            f"instead of {before.launches} one by one, {bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
         )
 
     def measured(self) -> str:
         """The times of a call, as measured; empty if nothing ran."""
         if self.record is None or self.alone is None:
             return ""
-        eager = "" if self.eager is None else f"; eagerly a call takes {time_text(self.eager.seconds)}"
-        outside = time_text(self.record.seconds - self.record.in_launches)
+        eager = "" if self.eager is None else f"; eagerly {time_text(self.eager.seconds)}"
+        outside = sum([band.size[TIME] for band in self.bands if band.kind == "outside"])
         return (
-            f"Measured: node by node {time_text(self.alone.seconds)}{eager}; as a program "
-            f"{time_text(self.record.seconds)}, with {outside} outside kernels."
+            f"Measured: one by one {time_text(self.alone.seconds)}{eager}; as a program "
+            f"{time_text(self.record.seconds)}, with {time_text(outside)} {self._between}."
         )
+
+    @property
+    def _between(self) -> str:
+        loops = any(kernel.rounds for kernel in self.kernels.values())
+        return "outside kernels and loops" if loops else "outside kernels"
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -159,8 +164,9 @@ class Written:
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
         if self.record is not None:
-            outside = _sizes(Count(), self.record.seconds - self.record.in_launches)
-            found.append(Band("", "outside kernels", *self._cell(), "outside", outside))
+            inside = _sum([band.size for band in found])[TIME]
+            outside = _sizes(Count(), max(0.0, self.record.seconds - inside))
+            found.append(Band("", f"{self._between}: not in the sum", *self._cell(), "outside", outside))
         for cell, gone in removed.items():
             title = f"removed: {counted(len(gone), 'operation')}"
             found.append(Band("", title, *cell, "removed", _sizes(Count(), 0.0), gone))
@@ -236,22 +242,10 @@ class Written:
     @cached_property
     def _rest(self) -> str:
         """The row of what belongs to no module; it needs no name where nothing does."""
-        return REST if self._names else ""
-
-    @cached_property
-    def _names(self) -> dict[Path, str]:
-        """The name of each row: its module with its type, after the model if two models have such a module."""
-        paths = {path for _, path in self.titles.places.values() if path}
-        count = Counter([path[1:] for path in paths])
-        found = {}
-        for path in paths:
-            kind = self.shown.types.get(dotted(path)) if path[-1].startswith("layer ") else None
-            name = f"{path[-1].removeprefix('layer ')} {kind}" if kind else layer_name(path)
-            found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
-        return found
+        return REST if self.titles.rows else ""
 
     def _row(self, path: Path) -> str:
-        return self._names.get(path) or layer_name(path) or self._rest
+        return self.titles.row(path) or self._rest
 
     def _rows(self) -> list[str]:
         """The rows in the order in which the code runs them; what belongs to none or several comes last."""
@@ -280,7 +274,7 @@ class Written:
 
     def _described(self, band: Band) -> dict[str, Any]:
         """What the page says of a band."""
-        sizes = ("as written", band.written), ("fused", band.size)
+        sizes = ("one by one", band.written), ("fused", band.size)
         rows = [[name, ", ".join([_words(size, unit) for unit in self.units[::-1]])] for name, size in sizes]
         if band.step in self.kernels:
             taken = self.kernels[band.step].program
@@ -358,7 +352,7 @@ class Picture:
         """The title of a column, and its sums."""
         x = self.label + i * self.column
         own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
-        columns = ("as written", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
+        columns = ("one by one", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
         with _group(drawing, f'class="mgw-phase" data-phase="{i}"'):
             drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
             for title, at, sizes in columns:

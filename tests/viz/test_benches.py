@@ -298,6 +298,42 @@ def test_values_and_functions_without_operations_are_refused():
     with pytest.raises(mg.MinigradError, match="no operation ran") as error:
         mg.viz.bench(mg.jit(lambda x: x + 1), mg.ones(2))
     assert "mg.viz.fusion shows them" in str(error.value)
+    dropped = mg.jit(lambda x: mg.nn.Dropout(0.5)(x) + 1)
+    dropped(mg.ones(4))
+    with pytest.raises(mg.MinigradError, match="no operation ran beside compiled programs"):
+        mg.viz.bench(dropped, mg.ones(4))
+
+
+def test_inputs_that_an_operation_refuses_are_an_error_of_the_bench():
+    with pytest.raises(mg.MinigradError, match="matmul does not take these inputs: matmul: a matrix has") as error:
+        mg.viz.bench(mg.matmul)
+    assert "arrays by the names of the inputs" in str(error.value)
+
+
+def test_the_first_page_is_that_of_a_kernel_that_computes():
+    book = mg.viz.bench(lambda x: mg.tanh(x.T + mg.ones(2)), mg.ones((2, 2)))
+    assert [page.say.split(" on ")[0] for [page] in book.pages][:3] == [
+        "call 1 of 4, permute_dims", "call 2 of 4, full", "call 3 of 4, add"]
+    assert book.opening == 2
+
+
+def test_a_function_may_use_parameters():
+    net = mg.nn.Linear(2, 2)
+    book = mg.viz.bench(lambda x: (net(x) ** 2).sum(), x=[1.0, 2.0])
+    assert book.text().count("by differences: ✓") == 2
+
+
+def test_modules_in_modules_are_decided_once():
+    net = mg.nn.Sequential(mg.nn.Sequential(mg.nn.Tanh()))
+    rows = mg.viz.bench(net, mg.ones(2)).pages[0][0].blocks[0][1][1]["rows"]
+    assert [part for part, _ in rows].count("module") == 1
+
+
+def test_the_slope_of_relu_jumps():
+    drawn = "".join(mg.viz.bench(mg.relu).pages[0][0].drawing.pieces)
+    paths = re.findall(r'<path d="([^"]+)"[^>]*stroke-dasharray="5 3"', drawn)
+    (slope,) = [path for path in paths if path.count("L") > 20]
+    assert slope.count("M") == 2
 
 
 def test_a_device_that_begins_in_the_call_is_refused():

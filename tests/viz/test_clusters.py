@@ -7,7 +7,7 @@ import pytest
 import minigrad as mg
 from minigrad.distributed import Machine, Step, step_time
 from minigrad.distributed.simulate import ASSUMPTIONS
-from minigrad.viz.clusters import COUNTS, PIECES, joined
+from minigrad.viz.clusters import COUNTS, lanes_of
 from tests.viz.browser import needs_browser, opened
 
 MACHINE = Machine(latency=20e-6, bandwidth=10e9)
@@ -43,7 +43,7 @@ def test_each_number_of_workers_has_curves_and_a_step_over_time(book):
         time = step_time(STEP, MACHINE, count)
         assert curves.say == step.say and f"{time.waiting:.0%} of it waiting" in curves.say
         assert f"{count:,} worker" in curves.say
-        assert sum("of it waiting for the network" in text for text in words_of(step.drawing)) == 4
+        assert sum("of it waiting for the network" in text for text in words_of(step.drawing)) >= 4
 
 
 def test_the_assumptions_stand_in_the_picture(book):
@@ -56,7 +56,15 @@ def test_the_panel_lists_all_settings_of_the_first_and_what_the_others_change(bo
     blocks = {name: dict(block[1]["rows"]) for name, block in book.pages[0][6].blocks}
     assert blocks["as given"]["buckets"] == "40 of 25 MB" and blocks["as given"]["gradients"] == "1 GB"
     assert blocks["one slow worker"]["slow workers"] == "1, 1.5 times as long"
-    assert [len(rows) for rows in blocks.values()] == [15, 5, 5, 5]
+    assert [len(rows) for rows in blocks.values()] == [16, 6, 6, 6]
+
+
+def test_the_panel_names_the_algorithm_that_was_taken():
+    machine, step = Machine(latency=1e-3, bandwidth=1e9), Step.even(2, 0.01, 0.01, 1e4)
+    book = mg.viz.cluster(step, machine, workers=(2, 4096))
+    sent = [dict(page.blocks[0][1][1]["rows"])["sent by"] for page in book.pages[0]]
+    ways = [machine.allreduce(1e4, count).algorithm for count in (2, 4096)]
+    assert sent == ways and len(set(ways)) == 2
 
 
 def test_what_was_measured_is_one_more_curve():
@@ -68,14 +76,10 @@ def test_what_was_measured_is_one_more_curve():
     assert len(lines[1]) == 2 and 18 < lines[1][0] < min(lines[0])  # from 2 workers to 4, inside of the chart
 
 
-def test_many_transfers_that_follow_each_other_are_one_bar():
-    time = step_time(STEP, MACHINE, 64, bucket=1e6)
-    sent = [count for count, span in joined(time.spans, time.seconds / PIECES) if span.lane == "network"]
-    assert sum(sent) == 1000 and len(sent) <= PIECES
-    few = step_time(STEP, MACHINE, 64)
-    found = joined(few.spans, few.seconds / PIECES)
-    assert [count for count, span in found if span.lane == "network"] == [1] * 40
-    assert [count for count, span in found if span.lane == "computing"] == [24, 24, 1]
+def test_many_transfers_that_follow_each_other_are_few_bars():
+    many = mg.viz.cluster(STEP, MACHINE, {"small": {"bucket": 1e6}}, workers=(32, 64)).pages[1][1].drawing
+    assert sum(len(lane.bars) for lane in lanes_of(step_time(STEP, MACHINE, 64, bucket=1e6))) == 1049
+    assert "".join(many.pieces).count("<rect") < 600 and ">network</text>" in "".join(many.pieces)
 
 
 def test_the_model_refuses_what_it_cannot_draw():

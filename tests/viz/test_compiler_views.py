@@ -247,6 +247,15 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
 
 
 @pytest.mark.slow
+def test_the_memory_view_says_how_its_sizes_differ_and_where_checkpoints_are():
+    step, x = training_step()
+    (used, places), = mg.viz.memory(step, x).pages
+    allocated = bytes_text(mg.jit(step).cost(x).memory.total)
+    assert f"gaps between buffers, {allocated} are allocated" in places.say
+    assert "mg.viz.memory of the loss alone shows checkpoints" in used.say
+    assert "checkpoints" not in mg.viz.memory(mg.exp, x).pages[0][0].say, "no gradient, nothing to keep"
+
+
 def test_heights_in_the_memory_view_are_bytes():
     view = mg.viz.memory(*training_step())
     places = view.pages[0][1].drawing

@@ -44,7 +44,8 @@ def test_a_newcomer_sees_two_buttons(begin):
 def test_next_back_and_the_slider(begin):
     assert step(begin) == 0 and begin.is_disabled("text=‹ back")
     begin.click("text=next ›")
-    assert step(begin) == 1 and said(begin).startswith("reduce-scatter") and begin.inner_text(".mg-count") == "2 / 6"
+    assert step(begin) == 1 and said(begin).startswith("reduce-scatter")
+    assert begin.inner_text(".mg-count") == "round 2 / 6"
     begin.locator("input[type=range]").first.fill("5")
     assert step(begin) == 5 and begin.is_disabled("text=next ›") and said(begin).startswith("Done")
     begin.click("text=‹ back")
@@ -86,13 +87,14 @@ def test_jupyter_does_not_receive_the_keys(begin):
 def test_calls_can_be_chosen_by_mouse_and_keyboard():
     x = mg.ones(2)
     with opened(mg.viz.bench(lambda: mg.tanh(x) + 1).to_html()) as page:
-        assert said(page).startswith("tanh on cpu: numpy.tanh runs.") and page.locator(".mg-code").count() == 4
+        assert said(page).startswith("call 1 of 2, tanh on cpu: numpy.tanh runs.")
+        assert page.locator(".mg-code").count() == 4
         page.locator("select").select_option("1")
-        assert said(page).startswith("add on cpu: numpy.add runs.")
+        assert said(page).startswith("call 2 of 2, add on cpu: numpy.add runs.")
         assert page.locator(".mg-here >> text=→ numpy.add").count() == 1
         page.focus(".mg-view")
         page.keyboard.press("ArrowLeft")
-        assert said(page).startswith("tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
+        assert said(page).startswith("call 1 of 2, tanh on cpu") and "def tanh" in page.locator(".mg-side").inner_text()
 
 
 def test_the_second_page_of_the_bench_shows_why_this_kernel():
@@ -363,3 +365,18 @@ def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_s
         assert page.evaluate(TOUCHING) == []
     with opened(book.to_html(), size=(1100, 700)) as page:
         assert page.locator(".mg-legends span").count() == 0 and page.locator(".mg-picture .mg-legend").count() == 1
+
+
+def test_a_chart_is_as_wide_as_its_frame_and_arrows_turn_its_knob():
+    x = mg.ones((4, 8), requires_grad=True)
+    net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
+    with opened(mg.viz.memory(lambda x: net(x).sum(), x).to_html(), size=(760, 700)) as page:
+        assert page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.mg-canvas'))") <= 2
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowRight")
+        assert page.get_attribute(".mg-view", "data-settings") == "1"
+        assert page.inner_text(".mg-says").startswith("1 checkpoint")
+        page.keyboard.press("ArrowDown")
+        assert page.locator(".mg-mark:focus").count() == 1
+        page.keyboard.press("ArrowRight")
+        assert page.get_attribute(".mg-view", "data-settings") == "1"

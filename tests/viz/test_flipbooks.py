@@ -158,6 +158,8 @@ def test_cluster_takes_arrays_and_refuses_what_it_cannot_draw():
         mg.viz.cluster([np.ones(3), np.ones(4)])
     with pytest.raises(mg.MinigradError, match="arrays of 0 numbers"):
         mg.viz.cluster(3, size=0)
+    with pytest.raises(mg.MinigradError, match=r"arrays of 9,000,000 numbers[\s\S]*a size from 1 to 125,000"):
+        mg.viz.cluster(8, size=9_000_000)
     with pytest.raises(mg.MinigradError, match="workers sum numbers"):
         mg.viz.cluster([np.array(["a"])] * 2)
 

@@ -250,7 +250,7 @@ def test_unsuitable_trainings_are_refused():
         mg.viz.training(*arguments, [data()[0]])
     with pytest.raises(mg.MinigradError, match="1000 steps can't be shown"):
         mg.viz.training(*arguments, [data()], steps=1000)
-    with pytest.raises(mg.MinigradError, match="is not a model"):
+    with pytest.raises(mg.MinigradError, match=r"is not a model[\s\S]*training\({'name': losses}\)"):
         mg.viz.training(lambda x: x, *arguments[1:], [data()])
     with pytest.raises(mg.MinigradError, match="trained with an optimizer and a loss"):
         mg.viz.training(net)
@@ -309,6 +309,15 @@ def test_single_steps_stay_visible_among_thousands():
     assert 'fill="#b3261e"' in pictures[2] and 'fill="#b3261e"' not in pictures[0] + pictures[1]
 
 
+def test_a_run_that_diverges_leaves_the_others_to_be_seen():
+    sane, wild = [1 / step for step in range(1, 21)], [10.0**step for step in range(20)]
+    drawn = mg.viz.training({"sane": sane, "wild": wild}).to_svg()
+    assert "loss, cut off above 3" in drawn and 'fill="#b3261e"' in drawn  # marks at the steps beyond
+    assert "cut off" not in mg.viz.training({"sane": sane, "other": sane[::-1]}).to_svg()
+    book = mg.viz.training({"nan": [1.0, math.nan, math.nan]})
+    assert book.pages[0][0].blocks == (("not finite", ("text", "loss: step 2 and 1 later")),)
+
+
 def test_images_are_logged_beside_numbers():
     board = mg.viz.Dashboard(show="nothing")
     for step in range(1, 101):
@@ -360,7 +369,7 @@ def test_nan_is_reported_and_not_drawn():
     board = mg.viz.Dashboard(show="nothing")
     for step, loss in enumerate([1.0, 2.0, math.nan, math.inf], 1):
         board.log(step, loss=loss)
-    assert "loss: step 3, loss: step 4" in str(board.data()["blocks"])
+    assert "loss: step 3 and 1 later" in str(board.data()["blocks"])
     assert "nan" not in board.to_svg().replace("loss 1 → inf", "") and "!" in board.text()
 
 

@@ -101,7 +101,7 @@ def test_the_ways_to_run_it_are_in_one_table(page):
     page.focus(".mg-view")
     page.keyboard.press("Home")
     rows = page.locator(".mg-sums tr").all()
-    assert [row.inner_text().split("\t")[0] for row in rows[1:]] == ["as you wrote it", "after the passes", "fused"]
+    assert [row.inner_text().split("\t")[0] for row in rows[1:]] == ["one by one", "after the passes", "fused"]
     shares = [row.locator("td").nth(1).get_attribute("style") for row in rows[1:]]
     assert shares[0] == "--share:100%" and shares[2] != shares[0]
 

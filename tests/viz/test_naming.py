@@ -158,3 +158,42 @@ def test_values_in_library_calls_are_called_by_the_layer_or_the_operation_that_m
     nodes = mg.viz.step(model(mg.ones((1, 2))).sum()).data()["nodes"]
     written = {node.get("title", node["name"]) for node in nodes}
     assert {"layer 1 · 0.707", "layer 0 − multiply"} <= written
+
+
+def test_what_a_library_function_makes_of_the_data_is_not_the_data():
+    pictures = mg.ones((2, 1, 4, 4))
+    conv, lstm = nn.Conv2d(1, 2, 3), nn.LSTM(3, 2, batch_first=True)
+    with mg.eager_programs(False):
+        patches = names_in_code(topological_order([conv(pictures).sum().node]))
+    sequences = mg.ones((2, 5, 3))
+    out, _ = lstm(sequences)
+    reshaped = names_in_code(topological_order([out.sum().node]))
+    for names, source, name in ((patches, pictures, "pictures"), (reshaped, sequences, "sequences")):
+        found = {text: node.shape for node, text in names.items() if name in text}
+        assert found and all((shape == source.shape) == (text == name) for text, shape in found.items()), found
+    linear = nn.Linear(3, 2)
+    x = mg.ones((4, 3))
+    assert "x" in names_in_code(topological_order([linear(x).sum().node])).values()
+
+
+def test_the_result_of_a_gradient_function_has_the_name_and_not_its_argument():
+    x, v = mg.asarray([0.5, -0.5], requires_grad=True), mg.ones(2)
+    hv = mg.grad(lambda x: mg.sum(mg.grad(lambda x: mg.sum(x ** 3))(x) * v))(x)
+    y = mg.sum(hv * v)
+    nodes = topological_order([y.node])
+    names = names_in_code(nodes)
+    assert [node.serial for node, name in names.items() if name == "hv"] == [hv.node.serial]
+    assert names[x.node] == "x" and "hv₁" not in names.values()
+
+
+def test_indexing_names_what_it_reads():
+    def f(positions):
+        return (positions[1:] - positions[:-1]).sum()
+
+    nodes = topological_order([f(mg.ones(4, requires_grad=True)).node])
+    assert names_in_code(nodes)[nodes[0]] == "positions"
+
+
+def test_operands_that_are_alike_are_counted():
+    out, _ = nn.LSTM(3, 4, batch_first=True)(mg.ones((2, 5, 3)))
+    assert "concat(5 × reshape)" in [written for _, written in named(out.sum())]

@@ -10,6 +10,7 @@ from io import BytesIO
 import pytest
 
 import minigrad as mg
+from minigrad import nn
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.films import film, with_sentences
 from minigrad.viz.flipbook import Flipbook, Knob, Page
@@ -206,3 +207,14 @@ def test_ffmpeg_is_given_the_pictures_and_its_errors_are_told(tmp_path, monkeypa
             continue
         with pytest.raises(mg.MinigradError, match=r"could not write the film: bad pixels"):
             book.save(tmp_path / "x.mp4")
+
+
+def test_a_film_speaks_of_what_is_in_its_picture():
+    blocks = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.LayerNorm(4)) for _ in range(6)]
+    net = nn.Sequential(*blocks)
+    view = mg.viz.step((net(mg.ones((2, 4))) ** 2).mean())
+    titles = {box.title.split(" = ")[0] for box in view.parts[0].scene.boxes}
+    said = [says.rpartition(":")[0].split(" passes back to ") for _, says in view.frames()]
+    passed = [names for names in said if len(names) == 2]
+    assert len(passed) >= 6 and all(name in titles for names in passed for name in names)
+    assert len(passed) == 8  # what comes out of a closed box comes once for each arrow

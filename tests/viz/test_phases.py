@@ -60,3 +60,19 @@ def test_the_gradient_of_a_loop_or_a_choice_is_in_the_backward_pass():
         forward, backward = [node for node in graph.nodes if node.name == name]
         assert paths[forward] == (FORWARD,) and paths[backward] == (BACKWARD,)
         assert backward.origin is forward
+
+
+def test_what_is_computed_after_a_gradient_is_an_update_only_if_it_replaces_an_input():
+    x, v = mg.asarray([0.5, -0.5, 1.0]), mg.ones(3)
+
+    def curvature(x):
+        return mg.sum(mg.grad(lambda x: mg.sum(mg.tanh(x) * v))(x) * v)
+
+    def descended(x):
+        return x - 0.1 * mg.grad(lambda x: mg.sum(mg.tanh(x) * v))(x)
+
+    passes = {FORWARD, BACKWARD}
+    for f, last, phases in ((curvature, FORWARD, passes), (descended, UPDATE, passes | {UPDATE})):
+        graph = mg.trace(f, x)
+        paths = paths_of(graph.nodes)
+        assert {path[0] for path in paths.values()} == phases and paths[graph.nodes[-1]] == (last,)

@@ -290,8 +290,6 @@ def test_objects_that_cannot_be_drawn_are_refused():
         mg.viz.graph(lambda x: x + 1, mg.ones(2), backward=True)
     with pytest.raises(mg.MinigradError, match="no direction 'up'"):
         mg.viz.graph(loss_of_a_line(), direction="up")
-    with pytest.raises(mg.MinigradError, match="no layout engine"):
-        mg.viz.graph(loss_of_a_line(), engine="neato")
     with pytest.raises(mg.MinigradError, match=r"can't be saved as 'x.bmp'[\s\S]*\.html, \.svg"):
         mg.viz.graph(loss_of_a_line()).save("x.bmp")
 
@@ -332,5 +330,21 @@ def test_a_call_in_the_history_of_a_tensor_is_a_box_too():
 def test_the_pass_that_is_looked_at_first_is_the_forward_pass():
     f, *args = TEN["mlp"]()
     f(*args)
-    titles = [title for title, _ in boxes(mg.viz.graph(f, *args), 0)]
-    assert {"layer 0", "layer 1", "layer 2", "cross_entropy", "backward", "update"} <= set(titles) and len(titles) <= 16
+    picture = mg.viz.graph(f, *args)
+    titles = [title for title, _ in boxes(picture, 0)]
+    assert {"tanh", "cross_entropy", "backward", "update"} <= set(titles) and len(titles) <= 16
+    layers = [box.scope[-1] for box in picture.parts[0].scene.boxes if len(box.scope) > 1]
+    assert [*dict.fromkeys(layers)] == ["0 Linear", "2 Linear", "1 Tanh"]  # as `graph(loss)` calls them
+    assert "full" not in titles  # the gradient of the loss, 1, belongs to the backward pass
+
+
+def test_what_comes_from_outside_is_seen_at_once():
+    net = mg.nn.Sequential(mg.nn.Linear(4, 3))
+
+    def step(x):
+        loss = net(x).sum()
+        loss.backward()
+        return loss
+
+    picture = mg.viz.graph(step, mg.ones((2, 4)))
+    assert "x" in [title for title, _ in boxes(picture, 0)]

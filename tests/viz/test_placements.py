@@ -75,7 +75,9 @@ def test_placements_have_a_band_each():
     bars = [bar.work.name for bars in lanes(view, "mine").values() for bar in bars]
     assert sorted(bars) == ["matmul_1", "matmul_1", "sum_1", "tanh_1", "tensor_1"]
     assert re.match(r"<timeline of 3 placements: .*, by the model, .* transfers: [\d.]+ times as fast", repr(view))
-    assert not any("bytes" in dict(work["rows"]) for work in view.data()["works"]), "the model of devices states none"
+    product = next(work for work in view.data()["works"] if work["name"] == "matmul_1" and "cuda" in str(work["rows"]))
+    moved = next(work for work in view.data()["works"] if work["kind"] == "other")
+    assert product["cost"] == [1, 2 * x.nbytes, 2 * 500 ** 3] and moved["cost"] == [0, x.nbytes, 0]
     assert all(band.model for band in view.bands) and "stroke-dasharray" in view.to_svg()
     again = mg.viz.timeline(f, x, devices=["cuda"], system=SYSTEM, runs=0)
     assert again.text().splitlines()[-3:] == said

@@ -117,7 +117,7 @@ def test_keys_lead_from_line_to_line_and_from_change_to_change(page):
 def test_a_second_call_runs_no_line_of_python(page):
     page.keyboard.press("End")
     said = page.inner_text(".mg-say")
-    assert "Eager mode runs every line again: 5 launches" in said and "Graph mode runs no line of your Python" in said
+    assert "Eager mode runs every line again. " in said and "Graph mode runs no line of your Python" in said
     lines = page.locator(".mg-line.mg-ends")
     assert lines.count() == 3
     assert lines.first.evaluate("e => getComputedStyle(e.lastChild).textDecorationLine") == "line-through"
@@ -159,3 +159,13 @@ def test_without_motion_nothing_fades():
         page.emulate_media(reduced_motion="reduce")
         page.click("[data-tab=stages]")
         assert page.locator(".mg-op").first.evaluate("e => getComputedStyle(e).transitionDuration") == "0s"
+
+
+def test_long_types_have_room():
+    net = mg.nn.Sequential(mg.nn.Conv2d(1, 8, 3, padding=1), mg.nn.ReLU())
+    with opened(mg.viz.fusion(net, mg.ones((16, 1, 8, 8))).to_html(), size=(1280, 800)) as page:
+        page.click("[data-tab=stages]")
+        assert page.locator(".mg-type >> text=16 × 8 × 8 × 8").count()
+        cut = "[...document.querySelectorAll('.mg-type')].filter((e) => e.scrollWidth > e.clientWidth)"
+        assert page.evaluate(f"{cut}.every((e) => e.textContent.length > 20)")
+        assert page.evaluate(f"{cut}.every((e) => getComputedStyle(e).textOverflow === 'ellipsis')")

@@ -112,8 +112,8 @@ def test_space_key_plays(page):
 def test_mode_for_predicting(page):
     page.click("text=more ▾")
     page.click("text=predict")
-    page.click("text=next ›")
-    page.click("text=next ›")
+    page.click("text=predict ›")
+    page.click("text=predict ›")
     assert said(page) == "What comes to y?" and "[1, 1]" not in page.inner_text(".mg-side")
     assert page.locator(".mg-side h3").all_inner_texts()[:1] == ["its shape"] and page.locator(".mg-rule").count() == 0
     page.fill("input[placeholder^=shape]", "1x2")
@@ -363,6 +363,17 @@ def test_contributions_stand_on_their_arrows_and_stay_there():
         assert number(page, "a") == "5" and notes(page) == ["1"] * 5 + ["2", "2"]
         page.keyboard.press("Home")
         assert notes(page) == []
+
+
+def test_an_arrow_that_carries_several_contributions_does_not_show_one_of_them():
+    angle, length = mg.asarray(1.0, requires_grad=True), mg.asarray(2.0, requires_grad=True)
+    swing = angle
+    for _ in range(60):
+        swing = swing - 0.1 / length * mg.sin(swing)
+    with opened(mg.viz.step(swing * length).to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        assert "60 contributions" in notes(page), "of each round one, and one comes on another arrow"
 
 
 def test_notes_stand_on_their_arrows_and_cover_nothing():

@@ -42,6 +42,23 @@ def press(page, *keys):
         page.keyboard.press(key)
 
 
+def test_the_table_states_what_the_sentence_states():
+    x, w = mg.ones((20, 4)), mg.ones((4, 3), requires_grad=True)
+    places = mg.asarray([0, 2, 1] * 7)[:20]
+
+    def loss(x):
+        return mg.cross_entropy(mg.scan(lambda c, row: (mg.tanh(c + row), c), x[0], x)[1] @ w, places)
+
+    view = mg.viz.timeline(loss, x, runs=1)
+    with opened(view.to_html()) as page:
+        for band in view.bands[:2]:
+            page.select_option("[aria-label='which table']", label=f"{band.title}, by step")
+            rows = {row[0]: row for row in (line.inner_text().split("\t") for line in page.locator("table tr").all())}
+            launches = sum(bar.work.cost.launches for bar in band.bars)
+            assert int(rows["everything"][3]) == launches and f" in {launches} launches" in band.says
+            assert f", {rows['Python'][2].removesuffix('%')} % Python" in band.says
+
+
 def test_keys_zoom_and_pan():
     with opened(known().to_html()) as page:
         assert span(page) == (0.0, 100.0)
@@ -204,3 +221,14 @@ def test_three_thousand_bars_are_drawn_once_a_pixel():
         assert page.locator("[data-bar]").count() <= 1100
         press(page, *["w"] * 16)
         assert 5 < page.locator("[data-bar]").count() < 100
+
+
+def test_in_a_low_window_the_facts_stand_above_the_table():
+    with opened(known().to_html(), size=(900, 900)) as page:
+        page.focus(".mg-view")
+        for key in ("ArrowDown", "Enter"):
+            page.keyboard.press(key)
+        side, table = (page.locator(each).bounding_box() for each in (".mg-side", ".mg-below"))
+        assert side["y"] + side["height"] <= table["y"] + 1
+        page.keyboard.press("w")
+        assert page.inner_text("[aria-live]").startswith("from ")

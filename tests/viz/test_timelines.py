@@ -43,13 +43,15 @@ def test_bands_of_known_times():
     assert repr(view) == "<timeline: 2 launches eagerly, 1 as a program>"
     assert view.says == (
         "Eagerly 100 µs, of which 30 µs in 2 launches, 70 % Python; "
-        "as a program 40 µs, of which 10 µs in 1 launch, 75 % Python: 2.5 times as long eagerly."
+        "as a program 40 µs, of which 10 µs in 1 launch, 75 % Python: eager mode takes 2.5 times as long."
     )
     assert [(lane.name, lane.python) for band in view.bands for lane in band.lanes] == [
         ("", (0.0, 100 * US)), ("", (0.0, 40 * US))]
     assert view.data()["unit"] == "s" and view.data()["bands"][0]["lanes"][0][2] == [[10.0, 30.0, 0], [60.0, 70.0, 1]]
     assert view.data()["works"][0]["rows"] == [("step", "matmul"), ("bytes", "12 B"), ("operations", "2")]
-    assert view.says.endswith("2.5 times as long eagerly.")
+    assert view.says.endswith("eager mode takes 2.5 times as long.")
+    slow = timeline_of([eager, Record("as a program", 400 * US, [])])
+    assert slow.says.endswith("here, the program takes 4.0 times as long.")
 
 
 def test_threads_have_lanes_and_python_is_in_the_first():

@@ -48,9 +48,9 @@ def test_an_update_has_the_name_of_its_optimizer_and_parameters():
     net = nn.Sequential(nn.Linear(40, 40), nn.Tanh(), nn.Linear(40, 3))
     step = training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1, momentum=0.9))
     found = names_of_steps(shown := shown_of(step, mg.ones((4, 40))))
-    sections = shown.sections
+    sections = Titles(shown).sections
     updates = {sections[name].layer for name, title in found.items() if title.startswith("SGD of")}
-    assert {"layer 0", "layer 2"} <= updates
+    assert {"0 Linear", "2 Linear"} <= updates
 
 
 def test_code_without_modules_has_the_names_that_it_gives():
@@ -91,7 +91,7 @@ def test_a_parameter_is_not_recognised_by_its_name():
 def test_many_layers_of_one_sequential_are_many_layers():
     net = nn.Sequential(*[nn.Linear(4, 4) for _ in range(18)])
     shown = shown_of(training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1)), mg.ones((2, 4)))
-    assert {section.layer for section in shown.sections.values()} >= {f"layer {i}" for i in range(18)}
+    assert {section.layer for section in Titles(shown).sections.values()} >= {f"{i} Linear" for i in range(18)}
 
 
 def test_phases_do_not_depend_on_what_the_passes_merged():

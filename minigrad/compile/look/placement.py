@@ -89,6 +89,7 @@ class Task(NamedTuple):
     after: tuple[int, ...]
     node: Node  # that is computed or moved
     moves: bool = False  # whether it is a transfer
+    count: Count = Count()  # type: ignore[assignment]  # a tuple has a method of that name
 
 
 class Span(NamedTuple):
@@ -170,7 +171,8 @@ class _Model:
             if (node, device) not in moved:
                 moved[node, device] = len(tasks)
                 seconds = self.system.link.latency + node.nbytes / self.system.link.bandwidth
-                tasks.append(Task(self.names[node], f"{home} -> {device}", seconds, after, node, moves=True))
+                lane, count = f"{home} -> {device}", Count(node.nbytes)
+                tasks.append(Task(self.names[node], lane, seconds, after, node, moves=True, count=count))
             return (moved[node, device],)
 
         for node, count in self.counts.items():
@@ -181,7 +183,7 @@ class _Model:
             device = str(placement.get(node, self.home[node]))
             after = tuple(dict.fromkeys([task for i in inputs for task in ready(i, device)]))
             made[node] = device, (len(tasks),)
-            tasks.append(Task(self.names[node], device, self.system.seconds(count, device), after, node))
+            tasks.append(Task(self.names[node], device, self.system.seconds(count, device), after, node, count=count))
         for node in self.graph.outputs:
             ready(node, self.home[node])
         return Prediction(scheduled(tasks, self.system.streams))

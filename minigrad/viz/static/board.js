@@ -1,11 +1,6 @@
 // Moving operations between kernels.  The tables contain what each operation reads, how, and how many bytes.  This script
 // adds the bytes up for a given partition, and refuses what the compiler would refuse, with the same reasons.
 
-const inBytes = (size) => {
-  for (const [unit, one] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (size >= one) return `${+(size / one).toPrecision(3)} ${unit}`;
-  return `${size} B`;
-};
-
 // The cost of a partition, and its problems.  `kernels` are sets of the numbers of items.
 const judged = (tables, kernels) => {
   const { items, copied, most } = tables;
@@ -151,8 +146,8 @@ const boardOf = (tables) => {
   const against = (answer) => {
     const now = judged(tables, kernels);
     const change = answer.bytes - now.bytes;
-    const traffic = change ? `${inBytes(Math.abs(change))} ${change > 0 ? "more" : "less"} memory traffic` : "as much memory traffic";
-    return `${answer.launches} launch${answer.launches === 1 ? "" : "es"}, ${traffic}`;
+    const traffic = change ? `${bytesText(Math.abs(change))} ${change > 0 ? "more" : "less"} memory traffic` : "as much memory traffic";
+    return `${launchesText(answer.launches)}, ${traffic}`;
   };
 
   const drop = (moving, from, to, copy) => {
@@ -301,13 +296,13 @@ const boardOf = (tables) => {
   };
 
   const traffic = (what, list) => make("div", { class: "mg-traffic" }, make("span", {}, what), " ",
-    list.length ? list.map(([i, size]) => `${tables.items[i].name} ${inBytes(size)}`).join(", ") : "nothing");
+    list.length ? list.map(([i, size]) => `${tables.items[i].name} ${bytesText(size)}`).join(", ") : "nothing");
 
   const cardOf = (card, k) => {
     const library = tables.items[card.members[0]].kind === "library";
     const members = [...card.members].sort((a, b) => a - b);
     const head = make("button", { class: "mg-cardhead", "data-kernel": k, "aria-label": `all of kernel ${k}, ${members.length} operations` },
-      make("strong", {}, library ? "library" : `kernel ${k}`), make("span", {}, `level ${card.level}`), make("span", {}, inBytes(card.bytes)));
+      make("strong", {}, library ? "library" : `kernel ${k}`), make("span", {}, `level ${card.level}`), make("span", {}, bytesText(card.bytes)));
     head.addEventListener("pointerdown", (event) => grab(event, head, members, k));
     head.addEventListener("keydown", (event) => keys(event, members, k));
     return make("div", { class: `mg-card${library ? " mg-card-library" : ""}`, "data-kernel": k },
@@ -320,8 +315,8 @@ const boardOf = (tables) => {
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
     place.replaceChildren(...order.map(([card, k]) => cardOf(card, k)), own);
     const [more, launches] = [answer.bytes - best.bytes, answer.launches - best.launches];
-    const compared = !more && !launches ? "the same as compiled" : `${inBytes(Math.abs(more))} ${more < 0 ? "less" : "more"}, ${Math.abs(launches)} launch${Math.abs(launches) === 1 ? "" : "es"} ${launches < 0 ? "fewer" : "more"} than compiled`;
-    score.replaceChildren(make("strong", {}, `${answer.launches} launch${answer.launches === 1 ? "" : "es"}, ${inBytes(answer.bytes)}`), ` of memory traffic · ${compared}`);
+    const compared = !more && !launches ? "the same as compiled" : `${bytesText(Math.abs(more))} ${more < 0 ? "less" : "more"}, ${launchesText(Math.abs(launches))} ${launches < 0 ? "fewer" : "more"} than compiled`;
+    score.replaceChildren(make("strong", {}, `${launchesText(answer.launches)}, ${bytesText(answer.bytes)}`), ` of memory traffic · ${compared}`);
     undo.disabled = !history.length;
     element.dataset.bytes = answer.bytes;
     element.dataset.launches = answer.launches;

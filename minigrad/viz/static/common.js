@@ -19,18 +19,21 @@ const drawn = (tag, attributes, ...children) => {
   return element;
 };
 
+const NARROW = 640; // pixels: what is beside a picture in a wider view is below it in a narrow one
+
 // The root of a view.  JupyterLab leaves keys alone that are pressed inside it: without the attribute, x deletes the cell.
 const rootOf = (parent, label) => {
   const root = make("div", {
     class: "mg-view", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true",
   });
   parent.replaceChildren(root);
-  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth < 580);
+  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth <= NARROW);
   narrow(); // the window may be wide, and the place in it not
   if (typeof ResizeObserver !== "undefined") new ResizeObserver(narrow).observe(root);
   return root;
 };
 
+const SHRUNK = 0.7; // the least scale of a picture of boxes, whose text is larger then (common.css)
 const READABLE = 0.9; // the least scale at which a picture is shown as a whole at first, or its width: text is 10 px and more
 
 // A picture that can be dragged and zoomed.  `fit` shows all of it, `begin` all of it or, where its text would be too
@@ -70,7 +73,8 @@ const canvasOf = (svgText) => {
   const fit = () => zoom(Math.max(0.15, whole()));
   const begin = (otherwise = 1, least = READABLE) => {
     const across = (holder.clientWidth - 4) / size.width;
-    zoom(whole() >= READABLE ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
+    zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
+    holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
   };
   const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;
@@ -135,6 +139,17 @@ const asButton = (element, name) => {
 
 // What stands in a box by now.
 const wordsIn = (box) => [...box.querySelectorAll("text")].map((t) => t.textContent).filter(Boolean).join(", ");
+
+// The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
+const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
+  - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
+const fitText = (text, room) => {
+  text.removeAttribute("textLength");
+  if (text.getComputedTextLength() <= room) return;
+  text.setAttribute("textLength", room);
+  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+};
+const fitAll = (boxes) => { for (const box of boxes) for (const text of box.querySelectorAll("text:not(.mg-door)")) fitText(text, widthFor(box)); };
 
 // The keys of a view, as a list that is shown on request.
 const helpOf = (keys) => make("div", { class: "mg-help", hidden: true },

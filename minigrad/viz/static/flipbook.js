@@ -1,7 +1,8 @@
 // A flipbook: pages to turn, knobs to set, marks to choose.  Python made every drawing; this script looks them up.
 
 const keysOf = (charts, paged, turns) => [
-  ...(charts ? [["← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
+  ...(charts && turns ? [["← →", "turn the first knob"]] : []),
+  ...(charts ? [[turns ? "↑ ↓" : "← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
     : [["← →", "one page back, one page on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and as a click on it"]]),
   ...(charts && paged ? [["− +", "another picture"]] : []),
   ...(!charts && paged ? [["Space", "play, or stop"]] : []),
@@ -15,18 +16,18 @@ const show = (parent, data, shared = ALONE) => {
   const turns = data.knobs.length > 0 && !data.knobs[0].drawn;
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, turns));
   const settings = data.knobs.map((knob) => knob.start);
-  let at = shared.get() || data.start, timer = null, canvas = null, seen = "", marks = null, chosen = null;
+  let at = shared.get() || data.start, canvas = null, seen = "", marks = null, chosen = null;
 
   const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
   const pages = () => data.pages[place()];
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const pager = pagerOf((to) => go(to), data.unit);
-  const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
+  const player = playerOf(() => go(at + 1), () => at >= pages().length - 1, () => go(0), 900);
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const files = Object.entries(data.files).map(([name, text]) =>
     make("button", { onclick: () => download(text, "application/json", name) }, `save ${name}`));
-  const { more, opener } = moreOf(...(paged && !charts ? [play] : []), fits, ...savesOf("view", () => canvas), ...files, helps);
+  const { more, opener } = moreOf(...(paged && !charts ? [player.button] : []), fits, ...savesOf("view", () => canvas), ...files, helps);
   const says = make("p", { class: "mg-says" });
   const legend = make("div", { class: "mg-legends" });
 
@@ -53,7 +54,7 @@ const show = (parent, data, shared = ALONE) => {
   const contentOf = (kind, content, heading) => {
     if (kind === "table") return [tabled(content)];
     if (kind === "code") return codeOf(content, heading);
-    return [kind === "math" ? mathOf(content) : kind === "numbers" ? tableOf(content) : make("p", { style: "margin:0" }, content)];
+    return [kind === "math" ? mathOf(content) : make("p", { style: "margin:0" }, content)];
   };
   const blockOf = ([heading, kind, content]) =>
     (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
@@ -79,7 +80,7 @@ const show = (parent, data, shared = ALONE) => {
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
     canvas.svg.setAttribute("viewBox", frame);
-    legend.replaceChildren(...(root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
+    legend.replaceChildren(...(charts || root.classList.contains("mg-narrow") ? squeeze(canvas.svg, stage.clientWidth - 16) : []));
     if (smoother) smooth(canvas.svg, smoother.weight());
     marks = marksOf(canvas.svg, data.marks, choose);
     says.textContent = charts && say !== data.about ? say : "";
@@ -139,14 +140,6 @@ const show = (parent, data, shared = ALONE) => {
     else set(+where, +to);
   };
 
-  const playing = () => {
-    if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (!paged || charts) return;
-    if (at >= pages().length - 1) go(0);
-    play.textContent = "❚❚";
-    timer = setInterval(() => (at >= pages().length - 1 || !root.isConnected ? playing() : go(at + 1)), still() ? 1600 : 900);
-  };
-
   stage.addEventListener("click", (event) => follow(event.target));
   stage.addEventListener("pointermove", (event) => {
     const moment = event.buttons ? null : momentAt(event);
@@ -158,16 +151,18 @@ const show = (parent, data, shared = ALONE) => {
     if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return null;
     const general = { f: () => canvas.fit(), "?": turnHelp };
     if (charts) {
-      const move = (dx, dy) => () => focusNearest(marks.all, root.querySelector(".mg-mark:focus"), dx, dy, canvas);
+      const here = root.querySelector(".mg-mark:focus");
+      const move = (dx, dy) => () => focusNearest(marks.all, here, dx, dy, canvas);
+      const turnOr = (by) => (turns && !here ? () => set(0, settings[0] + by) : move(by, 0));
       return {
-        ...general, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: move(-1, 0), ArrowRight: move(1, 0),
+        ...general, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: turnOr(-1), ArrowRight: turnOr(1),
         "+": () => go(at + 1), "-": () => go(at - 1), Escape: () => { choose(null); root.focus(); },
       };
     }
     const turn = (by) => (turns ? set(0, settings[0] + by) : null);
     return {
       ...general, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
-      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": playing,
+      ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": () => paged && player.turn(),
       Enter: () => follow(event.target),
     };
   });

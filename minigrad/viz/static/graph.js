@@ -8,19 +8,17 @@ const HELP = [
 
 const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
-  let here = 0, canvas = null, boxes = new Map(), chosen = null;
+  let canvas = null, boxes = new Map(), chosen = null;
 
   const { field, count } = finderOf((text) => look(text), (found) => lead(found));
-  const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
+  const scopes = scopesOf(data.scopes, root, () => draw());
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const { more, opener } = moreOf(field, count, fits, ...savesOf("graph", () => canvas), helps);
-  const whole = data.scopes.at(-1).title === "everything";
-  const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), space(),
-    ...(whole ? [all] : []), opener), more, path, stage, help, aloud);
+    ...scopes.all, opener), more, scopes.path, stage, help, aloud);
 
   const draw = () => {
-    const seen = data.scopes[here];
+    const seen = data.scopes[scopes.here];
     canvas = canvasOf(seen.svg);
     stage.replaceChildren(canvas.place, side);
     boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
@@ -29,25 +27,22 @@ const show = (parent, data) => {
       onPress(box, () => choose(key));
       onPoint(box, () => light(key), () => light(chosen));
     }
-    hingesOf(canvas.svg, seen.doors, turn);
-    path.replaceChildren(...crumbsOf(data.scopes, here, turn));
-    path.hidden = !here;
-    all.textContent = here ? "close" : "open all";
-    root.dataset.view = here;
+    hingesOf(canvas.svg, seen.doors, scopes.turn);
+    scopes.paint();
     askFor(stage, canvas.svg.viewBox.baseVal.height + 30, 620);
     choose(null);
-    requestAnimationFrame(() => { canvas.begin(); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
+    aloud.textContent = `${seen.title || data.about}: ${[...boxes.values()].slice(0, 12).map((box) => box.querySelector("text").textContent).join(", ")}`;
+    requestAnimationFrame(() => { canvas.begin(1, SHRUNK); fitAll(boxes.values()); canvas.centre(canvas.svg.querySelector(".mg-hit") ?? boxes.get(0)); });
   };
 
-  const turn = (to) => { here = to; draw(); root.focus(); };
-  const turnAll = () => { if (here || whole) turn(here ? 0 : data.scopes.length - 1); };
-  const up = () => { if (here) turn(data.scopes[here].parent); };
+  const edges = () => data.scopes[scopes.here].edges;
+  const infoOf = (key) => data.info[data.scopes[scopes.here].info[key]];
 
   // The arrows of a box, and the boxes at their other ends.
   const light = (key) => {
     for (const element of canvas.svg.querySelectorAll(".mg-lit, .mg-near")) element.classList.remove("mg-lit", "mg-near");
     if (key === null) return;
-    data.scopes[here].edges.forEach(([source, target], i) => {
+    edges().forEach(([source, target], i) => {
       if (source !== key && target !== key) return;
       canvas.svg.querySelector(`[data-edge="${i}"]`).classList.add("mg-lit");
       boxes.get(source === key ? target : source).classList.add("mg-near");
@@ -63,9 +58,8 @@ const show = (parent, data) => {
     light(key);
     if (key === null) return;
     boxes.get(key).classList.add("mg-now");
-    const info = data.info[data.scopes[here].info[key]];
-    const edges = data.scopes[here].edges;
-    const link = (other) => make("button", { class: "mg-link", onclick: () => { choose(other); boxes.get(other).focus(); } }, data.info[data.scopes[here].info[other]].title);
+    const info = infoOf(key);
+    const link = (other) => make("button", { class: "mg-link", onclick: () => { choose(other); boxes.get(other).focus(); } }, infoOf(other).title);
     const linked = (keys) => (keys.length ? [make("div", { class: "mg-links" }, ...[...new Set(keys)].map(link))] : []);
     side.replaceChildren(
       closer(() => choose(null)),
@@ -74,9 +68,8 @@ const show = (parent, data) => {
       ...(info.scope ? titled("in", make("p", { style: "margin:0" }, info.scope)) : []),
       ...(info.formula ? titled("what it computes", mathOf(info.formula)) : []),
       ...titled(info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient", ...info.rules.map(mathOf)),
-      ...(info.table ? titled("its numbers", tableOf(info.table)) : []),
-      ...titled("computed from", ...linked(edges.filter((e) => e[1] === key).map((e) => e[0]))),
-      ...titled("used by", ...linked(edges.filter((e) => e[0] === key).map((e) => e[1]))),
+      ...titled("computed from", ...linked(edges().filter((e) => e[1] === key).map((e) => e[0]))),
+      ...titled("used by", ...linked(edges().filter((e) => e[0] === key).map((e) => e[1]))),
       ...(info.line ? codeOf(info.line) : []));
     aloud.textContent = `${info.title}, ${info.about}`;
     canvas.reveal(boxes.get(key));
@@ -84,9 +77,9 @@ const show = (parent, data) => {
 
   // Each box once, in the picture that is seen or in the first one where it is open; then the closed boxes that hold such operations.
   const look = (text) => {
-    const order = [here, ...data.scopes.keys()], known = new Set(), found = [];
+    const known = new Set(), found = [];
     for (const names of [(info) => info.title, (info) => info.about]) {
-      for (const to of order) {
+      for (const to of scopes.order()) {
         data.scopes[to].info.forEach((id, key) => {
           if (known.has(id) || !names(data.info[id]).toLowerCase().includes(text)) return;
           known.add(id);
@@ -99,7 +92,7 @@ const show = (parent, data) => {
   };
 
   const lead = (found) => {
-    if (found && found[0] !== here) { here = found[0]; draw(); }
+    if (found) scopes.lead(found[0]);
     for (const [key, box] of boxes) box.classList.toggle("mg-hit", found !== null && key === found[1]);
     if (found) canvas.reveal(boxes.get(found[1]));
   };
@@ -110,7 +103,7 @@ const show = (parent, data) => {
     if (event.target.matches("input") && event.key !== "Escape") return null;
     return {
       ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
-      c: turnAll, u: up, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
+      ...scopes.keys, f: () => canvas.fit(), "/": () => { more.hidden = false; field.focus(); }, Escape: () => { choose(null); root.focus(); },
       "?": turnHelp,
     };
   });

@@ -54,16 +54,6 @@ const needed = (from, to) => {
   from.parentNode.insertBefore(line, from.parentNode.querySelector(".mg-box"));
 };
 
-// The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
-const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
-  - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
-const fitText = (text, room) => {
-  text.removeAttribute("textLength");
-  if (text.getComputedTextLength() <= room) return;
-  text.setAttribute("textLength", room);
-  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
-};
-
 // Only what changes is touched: a step changes a handful of a thousand elements.
 const LOOKS = ["mg-now", "mg-need", "mg-none", "mg-part", "mg-wrong", "mg-lit", "mg-hid"];
 const dress = (element, looks) => LOOKS.forEach((look) => element.classList.toggle(look, looks.includes(look)));

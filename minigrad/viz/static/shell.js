@@ -38,23 +38,47 @@ const pagerOf = (go, label) => {
   const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
   const slider = make("input", { type: "range", min: 0, "aria-label": label, oninput: () => go(+slider.value) });
   const count = make("span", { class: "mg-count", "aria-hidden": "true" });
-  const paint = (now, last, text = `${now + 1} / ${last + 1}`) => {
+  const paint = (now, last, text = `${label} ${now + 1} / ${last + 1}`) => {
     at = now;
     [slider.max, slider.value] = [last, now];
     [back.disabled, next.disabled] = [now <= 0, now >= last];
-    slider.setAttribute("aria-valuetext", `${label} ${text}`);
+    slider.setAttribute("aria-valuetext", text);
     count.textContent = text;
   };
   return { back, next, slider, count, paint };
 };
 
-// From the first picture down to the open scope, as buttons that lead there.
-const crumbsOf = (scopes, here, turn) => {
-  const chain = [];
-  for (let i = here; i; i = scopes[i].parent) chain.unshift(i);
-  return [0, ...chain].flatMap((i, depth) => [depth ? "›" : "", make("button", {
-    class: "mg-link", "aria-current": i === here ? "true" : null, onclick: () => turn(i) }, scopes[i].title || "all")]);
+// The pictures of open scopes: which one is seen, a button that opens all, a path that leads back, and their keys.
+const scopesOf = (scopes, root, draw) => {
+  const whole = scopes.at(-1).title === "everything";
+  const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
+  const turn = (to) => { self.here = to; draw(); root.focus(); };
+  const crumb = (i) => make("button", { class: "mg-link", "aria-current": i === self.here ? "true" : null, onclick: () => turn(i) }, scopes[i].title || "all");
+  const keys = {
+    c: () => { if (self.here || whole) turn(self.here ? 0 : scopes.length - 1); }, u: () => { if (self.here) turn(scopes[self.here].parent); },
+  };
+  const all = make("button", { title: "c", onclick: keys.c }, "open all");
+  const paint = () => {
+    const chain = [];
+    for (let i = self.here; i; i = scopes[i].parent) chain.unshift("›", crumb(i));
+    path.replaceChildren(crumb(0), ...chain);
+    path.hidden = !self.here;
+    all.textContent = self.here ? "close" : "open all";
+    root.dataset.view = self.here;
+  };
+  const lead = (to) => { if (to !== self.here) { self.here = to; draw(); } };
+  const self = { here: 0, path, all: whole ? [all] : [], keys, turn, paint, lead, order: () => [self.here, ...scopes.keys()] };
+  return self;
 };
+
+// Amounts with their units.
+const rounded = (value, digits = 3) => (Math.abs(value) < 1e-6 ? "0" : String(Number(value.toPrecision(digits))));
+const inUnits = (units) => (value, digits) => {
+  const [one, name] = units.find(([each]) => value >= each * 0.9995) ?? units[units.length - 1];
+  return `${rounded(value / one, digits)} ${name}`;
+};
+const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+const launchesText = (count) => `${count} launch${count === 1 ? "" : "es"}`;
 
 const space = () => make("span", { class: "mg-space" });
 
@@ -81,6 +105,20 @@ const finderOf = (look, go) => {
 // Buttons that save the picture as it is seen now.
 const savesOf = (name, canvas) => [["SVG", saveSvg], ["PNG", savePng]].map(([form, save]) =>
   make("button", { onclick: () => canvas() && save(canvas().svg, name), title: "the picture as it is now" }, `save ${form}`));
+
+// A button that plays: `next` goes on by a step, until `done()`.
+const playerOf = (next, done, begin, pause) => {
+  let timer = null;
+  const stop = () => { clearInterval(timer); timer = null; button.textContent = "▶"; };
+  const turn = () => {
+    if (timer) { stop(); return; }
+    if (done()) begin();
+    button.textContent = "❚❚";
+    timer = setInterval(() => (done() || !button.isConnected ? stop() : next()), still() ? 1600 : pause);
+  };
+  const button = make("button", { onclick: () => turn(), title: "Space", "aria-label": "play" }, "▶");
+  return { button, turn, stop };
+};
 
 const closer = (does) => make("button", { class: "mg-close", "aria-label": "close", onclick: does }, "×");
 

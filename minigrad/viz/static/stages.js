@@ -4,15 +4,16 @@
 const stagesOf = (data, say) => {
   const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
   const taken = ([, [, launches], [, bytes]]) => `${launches} launch${launches === "1" ? "" : "es"}, ${bytes} read and written`;
+  const alone = `One by one, the operations take ${taken(written)}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
   const stages = [
-    { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it: ${taken(written)}. ${data.unknown}` },
+    { name: "eager mode", graph: 0, says: `Eager mode computes each operation as soon as Python reaches it. ${alone}. ${data.unknown}` },
     { ...traced, says: "Graph mode only records each operation, with the shape of its result. Nothing is computed yet." }, ...passes,
     { name: "fused", graph, says: `Operations that can share a loop become one kernel: ${taken(fused)}. In a kernel, a value stays in a register: ${data.hidden} of ${data.computed} values never reach memory.` },
     { name: "loops", graph, says: "Each kernel becomes loops over the elements, printed here in C. Still no number is computed." },
     { name: "run", graph, says: `Now the kernels run, one after the other, and write their results: ${taken(fused)}.` },
-    { name: "called again", graph, says: `Eager mode runs every line again: ${taken(written)}. Graph mode runs no line of your Python, only the kernels: ${taken(fused)}.` },
+    { name: "called again", graph, says: `Eager mode runs every line again. Graph mode runs no line of your Python, only the kernels: ${taken(fused)}.` },
   ];
 
   const rows = data.rows.map((row, i) => (row.code === undefined

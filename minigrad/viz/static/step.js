@@ -14,7 +14,7 @@ const show = (parent, data, synced = ALONE) => {
   const steps = [...made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, made.length];
   let at = synced.get() || begin; // steps that are done; at first, the forward pass
-  let here = 0, canvas = null, part = null, timer = null, hidden = false;
+  let canvas = null, part = null, hidden = false;
   let mode = ""; // an exercise: "predict" or "act"
   let dragging = false; // while a number is dragged, all numbers are seen and no step is
 
@@ -29,22 +29,20 @@ const show = (parent, data, synced = ALONE) => {
   // the bar -----------------------------------------------------------------------------------------------------------
   const { back, next, slider, count, paint: paintBar } = pagerOf((to) => (Math.abs(to - at) !== 1 ? go(to) : to > at ? forward() : backward()), "step");
   const phases = make("div", { class: "mg-phases", "aria-hidden": "true", style: `--forward:${100 * begin / last}%` });
-  const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
+  const player = playerOf(() => forward(), () => at >= last, () => go(begin), 1000);
   const exercises = [["predict", "p", "predict"], ["act", "a", "act it out"]].map(([name, key, text]) =>
     make("button", { "aria-pressed": "false", title: key, "data-exercise": name, onclick: () => exercise(name) }, text));
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const { field, count: hits } = finderOf((text) => look(text), (found) => lead(found));
-  const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
-  const whole = data.scopes.at(-1).title === "everything";
-  const { more, opener } = moreOf(field, hits, play, ...exercises, ...(whole ? [all] : []), fits, ...savesOf("backprop", () => canvas), helps);
-  const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
+  const scopes = scopesOf(data.scopes, root, () => draw());
+  const { more, opener } = moreOf(field, hits, player.button, ...exercises, ...scopes.all, fits, ...savesOf("backprop", () => canvas), helps);
   const live = liveOf(data, () => { at = last; dragging = true; hidden = false; paint(); });
-  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, path,
+  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, scopes.path,
     live.bar, stage, help, aloud);
 
   // the picture -------------------------------------------------------------------------------------------------------
   const draw = () => {
-    const given = data.scopes[here];
+    const given = data.scopes[scopes.here];
     canvas = canvasOf(data.pictures[given.svg]);
     stage.replaceChildren(canvas.place, side);
     const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
@@ -67,15 +65,16 @@ const show = (parent, data, synced = ALONE) => {
       const enter = () => (mode === "act" ? backwards && acting.send(nodesOf(inner)) : until(given.shown[inner], backwards));
       onPress(box, enter);
     }
-    hingesOf(canvas.svg, part.doors, turn);
-    path.replaceChildren(...crumbsOf(data.scopes, here, turn));
-    path.hidden = !here;
-    root.dataset.view = here;
-    all.textContent = here ? "close" : "open all";
+    hingesOf(canvas.svg, part.doors, scopes.turn);
+    scopes.paint();
     askFor(stage, Math.max(live.say ? 470 : 380, canvas.svg.viewBox.baseVal.height + 30), 640);
-    for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
     paint();
-    requestAnimationFrame(() => { canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, 0.7])); paint(); });
+    requestAnimationFrame(() => {
+      canvas.begin(...(root.classList.contains("mg-narrow") ? [0.85, 0.85] : [1, SHRUNK]));
+      fitAll(part.boxes.values());
+      for (const element of [...part.boxes.values(), ...part.notes.values()]) element.mgLine = null;
+      paint();
+    });
   };
 
   const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
@@ -97,23 +96,19 @@ const show = (parent, data, synced = ALONE) => {
   const isClosed = (step) => step.node !== undefined && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
   const single = (node) => nodesOf(part.box.get(node)).length === 1;
 
-  const turn = (to) => { here = to; draw(); root.focus(); };
-
   // Values by their names, in the picture that is seen or in the first one that shows them; then closed boxes by theirs.
   const look = (text) => {
     const has = (node) => `${node.name} ${node.title ?? ""}`.toLowerCase().includes(text);
     const nodes = [...data.nodes.keys()].filter((node) => has(data.nodes[node]));
-    const places = nodes.map((node) => [[here, ...data.scopes.keys()].find((to) => data.scopes[to].shown.includes(node)), node]);
+    const places = nodes.map((node) => [scopes.order().find((to) => data.scopes[to].shown.includes(node)), node]);
     return places.filter(([to]) => to !== undefined);
   };
   const lead = (found) => {
-    if (found && found[0] !== here) { here = found[0]; draw(); }
+    if (found) scopes.lead(found[0]);
     const key = found ? part.box.get(found[1]) : null;
     for (const [other, box] of part.boxes) box.classList.toggle("mg-hit", other === key);
     if (found) canvas.reveal(part.boxes.get(key));
   };
-  const up = () => { if (here) turn(data.scopes[here].parent); };
-  const turnAll = () => { if (here || whole) turn(here ? 0 : data.scopes.length - 1); };
 
   // What has come to each node, and along each arrow, after `done` steps.
   const stateAfter = (done) => {
@@ -172,7 +167,7 @@ const show = (parent, data, synced = ALONE) => {
     paintBar(at, last, at <= begin ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`);
     if (acts) back.disabled = true;
     next.disabled = acts || (at >= last && !hidden);
-    next.textContent = hidden ? "reveal" : "next ›";
+    next.textContent = hidden ? "reveal" : mode === "predict" ? "predict ›" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : dragging ? "drag" : "begin";
     if (acts) acting.tell(state);
@@ -184,8 +179,8 @@ const show = (parent, data, synced = ALONE) => {
   const label = (box, known) => {
     const [line, cells] = known ? [known[LINE], known[CELLS]] : ["", ""];
     const text = box.querySelector(".mg-number");
-    if (text && text.textContent !== line) {
-      text.textContent = line;
+    if (text && box.mgLine !== line) {
+      text.textContent = box.mgLine = line;
       fitText(text, widthFor(box));
       box.setAttribute("aria-label", wordsIn(box));
     }
@@ -195,14 +190,13 @@ const show = (parent, data, synced = ALONE) => {
     if (cells) heatIn(box, cells);
   };
 
-  // The number, or the heat map, that has come along an arrow.
+  // The number, or the heat map, that has come along an arrow; of several, their sum where it is the whole gradient, or how many they are.
   const noteOn = (note, sent) => {
-    const values = sent.map(valueOf);
     const whole = sent.length > 1 && sent.length === due.get(sent[0].target) && sent.every((step) => step.target === sent[0].target);
-    const value = whole ? data.nodes[sent[0].target].gradient : values.at(-1);
-    const [line, cells] = value ? [value[LINE], value[CELLS]] : ["", ""];
-    if (note.mgNote === line + cells) return;
-    note.mgNote = line + cells;
+    const value = whole ? data.nodes[sent[0].target].gradient : sent.length === 1 ? valueOf(sent[0]) : null;
+    const [line, cells] = value ? [value[LINE], value[CELLS]] : [sent.length ? `${sent.length} contributions` : "", ""];
+    if (note.mgLine === line + cells) return;
+    note.mgLine = line + cells;
     note.replaceChildren();
     if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
     else if (line) noteText(note, line);
@@ -252,7 +246,8 @@ const show = (parent, data, synced = ALONE) => {
   const tellDrag = () => {
     const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
-      ...checked(live.check(), ", of the whole result"), ...codeAt(data.nodes[live.node()]));
+      ...checked(live.check(), ", of the whole result"), ...codeAt(data.nodes[live.node()]),
+      make("p", { class: "mg-quiet" }, "The page repeats the operations that ran: an if or a cond of your code is not decided again."));
   };
 
   const tell = (step) => {
@@ -305,15 +300,16 @@ const show = (parent, data, synced = ALONE) => {
 
   // To an exercise, or back from it.  The questions are about the numbers of the program, and playing would answer them.
   const exercise = (name) => {
-    if (timer) playing();
+    player.stop();
     mode = mode === name ? "" : name;
     hidden = dragging = false;
     live.reset();
     acting.begin();
-    play.disabled = mode !== "";
+    player.button.disabled = mode !== "";
     slider.disabled = mode === "act";
     for (const button of exercises) button.setAttribute("aria-pressed", String(button.dataset.exercise === mode));
     paint();
+    if (mode !== "act") aloud.textContent = mode ? "From the next step on, predict what comes." : "The exercise is over.";
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
@@ -329,7 +325,7 @@ const show = (parent, data, synced = ALONE) => {
     if (mode === "act") return;
     if (hidden) { hidden = false; paint(); return; }
     const stop = part.stops.find((each) => each > at);
-    if (stop === undefined && here) { up(); forward(); return; } // what is inside is done
+    if (stop === undefined && scopes.here) { scopes.keys.u(); forward(); return; } // what is inside is done
     if (mode && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
     go(stop ?? last);
     if (stop && ["pass", "seed"].includes(steps[stop - 1].kind)) move(steps[stop - 1]);
@@ -343,19 +339,11 @@ const show = (parent, data, synced = ALONE) => {
     if (found >= 0) go(found + 1);
   };
 
-  const playing = () => {
-    if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (mode) return;
-    if (at >= last) go(begin);
-    play.textContent = "❚❚";
-    timer = setInterval(() => (at >= last || !root.isConnected ? playing() : forward()), still() ? 1600 : 1000);
-  };
-
   onKeys(root, (event) => {
     if (event.target.matches("input[type=text], select, .mg-live input")) return null;
     if (event.key === " " && event.target.matches("button")) return null;
     return {
-      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, c: turnAll, u: up,
+      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": () => mode || player.turn(), ...scopes.keys,
       "/": () => { more.hidden = false; field.focus(); }, f: () => canvas.fit(), p: () => exercise("predict"), a: () => exercise("act"), Backspace: () => mode === "act" && acting.rewind(), "?": turnHelp,
     };
   });

@@ -1,19 +1,13 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
 const LEFT = 86, RIGHT = 10, LANE = 30, MOST = 300; // pixels: the margins, a lane; the most rows of the table
-const KEYS = [["W S + −", "zoom in, zoom out"], ["A D", "to the left, to the right; or drag"],
+const KEYS = [["W S + −", "zoom in, zoom out; so does the wheel, in a view that was clicked"], ["A D", "to the left, to the right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
   ["Shift+← Shift+→", "select a stretch, bar by bar; or drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"], ["?", "this list"]];
 
-const HEAD = ["", "time", "of all", "calls", "bytes", "operations", "of the roof"];
+const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the roof"];
 
-const rounded = (value, digits = 3) => (Math.abs(value) < 1e-6 ? "0" : String(Number(value.toPrecision(digits))));
-const inUnits = (units) => (value, digits) => {
-  const [one, name] = units.find(([each]) => value >= each * 0.9995) ?? units[units.length - 1];
-  return `${rounded(value / one, digits)} ${name}`;
-};
-const bytesText = inUnits([[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 const timeText = inUnits([[1e6, "s"], [1e3, "ms"], [1, "µs"]]); // of microseconds
 
 const show = (parent, data) => {
@@ -109,9 +103,9 @@ const show = (parent, data) => {
       if (band !== before) {
         y += before ? 34 : 22;
         before = band;
-        made.push(written(band.title, 4, y - 8, bold));
+        made.push(written(band.title, 4, y - 8, { ...bold, class: "mg-halo" }));
         const says = band.says.length > most ? `${band.says.slice(0, Math.max(0, most - 1))}…` : band.says;
-        if (most > 9) made.push(written(says, begin, y - 8));
+        if (most > 9) made.push(written(says, begin, y - 8, { class: "mg-halo" }));
       }
       made.push(written(name, LEFT - 8, y + 17, { "text-anchor": "end" }));
       const [a, b] = python.map(placeOf);
@@ -162,6 +156,7 @@ const show = (parent, data) => {
     from = Math.min(Math.max(0, a), whole - wide);
     to = from + wide;
     paint();
+    aloud.textContent = `from ${named(from)} to ${named(to)}`;
   };
   const middle = () => (at ? (barAt()[0] + barAt()[1]) / 2 : (from + to) / 2);
   const zoom = (by, around = middle()) => view(around - (around - from) * by, around + (to - around) * by);
@@ -229,23 +224,24 @@ const show = (parent, data) => {
   // What runs in the stretch, or in the whole call, by step or by layer; a bar counts where its middle lies.
   const fill = () => {
     const [band, by] = choices[which.value] ?? [], [low, high] = stretch ?? [0, whole], groups = new Map();
-    const group = (key) => groups.get(key) ?? groups.set(key, { key, time: 0, calls: 0, bytes: 0, flops: 0, best: 0 }).get(key);
+    const group = (key) => groups.get(key) ?? groups.set(key, { key, time: 0, launches: 0, bytes: 0, flops: 0, best: 0 }).get(key);
     const all = group("everything"), own = running(band);
+    const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
     for (const [begin, end, number] of own.flatMap(({ bars }) => bars)) {
       const { [by]: key, cost, best } = data.works[number], middle = (begin + end) / 2;
-      for (const sums of low <= middle && middle <= high ? [all, group(key)] : []) {
+      const counts = low <= middle && middle <= high && (cost[0] || !within); // in a measured call, what launches nothing is Python's time
+      for (const sums of counts ? [all, group(key)] : []) {
         sums.time += end - begin;
-        sums.calls += 1;
+        sums.launches += cost[0];
         sums.bytes += cost[1];
         sums.flops += cost[2];
         sums.best += best;
       }
     }
-    const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
     if (within > all.time) [group("Python").time, all.time] = [within - all.time, within];
     const share = (part, time) => `${Math.round((part / (time || 1)) * 100)}%`;
     const found = [...groups.values()].sort((a, b) => b.time - a.time).slice(0, MOST);
-    const lines = found.map(({ key, time, calls, bytes, flops, best }) => [key, named(time), share(time, all.time), calls,
+    const lines = found.map(({ key, time, launches, bytes, flops, best }) => [key, named(time), share(time, all.time), launches,
       bytesText(bytes), flops.toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
       make("tr", i ? { tabindex: "0" } : {}, ...line.map((text) => make(i ? "td" : "th", {}, text)))));

@@ -192,11 +192,11 @@ def test_all_that_states_launches_states_the_same(ran):
     assert run.launches == launches and repr(run).startswith(f"<profile of {launches} launches")
     assert f"memory of {here}: " in repr(mg.viz.memory(f, *args))
     assert f"timeline of {here} in" in repr(mg.viz.timeline(f, *args, runs=0))
-    assert f": {here} instead of {eager:,}, " in repr(mg.viz.fusion(f, *args))
+    assert f": {here} instead of {eager:,} one by one, " in repr(mg.viz.fusion(f, *args))
     assert f.record(*args, runs=1).count.launches == launches
     ways = mg.viz.fusion(f, *args, measure=True).ways()
     lines = eager_record(lambda: not_jitted(f)(*args), 1).count.launches
-    assert [ways[name][0].launches for name in ("eagerly", "as you wrote it", "fused")] == [lines, eager, launches]
+    assert [ways[name][0].launches for name in ("eagerly", "one by one", "fused")] == [lines, eager, launches]
     here = counted(lines, "launch", "launches")
     assert f"timeline: {here} eagerly, {launches} as a program" in mg.viz.timeline(f, *args, runs=1).data()["about"]
     *_, fused = stages_of(f.passes(*args), cost)
@@ -213,7 +213,7 @@ def test_all_that_states_bytes_and_operations_states_the_same(ran):
     assert sum(step.flops for step in schedule.steps) + copies.flops == fused.flops
     view = mg.viz.fusion(f, *args, measure=True)
     lines = eager_record(lambda: not_jitted(f)(*args), 1).count
-    named = {"eagerly": lines, "as you wrote it": eager, "after the passes": cost.after_passes, "fused": fused}
+    named = {"eagerly": lines, "one by one": eager, "after the passes": cost.after_passes, "fused": fused}
     assert {name: count for name, (count, _) in view.ways().items()} == named
     traffic = [[count.bytes, bytes_text(count.bytes)] for count in named.values()]
     assert [row[2] for row in view.data()["sums"]] == traffic

@@ -24,6 +24,7 @@ from minigrad.viz.compiled import Shown
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.phases import PHASES
+from minigrad.viz.titles import Titles
 
 from ...compare import Difference
 from ...digits import Trained, read_by
@@ -97,7 +98,7 @@ def networks() -> list[Network]:
     for name, (model, loss_of, batch) in made.items():
         graph = _stepper(model, loss_of).graph(*batch)
         program = Program(graph, backend="numpy")  # the same kernels on every machine
-        phases = {step: section.phase for step, section in Shown(name, program, {}).sections.items()}
+        phases = {step: section.phase for step, section in Titles(Shown(name, program, {})).sections.items()}
         found.append(Network(name, jobs_of(program.schedule.steps), phases))
     return found
 
