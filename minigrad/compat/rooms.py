@@ -1,0 +1,187 @@
+"""PyTorch's rooms over minigrad, made of the rows of `torch.txt`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import sys
+import types
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+
+from ..core.absent import _missing
+from ..devices.registry import Device
+from ..nn import init
+from ..support.synonyms import Row, hint_for, nearest, rows
+from . import data, meanings
+from .modules import CONTAINERS, Module, Parameter, called_class, layer_class, optimizer_class, shaped_norm
+from .speaking import Method, ours, switch
+from .table import PLAIN, forward_of, function_of, refuse
+
+HOME = f"{__package__}.torch"
+_PATHS = {  # the rooms of the table that are not named by their path
+    "torch": "", "F": "nn.functional", "init": "nn.init", "rnn": "nn.utils.rnn", "lr_scheduler": "optim.lr_scheduler",
+    "mps": "backends.mps",
+}
+_OURS = {"nn": mg.nn, "optim": mg.optim, "lr_scheduler": mg.optim.lr_scheduler}
+_MAKERS = {"nn": layer_class, "optim": optimizer_class, "lr_scheduler": optimizer_class}
+_REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write instead
+
+
+def _room(path: str) -> Any:
+    """The module of a path such as `nn.utils`, with those above it."""
+    name = f"{HOME}.{path}".rstrip(".")
+    if name not in sys.modules:
+        module = sys.modules[name] = types.ModuleType(name)
+        module.__path__ = []
+        module.__getattr__ = functools.partial(_lacks, path)  # type: ignore[method-assign]
+        if path:
+            parent, _, last = path.rpartition(".")
+            setattr(_room(parent), last, module)
+    return sys.modules[name]
+
+
+def _lacks(path: str, name: str) -> Any:
+    """Raise the error for a name that a room lacks, with what is near it."""
+    if name[:2] == "__":
+        raise AttributeError(name)
+    room = f"torch.{path}".rstrip(".")
+    place = "minigrad.nn" if path.startswith("nn") else "minigrad"
+    hint = _REFUSED.get((path, name)) or hint_for(place, name)
+    near = nearest(name, [each for each in vars(sys.modules[f"{HOME}.{path}".rstrip(".")]) if each[0] != "_"])
+    raise _missing(f"{room} has no {name!r} in minigrad.compat", name, hint or (near and f"did you mean {room}.{near}?"))
+
+
+def _put(row: Row, room: str, name: str) -> None:
+    """Put one name of a row into one room."""
+    path = _PATHS.get(room, room)
+    into = {"x": {}, "model": {}}.get(room)
+    into = vars(_room(path)) if into is None else into
+    if not row.expression and row.kind not in ("class",):
+        _REFUSED[path, name] = row.advice(name)
+    elif "." in name:
+        cls, method = name.split(".")
+        _override(into[cls], method, function_of(row, name, ours=into[cls].__mro__[2]))
+    elif row.kind == "class":
+        into[name] = _MAKERS[room](function_of(_as_tuple(row), name), getattr(_OURS[room], name), f"{HOME}.{path}")
+    elif row.kind == "layer":
+        into[name] = called_class(name, function_of(row._replace(expression="()"), name), forward_of(row, name),
+                                  f"{HOME}.{path}")
+    elif row.signature is None:
+        into[name] = eval(row.expression, dict(PLAIN))  # noqa: S307
+    elif room == "x":
+        function = function_of(row, name)
+        switch(name, property(function) if row.kind == "@" else function)
+    else:
+        setattr(Module, name, function_of(row, name)) if room == "model" else into.update({name: function_of(row, name)})
+
+
+def _as_tuple(row: Row) -> Row:
+    return row._replace(expression=row.expression or "()")
+
+
+def _override(cls: type, name: str, function: Any) -> None:
+    """Give a class a method; a constructor runs behind the one that is there."""
+    if name != "__init__":
+        setattr(cls, name, function)
+        return
+    before = cls.__init__  # type: ignore[misc]
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        before(self, *args, **kwargs)
+        function(self, *args, **kwargs)
+
+    setattr(cls, name, __init__)
+
+
+torch, F = _room(""), _room("nn.functional")
+PLAIN.update(
+    {name: each for name, each in vars(meanings).items() if name[0] != "_"},
+    mg=mg, math=math, np=np, init=init, torch=torch, F=F, contextlib=contextlib, functools=functools, types=types,
+    shaped_norm=shaped_norm, split_at_random=data.split_at_random, collate=data.collate, refuse=refuse,
+)
+for _row in rows():
+    for _name in _row.names:
+        for _each in _row.rooms:
+            _put(_row, _each, _name)
+
+
+# What the table cannot say --------------------------------------------------------------------------------------------
+
+
+class _AnyTensor(type):
+    """`torch.Tensor`: the class of all tensors, and a function that makes one."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, mg.Tensor)
+
+    def __getattr__(cls, name: str) -> Any:
+        found = ours(name) if not isinstance(vars(mg.Tensor).get(name), Method) else vars(mg.Tensor)[name].theirs
+        return getattr(mg.Tensor, name) if found is None else found
+
+
+class Tensor(metaclass=_AnyTensor):
+    def __new__(cls, *shape: Any) -> Any:
+        return meanings.typed(shape, mg.float32)
+
+
+class _AnyDevice(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Device)
+
+
+class device(metaclass=_AnyDevice):
+    def __new__(cls, type: Any, index: int | None = None) -> Any:  # noqa: A002
+        return mg.as_device(meanings.device_of(type if index is None else f"{type}:{index}"))
+
+
+class Generator(mg.random.Generator):
+    """Random numbers with a state of their own."""
+
+    def __init__(self, device: Any = None) -> None:
+        super().__init__(0)
+
+    def manual_seed(self, seed: int) -> Any:
+        self.seed(seed)
+        return self
+
+
+def _set_data(x: Any, value: Any) -> None:
+    if value.shape != x.shape:
+        refuse(f"x.data = a tensor of shape {value.shape}, not {x.shape}", "a new parameter")
+    with mg.no_grad():
+        x.detach()[...] = value
+
+
+def _pretrained(cls: Any, embeddings: Any, freeze: bool = True, **options: Any) -> Any:
+    made = cls(*embeddings.shape, **options)
+    made.weight = Parameter(embeddings, requires_grad=not freeze)
+    return made
+
+
+switch("data", property(lambda x: x.detach(), _set_data))
+Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
+for _each in (Tensor, device, Generator):
+    _each.__module__ = HOME
+    setattr(torch, _each.__name__, _each)
+for _each in CONTAINERS:
+    _each.__module__ = f"{HOME}.nn"
+    setattr(torch.nn, _each.__name__, _each)
+for _each in data.PUBLIC:
+    _each.__module__ = f"{HOME}.utils.data"
+    setattr(torch.utils.data, _each.__name__, _each)
+torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
+_room("nn.parameter").Parameter = Parameter
+_room("nn.modules").Module = Module
+torch.optim.Optimizer = type("Optimizer", (mg.optim.Optimizer,), {"__module__": f"{HOME}.optim"})
+for _name in ("_LRScheduler", "LRScheduler"):
+    setattr(torch.optim.lr_scheduler, _name, mg.optim.lr_scheduler.Schedule)
+if find_spec("einops"):
+    from . import einops
+
+    sys.modules["einops.layers.torch"] = einops
