@@ -322,6 +322,12 @@ def detached(x: Any) -> Any:
     return leaf(x, False)
 
 
+def gathered(x: Any, dim: int, index: Any) -> Any:
+    """Elements by their positions along an axis; the index may be smaller than `x` along the others."""
+    cut = tuple([slice(None if each == dim % x.ndim else n) for each, n in enumerate(index.shape)])
+    return mg.take_along_axis(x[cut], index, dim)
+
+
 def _along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
     places = list(mg.meshgrid(*[mg.arange(n) for n in index.shape], indexing="ij"))
     places[dim] = index

@@ -88,7 +88,8 @@ def _as_tuple(row: Row) -> Row:
 def _override(cls: type, name: str, function: Any) -> None:
     """Give a class a method; a constructor runs behind the one that is there."""
     if name != "__init__":
-        setattr(cls, name, function)
+        takes_self = function.__code__.co_varnames[:1] == ("self",)
+        setattr(cls, name, function if takes_self else staticmethod(function))
         return
     before = cls.__init__  # type: ignore[misc]
 

@@ -35,12 +35,12 @@ class Row(NamedTuple):
         """The hint for one of the names: that of the row, or the expression, if it uses only public names."""
         if self.hint or self.kind in ("class", "layer"):
             return self.hint
+        examples = {**EXAMPLES, "self": "model"} if "model" in self.rooms else EXAMPLES
         text = self.expression.replace("{}", name.rstrip("_"))
-        public = "mg." in text if self.signature is None else (
-            set(re.findall(r"(?<![\w.])([A-Za-z]\w*)[(.]", text)) <= {"bool", "len", "mg", *EXAMPLES})
-        if not public or re.search(rf"\bmg\.{name}\b", text):
-            return ""  # the expression is not what a user would write, or minigrad has the name
-        return re.sub(r"\b(" + "|".join(EXAMPLES) + r")\b", lambda m: EXAMPLES[m[0]], text)
+        words = {*re.findall(r"(?<![\w.\"])[A-Za-z_]\w*", text)}
+        if not words & {"mg", *examples} or words - {"mg", *examples} or re.search(rf"\bmg\.{name}\b", text):
+            return ""  # not what a user would write, or minigrad has the name
+        return re.sub(r"\b(" + "|".join(examples) + r")\b", lambda m: examples[m[0]], text)
 
 
 @cache
