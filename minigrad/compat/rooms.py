@@ -7,7 +7,6 @@ import functools
 import math
 import sys
 import types
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ def _lacks(path: str, name: str) -> Any:
         raise AttributeError(name)
     room = f"torch.{path}".rstrip(".")
     place = "minigrad.nn" if path.startswith("nn") else "minigrad"
-    hint = _REFUSED.get((path, name)) or hint_for(place, name)
+    hint = _REFUSED.get((path, name), "").replace("  # ", ": ") or hint_for(place, name)
     near = nearest(name, [each for each in vars(sys.modules[f"{HOME}.{path}".rstrip(".")]) if each[0] != "_"])
     raise _missing(f"{room} has no {name!r} in minigrad.compat", name, hint or (near and f"did you mean {room}.{near}?"))
 
@@ -182,7 +181,7 @@ _room("nn.modules").Module = Module
 torch.optim.Optimizer = type("Optimizer", (mg.optim.Optimizer,), {"__module__": f"{HOME}.optim"})
 for _name in ("_LRScheduler", "LRScheduler"):
     setattr(torch.optim.lr_scheduler, _name, mg.optim.lr_scheduler.Schedule)
-if find_spec("einops"):
+with contextlib.suppress(ImportError):  # einops is not installed
     from . import einops
 
     sys.modules["einops.layers.torch"] = einops

@@ -24,38 +24,47 @@ from ..support.synonyms import TORCH
 _KNOWN: dict[int, tuple[dict[str, Any], int, bool | None]] = {}
 
 
-def _answer(room: dict[str, Any]) -> bool | None:
+def speaks(frame: FrameType) -> bool:
+    """Whether PyTorch's names hold for the code of a frame."""
+    room = frame.f_globals
+    known = _KNOWN.get(id(room))
+    answer = known[2] if known is not None and known[1] == len(room) else _imported(room)
+    return answer if answer is not None else _as_called(frame)
+
+
+def _as_called(frame: FrameType | None) -> bool:
+    """The answer of the nearest file that imports one of both; the library is not asked for its caller."""
+    while frame is not None:
+        if not _is_ours(frame.f_globals):
+            answer = _imported(frame.f_globals)
+            if answer is not None:
+                return answer
+        frame = frame.f_back
+    return True
+
+
+def _imported(room: dict[str, Any]) -> bool | None:
     """Whether the file with these variables imports PyTorch's names (True), minigrad alone (False), or neither."""
     known = _KNOWN.get(id(room))
     if known is not None and known[1] == len(room):
         return known[2]
     if len(_KNOWN) > 1000:
         _KNOWN.clear()  # a program that runs text makes new variables each time
-    homes = {_home(each) for each in list(room.values())}
-    answer = True if any(each.startswith("minigrad.compat") for each in homes) else (
+    homes = set() if _is_ours(room) else {_home(each) for each in list(room.values())}
+    answer = False if _is_ours(room) else True if any(each.startswith("minigrad.compat") for each in homes) else (
         False if any(each.partition(".")[0] == "minigrad" for each in homes) else None)
     _KNOWN[id(room)] = room, len(room), answer
     return answer
+
+
+def _is_ours(room: dict[str, Any]) -> bool:
+    return str(room.get("__name__")).startswith("minigrad.")
 
 
 def _home(value: Any) -> str:
     """The module of a module, class or function."""
     kind = "__name__" if isinstance(value, ModuleType) else "__module__"
     return str(getattr(value, kind, "")) if isinstance(value, (ModuleType, type, FunctionType)) else ""
-
-
-def speaks(frame: FrameType | None) -> bool:
-    """Whether PyTorch's names hold for the code of a frame."""
-    if frame is not None and str(frame.f_globals.get("__name__")).startswith("minigrad."):
-        return False
-    while frame is not None:
-        room = frame.f_globals
-        if not str(room.get("__name__")).startswith("minigrad."):
-            answer = _answer(room)
-            if answer is not None:
-                return answer
-        frame = frame.f_back
-    return True
 
 
 class Method:
