@@ -10,6 +10,7 @@ from typing import Any
 
 from ..support.errors import ConversionError, MissingImportError
 from ..support.synonyms import nearest
+from .speaking import activate, deactivate
 
 HOME = f"{__package__}.torch"
 
@@ -46,12 +47,14 @@ def install() -> None:
     known = sys.modules.get("torch")
     if known is not None and not known.__name__.startswith(HOME):
         raise ConversionError("this process has imported PyTorch already", hint="restart it, and load minigrad.compat first")
+    activate()
     if FINDER not in sys.meta_path:
         sys.meta_path.insert(0, FINDER)  # type: ignore[arg-type]
 
 
 def uninstall() -> None:
-    """Leave `import torch` to Python again."""
+    """Leave `import torch` to Python again, and the methods of tensors to minigrad."""
+    deactivate()
     if FINDER in sys.meta_path:
         sys.meta_path.remove(FINDER)  # type: ignore[arg-type]
     for name in [each for each in sys.modules if each.partition(".")[0] == "torch"]:

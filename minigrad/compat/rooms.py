@@ -19,7 +19,7 @@ from ..nn import init
 from ..support.synonyms import Row, hint_for, nearest, rows
 from . import data, meanings
 from .modules import CONTAINERS, Module, Parameter, called_class, layer_class, optimizer_class, shaped_norm
-from .speaking import Method, ours, switch
+from .speaking import METHODS, activate, switch
 from .table import PLAIN, forward_of, function_of, refuse
 
 HOME = f"{__package__}.torch"
@@ -121,8 +121,7 @@ class _AnyTensor(type):
         return isinstance(x, mg.Tensor)
 
     def __getattr__(cls, name: str) -> Any:
-        found = ours(name) if not isinstance(vars(mg.Tensor).get(name), Method) else vars(mg.Tensor)[name].theirs
-        return getattr(mg.Tensor, name) if found is None else found
+        return METHODS[name].theirs if name in METHODS else getattr(mg.Tensor, name)
 
 
 class Tensor(metaclass=_AnyTensor):
@@ -185,3 +184,4 @@ with contextlib.suppress(ImportError):  # einops is not installed
     from . import einops
 
     sys.modules["einops.layers.torch"] = einops
+activate()

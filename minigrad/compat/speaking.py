@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import explain
+from ..core.absent import Absent
 from ..core.primitive import Casts, Primitive
 from ..core.tensor import Tensor
 from ..support.source import HOME, in_library
@@ -88,12 +89,6 @@ class Attribute(Method):
         (self.theirs if speaks(sys._getframe(1)) else self.ours).__set__(instance, value)
 
 
-def ours(name: str) -> Any:
-    """Our meaning of a name of tensors."""
-    found = next((vars(base)[name] for base in Tensor.__mro__ if name in vars(base)), None)
-    return found.ours if isinstance(found, Method) else found
-
-
 class _Nothing:
     """In place of our meaning of a name that only PyTorch has, and for which there is no hint."""
 
@@ -104,10 +99,37 @@ class _Nothing:
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=instance)
 
 
+METHODS: dict[str, Method] = {}  # the names of tensors with two meanings
+
+
+def ours(name: str) -> Any:
+    """Our meaning of a name of tensors."""
+    if name in METHODS:
+        return METHODS[name].ours
+    return next((vars(base)[name] for base in Tensor.__mro__ if name in vars(base)), None) or _Nothing(name)
+
+
 def switch(name: str, theirs: Any) -> None:
-    """Give tensors PyTorch's meaning of a name, for files that speak PyTorch."""
+    """Note PyTorch's meaning of a name of tensors, for files that speak PyTorch."""
     kind = Attribute if isinstance(theirs, property) and theirs.fset else Method
-    setattr(Tensor, name, kind(ours(name) or _Nothing(name), theirs))
+    METHODS[name] = kind(ours(name), theirs)
+
+
+def activate() -> None:
+    """Give tensors both meanings, which is done when PyTorch's names are imported."""
+    for name, each in METHODS.items():
+        setattr(Tensor, name, each)
+    explain.PROMOTIONS[:] = [promote]
+
+
+def deactivate() -> None:
+    """Give tensors only our meanings again."""
+    for name, each in METHODS.items():
+        if not isinstance(each.ours, (Absent, _Nothing)):
+            setattr(Tensor, name, each.ours)
+        elif isinstance(vars(Tensor).get(name), Method):
+            delattr(Tensor, name)
+    explain.PROMOTIONS.clear()
 
 
 # Promotion ------------------------------------------------------------------------------------------------------------
@@ -143,4 +165,3 @@ def promote(op: Primitive, given: Sequence[Any], lifted: Sequence[Any], casts: C
 
 
 _NUMBER = {"b": True, "i": 1, "u": 1, "f": 1.0}
-explain.PROMOTIONS.append(promote)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +19,9 @@ def refuse(what: str, instead: str) -> Any:
     raise ConversionError(f"minigrad.compat: {what} is not supported", hint=instead)
 
 
-def function_of(row: Row, name: str, **names: Any) -> Any:
-    """The function of a row, or of one of its names."""
+@functools.cache
+def function_of(row: Row, name: str, ours: Any = None) -> Any:
+    """The function of a row, or of one of its names; `ours` is the class of minigrad for a method."""
     parameters = row.signature or ""
     refused = dict(re.findall(r"!(\w+)=((?:\([^)]*\)|[^,])+)", parameters))
     declared = re.sub("[!~]", "", parameters)
@@ -35,19 +37,19 @@ def function_of(row: Row, name: str, **names: Any) -> Any:
     lines += [f"    {each} = {each}_of({each})" for each in ("dtype", "device") if _takes(declared, each)]
     lines += ["    try:", f"        return ({expression})", "    except MinigradError as error:",
               f"        retitle(error, {name!r})", "        raise"]
-    return _made(lines, name, names)
+    return _made(lines, name, ours=ours)
 
 
-def forward_of(row: Row, name: str, **names: Any) -> Callable[..., Any]:
+def forward_of(row: Row, name: str) -> Callable[..., Any]:
     """The `forward` of a layer's row: the constructor's arguments are attributes of the layer."""
     options = re.findall(r"[(, ~!](\w+)=|[(, ](\w+)(?=,|$)", f" {row.signature}")
     lines = [f"def forward(self, {row.inputs}):"]
     lines += [f"    {each} = self.{each}" for pair in options for each in pair if each]
     lines += [f"    return ({row.expression.replace('{}', _function_name(name))})"]
-    return _made(lines, "forward", names)  # type: ignore[no-any-return]
+    return _made(lines, "forward")  # type: ignore[no-any-return]
 
 
-def _made(lines: list[str], name: str, names: dict[str, Any]) -> Any:
+def _made(lines: list[str], name: str, **names: Any) -> Any:
     space = {**PLAIN, **names, "__name__": "minigrad.compat.torch", "retitle": retitle, "refuse": refuse,
              "MinigradError": MinigradError}
     made: dict[str, Any] = {}
