@@ -241,6 +241,31 @@ CONTAINERS = (Module, Parameter, Sequential, ModuleList, ModuleDict, ParameterLi
 _IN_PAIRS = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
 
+ADOPTED: dict[type, type] = {}  # the class of PyTorch's name for parts that our layers make
+
+
+class Default:
+    """An attribute of a class that is computed, where the object has none of this name."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else self.function(instance)
+
+
+def _adopt(layer: Module) -> None:
+    """Make PyTorch's modules of the parts of a layer: `isinstance(m, nn.Linear)` and frozen parameters hold there too."""
+    for part in mg.nn.Module.modules(layer):
+        if not isinstance(part, Module):
+            ours = type(part)
+            if ours not in ADOPTED:
+                ADOPTED[ours] = type(ours.__name__, (Module, ours), {"_nested": True, "__module__": NAME})
+            part.__class__ = ADOPTED[ours]
+            tensors = {name: t for name, t in vars(part).items() if isinstance(t, mg.Tensor)}
+            vars(part)["_kinds"] = {name: PARAMETER if t.requires_grad else BUFFER for name, t in tensors.items()}
+
+
 def layer_class(arguments: Any, base: type, home: str) -> type:
     """A class of ours with PyTorch's constructor, whose arguments are attributes too."""
 
@@ -249,6 +274,7 @@ def layer_class(arguments: Any, base: type, home: str) -> type:
         options = given[-1] if given and isinstance(given[-1], dict) else {}
         _keep(self, arguments, args, kwargs)
         base.__init__(self, *(given[:-1] if options else given), **options)  # type: ignore[misc]
+        _adopt(self)
 
     return type(base)(base.__name__, (Module, base), {"__init__": __init__, "__module__": home, "_nested": True})
 
@@ -284,7 +310,10 @@ def shaped_norm(self: Any, shape: Any) -> None:
     assert self.weight is None or math.prod(shape) == self.weight.size
 
 
-class OptimizerMixin:
+# Optimizers -----------------------------------------------------------------------------------------------------------
+
+
+class _Optimizer:
     """What PyTorch's optimizers take, and ours do not."""
 
     def step(self, closure: Any = None) -> Any:
@@ -299,11 +328,54 @@ class OptimizerMixin:
         super().zero_grad()  # type: ignore[misc]
 
 
+class _Schedule:
+    """What PyTorch's schedules have, and ours do not."""
+
+    def step(self, epoch: int | None = None) -> None:
+        if epoch is not None:
+            self.count[...] = epoch - 1.0  # type: ignore[attr-defined]
+        super().step()  # type: ignore[misc]
+
+    @property
+    def last_epoch(self) -> int:
+        return int(self.count)  # type: ignore[attr-defined]
+
+    @property
+    def base_lrs(self) -> list[float]:
+        return self.bases  # type: ignore[attr-defined, no-any-return]
+
+
+class _AnySchedule(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type.__instancecheck__(cls, x) or isinstance(x, mg.optim.lr_scheduler.Schedule)
+
+
+class LRScheduler(metaclass=_AnySchedule):
+    """A schedule of a program's own: `get_lr` returns the rate of each group after `last_epoch` steps."""
+
+    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        self.base_lrs = [group["lr"] for group in optimizer.param_groups]
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        raise NotImplementedError(f"{type(self).__name__} has no get_lr")
+
+    def step(self, epoch: int | None = None) -> None:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+            group["lr"] = rate
+
+    def get_last_lr(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
 def optimizer_class(arguments: Any, base: type, home: str) -> type:
     """A class of ours with PyTorch's constructor."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         base.__init__(self, *arguments(*args, **kwargs))  # type: ignore[misc]
 
-    mixin = (OptimizerMixin,) if issubclass(base, mg.optim.Optimizer) else ()
-    return type(base)(base.__name__, (*mixin, base), {"__init__": __init__, "__module__": home})
+    mixins = [mixin for mixin, kind in ((_Optimizer, mg.optim.Optimizer), (_Schedule, mg.optim.lr_scheduler.Schedule))
+              if issubclass(base, kind)]
+    return type(base)(base.__name__, (*mixins, base), {"__init__": __init__, "__module__": home})

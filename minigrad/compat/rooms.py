@@ -18,7 +18,18 @@ from ..devices.registry import Device
 from ..nn import init
 from ..support.synonyms import Row, hint_for, nearest, rows
 from . import data, meanings
-from .modules import CONTAINERS, Module, Parameter, called_class, layer_class, optimizer_class, shaped_norm
+from .modules import (
+    ADOPTED,
+    CONTAINERS,
+    Default,
+    LRScheduler,
+    Module,
+    Parameter,
+    called_class,
+    layer_class,
+    optimizer_class,
+    shaped_norm,
+)
 from .speaking import METHODS, activate, switch
 from .table import PLAIN, forward_of, function_of, refuse
 
@@ -65,7 +76,8 @@ def _put(row: Row, room: str, name: str) -> None:
         _REFUSED[path, name] = row.advice(name)
     elif "." in name:
         cls, method = name.split(".")
-        _override(into[cls], method, function_of(row, name, ours=into[cls].__mro__[2]))
+        function = function_of(row, name, ours=into[cls].__mro__[2])
+        _override(into[cls], method, Default(function) if row.kind == "@" else function)
     elif row.kind == "class":
         into[name] = _MAKERS[room](function_of(_as_tuple(row), name), getattr(_OURS[room], name), f"{HOME}.{path}")
     elif row.kind == "layer":
@@ -87,7 +99,7 @@ def _as_tuple(row: Row) -> Row:
 def _override(cls: type, name: str, function: Any) -> None:
     """Give a class a method; a constructor runs behind the one that is there."""
     if name != "__init__":
-        takes_self = function.__code__.co_varnames[:1] == ("self",)
+        takes_self = isinstance(function, Default) or function.__code__.co_varnames[:1] == ("self",)
         setattr(cls, name, function if takes_self else staticmethod(function))
         return
     before = cls.__init__  # type: ignore[misc]
@@ -102,7 +114,7 @@ def _override(cls: type, name: str, function: Any) -> None:
 torch, F = _room(""), _room("nn.functional")
 PLAIN.update(
     {name: each for name, each in vars(meanings).items() if name[0] != "_"},
-    mg=mg, math=math, np=np, init=init, torch=torch, F=F, contextlib=contextlib, functools=functools, types=types,
+    mg=mg, math=math, np=np, lr_scheduler=_room("optim.lr_scheduler"), init=init, torch=torch, F=F, contextlib=contextlib, functools=functools, types=types,
     shaped_norm=shaped_norm, split_at_random=data.split_at_random, collate=data.collate, refuse=refuse,
 )
 for _row in rows():
@@ -174,12 +186,14 @@ for _each in CONTAINERS:
 for _each in data.PUBLIC:
     _each.__module__ = f"{HOME}.utils.data"
     setattr(torch.utils.data, _each.__name__, _each)
+ADOPTED.update({getattr(mg.nn, name): getattr(torch.nn, name) for name in ("Linear", "LayerNorm", "Dropout")})
 torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
 _room("nn.parameter").Parameter = Parameter
 _room("nn.modules").Module = Module
 torch.optim.Optimizer = type("Optimizer", (mg.optim.Optimizer,), {"__module__": f"{HOME}.optim"})
+LRScheduler.__module__ = f"{HOME}.optim.lr_scheduler"
 for _name in ("_LRScheduler", "LRScheduler"):
-    setattr(torch.optim.lr_scheduler, _name, mg.optim.lr_scheduler.Schedule)
+    setattr(torch.optim.lr_scheduler, _name, LRScheduler)
 with contextlib.suppress(ImportError):  # einops is not installed
     from . import einops
 
