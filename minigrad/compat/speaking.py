@@ -52,7 +52,7 @@ def _imported(room: dict[str, Any]) -> bool | None:
     if len(_KNOWN) > 1000:
         _KNOWN.clear()  # a program that runs text makes new variables each time
     homes = set() if _is_ours(room) else {_home(each) for each in list(room.values())}
-    answer = False if _is_ours(room) else True if any(each.startswith("minigrad.compat") for each in homes) else (
+    answer = False if _is_ours(room) else True if any(each.startswith("minigrad.compat.torch") for each in homes) else (
         False if any(each.partition(".")[0] == "minigrad" for each in homes) else None)
     _KNOWN[id(room)] = room, len(room), answer
     return answer
@@ -134,9 +134,11 @@ def deactivate() -> None:
 
 # Promotion ------------------------------------------------------------------------------------------------------------
 
-# An operator goes through these files from the user's line to the casts.
+# An operator goes through these files from the user's line to the casts: operators, and interpreters.
 _WAY = tuple(os.path.join(HOME, *path.split("/")) for path in (
-    "core/", "arguments/", "ops/operators.py", "ops/declare.py", "ops/write.py", "ops/numpy_functions.py",
+    "core/", "arguments/", "ops/operators.py", "ops/elementwise.py", "ops/elementary.py", "ops/bits.py",
+    "ops/declare.py", "ops/write.py", "ops/interop.py", "ops/transfer.py",
+    "compile/tracing/", "compile/look/checking.py", "autodiff/checkpointing.py", "train/precision.py",
 ))
 _ORDER = "biuf"
 

@@ -49,6 +49,17 @@ def plain(value, torch):
     return str(value).replace("torch.", "")
 
 
+DTYPES = ("bool", "uint8", "int32", "int64", "float16", "float32", "float64")
+TENSORS = [f"torch.ones({shape}, dtype=torch.{dtype})" for shape in ("2", "()") for dtype in DTYPES]
+NUMBERS = ["True", "2", "0.5", "np.float32(0.5)", "np.float64(0.5)", "np.int64(2)"]
+
+
+def pairs():
+    """Sums of tensors and numbers of all types."""
+    both = [(a, b) for a in TENSORS for b in TENSORS + NUMBERS] + [(a, b) for a in NUMBERS for b in TENSORS]
+    return [f"{a} + {b}" for a, b in both]
+
+
 def losses(program):
     """What a program of the folder returns, as numbers."""
     return [float(each) for each in importlib.import_module(program).losses()]
@@ -61,7 +72,8 @@ def main():
     sys.path.insert(0, str(HERE / "programs"))
     known = names(torch)
     values = {text: plain(eval(text, dict(known)), torch) for text in examples()}
-    for name, content in (("values", values), ("losses", {each: losses(each) for each in PROGRAMS})):
+    types = {text: str(eval(text, {"torch": torch, "np": np}).dtype).removeprefix("torch.") for text in pairs()}
+    for name, content in (("values", values), ("promotion", types), ("losses", {each: losses(each) for each in PROGRAMS})):
         text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
         (HERE / f"{name}.json").write_text("{\n" + text + "\n}\n", "utf-8")
 
