@@ -146,6 +146,34 @@ def logit(x: Any, eps: float | None) -> Any:
     return mg.log(x / (1 - x))
 
 
+def added(x: Any, other: Any, tensor: Any, alpha: float) -> Any:
+    """A sum; old programs write `x.add_(alpha, other)`."""
+    if tensor is not None:
+        alpha, other = other, tensor
+    return x + (other if alpha == 1 else alpha * other)
+
+
+def product(a: Any, b: Any, tensor: Any, value: float, of: Any) -> Any:
+    """A product or quotient times a number; old programs write `x.addcmul_(value, a, b)`."""
+    if tensor is not None:
+        value, a, b = a, b, tensor
+    return value * of(a, b)
+
+
+def searched(ordered: Any, x: Any, side: str) -> Any:
+    """Places in sorted rows, by counting."""
+    if ordered.ndim == 1:
+        return mg.searchsorted(ordered, x, side=side)
+    before = mg.less if side == "left" else mg.less_equal
+    return mg.count_nonzero(before(ordered[..., None, :], x[..., None]), -1)
+
+
+def resized(x: Any, shape: tuple[int, ...]) -> Any:
+    if numel(x) and x.shape != shape:
+        refuse(f"x.resize_as_ from {x.shape} to {shape}", "torch.zeros_like(template)")
+    return x if x.shape == shape else mg.zeros(shape, x.dtype, x.device)
+
+
 def divided(x: Any, y: Any, mode: str | None) -> Any:
     return x / y if mode is None else x // y if mode == "floor" else mg.trunc(x / y)
 

@@ -87,7 +87,7 @@ class Module(mg.nn.Module):
             if not kind and value.requires_grad and value.is_leaf:
                 warn_caller(f"{type(self).__name__}.{name} is a tensor with requires_grad=True, and no parameter: "
                             "optimizers do not get it.  nn.Parameter(...) makes one")
-        if kind != known:
+        if kind != known and (kind or self._nested):
             vars(self)["_kinds"] = {**self._kinds, name: kind}
 
     def __delattr__(self, name: str) -> None:
@@ -276,7 +276,7 @@ def layer_class(arguments: Any, base: type, home: str) -> type:
         base.__init__(self, *(given[:-1] if options else given), **options)  # type: ignore[misc]
         _adopt(self)
 
-    return type(base)(base.__name__, (Module, base), {"__init__": __init__, "__module__": home, "_nested": True})
+    return type(base)(base.__name__, (Module, base), {"__init__": __init__, "__module__": home, "_nested": True, "ours": base})
 
 
 def called_class(name: str, arguments: Any, forward: Any, home: str) -> type:
@@ -308,74 +308,3 @@ def shaped_norm(self: Any, shape: Any) -> None:
         if getattr(self, name) is not None and len(shape) > 1:
             setattr(self, name, Parameter(mg.reshape(getattr(self, name).detach(), shape)))
     assert self.weight is None or math.prod(shape) == self.weight.size
-
-
-# Optimizers -----------------------------------------------------------------------------------------------------------
-
-
-class _Optimizer:
-    """What PyTorch's optimizers take, and ours do not."""
-
-    def step(self, closure: Any = None) -> Any:
-        loss = None
-        if closure is not None:
-            with mg.enable_grad():
-                loss = closure()
-        super().step()  # type: ignore[misc]
-        return loss
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        super().zero_grad()  # type: ignore[misc]
-
-
-class _Schedule:
-    """What PyTorch's schedules have, and ours do not."""
-
-    def step(self, epoch: int | None = None) -> None:
-        if epoch is not None:
-            self.count[...] = epoch - 1.0  # type: ignore[attr-defined]
-        super().step()  # type: ignore[misc]
-
-    @property
-    def last_epoch(self) -> int:
-        return int(self.count)  # type: ignore[attr-defined]
-
-    @property
-    def base_lrs(self) -> list[float]:
-        return self.bases  # type: ignore[attr-defined, no-any-return]
-
-
-class _AnySchedule(type):
-    def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or isinstance(x, mg.optim.lr_scheduler.Schedule)
-
-
-class LRScheduler(metaclass=_AnySchedule):
-    """A schedule of a program's own: `get_lr` returns the rate of each group after `last_epoch` steps."""
-
-    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
-        self.optimizer, self.last_epoch = optimizer, last_epoch
-        self.base_lrs = [group["lr"] for group in optimizer.param_groups]
-        self.step()
-
-    def get_lr(self) -> list[float]:
-        raise NotImplementedError(f"{type(self).__name__} has no get_lr")
-
-    def step(self, epoch: int | None = None) -> None:
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
-            group["lr"] = rate
-
-    def get_last_lr(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-
-def optimizer_class(arguments: Any, base: type, home: str) -> type:
-    """A class of ours with PyTorch's constructor."""
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        base.__init__(self, *arguments(*args, **kwargs))  # type: ignore[misc]
-
-    mixins = [mixin for mixin, kind in ((_Optimizer, mg.optim.Optimizer), (_Schedule, mg.optim.lr_scheduler.Schedule))
-              if issubclass(base, kind)]
-    return type(base)(base.__name__, (*mixins, base), {"__init__": __init__, "__module__": home})

@@ -18,28 +18,25 @@ from ..devices.registry import Device
 from ..nn import init
 from ..support.synonyms import Row, hint_for, nearest, rows
 from . import data, meanings
-from .modules import (
-    ADOPTED,
-    CONTAINERS,
-    Default,
-    LRScheduler,
-    Module,
-    Parameter,
-    called_class,
-    layer_class,
-    optimizer_class,
-    shaped_norm,
-)
+from .modules import ADOPTED, CONTAINERS, Default, Module, Parameter, called_class, layer_class, shaped_norm
 from .speaking import METHODS, activate, switch
 from .table import PLAIN, forward_of, function_of, refuse
+from .training import Function, Kind, LRScheduler, Optimizer, Parts, plain_class, remove_weight_norm, weight_norm
 
 HOME = f"{__package__}.torch"
 _PATHS = {  # the rooms of the table that are not named by their path
     "torch": "", "F": "nn.functional", "init": "nn.init", "rnn": "nn.utils.rnn", "lr_scheduler": "optim.lr_scheduler",
     "mps": "backends.mps",
 }
-_OURS = {"nn": mg.nn, "optim": mg.optim, "lr_scheduler": mg.optim.lr_scheduler}
-_MAKERS = {"nn": layer_class, "optim": optimizer_class, "lr_scheduler": optimizer_class}
+_OURS = {"nn": mg.nn, "distributions": mg.distributions, "optim": mg.optim, "lr_scheduler": mg.optim.lr_scheduler}
+_ALIASES = {  # rooms whose names are those of another one
+    "nn": ("nn.modules", "nn.modules.module", "nn.modules.linear", "nn.modules.conv", "nn.modules.batchnorm",
+           "nn.modules.loss", "nn.modules.activation", "nn.modules.container", "nn.modules.normalization",
+           "nn.modules.rnn", "nn.modules.pooling", "nn.modules.dropout", "nn.modules.sparse", "nn.modules.transformer",
+           "nn.parameter", "nn.parallel"),
+    "optim": ("optim.optimizer", "optim.adam", "optim.sgd"), "autograd": ("autograd.function", "autograd.variable"),
+    "distributions": tuple([f"distributions.{each}" for each in ("normal", "categorical", "bernoulli", "uniform", "kl")]),
+}
 _REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write instead
 
 
@@ -62,7 +59,7 @@ def _lacks(path: str, name: str) -> Any:
         raise AttributeError(name)
     room = f"torch.{path}".rstrip(".")
     place = "minigrad.nn" if path.startswith("nn") else "minigrad"
-    hint = _REFUSED.get((path, name), "").replace("  # ", ": ") or hint_for(place, name)
+    hint = _REFUSED.get((path, name)) or hint_for(place, name)
     near = nearest(name, [each for each in vars(sys.modules[f"{HOME}.{path}".rstrip(".")]) if each[0] != "_"])
     raise _missing(f"{room} has no {name!r} in minigrad.compat", name, hint or (near and f"did you mean {room}.{near}?"))
 
@@ -72,14 +69,17 @@ def _put(row: Row, room: str, name: str) -> None:
     path = _PATHS.get(room, room)
     into = {"x": {}, "model": {}}.get(room)
     into = vars(_room(path)) if into is None else into
-    if not row.expression and row.kind not in ("class",):
-        _REFUSED[path, name] = row.advice(name)
+    if not row.expression and row.kind != "class":
+        _REFUSED[path, name] = row.advice(name).replace("  # ", ": ")
+        if name[0].isupper() and room != "x":
+            into[name] = _refused_class(f"torch.{path}.{name}".replace("..", "."), _REFUSED[path, name], f"{HOME}.{path}")
     elif "." in name:
         cls, method = name.split(".")
-        function = function_of(row, name, ours=into[cls].__mro__[2])
+        function = function_of(row, name, ours=into[cls].ours)
         _override(into[cls], method, Default(function) if row.kind == "@" else function)
     elif row.kind == "class":
-        into[name] = _MAKERS[room](function_of(_as_tuple(row), name), getattr(_OURS[room], name), f"{HOME}.{path}")
+        maker = layer_class if room == "nn" else plain_class
+        into[name] = maker(function_of(_as_tuple(row), name), getattr(_OURS[room], name), f"{HOME}.{path}")
     elif row.kind == "layer":
         into[name] = called_class(name, function_of(row._replace(expression="()"), name), forward_of(row, name),
                                   f"{HOME}.{path}")
@@ -90,6 +90,15 @@ def _put(row: Row, room: str, name: str) -> None:
         switch(name, property(function) if row.kind == "@" else function)
     else:
         setattr(Module, name, function_of(row, name)) if room == "model" else into.update({name: function_of(row, name)})
+
+
+def _refused_class(name: str, hint: str, home: str) -> type:
+    """A class that can be imported, inherited and asked for its instances, and not be made."""
+
+    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+        return refuse(name, hint)
+
+    return type(name.rpartition(".")[2], (), {"__new__": __new__, "__module__": home})
 
 
 def _as_tuple(row: Row) -> Row:
@@ -115,7 +124,7 @@ torch, F = _room(""), _room("nn.functional")
 PLAIN.update(
     {name: each for name, each in vars(meanings).items() if name[0] != "_"},
     mg=mg, math=math, np=np, lr_scheduler=_room("optim.lr_scheduler"), init=init, torch=torch, F=F, contextlib=contextlib, functools=functools, types=types,
-    shaped_norm=shaped_norm, split_at_random=data.split_at_random, collate=data.collate, refuse=refuse,
+    shaped_norm=shaped_norm, weight_norm=weight_norm, remove_weight_norm=remove_weight_norm, Parameter=Parameter, split_at_random=data.split_at_random, collate=data.collate, refuse=refuse,
 )
 for _row in rows():
     for _name in _row.names:
@@ -188,12 +197,27 @@ for _each in data.PUBLIC:
     setattr(torch.utils.data, _each.__name__, _each)
 ADOPTED.update({getattr(mg.nn, name): getattr(torch.nn, name) for name in ("Linear", "LayerNorm", "Dropout")})
 torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
-_room("nn.parameter").Parameter = Parameter
-_room("nn.modules").Module = Module
-torch.optim.Optimizer = type("Optimizer", (mg.optim.Optimizer,), {"__module__": f"{HOME}.optim"})
-LRScheduler.__module__ = f"{HOME}.optim.lr_scheduler"
-for _name in ("_LRScheduler", "LRScheduler"):
-    setattr(torch.optim.lr_scheduler, _name, LRScheduler)
+for _place, _others in _ALIASES.items():
+    for _path in _others:
+        _room(_path).__getattr__ = functools.partial(getattr, _room(_place))
+
+
+def _kind(name: str, place: str, *counted: type) -> None:
+    """A class of which layers or optimizers are instances, for `isinstance`."""
+    setattr(_room(place), name, Kind(name, (), {"counted": counted, "__module__": f"{HOME}.{place}"}))
+
+
+_kind("_BatchNorm", "nn", mg.nn.BatchNorm1d, mg.nn.BatchNorm2d)
+_kind("_ConvNd", "nn", mg.nn.Conv1d, mg.nn.Conv2d)
+_kind("_Loss", "nn", mg.nn.MSELoss.__mro__[1])
+_kind("RNNBase", "nn", mg.nn.RNN, mg.nn.GRU, mg.nn.LSTM)
+for _each, _place in ((Optimizer, "optim"), (LRScheduler, "optim.lr_scheduler"), (Function, "autograd")):
+    _each.__module__ = f"{HOME}.{_place}"
+    setattr(_room(_place), _each.__name__, _each)
+torch.optim.lr_scheduler._LRScheduler = LRScheduler
+for _name, _named in (("_parameters", "named_parameters"), ("_buffers", "named_buffers"), ("_modules", "named_children")):
+    setattr(Module, _name, property(lambda self, _named=_named: Parts(
+        self, getattr(self, _named)(**({} if _named == "named_children" else {"recurse": False})))))
 with contextlib.suppress(ImportError):  # einops is not installed
     from . import einops
 
