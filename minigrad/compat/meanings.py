@@ -100,7 +100,7 @@ def typed(data: tuple[Any, ...], dtype: Any) -> Any:
     """`FloatTensor([1, 2])` has these values, and `FloatTensor(2, 3)` is of this shape."""
     one = data[0] if len(data) == 1 else None
     return mg.asarray(nested(one), dtype, copy=True) if isinstance(one, (list, tuple, np.ndarray, mg.Tensor)) else (
-        mg.zeros(sizes(data), dtype))
+        mg.zeros(sizes(data) if data else 0, dtype))
 
 
 def leaf(x: Any, requires_grad: bool) -> Any:

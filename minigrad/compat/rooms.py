@@ -84,7 +84,7 @@ def _put(row: Row, room: str, name: str) -> None:
         into[name] = called_class(name, function_of(row._replace(expression="()"), name), forward_of(row, name),
                                   f"{HOME}.{path}")
     elif row.signature is None:
-        into[name] = eval(row.expression, dict(PLAIN))  # noqa: S307
+        into[name] = eval(row.expression, dict(PLAIN))
     elif room == "x":
         function = function_of(row, name)
         switch(name, property(function) if row.kind == "@" else function)
@@ -156,7 +156,7 @@ class _AnyDevice(type):
 
 
 class device(metaclass=_AnyDevice):
-    def __new__(cls, type: Any, index: int | None = None) -> Any:  # noqa: A002
+    def __new__(cls, type: Any, index: int | None = None) -> Any:
         return mg.as_device(meanings.device_of(type if index is None else f"{type}:{index}"))
 
 

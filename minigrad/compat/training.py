@@ -176,35 +176,44 @@ def plain_class(arguments: Any, base: type, home: str) -> type:
 # Weights that are computed --------------------------------------------------------------------------------------------
 
 
-def _size(v: Any, dim: int) -> Any:
+def _weight(module: Any, name: str, dim: int) -> Any:
+    g, v = getattr(module, f"{name}_g"), getattr(module, f"{name}_v")
+    return v * (g / size_along(v, dim))
+
+
+def size_along(v: Any, dim: int) -> Any:
+    """The norms of the rows of a tensor."""
     axes = tuple([axis for axis in range(v.ndim) if axis != dim % v.ndim])
-    return mg.sqrt(mg.sum(v * v, axes, keepdims=True))
+    return mg.linalg.vector_norm(v, axis=axes, keepdims=True)
 
 
 def weight_norm(module: Any, name: str, dim: int, parameter: Any) -> Any:
-    """Make a weight the product of a direction `weight_v` and a size `weight_g`, computed before each call."""
+    """Make a weight the product of a size `weight_g` and a direction `weight_v`, computed before each call."""
     v = getattr(module, name).detach()
     delattr(module, name)
-    setattr(module, f"{name}_g", parameter(_size(v, dim)))
+    setattr(module, f"{name}_g", parameter(size_along(v, dim)))
     setattr(module, f"{name}_v", parameter(v))
 
     def compute(module: Any, args: Any) -> None:
-        v = getattr(module, f"{name}_v")
-        vars(module)[name] = v * (getattr(module, f"{name}_g") / _size(v, dim))
+        vars(module)[name] = _weight(module, name, dim)
 
     compute(module, ())
-    vars(module)["_computed"] = {**vars(module).get("_computed", {}), name: module.register_forward_pre_hook(compute)}
+    vars(module)["_computed"] = {name: (dim, module.register_forward_pre_hook(compute))}
     return module
 
 
 def remove_weight_norm(module: Any, name: str, parameter: Any) -> Any:
     """Make the weight a parameter again."""
-    value = getattr(module, name)
-    vars(module)["_computed"].pop(name).remove()
+    dim, handle = vars(module).pop("_computed")[name]
+    value = _weight(module, name, dim)
+    handle.remove()
     for each in (name, f"{name}_g", f"{name}_v"):
         delattr(module, each)
     setattr(module, name, parameter(value))
     return module
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
 
 
 class Parts(dict):  # type: ignore[type-arg]

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-
-from minigrad.compat import torch
 from minigrad.compat.torch.utils.data import (
     ConcatDataset,
     DataLoader,
@@ -16,6 +14,8 @@ from minigrad.compat.torch.utils.data import (
     WeightedRandomSampler,
     random_split,
 )
+
+from minigrad.compat import torch
 
 
 class Squares(Dataset):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+
 import minigrad as mg
 from minigrad.compat import torch
 from tests.compat import oracle

@@ -2,9 +2,8 @@
 import importlib
 
 import torch
-from torch.nn import functional as F
-
 from _common import fill, integers, numbers
+from torch.nn import functional as F
 
 IMAGES, LABELS = torch.from_numpy(numbers(4, 3, 8, 8)), torch.from_numpy(integers(3, 4))
 WORDS = torch.from_numpy(integers(8, 4, 8) + 1)

@@ -1,7 +1,6 @@
 """A recurrent network of characters: truncated backpropagation through time, one-hot inputs, a cell by hand."""
 import torch
 import torch.nn as nn
-
 from _common import fill
 
 TEXT = "hello world, hold the door"

@@ -1,8 +1,7 @@
 """A network for images: convolutions, pooling, an averaged head, labels smoothed."""
 import torch
-from torch import nn, optim
-
 from _common import fill, integers, numbers
+from torch import nn, optim
 
 
 class ConvNet(nn.Module):

@@ -1,9 +1,8 @@
 """Classes of short texts by the mean of their words, and a linear layer."""
 import torch
+from _common import fill, integers
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-
-from _common import fill, integers
 
 
 class Texts(Dataset):

@@ -1,7 +1,6 @@
 """Two networks against each other, with detach, transposed convolutions, spectral statistics of weights."""
 import torch
 import torch.nn as nn
-
 from _common import fill, numbers
 
 

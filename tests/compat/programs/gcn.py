@@ -3,15 +3,14 @@ import math
 
 import torch
 import torch.nn.functional as F
+from _common import fill, integers, numbers
 from torch.nn.modules import Module
 from torch.nn.parameter import Parameter
-
-from _common import fill, integers, numbers
 
 
 class GraphConvolution(Module):
     def __init__(self, in_features, out_features, bias=True):
-        super(GraphConvolution, self).__init__()
+        super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(torch.FloatTensor(in_features, out_features))
         if bias:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn as nn
-from torch.nn import functional as F
-
 from _common import fill, integers
+from torch.nn import functional as F
 
 
 @dataclass

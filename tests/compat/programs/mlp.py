@@ -2,14 +2,13 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from torch.utils.data import DataLoader, TensorDataset
-
 from _common import fill, integers, numbers
+from torch.utils.data import DataLoader, TensorDataset
 
 
 class Net(nn.Module):
     def __init__(self, inputs, hidden, classes):
-        super(Net, self).__init__()
+        super().__init__()
         self.fc1 = nn.Linear(inputs, hidden)
         self.fc2 = nn.Linear(hidden, hidden, bias=False)
         self.fc3 = nn.Linear(hidden, classes)

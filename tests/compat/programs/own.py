@@ -1,6 +1,7 @@
 """What programs write themselves: functions with a gradient, optimizers, weights that are computed, distributions."""
 import torch
 import torch.nn as nn
+from _common import fill, numbers
 from torch.autograd import Function, Variable
 from torch.distributions import Bernoulli, Categorical, Normal, Uniform, kl_divergence
 from torch.distributions.normal import Normal as AlsoNormal
@@ -8,8 +9,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _pair
 from torch.nn.utils import remove_weight_norm, weight_norm
 from torch.optim.optimizer import Optimizer
-
-from _common import fill, numbers
 
 
 class Swish(Function):
@@ -41,7 +40,7 @@ class Two(Function):
 
 class Yogi(Optimizer):
     def __init__(self, params, lr=1e-2, betas=(0.9, 0.99), eps=1e-3, weight_decay=0):
-        super(Yogi, self).__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -101,7 +100,7 @@ def losses():
         found.append(optimizer.step(closure).item())
         schedule.step()
     found += [optimizer.param_groups[0]["lr"], sum(isinstance(m, _BatchNorm) for m in net.modules()), _pair(3)[1]]
-    found.append(float(len(net._modules) + len(net.fc._parameters) + len(net.norm._buffers)))
+    found.append(float(len(net._modules) + len(net.norm._parameters) + len(net.norm._buffers)))
     before = net.conv.weight.sum().item()
     remove_weight_norm(net.conv)
     found += [before, net.conv.weight.sum().item(), float(len(list(net.conv.parameters())))]

@@ -2,13 +2,12 @@
 from collections import OrderedDict
 
 import torch
-
 from _common import fill, numbers
 
 
 class DNN(torch.nn.Module):
     def __init__(self, layers):
-        super(DNN, self).__init__()
+        super().__init__()
         self.depth = len(layers) - 1
         self.activation = torch.nn.Tanh
         layer_list = list()

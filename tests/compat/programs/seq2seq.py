@@ -2,16 +2,15 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from torch import optim
-
 from _common import fill, integers
+from torch import optim
 
 device = torch.device("cpu")
 
 
 class EncoderRNN(nn.Module):
     def __init__(self, input_size, hidden_size):
-        super(EncoderRNN, self).__init__()
+        super().__init__()
         self.hidden_size = hidden_size
         self.embedding = nn.Embedding(input_size, hidden_size)
         self.gru = nn.GRU(hidden_size, hidden_size)
@@ -26,7 +25,7 @@ class EncoderRNN(nn.Module):
 
 class AttnDecoderRNN(nn.Module):
     def __init__(self, hidden_size, output_size, max_length=6):
-        super(AttnDecoderRNN, self).__init__()
+        super().__init__()
         self.embedding = nn.Embedding(output_size, hidden_size)
         self.attn = nn.Linear(hidden_size * 2, max_length)
         self.attn_combine = nn.Linear(hidden_size * 2, hidden_size)

@@ -2,13 +2,12 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-
 from _common import fill, integers, numbers
 
 
 class ContrastiveLoss(nn.Module):
     def __init__(self, margin=2.0):
-        super(ContrastiveLoss, self).__init__()
+        super().__init__()
         self.margin = margin
 
     def forward(self, output1, output2, label):
@@ -19,7 +18,7 @@ class ContrastiveLoss(nn.Module):
 
 class SiameseNetwork(nn.Module):
     def __init__(self):
-        super(SiameseNetwork, self).__init__()
+        super().__init__()
         self.cnn1 = nn.Sequential(nn.ReflectionPad2d(1), nn.Conv2d(1, 4, kernel_size=3), nn.ReLU(inplace=True),
                                   nn.BatchNorm2d(4, track_running_stats=False), nn.ZeroPad2d((1, 0, 1, 0)))
         self.fc1 = nn.Sequential(nn.Linear(4 * 7 * 7, 10), nn.PReLU(), nn.Linear(10, 5))

@@ -1,9 +1,8 @@
 """A classifier of sentences of several lengths: LSTM in two directions, padding, packed by a mask."""
 import torch
 import torch.nn as nn
-from torch.nn.utils.rnn import pad_sequence
-
 from _common import fill, integers
+from torch.nn.utils.rnn import pad_sequence
 
 
 class LSTMText(nn.Module):

@@ -2,11 +2,10 @@
 import contextlib
 
 import torch
+from _common import fill, numbers
 from torch import nn
 from torch.optim import lr_scheduler
 from torch.utils.checkpoint import checkpoint
-
-from _common import fill, numbers
 
 
 def schedules():

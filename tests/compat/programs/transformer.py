@@ -3,7 +3,6 @@ import math
 
 import torch
 import torch.nn as nn
-
 from _common import fill, integers
 
 

@@ -1,14 +1,13 @@
 """A variational autoencoder with fixed noise."""
 import torch
+from _common import fill, numbers
 from torch import nn, optim
 from torch.nn import functional as F
-
-from _common import fill, numbers
 
 
 class VAE(nn.Module):
     def __init__(self):
-        super(VAE, self).__init__()
+        super().__init__()
         self.fc1 = nn.Linear(12, 10)
         self.fc21, self.fc22 = nn.Linear(10, 3), nn.Linear(10, 3)
         self.fc3, self.fc4 = nn.Linear(3, 10), nn.Linear(10, 12)

@@ -1,8 +1,7 @@
 """A vision transformer: patches by unfold, a class token, positions, attention written by hand."""
 import torch
-from torch import nn
-
 from _common import fill, integers, numbers
+from torch import nn
 
 
 def pair(t):

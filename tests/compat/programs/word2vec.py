@@ -3,14 +3,13 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 import torch.optim as optim
-from torch.autograd import Variable
-
 from _common import fill, integers
+from torch.autograd import Variable
 
 
 class SkipGram(nn.Module):
     def __init__(self, emb_size, emb_dimension):
-        super(SkipGram, self).__init__()
+        super().__init__()
         self.u_embeddings = nn.Embedding(emb_size, emb_dimension, sparse=True)
         self.v_embeddings = nn.Embedding(emb_size, emb_dimension, sparse=True)
         initrange = 0.5 / emb_dimension
