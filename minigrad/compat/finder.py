@@ -46,7 +46,8 @@ def install() -> None:
     """Answer `import torch` from now on."""
     known = sys.modules.get("torch")
     if known is not None and not known.__name__.startswith(HOME):
-        raise ConversionError("this process has imported PyTorch already", hint="restart it, and load minigrad.compat first")
+        raise ConversionError("this process has imported PyTorch already",
+                              hint="restart it, and load minigrad.compat first")
     activate()
     if FINDER not in sys.meta_path:
         sys.meta_path.insert(0, FINDER)  # type: ignore[arg-type]

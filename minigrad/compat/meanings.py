@@ -90,12 +90,6 @@ def typed_as(kind: Any) -> Any:
     return next((getattr(mg, ours) for ours, theirs in _NAMES.items() if theirs == name), dtype_of(kind))
 
 
-def floats(x: Any, dtype: Any, name: str) -> Any:
-    if dtype is None and x.dtype.kind != "f":
-        refuse(f"{name}() of {x.dtype}", f"x.float().{name}()")
-    return x if dtype is None else x.astype(dtype)
-
-
 def typed(data: tuple[Any, ...], dtype: Any) -> Any:
     """`FloatTensor([1, 2])` has these values, and `FloatTensor(2, 3)` is of this shape."""
     one = data[0] if len(data) == 1 else None
@@ -137,15 +131,6 @@ def implicit(x: Any, dim: int | None) -> int:
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def numel(x: Any) -> int:
-    return math.prod(x.shape)
-
-
-def logit(x: Any, eps: float | None) -> Any:
-    x = x if eps is None else mg.clip(x, eps, 1 - eps)
-    return mg.log(x / (1 - x))
-
-
 def added(x: Any, other: Any, tensor: Any, alpha: float) -> Any:
     """A sum; old programs write `x.add_(alpha, other)`."""
     if tensor is not None:
@@ -160,30 +145,8 @@ def product(a: Any, b: Any, tensor: Any, value: float, of: Any) -> Any:
     return value * of(a, b)
 
 
-def searched(ordered: Any, x: Any, side: str) -> Any:
-    """Places in sorted rows, by counting."""
-    if ordered.ndim == 1:
-        return mg.searchsorted(ordered, x, side=side)
-    before = mg.less if side == "left" else mg.less_equal
-    return mg.count_nonzero(before(ordered[..., None, :], x[..., None]), -1)
-
-
-def resized(x: Any, shape: tuple[int, ...]) -> Any:
-    if numel(x) and x.shape != shape:
-        refuse(f"x.resize_as_ from {x.shape} to {shape}", "torch.zeros_like(template)")
-    return x if x.shape == shape else mg.zeros(shape, x.dtype, x.device)
-
-
 def divided(x: Any, y: Any, mode: str | None) -> Any:
     return x / y if mode is None else x // y if mode == "floor" else mg.trunc(x / y)
-
-
-def filled(x: Any, nan: float, posinf: float | None, neginf: float | None) -> Any:
-    """Without nan and infinities, which become the limits of the dtype."""
-    most = mg.finfo(x.dtype).max if x.dtype.kind == "f" else 0
-    x = mg.where(mg.isnan(x), nan, x)
-    x = mg.where(x == math.inf, most if posinf is None else posinf, x)
-    return mg.where(x == -math.inf, -most if neginf is None else neginf, x)
 
 
 def extreme(reduce: Any, place: Any, pairwise: Any, x: Any, dim: Any, keepdim: bool) -> Any:
@@ -213,7 +176,7 @@ def norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
 def median(x: Any, dim: int | None, keepdim: bool) -> Any:
     """The lower one of two elements in the middle."""
     if dim is None:
-        return mg.sort(mg.flatten(x))[(numel(x) - 1) // 2]
+        return mg.sort(mg.flatten(x))[(x.size - 1) // 2]
     return at_rank(x, (x.shape[dim] - 1) // 2, dim, keepdim)
 
 
@@ -225,40 +188,6 @@ def at_rank(x: Any, rank: int, dim: int, keepdim: bool) -> Sorted:
     return Sorted(values, index) if keepdim else Sorted(mg.squeeze(values, dim), mg.squeeze(index, dim))
 
 
-def uniques(x: Any, inverse: bool, counts: bool) -> Any:
-    found = mg.unique_all(x)
-    parts = (found.values, *[found.inverse_indices] * inverse, *[found.counts] * counts)
-    return parts if len(parts) > 1 else parts[0]
-
-
-def covariance(x: Any, correction: float) -> Any:
-    x = x - mg.mean(x, -1, keepdims=True)
-    return x @ mg.swapaxes(x, -1, -2) / (x.shape[-1] - correction)
-
-
-def correlation(x: Any) -> Any:
-    c = covariance(x, 1)
-    root = mg.sqrt(mg.diag(c))
-    return c / (root[:, None] * root)
-
-
-def histogram(x: Any, bins: int, low: float, high: float) -> Any:
-    x = mg.flatten(x)
-    low, high = (float(mg.min(x)), float(mg.max(x))) if low == high == 0 else (low, high)
-    inside = x[mg.logical_and(x >= low, x <= high)]
-    place = mg.clip(mg.floor((inside - low) / (high - low) * bins), 0, bins - 1)
-    return mg.bincount(mg.astype(place, mg.int64), minlength=bins).astype(x.dtype)
-
-
-def common_type(x: Any, y: Any) -> Any:
-    return (mg.zeros(0, getattr(x, "dtype", mg.float32)) + (y if not hasattr(y, "dtype") else mg.zeros(0, y.dtype))).dtype
-
-
-def svd(x: Any, some: bool) -> tuple[Any, Any, Any]:
-    u, s, vh = mg.linalg.svd(x, not some)
-    return u, s, mg.swapaxes(vh, -1, -2)
-
-
 # Shapes and places ----------------------------------------------------------------------------------------------------
 
 
@@ -266,13 +195,6 @@ def squeezed(x: Any, dim: Any) -> Any:
     dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     ones = tuple([each for each in dims if x.ndim and x.shape[each] == 1])
     return mg.squeeze(x, ones) if ones else mg.reshape(x, x.shape)
-
-
-def rotated(x: Any, turns: int, dims: Any) -> Any:
-    a, b = dims
-    x = x if turns in (0, 3) else mg.flip(x, b) if turns == 1 else mg.flip(x, (a, b))
-    x = mg.flip(x, a) if turns == 3 else x
-    return mg.swapaxes(x, a, b) if turns % 2 else x
 
 
 def parts(x: Any, size: Any, dim: int) -> tuple[Any, ...]:
@@ -291,23 +213,10 @@ def expanded(x: Any, shape: tuple[int, ...]) -> Any:
     return mg.broadcast_to(x, tuple([o if s == -1 else s for s, o in zip(shape, old)]))
 
 
-def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple([math.prod(shape[i + 1:]) for i in range(len(shape))])
-
-
 def joined(tensors: Any) -> list[Any]:
     """The tensors to join; PyTorch leaves out empty ones without dimensions, with which old programs begin."""
     whole = list(tensors)
     return [each for each in whole if each.shape != (0,)] or whole if any(each.ndim > 1 for each in whole) else whole
-
-
-def block_diagonal(tensors: Any) -> Any:
-    width = sum(each.shape[1] for each in tensors)
-    rows, at = [], 0
-    for each in tensors:
-        rows.append(mg.pad(each, ((0, 0), (at, width - at - each.shape[1]))))
-        at += each.shape[1]
-    return mg.concat(rows, 0)
 
 
 def unfolded(x: Any, size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
@@ -344,12 +253,6 @@ def written(x: Any, value: Any) -> Any:
     return x
 
 
-def detached(x: Any) -> Any:
-    if not x.is_leaf:
-        refuse("x.detach_() of a result", "x = x.detach()")
-    return leaf(x, False)
-
-
 def gathered(x: Any, dim: int, index: Any) -> Any:
     """Elements by their positions along an axis; the index may be smaller than `x` along the others."""
     cut = tuple([slice(None if each == dim % x.ndim else n) for each, n in enumerate(index.shape)])
@@ -383,10 +286,6 @@ def index_added(x: Any, dim: int, index: Any, source: Any) -> Any:
 def index_written(x: Any, dim: int, index: Any, value: Any) -> Any:
     x[(*[slice(None)] * (dim % x.ndim), index)] = value
     return x
-
-
-def method(name: str) -> Any:
-    return ours(name)
 
 
 def array_of(x: Any, force: bool) -> Any:
@@ -457,8 +356,8 @@ def layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if len(shape) == 1:
         return mg.layer_norm(x, weight, bias, -1, eps)
-    flat = [each if each is None else mg.flatten(each) for each in (weight, bias)]
-    return mg.reshape(mg.layer_norm(mg.reshape(x, (*x.shape[:-len(shape)], -1)), *flat, -1, eps), x.shape)
+    weight, bias = [each if each is None else mg.flatten(each) for each in (weight, bias)]
+    return mg.reshape(mg.layer_norm(mg.reshape(x, (*x.shape[:-len(shape)], -1)), weight, bias, -1, eps), x.shape)
 
 
 def around(padding: Any, weight: Any, dilation: Any) -> Any:
@@ -471,11 +370,6 @@ def around(padding: Any, weight: Any, dilation: Any) -> Any:
     return tuple([d * (k - 1) // 2 for k, d in zip(extents, steps)])
 
 
-def gated(x: Any, dim: int) -> Any:
-    value, gate = mg.split(x, 2, dim)
-    return value * mg.sigmoid(gate)
-
-
 def gumbel(logits: Any, tau: float, hard: bool, dim: int) -> Any:
     noise = -mg.log(-mg.log(mg.random.uniform(logits.shape, low=1e-20, dtype=logits.dtype)))
     soft = mg.softmax((logits + noise) / tau, dim)
@@ -483,16 +377,6 @@ def gumbel(logits: Any, tau: float, hard: bool, dim: int) -> Any:
         return soft
     chosen = mg.moveaxis(mg.one_hot(mg.argmax(soft, dim), soft.shape[dim], soft.dtype), -1, dim)
     return chosen - soft.detach() + soft
-
-
-def cosine_loss(x: Any, y: Any, target: Any, margin: float) -> Any:
-    c = mg.cosine_similarity(x, y, -1)
-    return mg.where(target > 0, 1 - c, mg.relu(c - margin))
-
-
-def gaussian_loss(x: Any, target: Any, var: Any, full: bool, eps: float) -> Any:
-    var = mg.clip(var, eps)
-    return 0.5 * (mg.log(var) + (x - target) ** 2 / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
 
 
 def adaptive_max(x: Any, size: Any) -> Any:
@@ -534,7 +418,9 @@ def kept(mask: Any, padding: Any, heads: int) -> Any:
     return mg.logical_not(mask) if mask is not None and mask.dtype.kind == "b" else mask
 
 
-def attended(self: Any, base: Any, inputs: Any, padding: Any, weights: bool, mask: Any, average: bool, causal: bool) -> Any:
+def attended(
+    self: Any, base: Any, inputs: Any, padding: Any, weights: bool, mask: Any, average: bool, causal: bool,
+) -> Any:
     """`nn.MultiheadAttention`: the result and the weights, averaged over the heads."""
     if inputs[0].ndim == 2:
         refuse("nn.MultiheadAttention without a dimension for the examples", "x.unsqueeze(0) with batch_first=True")
@@ -550,10 +436,9 @@ def attended(self: Any, base: Any, inputs: Any, padding: Any, weights: bool, mas
 
 def given(params: Any) -> Any:
     """The parameters of an optimizer: `named_parameters()` are taken too."""
-    if isinstance(params, mg.Tensor):
-        return [params]
-    whole = list(params)
-    return [each[1] if isinstance(each, tuple) else given_group(each) if isinstance(each, dict) else each for each in whole]
+    whole = [params] if isinstance(params, mg.Tensor) else list(params)
+    return [each[1] if isinstance(each, tuple) else given_group(each) if isinstance(each, dict) else each
+            for each in whole]
 
 
 def given_group(group: dict[str, Any]) -> dict[str, Any]:
@@ -575,13 +460,8 @@ def unpacked(vector: Any, parameters: Any) -> None:
     at = 0
     with mg.no_grad():
         for each in parameters:
-            each[...] = mg.reshape(vector[at:at + numel(each)], each.shape)
-            at += numel(each)
-
-
-def default_dtype(dtype: Any) -> None:
-    if dtype is not mg.float32:
-        refuse(f"set_default_dtype({dtype})", "dtype=torch.float64 where a tensor is made, and model.double()")
+            each[...] = mg.reshape(vector[at:at + each.size], each.shape)
+            at += each.size
 
 
 def save(obj: Any, f: Any) -> None:
@@ -589,7 +469,3 @@ def save(obj: Any, f: Any) -> None:
 
     with (open(f, "wb") if isinstance(f, (str, bytes)) or hasattr(f, "__fspath__") else f) as file:
         pickle.dump(obj, file)
-
-
-def load(f: Any) -> Any:
-    return refuse("torch.load of a pickle", "mg.io.load_file(path)")

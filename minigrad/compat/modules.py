@@ -15,7 +15,6 @@ import minigrad as mg
 from ..nn.module import BUFFER, PARAMETER, UNSAVED
 from ..nn.state import load_tensors
 from ..support.source import warn_caller
-from .meanings import pair
 
 NAME = "minigrad.compat.torch.nn"
 _PARAMETERS: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what `nn.Parameter` made, by id
@@ -238,9 +237,6 @@ CONTAINERS = (Module, Parameter, Sequential, ModuleList, ModuleDict, ParameterLi
 
 # Classes of the table -------------------------------------------------------------------------------------------------
 
-_IN_PAIRS = ("kernel_size", "stride", "padding", "dilation", "output_padding")
-
-
 ADOPTED: dict[type, type] = {}  # the class of PyTorch's name for parts that our layers make
 
 
@@ -255,7 +251,7 @@ class Default:
 
 
 def _adopt(layer: Module) -> None:
-    """Make PyTorch's modules of the parts of a layer: `isinstance(m, nn.Linear)` and frozen parameters hold there too."""
+    """Make PyTorch's modules of a layer's parts: `isinstance(m, nn.Linear)` and frozen parameters hold there too."""
     for part in mg.nn.Module.modules(layer):
         if not isinstance(part, Module):
             ours = type(part)
@@ -276,7 +272,8 @@ def layer_class(arguments: Any, base: type, home: str) -> type:
         base.__init__(self, *(given[:-1] if options else given), **options)  # type: ignore[misc]
         _adopt(self)
 
-    return type(base)(base.__name__, (Module, base), {"__init__": __init__, "__module__": home, "_nested": True, "ours": base})
+    names = {"__init__": __init__, "__module__": home, "_nested": True, "ours": base}
+    return type(base)(base.__name__, (Module, base), names)
 
 
 def called_class(name: str, arguments: Any, forward: Any, home: str) -> type:
@@ -293,12 +290,16 @@ def _keep(self: Any, arguments: Any, args: Any, kwargs: Any) -> None:
     """Set the arguments of a constructor as attributes, before ours sets its own."""
     bound = signature(arguments).bind(*args, **kwargs)
     bound.apply_defaults()
-    convolution = "Conv" in type(self).__name__ or "Conv" in str(type(self).__mro__)
+    dimensions = {"Conv1d": 1, "Conv2d": 2, "ConvTranspose1d": 1, "ConvTranspose2d": 2}
+    count = next((dimensions[each.__name__] for each in type(self).__mro__ if each.__name__ in dimensions), 0)
     for name, value in bound.arguments.items():
-        if isinstance(value, (int, float, str, tuple, list, type(None))) and name not in ("bias", "args", "dtype", "device", "weight"):
-            if convolution and name in _IN_PAIRS and isinstance(value, int):
-                value = pair(value) if "1d" not in type(self).__name__ else (value,)
-            vars(self)[name] = value
+        if isinstance(value, _KEPT) and name not in _NOT_KEPT:
+            vars(self)[name] = (value,) * count if count and name in _SIZES and isinstance(value, int) else value
+
+
+_KEPT = (int, float, str, tuple, list, type(None))
+_NOT_KEPT = ("bias", "args", "_given", "dtype", "device", "weight")  # ours sets these, or nobody reads them
+_SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")  # of convolutions: one for each dimension
 
 
 def shaped_norm(self: Any, shape: Any) -> None:

@@ -35,7 +35,8 @@ _ALIASES = {  # rooms whose names are those of another one
            "nn.modules.rnn", "nn.modules.pooling", "nn.modules.dropout", "nn.modules.sparse", "nn.modules.transformer",
            "nn.parameter", "nn.parallel"),
     "optim": ("optim.optimizer", "optim.adam", "optim.sgd"), "autograd": ("autograd.function", "autograd.variable"),
-    "distributions": tuple([f"distributions.{each}" for each in ("normal", "categorical", "bernoulli", "uniform", "kl")]),
+    "distributions": ("distributions.normal", "distributions.categorical", "distributions.bernoulli",
+                      "distributions.uniform", "distributions.kl"),
 }
 _REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write instead
 
@@ -61,18 +62,18 @@ def _lacks(path: str, name: str) -> Any:
     place = "minigrad.nn" if path.startswith("nn") else "minigrad"
     hint = _REFUSED.get((path, name)) or hint_for(place, name)
     near = nearest(name, [each for each in vars(sys.modules[f"{HOME}.{path}".rstrip(".")]) if each[0] != "_"])
-    raise _missing(f"{room} has no {name!r} in minigrad.compat", name, hint or (near and f"did you mean {room}.{near}?"))
+    hint = hint or (near and f"did you mean {room}.{near}?")
+    raise _missing(f"{room} has no {name!r} in minigrad.compat", name, hint)
 
 
 def _put(row: Row, room: str, name: str) -> None:
     """Put one name of a row into one room."""
     path = _PATHS.get(room, room)
-    into = {"x": {}, "model": {}}.get(room)
-    into = vars(_room(path)) if into is None else into
+    into: dict[str, Any] = {} if room in ("x", "model") else vars(_room(path))
     if not row.expression and row.kind != "class":
         _REFUSED[path, name] = row.advice(name).replace("  # ", ": ")
         if name[0].isupper() and room != "x":
-            into[name] = _refused_class(f"torch.{path}.{name}".replace("..", "."), _REFUSED[path, name], f"{HOME}.{path}")
+            into[name] = _refused_class(f"{path}.{name}".lstrip("."), _REFUSED[path, name], f"{HOME}.{path}")
     elif "." in name:
         cls, method = name.split(".")
         function = function_of(row, name, ours=into[cls].ours)
@@ -89,14 +90,16 @@ def _put(row: Row, room: str, name: str) -> None:
         function = function_of(row, name)
         switch(name, property(function) if row.kind == "@" else function)
     else:
-        setattr(Module, name, function_of(row, name)) if room == "model" else into.update({name: function_of(row, name)})
+        into[name] = function_of(row, name)
+        if room == "model":
+            setattr(Module, name, into[name])
 
 
 def _refused_class(name: str, hint: str, home: str) -> type:
     """A class that can be imported, inherited and asked for its instances, and not be made."""
 
     def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
-        return refuse(name, hint)
+        return refuse(f"torch.{name}", hint)
 
     return type(name.rpartition(".")[2], (), {"__new__": __new__, "__module__": home})
 
@@ -121,10 +124,11 @@ def _override(cls: type, name: str, function: Any) -> None:
 
 
 torch, F = _room(""), _room("nn.functional")
+PLAIN.update({name: each for name, each in vars(meanings).items() if name[0] != "_"})
 PLAIN.update(
-    {name: each for name, each in vars(meanings).items() if name[0] != "_"},
-    mg=mg, math=math, np=np, lr_scheduler=_room("optim.lr_scheduler"), init=init, torch=torch, F=F, contextlib=contextlib, functools=functools, types=types,
-    shaped_norm=shaped_norm, weight_norm=weight_norm, remove_weight_norm=remove_weight_norm, Parameter=Parameter, split_at_random=data.split_at_random, collate=data.collate, refuse=refuse,
+    mg=mg, math=math, np=np, init=init, torch=torch, F=F, lr_scheduler=_room("optim.lr_scheduler"), types=types,
+    contextlib=contextlib, functools=functools, Parameter=Parameter, shaped_norm=shaped_norm, collate=data.collate,
+    weight_norm=weight_norm, remove_weight_norm=remove_weight_norm, split_at_random=data.split_at_random, refuse=refuse,
 )
 for _row in rows():
     for _name in _row.names:
@@ -186,15 +190,20 @@ def _pretrained(cls: Any, embeddings: Any, freeze: bool = True, **options: Any) 
 
 switch("data", property(lambda x: x.detach(), _set_data))
 Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
-for _each in (Tensor, device, Generator):
-    _each.__module__ = HOME
-    setattr(torch, _each.__name__, _each)
-for _each in CONTAINERS:
-    _each.__module__ = f"{HOME}.nn"
-    setattr(torch.nn, _each.__name__, _each)
-for _each in data.PUBLIC:
-    _each.__module__ = f"{HOME}.utils.data"
-    setattr(torch.utils.data, _each.__name__, _each)
+def _offer(path: str, *classes: type) -> None:
+    """Put classes into a room."""
+    for each in classes:
+        each.__module__ = f"{HOME}.{path}".rstrip(".")
+        setattr(_room(path), each.__name__, each)
+
+
+_offer("", Tensor, device, Generator)
+_offer("nn", *CONTAINERS)
+_offer("utils.data", *data.PUBLIC)
+_offer("optim", Optimizer)
+_offer("optim.lr_scheduler", LRScheduler)
+_offer("autograd", Function)
+torch.optim.lr_scheduler._LRScheduler = LRScheduler
 ADOPTED.update({getattr(mg.nn, name): getattr(torch.nn, name) for name in ("Linear", "LayerNorm", "Dropout")})
 torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
 for _place, _others in _ALIASES.items():
@@ -202,22 +211,14 @@ for _place, _others in _ALIASES.items():
         _room(_path).__getattr__ = functools.partial(getattr, _room(_place))
 
 
-def _kind(name: str, place: str, *counted: type) -> None:
-    """A class of which layers or optimizers are instances, for `isinstance`."""
-    setattr(_room(place), name, Kind(name, (), {"counted": counted, "__module__": f"{HOME}.{place}"}))
-
-
-_kind("_BatchNorm", "nn", mg.nn.BatchNorm1d, mg.nn.BatchNorm2d)
-_kind("_ConvNd", "nn", mg.nn.Conv1d, mg.nn.Conv2d)
-_kind("_Loss", "nn", mg.nn.MSELoss.__mro__[1])
-_kind("RNNBase", "nn", mg.nn.RNN, mg.nn.GRU, mg.nn.LSTM)
-for _each, _place in ((Optimizer, "optim"), (LRScheduler, "optim.lr_scheduler"), (Function, "autograd")):
-    _each.__module__ = f"{HOME}.{_place}"
-    setattr(_room(_place), _each.__name__, _each)
-torch.optim.lr_scheduler._LRScheduler = LRScheduler
-for _name, _named in (("_parameters", "named_parameters"), ("_buffers", "named_buffers"), ("_modules", "named_children")):
-    setattr(Module, _name, property(lambda self, _named=_named: Parts(
-        self, getattr(self, _named)(**({} if _named == "named_children" else {"recurse": False})))))
+for _name, *_counted in (
+    ("_BatchNorm", mg.nn.BatchNorm1d, mg.nn.BatchNorm2d), ("_ConvNd", mg.nn.Conv1d, mg.nn.Conv2d),
+    ("_Loss", mg.nn.MSELoss.__mro__[1]), ("RNNBase", mg.nn.RNN, mg.nn.GRU, mg.nn.LSTM),
+):
+    _offer("nn", Kind(_name, (), {"counted": tuple(_counted)}))
+Module._parameters = property(lambda self: Parts(self, self.named_parameters(recurse=False)))  # type: ignore[attr-defined]
+Module._buffers = property(lambda self: Parts(self, self.named_buffers(recurse=False)))  # type: ignore[attr-defined]
+Module._modules = property(lambda self: Parts(self, self.named_children()))  # type: ignore[attr-defined]
 with contextlib.suppress(ImportError):  # einops is not installed
     from . import einops
 

@@ -26,12 +26,13 @@ def function_of(row: Row, name: str, ours: Any = None) -> Any:
     refused = dict(re.findall(r"!(\w+)=((?:\([^)]*\)|[^,])+)", parameters))
     declared = re.sub("[!~]", "", parameters)
     expression = row.expression.replace("{}", name.rstrip("_"))
-    star = re.search(r"(?<!\*)\*(\w+)", declared)  # PyTorch takes `x.view(2, 3)`, `x.view((2, 3))` and `x.view(size=(2, 3))`
+    star = re.search(r"(?<!\*)\*(\w+)", declared)  # `x.view(2, 3)` and `x.view((2, 3))`, and `x.view(size=(2, 3))` too
     if star is not None:
         declared = declared.replace(star[0], f"*_given, {star[1]}=None", 1)
     lines = [f"def {_plain(name)}({_with_other_names(declared)}):"]
-    lines += [f"    {each} = _given if {each} is None else ({each},)" for each in [star[1]] * bool(star)] if star else []
-    lines += [f"    if {theirs} is not None: {ours} = {theirs}" for theirs, ours in ALSO.items() if _takes(declared, ours)]
+    if star is not None:
+        lines.append(f"    {star[1]} = _given if {star[1]} is None else ({star[1]},)")
+    lines += [f"    if {theirs} is not None: {dim} = {theirs}" for theirs, dim in ALSO.items() if _takes(declared, dim)]
     lines += [f"    if {each} != {default}: refuse(f'{name}({each}={{{each}!r}})', 'leave it out: only {each}="
               f"{default} is possible')" for each, default in refused.items()]
     lines += [f"    {each} = {each}_of({each})" for each in ("dtype", "device") if _takes(declared, each)]

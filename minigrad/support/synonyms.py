@@ -21,7 +21,7 @@ EXAMPLES = {"input": "x", "self": "x", "other": "y", "mat2": "w", "tensor": "b"}
 
 
 class Row(NamedTuple):
-    """A row of `torch.txt`: names with one signature (or none) and one expression, which is empty for what is absent."""
+    """A row of `torch.txt`: names with one signature (or none) and one expression, empty for what is absent."""
 
     rooms: tuple[str, ...]
     kind: str  # "", "@", "class" or "layer"

@@ -73,7 +73,8 @@ def main():
     known = names(torch)
     values = {text: plain(eval(text, dict(known)), torch) for text in examples()}
     types = {text: str(eval(text, {"torch": torch, "np": np}).dtype).removeprefix("torch.") for text in pairs()}
-    for name, content in (("values", values), ("promotion", types), ("losses", {each: losses(each) for each in PROGRAMS})):
+    curves = {each: losses(each) for each in PROGRAMS}
+    for name, content in (("values", values), ("promotion", types), ("losses", curves)):
         text = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
         (HERE / f"{name}.json").write_text("{\n" + text + "\n}\n", "utf-8")
 

@@ -55,7 +55,8 @@ def test_orders_and_samplers():
 def test_parts_and_streams():
     data = Squares()
     both = data + Subset(data, [1])
-    assert len(both) == 6 and isinstance(both, ConcatDataset) and both[5]["x"].item() == 1.0 and both[-6]["x"].item() == 0.0
+    assert len(both) == 6 and isinstance(both, ConcatDataset)
+    assert both[5]["x"].item() == 1.0 and both[-6]["x"].item() == 0.0
     parts = random_split(range(10), [0.8, 0.2], generator=torch.Generator().manual_seed(0))
     assert [len(part) for part in parts] == [8, 2] and sorted([*parts[0], *parts[1]]) == list(range(10))
 

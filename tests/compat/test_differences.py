@@ -52,7 +52,8 @@ def names(torch):
     """What the expressions are about, in a file that speaks PyTorch."""
     lists, plain = modules(torch.nn, torch.tensor)
     return {
-        "torch": torch, "F": torch.nn.functional, "nn": torch.nn, "np": np, "frozen": frozen, "Lists": lists, "Plain": plain,
+        "torch": torch, "F": torch.nn.functional, "nn": torch.nn, "np": np,
+        "frozen": frozen, "Lists": lists, "Plain": plain,
         "x": torch.tensor([[1.0, 2.0], [3.0, 6.0]]), "v": torch.tensor([3.0, 1.0, 2.0]), "i": torch.tensor([1, 0]),
         "m": torch.tensor([[True, False], [False, True]]),
     }

@@ -1,4 +1,4 @@
-"""Programs in the style of public repositories: the losses of PyTorch, also from a compiled step, and their pictures."""
+"""Programs in the style of public repositories: the losses of PyTorch, compiled steps, and pictures."""
 
 import importlib
 import json

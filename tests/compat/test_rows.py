@@ -69,7 +69,8 @@ def place(room, library):
 
 
 def parameters(function):
-    return [p for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    known = inspect.signature(function).parameters.values()
+    return [p for p in known if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 # Old names of PyTorch that its newest version has no longer, or spells differently.

@@ -1,4 +1,4 @@
-"""Which file speaks which library: PyTorch's meaning of shared names holds for the file that imports them, and no other."""
+"""Which file speaks which library: PyTorch's meaning of shared names holds for the file that imports them."""
 
 import threading
 import types
@@ -91,8 +91,8 @@ def test_an_import_that_comes_later_counts_from_then_on(x):
 
 
 def test_the_library_keeps_its_meaning_under_every_caller(x):
-    program = file(PYTORCH + "from minigrad.compat.torch import nn\n"
-                   "def run(mg, x): return nn.BatchNorm1d(2)(x), mg.nn.functional_call(mg.nn.Linear(2, 2), {}, x), mg.std(x)\n")
+    program = file(PYTORCH + "from minigrad.compat.torch import nn\ndef run(mg, x): return "
+                   "nn.BatchNorm1d(2)(x), mg.nn.functional_call(mg.nn.Linear(2, 2), {}, x), mg.std(x)\n")
     normed, out, std = program.run(mg, x)
     assert normed.shape == out.shape == (2, 2) and std.item() == pytest.approx(np.std([1, 2, 3, 4]))
 
