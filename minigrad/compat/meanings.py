@@ -57,6 +57,11 @@ def pair(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
 
 
+def alone(value: Any) -> Any:
+    """One number for all dimensions; it may be in a list."""
+    return value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
+
+
 def pairs(padding: Any) -> Any:
     """Widths of the last dimension first, as pairs of the first dimension first."""
     whole = tuple(padding) if isinstance(padding, (tuple, list)) else padding
@@ -92,7 +97,7 @@ def typed_as(kind: Any) -> Any:
 
 def typed(data: tuple[Any, ...], dtype: Any) -> Any:
     """`FloatTensor([1, 2])` has these values, and `FloatTensor(2, 3)` is of this shape."""
-    one = data[0] if len(data) == 1 else None
+    one = list(data[0]) if len(data) == 1 and isinstance(data[0], range) else data[0] if len(data) == 1 else None
     return mg.asarray(nested(one), dtype, copy=True) if isinstance(one, (list, tuple, np.ndarray, mg.Tensor)) else (
         mg.zeros(sizes(data) if data else 0, dtype))
 
@@ -143,6 +148,13 @@ def product(a: Any, b: Any, tensor: Any, value: float, of: Any) -> Any:
     if tensor is not None:
         value, a, b = a, b, tensor
     return value * of(a, b)
+
+
+def resized(x: Any, shape: tuple[int, ...]) -> Any:
+    """An empty tensor in a shape; one with values keeps it."""
+    if x.shape != shape and x.size:
+        refuse(f"x.resize_ from {x.shape} to {shape}", "x.reshape(shape), or torch.zeros(shape)")
+    return x if x.shape == shape else mg.zeros(shape, x.dtype, x.device)
 
 
 def divided(x: Any, y: Any, mode: str | None) -> Any:
@@ -310,6 +322,13 @@ def gradients(outputs: Any, inputs: Any, given: Any, retain: Any, create_graph: 
     if isinstance(outputs, mg.Tensor) and isinstance(given, (list, tuple)):
         (given,) = given
     return tuple(mg.gradients(outputs, inputs, given, create_graph, retain, bool(unused)))
+
+
+def pulled_back(function: Any, inputs: Any, v: Any) -> tuple[Any, Any]:
+    """The result, and the gradient of each input for the gradient `v` of the result."""
+    out, back = mg.vjp(function, *([inputs] if isinstance(inputs, mg.Tensor) else inputs))
+    found = back(mg.ones_like(out) if v is None else v)
+    return out, found[0] if isinstance(inputs, mg.Tensor) and isinstance(found, tuple) else found
 
 
 # Networks -------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import minigrad as mg
 from ..core.absent import _missing
 from ..devices.registry import Device
 from ..nn import init
+from ..support.source import warn_caller
 from ..support.synonyms import Row, hint_for, nearest, rows
 from . import data, meanings
 from .modules import ADOPTED, CONTAINERS, Default, Module, Parameter, called_class, layer_class, shaped_norm
@@ -72,8 +73,8 @@ def _put(row: Row, room: str, name: str) -> None:
     into: dict[str, Any] = {} if room in ("x", "model") else vars(_room(path))
     if not row.expression and row.kind != "class":
         _REFUSED[path, name] = row.advice(name).replace("  # ", ": ")
-        if name[0].isupper() and room != "x":
-            into[name] = _refused_class(f"{path}.{name}".lstrip("."), _REFUSED[path, name], f"{HOME}.{path}")
+        if (name[0].isupper() and room != "x") or room not in ("x", "torch", "model", "F"):
+            into.setdefault(name, _refused_class(f"{path}.{name}".lstrip("."), _REFUSED[path, name], f"{HOME}.{path}"))
     elif "." in name:
         cls, method = name.split(".")
         function = function_of(row, name, ours=into[cls].ours)
@@ -188,6 +189,11 @@ def _pretrained(cls: Any, embeddings: Any, freeze: bool = True, **options: Any) 
     return made
 
 
+def _set_require_grad(x: Any, value: Any) -> None:
+    warn_caller("x.require_grad changes nothing, in PyTorch too: the attribute is requires_grad")
+
+
+switch("require_grad", property(lambda x: False, _set_require_grad))
 switch("data", property(lambda x: x.detach(), _set_data))
 Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
 def _offer(path: str, *classes: type) -> None:

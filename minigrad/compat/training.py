@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,11 +164,24 @@ class OfSchedules:
 MIXINS: dict[type, type] = {mg.optim.Optimizer: OfOptimizers, mg.optim.lr_scheduler.Schedule: OfSchedules}
 
 
+def _own_options(groups: Any, known: Any) -> list[dict[str, Any]]:
+    """Take the options of a program's own out of groups of parameters; PyTorch keeps them there."""
+    found = []
+    for group in groups:
+        names = [name for name in group if name not in known and name != "params"] if isinstance(group, dict) else []
+        found.append({name: group.pop(name) for name in names})
+    return found
+
+
 def plain_class(arguments: Any, base: type, home: str) -> type:
     """A class of ours with PyTorch's constructor."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        base.__init__(self, *arguments(*args, **kwargs))  # type: ignore[misc]
+        first, *rest = arguments(*args, **kwargs)
+        own = _own_options(first, signature(arguments).parameters) if issubclass(base, mg.optim.Optimizer) else []
+        base.__init__(self, first, *rest)  # type: ignore[misc]
+        for group, options in zip(self.param_groups if own else (), own):
+            group.options.update(options)
 
     mixins = [mixin for kind, mixin in MIXINS.items() if issubclass(base, kind)]
     return type(base)(base.__name__, (*mixins, base), {"__init__": __init__, "__module__": home, "ours": base})
@@ -197,7 +211,8 @@ def weight_norm(module: Any, name: str, dim: int, parameter: Any) -> Any:
     def compute(module: Any, args: Any) -> None:
         vars(module)[name] = _weight(module, name, dim)
 
-    compute(module, ())
+    with mg.no_grad():
+        compute(module, ())
     vars(module)["_computed"] = {name: (dim, module.register_forward_pre_hook(compute))}
     return module
 

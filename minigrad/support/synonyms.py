@@ -74,7 +74,7 @@ def _of_torch() -> Iterator[Synonym]:
         for name in row.names:
             here, _, why = row.advice(name).partition("  # ")
             for place in dict.fromkeys(SPELLED.get(room, "") for room in row.rooms):
-                if here and place:
+                if here and place and "." not in name:
                     yield Synonym(("torch",), f"{place}.{name}", here, why)
 
 

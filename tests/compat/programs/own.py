@@ -117,5 +117,13 @@ def losses():
     found += [float(choice.sample().shape[0]), float(len(normal.rsample((3,)))), Uniform(0.0, 2.0).log_prob(torch.ones(1)).item()]
     table = torch.tensor([[0.1, 0.5, 0.9], [0.2, 0.3, 0.4]])
     found += torch.searchsorted(table, torch.tensor([[0.5, 0.0], [0.35, 1.0]]), right=True).flatten().tolist()
+    net.conv = weight_norm(nn.Conv1d(2, 3, kernel_size=3, stride=[1]))
+    net.conv.weight.data.normal_(0, 0.01)
+    sam = torch.optim.SGD([{"params": net.fc.parameters(), "rho": 0.05}], lr=0.1)
+    found += [sam.param_groups[0]["rho"], float(torch.LongTensor(range(5)).sum()), float(p.data.new().resize_(2, 3).numel())]
+    out, grads = torch.autograd.functional.vjp(lambda t: (t ** 3).sum(), torch.tensor([1.0, 2.0]))
+    found += [out.item(), *grads.tolist()]
+    found += torch.autograd.functional.jvp(torch.sin, torch.tensor([1.0]), torch.tensor([2.0]))[1].tolist()
+    p.require_grad = False
     p.grad = Variable(p.data.new().resize_as_(p.data).zero_())
     return found + [p.grad.sum().item(), float(normal.sample((2,)).requires_grad), normal.stddev[1].item()]
