@@ -19,6 +19,8 @@ SLOW_FIXTURES = {"site", "graded", "pyodide_folder"}
 
 # Stubs fail on purpose, and sources run as the notebooks that are made from them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/minigrad_course/*_notebook.py", "my-course/*"]
+# Programs that import torch are run by tests/compat, and minigrad.compat changes tensors when it is imported.
+collect_ignore_glob += ["tests/compat/programs/*", "minigrad/compat/*"]
 collect_ignore = ["tests/typed_script.py"]  # for type checkers, which refuse some of its lines
 
 

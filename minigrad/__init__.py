@@ -105,7 +105,7 @@ _COMPILER = (
 _LATER = {
     **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
     **{room: room for room in (
-        "data", "distributed", "distributions", "examples", "io", "nn", "optim", "train", "viz",
+        "compat", "data", "distributed", "distributions", "examples", "io", "nn", "optim", "train", "viz",
     )},
 }
 # Rooms and names that have a different place, or that only this file needs.

@@ -5,16 +5,19 @@ Each habit is a function below, whose docstring is its part of the page; its exa
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
+import minigrad as mg
 from minigrad.support.synonyms import Synonym, synonyms
 
 LIBRARIES = {"torch": "torch", "numpy": "np", "jax": "jnp"}
 PLACES = {
     "minigrad": "Functions",
     "minigrad.nn": "Layers, `mg.nn`",
+    "minigrad.optim": "Optimizers, `mg.optim`",
     "minigrad.random": "Random numbers, `mg.random`",
     "x": "Methods and attributes of a tensor `x`",
     "model": "Methods of a module `model`",
@@ -419,8 +422,16 @@ def tables() -> dict[str, list[Row]]:
     """The table of each place.  A name with several meanings has one row."""
     found: dict[str, dict[str, list[Synonym]]] = {place: {} for place in PLACES}
     for each in synonyms():
-        found[each.place].setdefault(each.name, []).append(each)
+        if not _is_there(each):
+            found[each.place].setdefault(each.name, []).append(each)
     return {place: [_row(alike) for alike in rows.values()] for place, rows in found.items()}
+
+
+def _is_there(synonym: Synonym) -> bool:
+    """Whether minigrad has the name, with the same meaning."""
+    room = importlib.import_module(synonym.place) if synonym.place.startswith("minigrad") else {
+        "x": mg.Tensor, "model": mg.nn.Module}.get(synonym.place)
+    return room is not None and hasattr(room, synonym.name)
 
 
 def _row(alike: list[Synonym]) -> Row:

@@ -10,7 +10,7 @@ from inspect import getattr_static
 from typing import Any, NoReturn
 
 from ..support.errors import MissingImportError, MissingNameError
-from ..support.synonyms import hint_for, nearest, synonyms
+from ..support.synonyms import absent_names, hint_for, nearest, synonyms
 from .guests import FINDER, place_of
 
 # Where a name is looked for that another room lacks.
@@ -121,7 +121,5 @@ def hint_at_functions(room: dict[str, Any], names: Iterable[str]) -> None:
                     setattr(TensorNames, method, Absent("x", method, hint))
 
 
-for _place, _names in (("x", TensorNames), ("model", ModuleNames)):
-    for _each in synonyms():
-        if _each.place == _place:
-            setattr(_names, _each.name, Absent(_place, _each.name))
+for _place, _name in absent_names():
+    setattr({"x": TensorNames, "model": ModuleNames}[_place], _name, Absent(_place, _name))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..support.errors import MinigradError
-from .explain import common_device, explained, warn_of_widening
+from .explain import common_device, explained, promoted
 from .mode import current_mode
 from .node import Constant, Node
 from .primitive import Attrs, P, Primitive
@@ -49,9 +49,9 @@ class Interpreter:
             for x in inputs
         ]
         if op.casting:  # casts are nodes like any other: no kernel sees mixed types
-            dtype, wrong = op.casts(lifted)
+            dtype, wrong = casts = op.casts(lifted)
             if wrong:
-                warn_of_widening(op, inputs, [lifted[i] for i in wrong])
+                dtype, wrong = promoted(op, inputs, lifted, casts)
             for i in wrong:
                 lifted[i] = emit(P.astype, as_tensor(lifted[i], device), dtype=dtype)
         if op.kind == "view":

@@ -17,9 +17,10 @@ from ..support.errors import (
     warn_once,
 )
 from ..support.source import show
+from . import dtypes
 from .mode import current_mode
 from .node import Node
-from .primitive import Primitive
+from .primitive import Casts, Primitive
 from .tensor import AbstractData, Tensor, default_device
 
 
@@ -82,12 +83,22 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
     return kind(f"{op.name}: {str(error) or type(error).__name__}", actual=given)
 
 
-def warn_of_widening(op: Primitive, inputs: Sequence[Any], cast: Sequence[Any]) -> None:
-    """Warn once for each line where a number of NumPy makes float32 tensors float64, which is rarely meant."""
-    narrower = [x for x in cast if x.__class__ is Tensor and x.dtype.kind == "f"]
-    if narrower and any(x.__class__ is np.float64 for x in inputs):
+# Rules of promotion for files that speak another library: functions of (op, inputs, lifted, casts), see `compat`.
+PROMOTIONS: list[Any] = []
+
+
+def promoted(op: Primitive, inputs: Sequence[Any], lifted: Sequence[Any], casts: Casts) -> Casts:
+    """The casts of inputs of several dtypes.
+
+    Warns once for each line where a number of NumPy makes float32 tensors float64, which is rarely meant.
+    """
+    for rule in PROMOTIONS:
+        casts = rule(op, inputs, lifted, casts)
+    narrower = [i for i in casts.indices if lifted[i].__class__ is Tensor and lifted[i].dtype.kind == "f"]
+    if narrower and casts.dtype is dtypes.float64 and any(x.__class__ is np.float64 for x in inputs):
         warn_once(
             f"{op.name}: a NumPy number of float64 makes the result float64. "
             "Hint: float(number) keeps the tensor's dtype",
             WideningWarning,
         )
+    return casts

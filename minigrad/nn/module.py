@@ -75,6 +75,7 @@ class Module(ModuleNames):
     _name = ""  # its name in the module that holds it
     _hooks: Hooks | None = None
     _activations: frozenset[str] | None = None  # attributes that `forward` added; None before the first call
+    _nested = True  # whether tensors and modules in lists and dicts among the attributes belong to it
     _rebuilt = False  # a copy with other tensors, whose parameters may be results of operations
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -167,6 +168,22 @@ class Module(ModuleNames):
         found: dict[int, tuple[str, Module]] = {}
         _collect_modules(self, (), found)
         return list(found.values())
+
+    def modules(self) -> list[Module]:
+        """This module and all those in it, each once."""
+        return [module for _, module in self.named_modules()]
+
+    def named_children(self) -> list[tuple[str, Module]]:
+        """The modules directly in this one, with their names.
+
+        >>> mg.nn.Sequential(mg.nn.ReLU(), mg.nn.Sequential(mg.nn.Tanh())).named_children()[0]
+        ('0', ReLU())
+        """
+        return [(".".join(map(str, path)), child) for path, child in children(self)]
+
+    def children(self) -> list[Module]:
+        """The modules directly in this one."""
+        return [child for _, child in children(self)]
 
     def named_tensors(self) -> list[tuple[str, Tensor]]:
         """Every tensor by its name, without activations.  A tensor in two attributes has two names."""
@@ -356,7 +373,7 @@ def _name_children(module: Module, within: str = "") -> None:
 def _held(module: Module) -> Iterator[tuple[Path, Any]]:
     """The tensors and modules in the attributes of a module, and in lists and dicts among them."""
     for name, value in vars(module).items():
-        if name not in module.caches:
+        if name not in module.caches and (module._nested or isinstance(value, (Tensor, Module))):
             yield from _walk((name,), value)
 
 

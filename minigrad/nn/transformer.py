@@ -37,11 +37,12 @@ class TransformerLayer(Module):
         self.activation = activation if callable(activation) else ACTIVATIONS[activation]
         self.norm_first, options = norm_first, {"dtype": dtype, "device": device}
         self.self_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, rotary, **options)
+        if self.has_memory:  # the order of the parameters is that of PyTorch, whose states of optimizers have no names
+            self.multihead_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, **options)
         self.linear1, self.linear2 = Linear(size, hidden, bias, **options), Linear(hidden, size, bias, **options)
         self.norm1, self.norm2 = (LayerNorm(size, eps, bias=bias, **options) for _ in range(2))
         self.dropout, self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
         if self.has_memory:
-            self.multihead_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, **options)
             self.norm3, self.dropout3 = LayerNorm(size, eps, bias=bias, **options), Dropout(dropout)
 
     def around(self, x: Tensor, norm: Module, part: Callable[[Tensor], Tensor]) -> Tensor:

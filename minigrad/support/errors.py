@@ -52,7 +52,7 @@ def _again(cls: type[MinigradError], args: tuple[Any, ...], attributes: dict[str
     return error
 
 
-class ShapeError(MinigradError, ValueError):
+class ShapeError(MinigradError, ValueError, RuntimeError):
     """The shapes of an operation's inputs do not fit together.
 
     To broadcast, sizes must be equal or 1 in each dimension, counted from the last.  A matrix product needs as many
@@ -68,7 +68,7 @@ class ShapeError(MinigradError, ValueError):
     """
 
 
-class DtypeError(MinigradError, TypeError):
+class DtypeError(MinigradError, TypeError, RuntimeError):
     """An operation does not support the element type of its input.
 
     >>> import minigrad as mg
@@ -188,7 +188,7 @@ class ConversionError(MinigradError, TypeError, ValueError):
     """
 
 
-class MatrixError(MinigradError, ValueError):
+class MatrixError(MinigradError, ValueError, RuntimeError):
     """A matrix has no inverse, or no Cholesky factor.
 
     >>> import minigrad as mg

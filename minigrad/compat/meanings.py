@@ -1,0 +1,490 @@
+"""What the expressions of `torch.txt` call: PyTorch's meanings where minigrad has no function of the same."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+
+from ..core import dtypes
+from ..core.tensor import contiguous_base, host_array
+from .speaking import ours
+from .table import refuse
+
+Sorted = namedtuple("Sorted", "values indices")
+Extremes = namedtuple("Extremes", "min max")
+Decomposed = namedtuple("Decomposed", "U S V")
+
+
+class Size(tuple):  # type: ignore[type-arg]
+    """The result of `x.size()`."""
+
+    def numel(self) -> int:
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+
+# Arguments ------------------------------------------------------------------------------------------------------------
+
+
+def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes as one argument: `(2, 3)` of `f(2, 3)` and of `f((2, 3))`."""
+    whole = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+    if any(isinstance(each, np.dtype) for each in whole):
+        refuse("x.view(dtype)", "mg.bitcast(x, dtype)")
+    return tuple([int(each) for each in whole])
+
+
+def listed(given: tuple[Any, ...]) -> list[Any]:
+    """Tensors as one argument or as several."""
+    return list(given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given)
+
+
+def nested(data: Any) -> Any:
+    """Lists of numbers in which there may be tensors of one element."""
+    if isinstance(data, (list, tuple)):
+        return [nested(each) for each in data]
+    return data.detach() if isinstance(data, mg.Tensor) and data.tracked else data
+
+
+def pair(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+
+
+def alone(value: Any) -> Any:
+    """One number for all dimensions; it may be in a list."""
+    return value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
+
+
+def pairs(padding: Any) -> Any:
+    """Widths of the last dimension first, as pairs of the first dimension first."""
+    whole = tuple(padding) if isinstance(padding, (tuple, list)) else padding
+    return tuple(zip(whole[::2], whole[1::2]))[::-1] if isinstance(whole, tuple) else whole
+
+
+_TYPES = {float: dtypes.float32, int: dtypes.int64, bool: dtypes.bool}
+
+
+def dtype_of(dtype: Any) -> Any:
+    """A dtype of minigrad: Python's `float` is float32."""
+    return _TYPES.get(dtype, dtype) if isinstance(dtype, type) else dtype
+
+
+def device_of(device: Any) -> Any:
+    """A device of minigrad: an integer is the number of a GPU."""
+    return f"cuda:{device}" if isinstance(device, int) else device
+
+
+_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int",
+          "int16": "Short", "uint8": "Byte", "int8": "Char", "bool": "Bool"}
+
+
+def type_name(dtype: Any) -> str:
+    return f"torch.{_NAMES[dtype.name]}Tensor"
+
+
+def typed_as(kind: Any) -> Any:
+    """The dtype of `x.type(torch.FloatTensor)` and `x.type("torch.FloatTensor")`."""
+    name = str(getattr(kind, "__name__", kind)).rpartition(".")[2].removesuffix("Tensor")
+    return next((getattr(mg, ours) for ours, theirs in _NAMES.items() if theirs == name), dtype_of(kind))
+
+
+def typed(data: tuple[Any, ...], dtype: Any) -> Any:
+    """`FloatTensor([1, 2])` has these values, and `FloatTensor(2, 3)` is of this shape."""
+    one = list(data[0]) if len(data) == 1 and isinstance(data[0], range) else data[0] if len(data) == 1 else None
+    return mg.asarray(nested(one), dtype, copy=True) if isinstance(one, (list, tuple, np.ndarray, mg.Tensor)) else (
+        mg.zeros(sizes(data) if data else 0, dtype))
+
+
+def leaf(x: Any, requires_grad: bool) -> Any:
+    x.requires_grad = bool(requires_grad)
+    return x
+
+
+def drawn(generator: Any) -> Any:
+    return mg.random if generator is None else generator
+
+
+def integers(low: Any, high: Any, size: Any, dtype: Any, device: Any, generator: Any) -> Any:
+    """`randint(10, (2,))` begins at 0."""
+    low, high, size = (0, low, high) if size is None else (0, low, size) if high is None else (low, high, size)
+    return generator.integers(int(low), int(high), sizes((size,)), dtype or mg.int64, device)
+
+
+def reduced(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """The reduction that PyTorch's two old options mean."""
+    if size_average is None and reduce is None:
+        return reduction
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
+def summed(loss: Any, reduction: str) -> Any:
+    return loss if reduction == "none" else mg.sum(loss) if reduction == "sum" else mg.mean(loss)
+
+
+def implicit(x: Any, dim: int | None) -> int:
+    """The axis of a softmax without one, as old programs have it."""
+    return dim if dim is not None else 0 if x.ndim in (0, 1, 3) else 1
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+def added(x: Any, other: Any, tensor: Any, alpha: float) -> Any:
+    """A sum; old programs write `x.add_(alpha, other)`."""
+    if tensor is not None:
+        alpha, other = other, tensor
+    return x + (other if alpha == 1 else alpha * other)
+
+
+def product(a: Any, b: Any, tensor: Any, value: float, of: Any) -> Any:
+    """A product or quotient times a number; old programs write `x.addcmul_(value, a, b)`."""
+    if tensor is not None:
+        value, a, b = a, b, tensor
+    return value * of(a, b)
+
+
+def resized(x: Any, shape: tuple[int, ...]) -> Any:
+    """An empty tensor in a shape; one with values keeps it."""
+    if x.shape != shape and x.size:
+        refuse(f"x.resize_ from {x.shape} to {shape}", "x.reshape(shape), or torch.zeros(shape)")
+    return x if x.shape == shape else mg.zeros(shape, x.dtype, x.device)
+
+
+def divided(x: Any, y: Any, mode: str | None) -> Any:
+    return x / y if mode is None else x // y if mode == "floor" else mg.trunc(x / y)
+
+
+def extreme(reduce: Any, place: Any, pairwise: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+    """`max` and `min`: of all, of two tensors, or along an axis with the indices."""
+    if dim is None:
+        return reduce(x)
+    if isinstance(dim, mg.Tensor):
+        return pairwise(x, dim)
+    indices = place(x, dim, keepdims=True)
+    values = mg.take_along_axis(x, indices, dim) if x.ndim else x  # the gradient goes to one element
+    return Sorted(values, indices) if keepdim else Sorted(mg.squeeze(values, dim), mg.squeeze(indices, dim))
+
+
+def spread(function: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    """`var` and `std`, which divide by n - 1."""
+    if isinstance(dim, bool):  # x.var(False)
+        dim, unbiased = None, dim
+    return function(x, tuple(dim) if isinstance(dim, list) else dim,
+                    float(unbiased if correction is None else correction), keepdim)
+
+
+def norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
+    p = 2 if p in ("fro", None) else p
+    return mg.linalg.vector_norm(x, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim, ord=p)
+
+
+def median(x: Any, dim: int | None, keepdim: bool) -> Any:
+    """The lower one of two elements in the middle."""
+    if dim is None:
+        return mg.sort(mg.flatten(x))[(x.size - 1) // 2]
+    return at_rank(x, (x.shape[dim] - 1) // 2, dim, keepdim)
+
+
+def at_rank(x: Any, rank: int, dim: int, keepdim: bool) -> Sorted:
+    """The element of a rank, counted from 0, and its index."""
+    places = mg.argsort(x, dim)
+    index = mg.take(places, mg.asarray([rank]), dim)
+    values = mg.take_along_axis(x, index, dim)
+    return Sorted(values, index) if keepdim else Sorted(mg.squeeze(values, dim), mg.squeeze(index, dim))
+
+
+# Shapes and places ----------------------------------------------------------------------------------------------------
+
+
+def squeezed(x: Any, dim: Any) -> Any:
+    dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    ones = tuple([each for each in dims if x.ndim and x.shape[each] == 1])
+    return mg.squeeze(x, ones) if ones else mg.reshape(x, x.shape)
+
+
+def parts(x: Any, size: Any, dim: int) -> tuple[Any, ...]:
+    """Parts of a size, or of several sizes: minigrad counts the parts."""
+    length = x.shape[dim]
+    each = [min(size, length - start) for start in range(0, length, size)] if isinstance(size, int) else list(size)
+    if sum(each) != length:
+        raise mg.ShapeError(f"split: the sizes {each} do not add up to {length}, the length of dimension {dim}")
+    ends = np.cumsum(each).tolist()
+    before = [slice(None)] * (dim % x.ndim)
+    return tuple([x[(*before, slice(end - n, end))] for n, end in zip(each, ends)])
+
+
+def expanded(x: Any, shape: tuple[int, ...]) -> Any:
+    old = (1,) * (len(shape) - x.ndim) + tuple(x.shape)
+    return mg.broadcast_to(x, tuple([o if s == -1 else s for s, o in zip(shape, old)]))
+
+
+def joined(tensors: Any) -> list[Any]:
+    """The tensors to join; PyTorch leaves out empty ones without dimensions, with which old programs begin."""
+    whole = list(tensors)
+    return [each for each in whole if each.shape != (0,)] or whole if any(each.ndim > 1 for each in whole) else whole
+
+
+def unfolded(x: Any, size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """Columns of windows: (examples, channels × size, places)."""
+    size, (up, left) = pair(size), pair(padding)
+    seen = mg.windows(mg.pad(x, ((0, 0), (0, 0), (up, up), (left, left))), size, (-2, -1), pair(stride), pair(dilation))
+    n, c, rows, columns = seen.shape[:4]
+    return mg.reshape(mg.permute_dims(seen, (0, 1, 4, 5, 2, 3)), (n, c * math.prod(size), rows * columns))
+
+
+def unshuffled(x: Any, r: int) -> Any:
+    *n, c, h, w = x.shape
+    x = mg.reshape(x, (*n, c, h // r, r, w // r, r))
+    k = len(n)
+    return mg.reshape(mg.permute_dims(x, (*range(k), k, k + 2, k + 4, k + 1, k + 3)), (*n, c * r * r, h // r, w // r))
+
+
+def moved(x: Any, *targets: Any) -> Any:
+    """`x.to(...)` with devices, dtypes or a tensor that has both."""
+    for each in targets:
+        each = device_of(dtype_of(each)) if each.__class__ is not bool else None
+        if isinstance(each, mg.Tensor):
+            x = x.astype(each.dtype).to(each.device)
+        elif each is not None:
+            x = x.to(each)
+    return x
+
+
+# Writes ---------------------------------------------------------------------------------------------------------------
+
+
+def written(x: Any, value: Any) -> Any:
+    x[...] = value
+    return x
+
+
+def gathered(x: Any, dim: int, index: Any) -> Any:
+    """Elements by their positions along an axis; the index may be smaller than `x` along the others."""
+    cut = tuple([slice(None if each == dim % x.ndim else n) for each, n in enumerate(index.shape)])
+    return mg.take_along_axis(x[cut], index, dim)
+
+
+def _along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
+    places = list(mg.meshgrid(*[mg.arange(n) for n in index.shape], indexing="ij"))
+    places[dim] = index
+    return tuple(places)
+
+
+def _sources(src: Any, index: Any) -> Any:
+    """The values for an index, which may be smaller than `src`."""
+    return src[tuple([slice(n) for n in index.shape])] if isinstance(src, mg.Tensor) and src.ndim else src
+
+
+def scattered(x: Any, dim: int, index: Any, src: Any) -> Any:
+    x[_along(x, dim, index)] = _sources(src, index)
+    return x
+
+
+def scatter_added(x: Any, dim: int, index: Any, src: Any) -> Any:
+    return mg.scatter_add(x, _along(x, dim, index), _sources(src, index))
+
+
+def index_added(x: Any, dim: int, index: Any, source: Any) -> Any:
+    return mg.scatter_add(x, (*[slice(None)] * (dim % x.ndim), index), source)
+
+
+def index_written(x: Any, dim: int, index: Any, value: Any) -> Any:
+    x[(*[slice(None)] * (dim % x.ndim), index)] = value
+    return x
+
+
+def array_of(x: Any, force: bool) -> Any:
+    """A NumPy array over the same memory, which can be written to."""
+    if x.tracked and not force:
+        return ours("numpy")(x)  # its error
+    x = x.detach()
+    contiguous_base(x)
+    return host_array(x, "numpy()")
+
+
+def backward(x: Any, gradient: Any, retain_graph: Any, create_graph: bool) -> None:
+    if create_graph:
+        refuse("backward(create_graph=True)", "torch.autograd.grad(loss, list, create_graph=True)")
+    ours("backward")(x, gradient, bool(retain_graph))
+
+
+def gradients(outputs: Any, inputs: Any, given: Any, retain: Any, create_graph: bool, unused: Any) -> tuple[Any, ...]:
+    inputs = [inputs] if isinstance(inputs, mg.Tensor) else list(inputs)
+    if isinstance(outputs, (list, tuple)) and len(outputs) == 1:
+        (outputs,) = outputs
+    if isinstance(outputs, mg.Tensor) and isinstance(given, (list, tuple)):
+        (given,) = given
+    return tuple(mg.gradients(outputs, inputs, given, create_graph, retain, bool(unused)))
+
+
+def pulled_back(function: Any, inputs: Any, v: Any) -> tuple[Any, Any]:
+    """The result, and the gradient of each input for the gradient `v` of the result."""
+    out, back = mg.vjp(function, *([inputs] if isinstance(inputs, mg.Tensor) else inputs))
+    found = back(mg.ones_like(out) if v is None else v)
+    return out, found[0] if isinstance(inputs, mg.Tensor) and isinstance(found, tuple) else found
+
+
+# Networks -------------------------------------------------------------------------------------------------------------
+
+
+def last(x: Any) -> Any:
+    """The classes, which PyTorch has on axis 1, on the last axis."""
+    return mg.moveaxis(x, 1, -1) if x.ndim > 2 else x
+
+
+def last_of(target: Any, x: Any) -> Any:
+    return last(target) if target.ndim == x.ndim and target.dtype.kind == "f" else target
+
+
+def alike(x: Any, y: Any, name: str) -> tuple[Any, Any]:
+    """The two inputs of a loss; PyTorch warns where shapes differ, and goes on with a sum that is rarely meant."""
+    if isinstance(y, mg.Tensor) and x.shape != y.shape:
+        raise mg.ShapeError(f"{name}: the shapes {x.shape} and {y.shape} differ: PyTorch warns here, and broadcasts",
+                            hint="target.view_as(input)")
+    return x, y
+
+
+def embedded(indices: Any, weight: Any, padding_idx: int | None) -> Any:
+    """Rows of a table; the row of `padding_idx` gets no gradient."""
+    if padding_idx is not None:
+        row = mg.arange(weight.shape[0])[:, None] == padding_idx % weight.shape[0]
+        weight = mg.where(row, weight.detach(), weight)
+    return mg.embedding(weight, indices)
+
+
+def numel_of(shape: Any) -> int:
+    return math.prod(shape) if isinstance(shape, (tuple, list)) else int(shape)
+
+
+def only(shape: Any) -> int:
+    whole = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    if len(whole) > 1:
+        refuse(f"a norm over the shape {tuple(whole)}", "the size of the last dimension")
+    return int(whole[0])
+
+
+def layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """The norm over the last dimensions."""
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if len(shape) == 1:
+        return mg.layer_norm(x, weight, bias, -1, eps)
+    weight, bias = [each if each is None else mg.flatten(each) for each in (weight, bias)]
+    return mg.reshape(mg.layer_norm(mg.reshape(x, (*x.shape[:-len(shape)], -1)), weight, bias, -1, eps), x.shape)
+
+
+def around(padding: Any, weight: Any, dilation: Any) -> Any:
+    if padding == "valid":
+        return 0
+    if padding != "same":
+        return padding
+    extents = weight.shape[2:]
+    steps = pair(dilation)[: len(extents)]
+    return tuple([d * (k - 1) // 2 for k, d in zip(extents, steps)])
+
+
+def gumbel(logits: Any, tau: float, hard: bool, dim: int) -> Any:
+    noise = -mg.log(-mg.log(mg.random.uniform(logits.shape, low=1e-20, dtype=logits.dtype)))
+    soft = mg.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = mg.moveaxis(mg.one_hot(mg.argmax(soft, dim), soft.shape[dim], soft.dtype), -1, dim)
+    return chosen - soft.detach() + soft
+
+
+def adaptive_max(x: Any, size: Any) -> Any:
+    """The largest elements of parts of equal size, of which `size` cover the image."""
+    extents = x.shape[2:]
+    wanted = [e if s is None else s for e, s in zip(extents, pair(size))]
+    if any(e % s for e, s in zip(extents, wanted)):
+        refuse(f"adaptive max pooling of {extents} to {tuple(wanted)}", "sizes that divide those of the image")
+    windows = [n for e, s in zip(extents, wanted) for n in (s, e // s)]
+    axes = tuple(range(3, 3 + 2 * len(extents), 2))
+    return mg.max(mg.reshape(x, (*x.shape[:2], *windows)), axes)
+
+
+def padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
+    """The last dimension first; negative widths cut."""
+    widths = [(0, 0)] * (x.ndim - len(pad) // 2) + list(pairs(list(pad)))
+    cut = tuple([slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape, widths)])
+    x, widths = x[cut], [(max(0, a), max(0, b)) for a, b in widths]
+    mode = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
+    return mg.pad(x, widths, **({"value": value or 0.0} if mode == "constant" else {"mode": mode}))
+
+
+def padded_sequence(sequences: Any, batch_first: bool, value: float) -> Any:
+    longest = max(len(each) for each in sequences)
+    rows = [mg.pad(each, ((0, longest - len(each)), *[(0, 0)] * (each.ndim - 1)), value) for each in sequences]
+    return mg.stack(rows, 0 if batch_first else 1)
+
+
+def kept(mask: Any, padding: Any, heads: int) -> Any:
+    """A mask of ours, which is True where attention goes, of masks of PyTorch, which are True where it does not."""
+    if mask is not None and mask.ndim == 3:  # (examples × heads, queries, keys)
+        mask = mg.reshape(mask, (-1, heads, *mask.shape[1:]))
+    if padding is not None:
+        padding = padding[:, None, None, :]
+        if mask is not None and (mask.dtype.kind == "f" or padding.dtype.kind == "f"):
+            mask, padding = [mg.where(m, -math.inf, 0.0) if m.dtype.kind == "b" else m for m in (mask, padding)]
+            return mask + padding
+        mask = padding if mask is None else mg.logical_or(mask, padding)
+    return mg.logical_not(mask) if mask is not None and mask.dtype.kind == "b" else mask
+
+
+def attended(
+    self: Any, base: Any, inputs: Any, padding: Any, weights: bool, mask: Any, average: bool, causal: bool,
+) -> Any:
+    """`nn.MultiheadAttention`: the result and the weights, averaged over the heads."""
+    if inputs[0].ndim == 2:
+        refuse("nn.MultiheadAttention without a dimension for the examples", "x.unsqueeze(0) with batch_first=True")
+    mask = kept(mask, padding, self.heads)
+    if not weights:
+        return base.forward(self, *inputs, mask, causal and mask is None), None
+    out, seen = base.forward(self, *inputs, mask, causal and mask is None, need_weights=True)
+    return out, mg.mean(seen, 1) if average else seen
+
+
+# Training -------------------------------------------------------------------------------------------------------------
+
+
+def given(params: Any) -> Any:
+    """The parameters of an optimizer: `named_parameters()` are taken too."""
+    whole = [params] if isinstance(params, mg.Tensor) else list(params)
+    return [each[1] if isinstance(each, tuple) else given_group(each) if isinstance(each, dict) else each
+            for each in whole]
+
+
+def given_group(group: dict[str, Any]) -> dict[str, Any]:
+    return {**group, "params": given(group["params"])}
+
+
+def moving(params: Any) -> list[Any]:
+    """The parameters with a gradient."""
+    return [each for each in ([params] if isinstance(params, mg.Tensor) else params) if each.grad is not None]
+
+
+def frozen(module: Any, requires_grad: bool) -> Any:
+    for each in module.parameters():
+        each.requires_grad = requires_grad
+    return module
+
+
+def unpacked(vector: Any, parameters: Any) -> None:
+    at = 0
+    with mg.no_grad():
+        for each in parameters:
+            each[...] = mg.reshape(vector[at:at + each.size], each.shape)
+            at += each.size
+
+
+def save(obj: Any, f: Any) -> None:
+    import pickle
+
+    with (open(f, "wb") if isinstance(f, (str, bytes)) or hasattr(f, "__fspath__") else f) as file:
+        pickle.dump(obj, file)

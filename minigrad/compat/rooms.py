@@ -1,0 +1,232 @@
+"""PyTorch's rooms over minigrad, made of the rows of `torch.txt`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+
+from ..core.absent import _missing
+from ..devices.registry import Device
+from ..nn import init
+from ..support.source import warn_caller
+from ..support.synonyms import Row, hint_for, nearest, rows
+from . import data, meanings
+from .modules import ADOPTED, CONTAINERS, Default, Module, Parameter, called_class, layer_class, shaped_norm
+from .speaking import METHODS, activate, switch
+from .table import PLAIN, forward_of, function_of, refuse
+from .training import Function, Kind, LRScheduler, Optimizer, Parts, plain_class, remove_weight_norm, weight_norm
+
+HOME = f"{__package__}.torch"
+_PATHS = {  # the rooms of the table that are not named by their path
+    "torch": "", "F": "nn.functional", "init": "nn.init", "rnn": "nn.utils.rnn", "lr_scheduler": "optim.lr_scheduler",
+    "mps": "backends.mps",
+}
+_OURS = {"nn": mg.nn, "distributions": mg.distributions, "optim": mg.optim, "lr_scheduler": mg.optim.lr_scheduler}
+_ALIASES = {  # rooms whose names are those of another one
+    "nn": ("nn.modules", "nn.modules.module", "nn.modules.linear", "nn.modules.conv", "nn.modules.batchnorm",
+           "nn.modules.loss", "nn.modules.activation", "nn.modules.container", "nn.modules.normalization",
+           "nn.modules.rnn", "nn.modules.pooling", "nn.modules.dropout", "nn.modules.sparse", "nn.modules.transformer",
+           "nn.parameter", "nn.parallel"),
+    "optim": ("optim.optimizer", "optim.adam", "optim.sgd"), "autograd": ("autograd.function", "autograd.variable"),
+    "distributions": ("distributions.normal", "distributions.categorical", "distributions.bernoulli",
+                      "distributions.uniform", "distributions.kl"),
+}
+_REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write instead
+
+
+def _room(path: str) -> Any:
+    """The module of a path such as `nn.utils`, with those above it."""
+    name = f"{HOME}.{path}".rstrip(".")
+    if name not in sys.modules:
+        module = sys.modules[name] = types.ModuleType(name)
+        module.__path__ = []
+        module.__getattr__ = functools.partial(_lacks, path)  # type: ignore[method-assign]
+        if path:
+            parent, _, last = path.rpartition(".")
+            setattr(_room(parent), last, module)
+    return sys.modules[name]
+
+
+def _lacks(path: str, name: str) -> Any:
+    """Raise the error for a name that a room lacks, with what is near it."""
+    if name[:2] == "__":
+        raise AttributeError(name)
+    room = f"torch.{path}".rstrip(".")
+    place = "minigrad.nn" if path.startswith("nn") else "minigrad"
+    hint = _REFUSED.get((path, name)) or hint_for(place, name)
+    near = nearest(name, [each for each in vars(sys.modules[f"{HOME}.{path}".rstrip(".")]) if each[0] != "_"])
+    hint = hint or (near and f"did you mean {room}.{near}?")
+    raise _missing(f"{room} has no {name!r} in minigrad.compat", name, hint)
+
+
+def _put(row: Row, room: str, name: str) -> None:
+    """Put one name of a row into one room."""
+    path = _PATHS.get(room, room)
+    into: dict[str, Any] = {} if room in ("x", "model") else vars(_room(path))
+    if not row.expression and row.kind != "class":
+        _REFUSED[path, name] = row.advice(name).replace("  # ", ": ")
+        if (name[0].isupper() and room != "x") or room not in ("x", "torch", "model", "F"):
+            into.setdefault(name, _refused_class(f"{path}.{name}".lstrip("."), _REFUSED[path, name], f"{HOME}.{path}"))
+    elif "." in name:
+        cls, method = name.split(".")
+        function = function_of(row, name, ours=into[cls].ours)
+        _override(into[cls], method, Default(function) if row.kind == "@" else function)
+    elif row.kind == "class":
+        maker = layer_class if room == "nn" else plain_class
+        into[name] = maker(function_of(_as_tuple(row), name), getattr(_OURS[room], name), f"{HOME}.{path}")
+    elif row.kind == "layer":
+        into[name] = called_class(name, function_of(row._replace(expression="()"), name), forward_of(row, name),
+                                  f"{HOME}.{path}")
+    elif row.signature is None:
+        into[name] = eval(row.expression, dict(PLAIN))
+    elif room == "x":
+        function = function_of(row, name)
+        switch(name, property(function) if row.kind == "@" else function)
+    else:
+        into[name] = function_of(row, name)
+        if room == "model":
+            setattr(Module, name, into[name])
+
+
+def _refused_class(name: str, hint: str, home: str) -> type:
+    """A class that can be imported, inherited and asked for its instances, and not be made."""
+
+    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+        return refuse(f"torch.{name}", hint)
+
+    return type(name.rpartition(".")[2], (), {"__new__": __new__, "__module__": home})
+
+
+def _as_tuple(row: Row) -> Row:
+    return row._replace(expression=row.expression or "()")
+
+
+def _override(cls: type, name: str, function: Any) -> None:
+    """Give a class a method; a constructor runs behind the one that is there."""
+    if name != "__init__":
+        takes_self = isinstance(function, Default) or function.__code__.co_varnames[:1] == ("self",)
+        setattr(cls, name, function if takes_self else staticmethod(function))
+        return
+    before = cls.__init__  # type: ignore[misc]
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        before(self, *args, **kwargs)
+        function(self, *args, **kwargs)
+
+    setattr(cls, name, __init__)
+
+
+torch, F = _room(""), _room("nn.functional")
+PLAIN.update({name: each for name, each in vars(meanings).items() if name[0] != "_"})
+PLAIN.update(
+    mg=mg, math=math, np=np, init=init, torch=torch, F=F, lr_scheduler=_room("optim.lr_scheduler"), types=types,
+    contextlib=contextlib, functools=functools, Parameter=Parameter, shaped_norm=shaped_norm, collate=data.collate,
+    weight_norm=weight_norm, remove_weight_norm=remove_weight_norm, split_at_random=data.split_at_random, refuse=refuse,
+)
+for _row in rows():
+    for _name in _row.names:
+        for _each in _row.rooms:
+            _put(_row, _each, _name)
+
+
+# What the table cannot say --------------------------------------------------------------------------------------------
+
+
+class _AnyTensor(type):
+    """`torch.Tensor`: the class of all tensors, and a function that makes one."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, mg.Tensor)
+
+    def __getattr__(cls, name: str) -> Any:
+        return METHODS[name].theirs if name in METHODS else getattr(mg.Tensor, name)
+
+
+class Tensor(metaclass=_AnyTensor):
+    def __new__(cls, *shape: Any) -> Any:
+        return meanings.typed(shape, mg.float32)
+
+
+class _AnyDevice(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Device)
+
+
+class device(metaclass=_AnyDevice):
+    def __new__(cls, type: Any, index: int | None = None) -> Any:
+        return mg.as_device(meanings.device_of(type if index is None else f"{type}:{index}"))
+
+
+class Generator(mg.random.Generator):
+    """Random numbers with a state of their own."""
+
+    def __init__(self, device: Any = None) -> None:
+        super().__init__(0)
+
+    def manual_seed(self, seed: int) -> Any:
+        self.seed(seed)
+        return self
+
+
+def _set_data(x: Any, value: Any) -> None:
+    if value.shape != x.shape:
+        refuse(f"x.data = a tensor of shape {value.shape}, not {x.shape}", "a new parameter")
+    with mg.no_grad():
+        x.detach()[...] = value
+
+
+def _pretrained(cls: Any, embeddings: Any, freeze: bool = True, **options: Any) -> Any:
+    made = cls(*embeddings.shape, **options)
+    made.weight = Parameter(embeddings, requires_grad=not freeze)
+    return made
+
+
+def _set_require_grad(x: Any, value: Any) -> None:
+    warn_caller("x.require_grad changes nothing, in PyTorch too: the attribute is requires_grad")
+
+
+switch("require_grad", property(lambda x: False, _set_require_grad))
+switch("data", property(lambda x: x.detach(), _set_data))
+Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
+def _offer(path: str, *classes: type) -> None:
+    """Put classes into a room."""
+    for each in classes:
+        each.__module__ = f"{HOME}.{path}".rstrip(".")
+        setattr(_room(path), each.__name__, each)
+
+
+_offer("", Tensor, device, Generator)
+_offer("nn", *CONTAINERS)
+_offer("utils.data", *data.PUBLIC)
+_offer("optim", Optimizer)
+_offer("optim.lr_scheduler", LRScheduler)
+_offer("autograd", Function)
+torch.optim.lr_scheduler._LRScheduler = LRScheduler
+ADOPTED.update({getattr(mg.nn, name): getattr(torch.nn, name) for name in ("Linear", "LayerNorm", "Dropout")})
+torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
+for _place, _others in _ALIASES.items():
+    for _path in _others:
+        _room(_path).__getattr__ = functools.partial(getattr, _room(_place))
+
+
+for _name, *_counted in (
+    ("_BatchNorm", mg.nn.BatchNorm1d, mg.nn.BatchNorm2d), ("_ConvNd", mg.nn.Conv1d, mg.nn.Conv2d),
+    ("_Loss", mg.nn.MSELoss.__mro__[1]), ("RNNBase", mg.nn.RNN, mg.nn.GRU, mg.nn.LSTM),
+):
+    _offer("nn", Kind(_name, (), {"counted": tuple(_counted)}))
+Module._parameters = property(lambda self: Parts(self, self.named_parameters(recurse=False)))  # type: ignore[attr-defined]
+Module._buffers = property(lambda self: Parts(self, self.named_buffers(recurse=False)))  # type: ignore[attr-defined]
+Module._modules = property(lambda self: Parts(self, self.named_children()))  # type: ignore[attr-defined]
+with contextlib.suppress(ImportError):  # einops is not installed
+    from . import einops
+
+    sys.modules["einops.layers.torch"] = einops
+activate()

@@ -1,0 +1,87 @@
+"""Makes functions and classes of the rows of `torch.txt`, with PyTorch's parameters."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..support.errors import ConversionError, MinigradError
+from ..support.synonyms import TORCH, Row
+
+ALSO = {"axis": "dim", "keepdims": "keepdim"}  # other spellings that PyTorch takes as well
+PLAIN: dict[str, Any] = {}  # what the expressions of rows may name: `rooms` fills it
+
+
+def refuse(what: str, instead: str) -> Any:
+    """Raise the error for something that has no counterpart."""
+    raise ConversionError(f"minigrad.compat: {what} is not supported", hint=instead)
+
+
+@functools.cache
+def function_of(row: Row, name: str, ours: Any = None) -> Any:
+    """The function of a row, or of one of its names; `ours` is the class of minigrad for a method."""
+    parameters = row.signature or ""
+    refused = dict(re.findall(r"!(\w+)=((?:\([^)]*\)|[^,])+)", parameters))
+    declared = re.sub("[!~]", "", parameters)
+    expression = row.expression.replace("{}", name.rstrip("_"))
+    star = re.search(r"(?<!\*)\*(\w+)", declared)  # `x.view(2, 3)` and `x.view((2, 3))`, and `x.view(size=(2, 3))` too
+    if star is not None:
+        declared = declared.replace(star[0], f"*_given, {star[1]}=None", 1)
+    lines = [f"def {_plain(name)}({_with_other_names(declared)}):"]
+    if star is not None:
+        lines.append(f"    {star[1]} = _given if {star[1]} is None else ({star[1]},)")
+    lines += [f"    if {theirs} is not None: {dim} = {theirs}" for theirs, dim in ALSO.items() if _takes(declared, dim)]
+    lines += [f"    if {each} != {default}: refuse(f'{name}({each}={{{each}!r}})', 'leave it out: only {each}="
+              f"{default} is possible')" for each, default in refused.items()]
+    lines += [f"    {each} = {each}_of({each})" for each in ("dtype", "device") if _takes(declared, each)]
+    lines += ["    try:", f"        return ({expression})", "    except MinigradError as error:",
+              f"        retitle(error, {name!r})", "        raise"]
+    return _made(lines, name, ours=ours)
+
+
+def forward_of(row: Row, name: str) -> Callable[..., Any]:
+    """The `forward` of a layer's row: the constructor's arguments are attributes of the layer."""
+    options = re.findall(r"[(, ~!](\w+)=|[(, ](\w+)(?=,|$)", f" {row.signature}")
+    lines = [f"def forward(self, {row.inputs}):"]
+    lines += [f"    {each} = self.{each}" for pair in options for each in pair if each]
+    lines += [f"    return ({row.expression.replace('{}', _function_name(name))})"]
+    return _made(lines, "forward")  # type: ignore[no-any-return]
+
+
+def _made(lines: list[str], name: str, **names: Any) -> Any:
+    space = {**PLAIN, **names, "__name__": "minigrad.compat.torch", "retitle": retitle, "refuse": refuse,
+             "MinigradError": MinigradError}
+    made: dict[str, Any] = {}
+    exec(compile("\n".join(lines), f"{TORCH}:{name}", "exec"), space, made)
+    (function,) = made.values()
+    function.__qualname__ = function.__name__ = name
+    return function
+
+
+def _with_other_names(declared: str) -> str:
+    more = [f"{theirs}=None" for theirs, ours in ALSO.items() if _takes(declared, ours)]
+    star = [] if re.search(r"\*(,|\w)", declared) or not more else ["*"]
+    return ", ".join(filter(None, [declared, *star, *more]))
+
+
+def _takes(declared: str, name: str) -> bool:
+    return re.search(rf"\b{name}\b(?==|,|$)", declared) is not None
+
+
+def _plain(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _function_name(layer: str) -> str:
+    """The function of a layer: `hardtanh` for Hardtanh, and `logsigmoid` for LogSigmoid."""
+    return layer.lower()
+
+
+def retitle(error: MinigradError, name: str) -> None:
+    """Put the name that the program wrote in the place of the operation's, at the beginning of a message."""
+    text = str(error.args[0])
+    named = re.match(r"\w+(?=:| is for | does not )", text)
+    if named is not None and named[0] != name:
+        error.args = (name + text[named.end():], *error.args[1:])

@@ -1,0 +1,247 @@
+"""PyTorch's optimizers, schedules and functions with a gradient of their own, for classes that programs write."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from inspect import signature
+from types import SimpleNamespace
+from typing import Any
+
+import minigrad as mg
+
+from .meanings import given_group
+
+
+class Kind(type):
+    """A class that counts objects of other classes, in `counted`, as its instances."""
+
+    counted: tuple[type, ...] = ()
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type.__instancecheck__(cls, x) or isinstance(x, cls.counted)
+
+
+# Functions with their own gradient ------------------------------------------------------------------------------------
+
+
+class Context(SimpleNamespace):
+    """The `ctx` of one call."""
+
+    saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.saved_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Integers have no gradient anyway."""
+
+    mark_dirty = set_materialize_grads = mark_non_differentiable
+
+
+class Function:
+    """`forward(ctx, *args)` and `backward(ctx, *gradients)`, called by `apply(*args)`."""
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """The result of `forward`, whose gradient is what `backward` returns."""
+        places = [i for i, each in enumerate(args) if isinstance(each, mg.Tensor)]
+        needs = tuple([isinstance(each, mg.Tensor) and each.requires_grad for each in args])
+
+        def forward(*tensors: Any) -> Any:
+            whole, context = list(args), Context(needs_input_grad=needs)
+            for i, tensor in zip(places, tensors):
+                whole[i] = tensor
+            return cls.forward(context, *whole), context  # type: ignore[attr-defined]
+
+        def backward(context: Context, g: Any) -> tuple[Any, ...]:
+            found = cls.backward(context, *(g if isinstance(g, tuple) else (g,)))  # type: ignore[attr-defined]
+            found = found if isinstance(found, tuple) else (found,)
+            return tuple([found[i] for i in places])
+
+        function = mg.custom_vjp(forward)
+        function.defines(forward)
+        function.gradient(backward)
+        return function(*[args[i] for i in places])
+
+
+# Optimizers -----------------------------------------------------------------------------------------------------------
+
+
+class Optimizer(metaclass=Kind):
+    """The base of optimizers that programs write: groups are dicts, and `state` has a dict for each parameter."""
+
+    counted = (mg.optim.Optimizer,)
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []  # type: ignore[var-annotated]
+        listed = list(params)
+        for group in listed if listed and isinstance(listed[0], dict) else [{"params": listed}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        self.param_groups.append({**self.defaults, **given_group(param_group)})
+
+    def _all(self) -> list[Any]:
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for p in self._all():
+            p.grad = None
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no step")
+
+    def state_dict(self) -> dict[str, Any]:
+        numbers = {id(p): i for i, p in enumerate(self._all())}
+        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
+        return {"state": {numbers[id(p)]: dict(state) for p, state in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        tensors = self._all()
+        for group, saved in zip(self.param_groups, state_dict["param_groups"]):
+            group.update({name: value for name, value in saved.items() if name != "params"})
+        self.state.update({tensors[int(i)]: dict(state) for i, state in state_dict["state"].items()})
+
+
+class OfOptimizers:
+    """What PyTorch's optimizers take, and ours do not."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = None
+        if closure is not None:
+            with mg.enable_grad():
+                loss = closure()
+        super().step()  # type: ignore[misc]
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        super().zero_grad()  # type: ignore[misc]
+
+
+# Schedules ------------------------------------------------------------------------------------------------------------
+
+
+class LRScheduler(metaclass=Kind):
+    """A schedule of a program's own: `get_lr` returns the rate of each group after `last_epoch` steps."""
+
+    counted = (mg.optim.lr_scheduler.Schedule,)
+
+    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        self.base_lrs = [group["lr"] for group in optimizer.param_groups]
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        raise NotImplementedError(f"{type(self).__name__} has no get_lr")
+
+    def step(self, epoch: int | None = None) -> None:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+            group["lr"] = rate
+
+    def get_last_lr(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+class OfSchedules:
+    """What PyTorch's schedules have, and ours do not."""
+
+    def step(self, epoch: int | None = None) -> None:
+        if epoch is not None:
+            self.count[...] = epoch - 1.0  # type: ignore[attr-defined]
+        super().step()  # type: ignore[misc]
+
+    @property
+    def last_epoch(self) -> int:
+        return int(self.count)  # type: ignore[attr-defined]
+
+    @property
+    def base_lrs(self) -> list[float]:
+        return self.bases  # type: ignore[attr-defined, no-any-return]
+
+
+MIXINS: dict[type, type] = {mg.optim.Optimizer: OfOptimizers, mg.optim.lr_scheduler.Schedule: OfSchedules}
+
+
+def _own_options(groups: Any, known: Any) -> list[dict[str, Any]]:
+    """Take the options of a program's own out of groups of parameters; PyTorch keeps them there."""
+    found = []
+    for group in groups:
+        names = [name for name in group if name not in known and name != "params"] if isinstance(group, dict) else []
+        found.append({name: group.pop(name) for name in names})
+    return found
+
+
+def plain_class(arguments: Any, base: type, home: str) -> type:
+    """A class of ours with PyTorch's constructor."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        first, *rest = arguments(*args, **kwargs)
+        own = _own_options(first, signature(arguments).parameters) if issubclass(base, mg.optim.Optimizer) else []
+        base.__init__(self, first, *rest)  # type: ignore[misc]
+        for group, options in zip(self.param_groups if own else (), own):
+            group.options.update(options)
+
+    mixins = [mixin for kind, mixin in MIXINS.items() if issubclass(base, kind)]
+    return type(base)(base.__name__, (*mixins, base), {"__init__": __init__, "__module__": home, "ours": base})
+
+
+# Weights that are computed --------------------------------------------------------------------------------------------
+
+
+def _weight(module: Any, name: str, dim: int) -> Any:
+    g, v = getattr(module, f"{name}_g"), getattr(module, f"{name}_v")
+    return v * (g / size_along(v, dim))
+
+
+def size_along(v: Any, dim: int) -> Any:
+    """The norms of the rows of a tensor."""
+    axes = tuple([axis for axis in range(v.ndim) if axis != dim % v.ndim])
+    return mg.linalg.vector_norm(v, axis=axes, keepdims=True)
+
+
+def weight_norm(module: Any, name: str, dim: int, parameter: Any) -> Any:
+    """Make a weight the product of a size `weight_g` and a direction `weight_v`, computed before each call."""
+    v = getattr(module, name).detach()
+    delattr(module, name)
+    setattr(module, f"{name}_g", parameter(size_along(v, dim)))
+    setattr(module, f"{name}_v", parameter(v))
+
+    def compute(module: Any, args: Any) -> None:
+        vars(module)[name] = _weight(module, name, dim)
+
+    with mg.no_grad():
+        compute(module, ())
+    vars(module)["_computed"] = {name: (dim, module.register_forward_pre_hook(compute))}
+    return module
+
+
+def remove_weight_norm(module: Any, name: str, parameter: Any) -> Any:
+    """Make the weight a parameter again."""
+    dim, handle = vars(module).pop("_computed")[name]
+    value = _weight(module, name, dim)
+    handle.remove()
+    for each in (name, f"{name}_g", f"{name}_v"):
+        delattr(module, each)
+    setattr(module, name, parameter(value))
+    return module
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+class Parts(dict):  # type: ignore[type-arg]
+    """`module._parameters`, `_buffers` or `_modules`: a change of it is one of the module."""
+
+    def __init__(self, module: Any, named: Iterator[tuple[str, Any]]) -> None:
+        super().__init__(named)
+        self.module = module
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self.module, name, value)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self.module, name)
+        super().__delitem__(name)
