@@ -103,10 +103,10 @@ assert s.rows.cache_info().misses == 1
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-MISSING = [s for s in SYNONYMS if s.place != "=" and not is_there(s)]
+ABSENT = [s for s in SYNONYMS if s.place != "=" and not is_there(s)]
 
 
-@pytest.mark.parametrize("synonym", MISSING, ids=lambda s: s.foreign)
+@pytest.mark.parametrize("synonym", ABSENT, ids=lambda s: s.foreign)
 def test_each_name_of_the_table_is_missing_and_gets_its_hint(synonym):
     with pytest.raises(mg.MissingNameError) as error:
         getattr(PLACES[synonym.place], synonym.name)
