@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from operator import attrgetter, is_
-from typing import Any, ClassVar, NamedTuple
+from types import MethodType
+from typing import Any, NamedTuple
 
 from ...core.clock import tick
 from ...core.node import Node
@@ -25,18 +26,20 @@ class Check(NamedTuple):
     reader: Node
 
 
+VIEWS: dict[str, str] = {}  # the methods of graphs in modules above this one, which are loaded when they are used
+
+
 class Graph(Titled):
     """Inputs, outputs, and all nodes between them.
 
     Every mode records nodes; a graph adds where they begin and end.  A graph never changes: a pass makes a new one.
-    The `checks` must hold when it runs.
+    The `checks` must hold when it runs.  Methods such as `cost` are functions of the modules in `VIEWS`.
     """
 
-    cost: ClassVar[Callable[..., Any]]  # `look`, a higher room, attaches these
-    values: ClassVar[Callable[..., Any]]
-    predicted: ClassVar[Callable[..., Any]]
-    offloading: ClassVar[Callable[..., Any]]
-    placed: ClassVar[Callable[..., Any]]
+    def __getattr__(self, name: str) -> Any:
+        if name not in VIEWS:
+            raise AttributeError(f"a graph has no attribute {name!r}")
+        return MethodType(getattr(import_module(VIEWS[name]), name), self)
 
     def __init__(
         self, inputs: Sequence[Node], outputs: Sequence[Node], effects: Sequence[Node] = (),
