@@ -99,11 +99,11 @@ def _load_compiler() -> None:
 _PROGRAMS.load = _load_compiler
 
 # Loaded when they are first used: `import minigrad` stays light.  Type checkers read `__init__.pyi`.
-_COMPILER = (
-    "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "trace",
-)
+_COMPILER = "GuardWarning", "RetraceWarning", "graph", "jit", "profile", "trace"
+_SAVE = "compile.save"
 _LATER = {
-    **dict.fromkeys(_COMPILER, "compile"), "script": "scripting",
+    **dict.fromkeys(_COMPILER, "compile"), "script": "scripting", "kernel": "compile.user_kernels",
+    "ProgramError": _SAVE, "load_program": _SAVE,
     **{room: room for room in (
         "compat", "data", "distributed", "distributions", "examples", "io", "nn", "optim", "train", "viz",
     )},

@@ -44,14 +44,14 @@ from .ops.view import *
 from .ops.windows import *
 from .support.errors import *
 from .compile import GuardWarning as GuardWarning
-from .compile import ProgramError as ProgramError
 from .compile import RetraceWarning as RetraceWarning
 from .compile import graph as graph
-from .compile import kernel as kernel
-from .compile import load_program as load_program
 from .compile import profile as profile
 from .compile import trace as trace
 from .scripting import script as script
+from .compile.user_kernels import kernel as kernel
+from .compile.save import ProgramError as ProgramError
+from .compile.save import load_program as load_program
 from . import data as data
 from . import distributed as distributed
 from . import distributions as distributions

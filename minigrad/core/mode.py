@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Never, TypeVar
+from typing import Any, Never, TypeVar
 
 from ..support.context import Block, switched_variable
 from ..support.errors import ConversionError
@@ -16,10 +16,8 @@ from ..support.table import printable
 from ..support.words import shown
 from .state import PYTHON_CONTROL, PYTHON_STATE, Control, State
 
-if TYPE_CHECKING:
-    from .emit import Interpreter
-    from .node import Node
-
+Interpreter = Any  # `emit` imports this module,
+Node = Any  # and `node` does
 F = TypeVar("F", bound=Callable[..., Any])
 
 

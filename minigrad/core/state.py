@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .primitive import Attrs, Primitive
-    from .tensor import Tensor
+
+Tensor = Any  # `tensor` imports this module
 
 
 class State:

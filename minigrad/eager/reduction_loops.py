@@ -25,7 +25,7 @@ PART = 1 << 16  # elements of a part of a large array, whose reductions are redu
 FEWEST = 8  # rows in a part
 FEW = 1 << 12  # elements, of which NumPy's reduction takes less time than a call of machine code
 PIECES = 3  # of the work for each thread
-WORTH_SHARING = 1 << 18  # elements for several threads
+WORTH_SHARING_ELEMENTS = 1 << 18  # elements for several threads
 
 
 def reduce_middle(op: str, x: Any) -> Any:
@@ -48,7 +48,7 @@ def _reduced(op: str, x: Any, count: int, rows: int) -> Any:
     out = np.empty((count, columns), x.dtype)
     make, short = (_of_rows, rows) if columns == 1 else (_of_columns, columns)
     function = function_for(make, op, x.dtype, short if short <= SHORT else 0)
-    shared, wide = x.size >= WORTH_SHARING, count == 1 and columns > SHORT  # then threads share the columns
+    shared, wide = x.size >= WORTH_SHARING_ELEMENTS, count == 1 and columns > SHORT  # then threads share the columns
     size = columns if wide else count
     step = max(SHORT if wide else 1, -(-size // (PIECES * THREADS.count))) if shared and THREADS.count > 1 else size
     start, result, fixed = address(x), address(out), (rows, all_rows, columns)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..autodiff.reverse import exhaust, walk
 from ..compile.jitted import Jitted, JittedMethod, jit
-from ..compile.look.ran import Part, Ran
+from ..compile.look.ran import Ran, RanProgram
 from ..compile.look.record import RUNS, Record, eager_record, record_of_call
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
@@ -193,7 +193,7 @@ def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
     return found
 
 
-def _of_part(part: Part, ran: Ran, view: str) -> Shown:
+def _of_part(part: RanProgram, ran: Ran, view: str) -> Shown:
     program = part.program
     if isinstance(program, PlainProgram):
         raise no_kernels(view)

@@ -17,7 +17,7 @@ from minigrad.autodiff import forward, reverse
 from minigrad.compile.rewriting import passes
 from minigrad.compile.running.order import Schedule, ScheduledStep
 from minigrad.compile.running.plan import Plan as ProgramPlan
-from minigrad.compile.running.program import Program
+from minigrad.compile.running.settings import Settings
 from minigrad.core.emit import Eager
 from minigrad.core.mode import current_mode, switch
 from minigrad.core.node import FREED, Leaf, Node, topological_order
@@ -256,7 +256,7 @@ def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) ->
     """
     swapped = Swapped(function.__name__)
 
-    def turns(program: Program, plan: ProgramPlan) -> list[list[int]]:
+    def turns(settings: Settings, plan: ProgramPlan) -> list[list[int]]:
         swapped.calls += 1
         steps = Schedule(plan).steps
         levels = [list(level) for level in function(steps)]
@@ -265,7 +265,7 @@ def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) ->
             raise Misused(swapped.name, problem)
         return levels
 
-    with overriding(Program.turns, turns):
+    with overriding(Settings.turns, turns):
         yield swapped
 
 

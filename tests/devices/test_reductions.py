@@ -126,6 +126,6 @@ def test_a_nan_is_found_at_any_place(backend, shape, axis):
 def test_threads_that_wait_in_machine_code_share_a_large_reduction():
     before = num_threads()
     set_num_threads(3)
-    reductions.reduce(np.add, np.ones(machine.WORTH_SHARING, np.float32), (0,), None, False)
+    reductions.reduce(np.add, np.ones(machine.WORTH_SHARING_ELEMENTS, np.float32), (0,), None, False)
     assert WORKERS.count == 2
     set_num_threads(before)

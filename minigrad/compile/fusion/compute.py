@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ...core.node import Node
 from ..nodes.graph import Check
 from ..nodes.view import Dims, View, is_filled, whole
-
-if TYPE_CHECKING:
-    from .group import Group
 
 LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
@@ -54,6 +51,17 @@ class Access(Enum):
 
 
 SINGLE, IN_ORDER, BY_ROW, PLACED, ELSEWHERE = Access
+
+
+class Looped(Protocol):
+    """What a computation reads of the group that it is in: how far its loops go, and which nodes they compute."""
+
+    elements: int
+    row: int | None
+    run: int
+    levels: dict[Node, Level]
+    partials: dict[Node, None]
+    finishes: dict[Node, None]
 
 
 class Compute:
@@ -135,7 +143,7 @@ class Compute:
             return IN_ORDER
         return BY_ROW if 0 < view.repeats <= LONGEST_ROW else ELSEWHERE
 
-    def needs(self, view: View, level: Level, group: Group) -> tuple[int, int | None] | None:
+    def needs(self, view: View, level: Level, group: Looped) -> tuple[int, int | None] | None:
         """The elements and the row of a kernel that computes this node and the view's node, now at a level of a group.
 
         One element means that any number fits; None means that no kernel can compute both.
@@ -151,7 +159,7 @@ class Compute:
             return group.elements, group.row
         return None
 
-    def walks(self, group: Group) -> list[Dims]:
+    def walks(self, group: Looped) -> list[Dims]:
         """The dimensions of all arrays that it loops over in a group: rows are cut along these."""
         levels = group.levels
         return [v.dims for v in self.views if v.base not in levels and (v.base.inputs or v.base.name != "full")]

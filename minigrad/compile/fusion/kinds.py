@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,13 +33,11 @@ from .compute import (
     Access,
     Compute,
     Level,
+    Looped,
     Views,
 )
 from .count import Count, library_count, operations, rounds_text
 from .spans import spans
-
-if TYPE_CHECKING:
-    from .group import Group
 
 SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
 SHORTEST_VECTOR = 8  # the fewest columns of a product by loops
@@ -101,7 +98,7 @@ class Reduction(Compute):
             return None
         return PER_ROW if level == PER_ELEMENT and self.row else ACROSS_ROWS
 
-    def walks(self, group: Group) -> list[Dims]:
+    def walks(self, group: Looped) -> list[Dims]:
         return super().walks(group) + ([self.target.dims] if self.node in group.partials else [])
 
 
@@ -167,7 +164,7 @@ class Place(Compute):
             inner *= span.size
         return found
 
-    def walks(self, group: Group) -> list[Dims]:
+    def walks(self, group: Looped) -> list[Dims]:
         return [[(span.size, span.stride) for span in spans(self.node, self.reads[0]) or []]]
 
 
@@ -226,7 +223,7 @@ class Gather(Compute):
     def access(self, view: View) -> Access:
         return ELSEWHERE if view is self.reads[0] and view.base.size > 1 else super().access(view)
 
-    def walks(self, group: Group) -> list[Dims]:
+    def walks(self, group: Looped) -> list[Dims]:
         return [self.within(self.reads[0]).dims, *[view.dims for view, _ in self.positions]]
 
 
@@ -278,7 +275,7 @@ class Scatter(Gather):
         level = super().level_in(elements, row)
         return None if level in (None, ONCE) else ACROSS_ROWS  # a loop over rows would add a single number in each
 
-    def walks(self, group: Group) -> list[Dims]:
+    def walks(self, group: Looped) -> list[Dims]:
         return [self.target.dims, *[view.dims for view in self.views[1:] if view.base not in group.levels]]
 
 

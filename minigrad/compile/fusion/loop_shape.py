@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd, isqrt
-from typing import TYPE_CHECKING
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.view import Dims
-from .compute import Compute
+from .compute import Compute, Looped
 from .kinds import SHORTEST_ROW, Place
-
-if TYPE_CHECKING:
-    from .group import Group
-
 
 FEWEST_ROUNDS = 4  # the fewest rounds in a loop that takes several elements per round,
 FEWEST_TO_REDUCE = 16  # and in one that reduces to these elements: short rows are faster then
@@ -81,7 +76,7 @@ class Loops:
         return f"{what} in {self.chunks} chunks{', each with its own results' * self.apart}" if self.chunks else what
 
 
-def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) -> Loops:
+def loops_of(group: Looped, computes: dict[Node, Compute], chunking: Chunking) -> Loops:
     """The loops of a group: rows as reductions need them, or so long that every view is evenly spaced in a row."""
     elements, flat = group.elements, False
     columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, computes), chunking)
@@ -107,7 +102,7 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
     return Loops(elements, columns, flat, steps, -(-units // length), length)
 
 
-def _is_cut(group: Group, computes: dict[Node, Compute]) -> bool:
+def _is_cut(group: Looped, computes: dict[Node, Compute]) -> bool:
     """Whether all elements are one row, because a row is cut where a placed part ends: no loop has choices then.
 
     Threads cannot share a single row.
@@ -117,7 +112,7 @@ def _is_cut(group: Group, computes: dict[Node, Compute]) -> bool:
     return any(c.edges(group.elements) for n in group.levels if isinstance(c := computes[n], Place))
 
 
-def _chunks_for_sums(group: Group, computes: dict[Node, Compute], columns: int, units: int, most: int) -> int:
+def _chunks_for_sums(group: Looped, computes: dict[Node, Compute], columns: int, units: int, most: int) -> int:
     """In how many chunks at most about `most` floats are added to one place: rounding errors grow with their number.
 
     A sum of everything stays: its loops add up in blocks (`loops.sums`).  The partial results are added up, too, so
@@ -146,7 +141,7 @@ def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
     return 0, 1
 
 
-def _runs(group: Group, computes: dict[Node, Compute]) -> list[tuple[int, int]]:
+def _runs(group: Looped, computes: dict[Node, Compute]) -> list[tuple[int, int]]:
     """The sizes of the last two dimensions of all arrays that the nodes loop over, last one first."""
     runs = []
     for node in (*group.levels, *group.partials):

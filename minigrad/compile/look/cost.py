@@ -235,7 +235,7 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def cost_of(graph: Graph) -> Cost:
+def cost(graph: Graph) -> Cost:
     """The cost of a graph node by node, and of its program.
 
     >>> mg.trace(lambda x: x * 2 + 1, mg.ones(100)).cost().program.bytes

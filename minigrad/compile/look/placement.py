@@ -219,7 +219,7 @@ def scheduled(tasks: Sequence[Task], streams: int = 1) -> list[Span]:
     return spans
 
 
-class Part(NamedTuple):
+class Offloaded(NamedTuple):
     """A part of a graph that may move: its times in seconds, that of the graph after the move, and what that gains."""
 
     name: str
@@ -234,7 +234,7 @@ class Part(NamedTuple):
 class Offloading(Titled):
     """What moving parts of a graph to a device would gain: `parts`, the best first; `now` is the time of the graph."""
 
-    def __init__(self, device: str, parts: list[Part], now: float) -> None:
+    def __init__(self, device: str, parts: list[Offloaded], now: float) -> None:
         self.device, self.parts, self.now = device, parts, now
 
     def listing(self) -> str:
@@ -267,7 +267,7 @@ def offloading(graph: Graph, device: Any = "cuda", system: System | None = None)
         then = model.predicted(dict.fromkeys(nodes, name))
         moving = sum([span.task.seconds for span in then.transfers])
         takes = model.seconds(nodes), model.seconds(nodes, name), moving, then.seconds
-        found.append(Part(part, nodes, *takes, now - then.seconds))
+        found.append(Offloaded(part, nodes, *takes, now - then.seconds))
     return Offloading(name, sorted(found, key=lambda part: -part.gain), now)
 
 

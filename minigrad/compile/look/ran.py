@@ -26,7 +26,7 @@ from .values import Values, starts_of
 FORWARD = "forward pass, keeps values for the gradient"
 
 
-class Part(NamedTuple):
+class RanProgram(NamedTuple):
     """One of the programs that ran: its title, and the traced function that it computes."""
 
     title: str
@@ -61,13 +61,13 @@ class Ran:
         self.recording, self.tensors, self.again = recording, tensors, again
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[RanProgram]:
         """The programs in the order in which they ran."""
         function, kept = self.recording.traced, self.recording.differentiable
-        found = [Part(", ".join(filter(None, (FORWARD * kept, self.outdated))), function, kept)]
+        found = [RanProgram(", ".join(filter(None, (FORWARD * kept, self.outdated))), function, kept)]
         title = "gradient"
         while kept and (ran := function.gradient_that_ran) is not None:
-            found.append(Part(title, ran, False))
+            found.append(RanProgram(title, ran, False))
             function, title = ran, f"gradient of the {title}"
         return found
 
@@ -148,7 +148,7 @@ class Ran:
             found[node] = node.device.from_numpy(np.ones(node.shape, node.dtype))
         return found
 
-    def arrays(self, part: Part) -> list[Any]:
+    def arrays(self, part: RanProgram) -> list[Any]:
         """The inputs of a program; for a gradient, with the values that the programs before it kept."""
         values = self.values
         return [values.array(node) for node in part.function.sources]

@@ -83,7 +83,7 @@ class Record(Titled):
 
     def roofline(self) -> Roofline:
         """The time of each step of the program beside the best that this machine can do."""
-        return roofline_of(self)
+        return roofline_of(self.cost, self.events)
 
     # as a table -----------------------------------------------------------------------------------------------------
 

@@ -8,29 +8,25 @@ are measured.  If a step is faster than a limit, the limits are measured again, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...core.dtypes import float32
 from ...core.mode import current_mode
+from ...core.node import Node
 from ...devices.registry import CPU
 from ...devices.threads import in_blocks
 from ...support.errors import CompileError, MinigradError
 from ...support.table import as_html, as_table
 from ..nodes.graph import Graph, Replacing
 from ..nodes.source import Source
-from ..running.profiler import profile
+from ..running.profiler import Event, profile
 from ..running.program import Program
-
-if TYPE_CHECKING:
-    from ...core.node import Node
-    from .cost import KernelCost
-    from .record import Record
+from .cost import Cost, KernelCost
 
 COPIED = 1 << 24  # float32 numbers: more than caches hold
 BLOCK = 1 << 18  # of these numbers, for each thread at a time
@@ -100,13 +96,13 @@ class Roofline:
         return f"{m.bandwidth / 1e9:.1f} GB/s{cached}, {m.flops / 1e9:,.0f} GFLOP/s, {m.launch * 1e6:.1f} µs a launch"
 
 
-def roofline_of(record: Record) -> Roofline:
-    """The roofline of the program that a record is of."""
-    if record.cost is None:
+def roofline_of(cost: Cost | None, events: Iterable[Event]) -> Roofline:
+    """The roofline of a program, from its cost and from the events of a run."""
+    if cost is None:
         raise CompileError("no program ran", hint="mg.jit(f).record(*arguments).roofline()")
-    kernels = {kernel.name: kernel for kernel in record.cost.kernels}
+    kernels = {kernel.name: kernel for kernel in cost.kernels}
     taken: dict[str, float] = {}
-    for event in record.events:
+    for event in events:
         if event.name in kernels:
             taken[event.name] = min(taken.get(event.name, np.inf), event.end - event.begin)
     steps = [(kernels[name], seconds) for name, seconds in taken.items()]

@@ -96,7 +96,7 @@ def _as_tensors(value: Any, node: Node) -> Any:
     return wrap(value.copy(), node.device)
 
 
-def values_of(graph: Graph, *inputs: Any) -> Values:
+def values(graph: Graph, *inputs: Any) -> Values:
     """The values of a graph's nodes, each computed when it is read, by node or by its printed name.
 
     `inputs` are tensors for each of `graph.inputs`; by default, the tensors that the graph was traced with.

@@ -35,8 +35,8 @@ class Graph(Titled):
     The `checks` must hold when it runs.
     """
 
-    cost: Any = later(f"{LOOK}.cost", "cost_of")
-    values: Any = later(f"{LOOK}.values", "values_of")
+    cost: Any = later(f"{LOOK}.cost", "cost")
+    values: Any = later(f"{LOOK}.values", "values")
     predicted: Any = later(f"{LOOK}.placement", "predicted")
     offloading: Any = later(f"{LOOK}.placement", "offloading")
     placed: Any = later(f"{LOOK}.placement", "placed")

@@ -3,7 +3,7 @@
 A causal mask compares positions: `arange(n)[:, None] < arange(n)`.  It is the same for all matrices of a stack, so each
 kernel that uses it would load it from memory, queries × keys numbers.  In the shape of the reader, the same kernel
 computes it from the numbers of its loops.  `fusion.masks` finds the diagonal only in such a kernel: without this
-pass, a causal attention computes the later columns too, and takes 1.6 times as long for 1,024 positions.
+pass, a causal attention computes the later columns too.
 """
 
 from __future__ import annotations

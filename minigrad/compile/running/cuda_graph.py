@@ -9,13 +9,11 @@ ever new places gets memory in the frame, and is copied there before each run, o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.primitive import P
+from .frame import Frame
 from .plan import LIBRARY
-
-if TYPE_CHECKING:
-    from .gpu import CudaFrame
 
 # The library calls that only queue work: others read results, or wait for the GPU.
 REPLAYABLE = {
@@ -47,7 +45,7 @@ class Recorded(NamedTuple):
 class Replay:
     """The recorded runs of a frame."""
 
-    def __init__(self, frame: CudaFrame) -> None:
+    def __init__(self, frame: Frame) -> None:
         self.frame = frame
         layout = frame.layout
         self.passing = [

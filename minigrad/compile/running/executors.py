@@ -20,7 +20,7 @@ from .order import Schedule, ScheduledStep
 from .profiler import RUNNING, timed
 
 EXECUTORS = ("serial", "auto", "parallel")
-WORTH_SHARING = 1_000_000  # cost in bytes: from here on, several threads share a kernel
+WORTH_SHARING_BYTES = 1_000_000  # cost in bytes: from here on, several threads share a kernel
 # From here on, a step gains by running at the same time as another: a smaller step ends while a thread wakes up.  A
 # step that shares its work gains nothing, nor does a matrix product, which its library shares.
 WORTH_A_THREAD = 500_000
@@ -63,7 +63,7 @@ def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
 
 
 def _pays(level: Sequence[ScheduledStep]) -> bool:
-    return sum(not s.is_product and WORTH_A_THREAD <= s.cost < WORTH_SHARING for s in level) > 1
+    return sum(not s.is_product and WORTH_A_THREAD <= s.cost < WORTH_SHARING_BYTES for s in level) > 1
 
 
 def no_executor(name: str) -> CompileError:

@@ -31,7 +31,7 @@ from ..nodes.tally import tallied
 from ..nodes.view import row_major
 from .blocked import BlockedRun
 from .counts import COPIES, copies_of, own_count
-from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
+from .executors import WORTH_SHARING_BYTES, Named, Run, as_steps, as_timed_steps, is_profiled
 from .memory import POOLED, aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
@@ -251,7 +251,7 @@ class Frame:
 
         Blocks and stacks give the same bits for any number of threads; the rounding in a single matrix may differ, as
         it does when BLAS divides the matrix itself.  Each thread gets one piece, because BLAS copies both factors of
-        a piece: with two, the step of an MLP with a batch of 512 took 2.0 instead of 1.7 ms.
+        a piece (`benchmarks/compiled.py`: the MLP with a batch of 512).
         """
         blocks = divided(product)
         if not (is_shared(call) and can_share_products()):
@@ -457,7 +457,7 @@ def pieces_of(launch: Launch) -> list[tuple[int, int]]:
 
 def is_shared(step: Step) -> bool:
     """Whether threads share the work of a step."""
-    return work_of(step) >= WORTH_SHARING and THREADS.count > 1
+    return work_of(step) >= WORTH_SHARING_BYTES and THREADS.count > 1
 
 
 def memory_for(buffer: Buffer) -> Callable[[tuple[int, ...], Any], Any]:

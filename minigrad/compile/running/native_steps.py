@@ -1,6 +1,6 @@
 """Steps in machine code: kernels, matrix products, and lists of steps that run in a single call.
 
-Python calls a list once, which takes 0.3 µs, and each of its steps 5 ns, where Python would need 0.3 to 1 µs.
+Python calls a list once, and machine code calls each of its steps.
 """
 
 from __future__ import annotations

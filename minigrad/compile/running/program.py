@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 from ...core.mode import current_mode
 from ...core.node import Node
-from ...core.override import overridable
 from ...devices.registry import CHANGES, Registration
 from ...support.errors import CompileError, DeviceError
 from ...support.forking import new_lock
@@ -34,13 +32,13 @@ from ..rewriting.log import Log
 from ..rewriting.passes import optimise
 from .backends import BackendWarning
 from .counts import counts_of
-from .executors import turns
 from .frame import Frame, Layout
 from .order import Schedule
-from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan, Turns, one_by_one
+from .plan import IN_PLACE, RESULT, SLOT, Blocked, Launch, Plan
 from .planning import planned
 from .profiler import RUNNING, note
-from .targets import HOST, Target, target_of
+from .settings import USUAL, Settings
+from .targets import HOST, target_of
 
 # The attributes that hold what the compiler made of a graph; see `Program.forget`.
 MADE = frozenset("optimised log partition lowered final plan layout products functions stored_in _idle".split())
@@ -59,32 +57,20 @@ class Compiled:
     plan: Plan
 
 
-def compile(
-    graph: Graph,
-    target: Target = HOST,
-    donate: Mapping[int, int] | None = None,
-    without: Iterable[str] = (),
-    turns: Turns = one_by_one,
-    any_layout: bool = False,
-) -> Compiled:
+def compile(graph: Graph, settings: Settings = USUAL) -> Compiled:
     """Simplify a graph, divide it among kernels and library calls, lower the kernels to
     loops, and plan the run.
-
-    `donate` names outputs, by number, that may be stored where an input is.  `without`
-    names passes to leave out, and `turns` says which steps run at the same time.  With
-    `any_layout`, results need not be in row-major order.
 
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
-    left_out = [without] if isinstance(without, str) else [*without]
-    left_out += [*target.without, *([] if any_layout else ["result_layouts"])]
-    optimised, log = optimise(with_registered(graph), left_out)
+    target = settings.target
+    optimised, log = optimise(with_registered(graph), settings.left_out)
     partition = fuse(optimised, target.chunking)
-    partition, _ = partition.donated(in_place(donate or {}, partition))
+    partition, _ = partition.donated(in_place(settings.donate, partition))
     partition = with_blocks(partition) if target.threads else partition
     lowered = {group: lower(partition, group) for group in partition.kernels}
-    plan = planned(partition, lowered, turns, any_layout)
+    plan = planned(partition, lowered, settings.turns, settings.any_layout)
     return Compiled(optimised, log, partition, lowered, plan)
 
 
@@ -104,33 +90,30 @@ def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node
 
 
 class Program(Titled):
-    """A compiled graph: the plan, which runs on `target` by `executor`, and the results of the stages before it.
+    """A compiled graph: the plan, which runs as the settings say, and the results of the stages before it.
 
     `graph` is the graph before all passes, for runs node by node that look for a fault; its last inputs are the
     `constants`.  The stages are the `optimised` graph with its `log`, the `partition` into kernels and library calls,
     the kernels `lowered` to loops, and the `final` graph, whose values the plan names.
 
-    `donate` names outputs, by number, that may be stored in place of an input: for these a call returns None.
+    For outputs that are stored in place of an input, a call returns None: see `Settings.donate`.
+
+    >>> Program(mg.trace(lambda x: mg.tanh(x) + 2, mg.ones(4)), backend="numpy")
+    <Program of 1 steps, 1 of them kernels, arena 0 B>
     """
 
     keeps_frames = True  # for later runs; else each run makes a frame, and its memory is free between runs
 
-    def __init__(
-        self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
-        backend: str | None = None, executor: str | None = None, target: Target = HOST, any_layout: bool = False,
-    ) -> None:
+    def __init__(self, graph: Graph, **settings: Any) -> None:
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
-        self._begin(whole, constants, target.on_backend(backend), executor)
-        without = without if isinstance(without, str) else tuple(without)  # each compilation goes through it
-        self._how = donate, without, any_layout, backend
+        self._begin(whole, constants, Settings(**settings).resolved())
         self._compile()
         with PROGRAMS_LOCK:
             PROGRAMS.add(self)
 
     def _compile(self) -> None:
-        donate, without, any_layout, backend = self._how
-        self._keep(compile(self.graph, self.target, donate, without, self.turns, any_layout), backend)
+        self._keep(compile(self.graph, self.settings))
 
     def forget(self) -> None:
         """Drop what the compiler made of the graph.  It is made again when it is next used."""
@@ -147,28 +130,27 @@ class Program(Titled):
                 self._compile()
             return getattr(self, name)
 
-    def _begin(self, graph: Graph, constants: Sequence[Any], target: Target, executor: str | None) -> None:
-        self.graph, self.constants, self.target = graph, constants, target
-        self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
+    def _begin(self, graph: Graph, constants: Sequence[Any], settings: Settings) -> None:
+        self.graph, self.constants, self.settings, self.target = graph, constants, settings, settings.target
         self._lock = new_lock()
 
-    def _keep(self, made: Compiled, backend: str | None) -> None:
+    def _keep(self, made: Compiled) -> None:
         self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered
         self.final = made.partition.graph
-        self._load(made.plan, backend)
+        self._load(made.plan)
 
     def divided(self, partition: Partition) -> Program:
         """The same program with another partition of its graph."""
         other = Program.__new__(Program)
-        other._begin(self.graph, self.constants, self.target, self.executor)
+        other._begin(self.graph, self.constants, replace(self.settings, backend="numpy"))
         lowered = {group: lower(partition, group) for group in partition.kernels}
-        plan = planned(partition, lowered, other.turns)
-        other._keep(Compiled(self.optimised, self.log, partition, lowered, plan), "numpy")
+        plan = planned(partition, lowered, other.settings.turns)
+        other._keep(Compiled(self.optimised, self.log, partition, lowered, plan))
         return other
 
-    def _load(self, plan: Plan, backend: str | None) -> None:
+    def _load(self, plan: Plan) -> None:
         """Get ready to run a plan."""
-        self.plan, self.backend, self.products = plan, backend, self.target.products(plan, backend)
+        self.plan, self.products = plan, self.target.products(plan, self.settings.backend)
         self.layout = Layout(plan, self.products)
         outputs = [plan.buffers[read.buffer] for read in plan.outputs]
         self.stored_in = {i: buffer.number for i, buffer in enumerate(outputs) if buffer.kind == IN_PLACE}
@@ -179,7 +161,7 @@ class Program(Titled):
         """What runs the kernels and products, by the number of the step.  Kernels are compiled before the first run."""
         steps = [step.launch if isinstance(step, Blocked) else step for step in self.plan.steps]
         launches = {number: step for number, step in enumerate(steps) if isinstance(step, Launch)}
-        return self.target.compiled(launches, self.backend) | self.products
+        return self.target.compiled(launches, self.settings.backend) | self.products
 
     def ready(self) -> Any:
         """The program, with its kernels compiled, which may fail."""
@@ -197,13 +179,6 @@ class Program(Titled):
     def listing(self) -> str:
         """The steps, and the place of each value in memory."""
         return str(self.plan)
-
-    @overridable
-    def turns(self, plan: Plan) -> list[list[int]]:
-        """The numbers of the steps in the order of a run, in lists of steps that run at the same time."""
-        if self.executor == "serial" or not self.target.threads:
-            return one_by_one(plan)
-        return [[step.number for step in turn] for turn in turns(Schedule(plan), self.executor)]
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs, None for outputs that are stored in an input.
@@ -322,14 +297,14 @@ class PlainProgram(Titled):
         return array.copy() if shared else array
 
 
-def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **options: Any) -> Program | PlainProgram:
+def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **settings: Any) -> Program | PlainProgram:
     """A program for the device of the graph; one that runs node by node if there are several, or compiling fails."""
-    target = target_of((*graph.inputs, *graph.nodes))
+    target, settings = target_of((*graph.inputs, *graph.nodes)), {**settings, "donate": donate or {}}
     if target is HOST:
-        return Program(graph, donate, **options)
+        return Program(graph, **settings)
     if target is not None:
         try:
-            return Program(graph, donate, **options, target=target).ready()
+            return Program(graph, **settings, target=target).ready()
         except CompileError as error:
             warnings.warn(f"the graph runs node by node, which is slower: {error}", BackendWarning, stacklevel=2)
     return PlainProgram(graph)

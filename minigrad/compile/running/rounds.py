@@ -1,8 +1,7 @@
 """Loops in machine code: all rounds of a `scan` or `while_loop` whose steps are all in machine code, in one call.
 
-A round takes 0.1 µs instead of the 5 that Python needs to run a program.  The addresses in the tables of the steps
-move from round to round: those of stacked values by one row; those of carried values between two copies, because a
-round reads one copy and writes the other.
+A round needs no Python.  The addresses in the tables of the steps move from round to round: those of stacked values by
+one row; those of carried values between two copies, because a round reads one copy and writes the other.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def runs_in_rounds(program: AnyProgram) -> bool:
     return kinds <= {INPUT, RESULT, SLOT} and all(map(plan.is_whole, plan.outputs))
 
 
-class Part(Frame):
+class RoundFrame(Frame):
     """The body or the condition of a loop: its steps as a list, and where the addresses of its values are stored."""
 
     def __init__(self, program: Program) -> None:
@@ -83,7 +82,7 @@ class NativeLoop:
     """A loop that runs in machine code, one run at a time."""
 
     def __init__(self, body: Program, test: Program | None, fixed: int, carries: int, kept: bool) -> None:
-        self.fixed, self.body = fixed, Part(body)
+        self.fixed, self.body = fixed, RoundFrame(body)
         self.is_native, self.work = self.body.is_native, self.body.work
         inputs, outputs = self.body.inputs, self.body.outputs
         keeps: list[Places] = [[] for _ in range(carries if kept else 0)]
@@ -92,7 +91,7 @@ class NativeLoop:
         self.table = (ctypes.c_longlong * len(FIELDS))()
         self.lists = [self._listed(6, self.body.entries)]  # kept alive: the table has their addresses
         if test is not None:
-            self.test = Part(test)
+            self.test = RoundFrame(test)
             self.is_native, self.work = self.is_native and self.test.is_native, self.work + self.test.work
             for number, places in enumerate(self.test.inputs):
                 inputs[number] += places

@@ -16,6 +16,7 @@ from minigrad.compile.loops.legalise import legalise
 from minigrad.compile.running import backends
 from minigrad.compile.running.backends import BackendWarning
 from minigrad.compile.running.program import Program, compile
+from minigrad.compile.running.settings import Settings
 from minigrad.compile.running.targets import HOST
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.in_node import in_node
@@ -200,7 +201,7 @@ def test_loops_compute_the_products_of_matrices(browser, sizes, dtype):
     rng = np.random.default_rng(0)
     x, y = [rng.integers(-9, 9, shape).astype(dtype) for shape in ((m, k), (n, k))]
     graph = mg.trace(lambda x, y: x @ y.T, mg.asarray(x), mg.asarray(y))
-    (step,) = compile(graph, HOST.on_backend(None)).plan.steps
+    (step,) = compile(graph, Settings(HOST.on_backend(None))).plan.steps
     arrays = [x.ravel(), y.ravel(), *[np.zeros(p.size, p.dtype) for p in step.kernel.parameters[2:]]]
     compiled(step.kernel)(arrays, 0, step.kernel.units)
     np.testing.assert_array_equal(arrays[2].reshape(m, n), x @ y.T)
@@ -216,7 +217,7 @@ def test_loops_compute_the_products_of_stacks(browser, sizes, turned):
     x, y = [rng.integers(-9, 9, shape).astype(np.float32) for shape in sizes]
     stored = y.swapaxes(-1, -2).copy() if turned else y
     graph = mg.trace(lambda x, y: x @ (mg.swapaxes(y, -1, -2) if turned else y), mg.asarray(x), mg.asarray(stored))
-    (step,) = compile(graph, HOST.on_backend(None)).plan.steps
+    (step,) = compile(graph, Settings(HOST.on_backend(None))).plan.steps
     arrays = [x.ravel(), stored.ravel(), *[np.zeros(p.size, p.dtype) for p in step.kernel.parameters[2:]]]
     compiled(step.kernel)(arrays, 0, step.kernel.units)
     np.testing.assert_array_equal(arrays[2].reshape((x @ y).shape), x @ y)

@@ -28,7 +28,7 @@ def three_threads(monkeypatch):
     """Three threads, which share every kernel."""
     before = mg.devices.num_threads()
     mg.devices.set_num_threads(3)
-    monkeypatch.setattr(frame, "WORTH_SHARING", 0)
+    monkeypatch.setattr(frame, "WORTH_SHARING_BYTES", 0)
     WORKERS.ready()
     yield
     mg.devices.set_num_threads(before)
@@ -173,7 +173,7 @@ BEGIN = """
 import threading, minigrad as mg
 from minigrad.compile.running import frame
 from minigrad.devices import threads
-frame.WORTH_SHARING = 0
+frame.WORTH_SHARING_BYTES = 0
 mg.devices.set_num_threads(4)
 f, x = mg.jit(lambda x: mg.tanh(x) * 2), mg.ones(40_000)
 f(x)

@@ -97,7 +97,7 @@ def test_reason_for_two_kernels():
 
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(frame, "WORTH_SHARING", 0)
+    monkeypatch.setattr(frame, "WORTH_SHARING_BYTES", 0)
     before, results = mg.devices.num_threads(), []
     for count in (1, 2, 3):
         mg.devices.set_num_threads(count)

@@ -186,7 +186,7 @@ def test_auto_runs_only_large_steps_at_the_same_time(numpy_kernels):
         schedule = program_of(f, *[mg.ones(size) for size in sizes]).schedule
         return max(map(len, turns(schedule, "auto")))
 
-    assert program_of(f, mg.ones(70_000), mg.ones(70_001)).executor == "serial"
+    assert program_of(f, mg.ones(70_000), mg.ones(70_001)).settings.executor == "serial"
     assert at_once(100, 200) == 1  # finished before a thread wakes up
     assert at_once(70_000, 70_001) == 2
     assert at_once(70_000, 200) == 1
@@ -268,8 +268,8 @@ def test_unknown_executor_is_an_error(monkeypatch):
     with pytest.raises(mg.CompileError, match="no executor named 'few'"):
         mg.jit(lambda x: x + 1)(mg.ones(2))
     monkeypatch.setenv("MINIGRAD_EXECUTOR", "parallel")
-    assert mg.jit(lambda x: x + 1).program(mg.ones(2)).executor == "parallel"
-    assert mg.jit(lambda x: x + 1, executor="serial").program(mg.ones(2)).executor == "serial"
+    assert mg.jit(lambda x: x + 1).program(mg.ones(2)).settings.executor == "parallel"
+    assert mg.jit(lambda x: x + 1, executor="serial").program(mg.ones(2)).settings.executor == "serial"
 
 
 # Profiles -------------------------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from minigrad.compile.lowering.lower import Argument, Lowered
 from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Call, Check, Launch
 from minigrad.compile.running.program import Program, compile
+from minigrad.compile.running.settings import Settings
 from minigrad.core.node import Node
 
 STRUCTURES = (Graph, Node, Group, Partition, Lowered, Argument)
 
 
 def plan_of(function, *tensors, **options):
-    return compile(mg.trace(function, *tensors), **options).plan
+    return compile(mg.trace(function, *tensors), Settings(**options)).plan
 
 
 def parts(value, seen):

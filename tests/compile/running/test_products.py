@@ -111,7 +111,7 @@ def test_pieces_make_up_the_product(shapes, monkeypatch):
     x, y = [mg.asarray(numbers(*shape)) for shape in shapes]
     whole = mg.jit(lambda x, y: x @ y)(x, y).numpy_copy()
     monkeypatch.setattr(THREADS, "count", 3)
-    monkeypatch.setattr(frame, "WORTH_SHARING", 0)
+    monkeypatch.setattr(frame, "WORTH_SHARING_BYTES", 0)
     f = mg.jit(lambda x, y: x @ y)
     np.testing.assert_allclose(f(x, y).numpy_copy(), whole, rtol=1e-13)
     program = f.program(x, y)
@@ -124,7 +124,7 @@ def test_pieces_make_up_the_product(shapes, monkeypatch):
 def test_a_product_of_pieces_is_not_shared_where_the_library_has_other_threads(monkeypatch):
     monkeypatch.setattr(native_steps, "blas", lambda: blas()._replace(get=0, set=0))
     monkeypatch.setattr(THREADS, "count", 3)
-    monkeypatch.setattr(frame, "WORTH_SHARING", 0)
+    monkeypatch.setattr(frame, "WORTH_SHARING_BYTES", 0)
     f, x = mg.jit(lambda x: x @ x.T), mg.asarray(numbers(40, 4))
     np.testing.assert_allclose(f(x).numpy_copy(), x.numpy() @ x.numpy().T, rtol=1e-12)
     assert native_steps_of(f, x) == {"matmul_1"}

@@ -117,7 +117,7 @@ def test_shared_work_gives_the_same_bits(monkeypatch):
     x = mg.random.normal((64, 50))
     graph = mg.trace(lambda x: (mg.softmax(x), x.sum(0), x.tanh().sum()), x)
     alone = Program(graph)([x.numpy_copy()])
-    monkeypatch.setattr("minigrad.compile.running.frame.WORTH_SHARING", 0)
+    monkeypatch.setattr("minigrad.compile.running.frame.WORTH_SHARING_BYTES", 0)
     before = mg.devices.num_threads()
     mg.devices.set_num_threads(3)
     try:

@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.rewriting.passes import PASSES, optimise
-from minigrad.compile.user_kernels.kernel import OWN
+from minigrad.compile.user_kernels.own import OWN
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
