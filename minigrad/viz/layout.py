@@ -343,16 +343,7 @@ def _sweep(layers: list[Layer], may_change_places: bool) -> float:
     for layer in layers:
         wanted = []
         for unit, near in layer:
-            if len(near) == 1:
-                ((other, off),) = near
-                wanted.append(other.x + off)
-            elif near:
-                total = 0.0
-                for other, off in near:
-                    total += other.x + off
-                wanted.append(total / len(near))
-            else:
-                wanted.append(unit.x)
+            wanted.append(sum([other.x + off for other, off in near]) / len(near) if near else unit.x)
         if len(layer) == 1:
             unit, x = layer[0][0], wanted[0]
             farthest = max(farthest, abs(unit.x - x))
