@@ -78,15 +78,6 @@ class Chart(Drawing):
         if key:
             self._mark(begin, key, about or label)
 
-    def area(
-        self, upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str, key: str,
-        about: str, opacity: float = 1.0,
-    ) -> None:
-        """The region between two lines."""
-        begin, (border, fill) = len(self.pieces), KINDS[kind]
-        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill, opacity=opacity)
-        self._mark(begin, key, about)
-
     def _mark(self, begin: int, key: str, about: str) -> None:
         """Turn all pieces since number `begin` into one mark."""
         self.merge(begin)

@@ -111,7 +111,9 @@ class _Arrangement:
     ) -> None:
         self.sizes, self.across, self.along, self.between, self.port = sizes, across, along, between, port
         self.count = len(sizes)
-        self.turned = _against_the_stream(self.count, edges)
+        # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
+        # may have been made before and after others.
+        self.turned = [source > target for source, target in edges]
         self.edges = [(b, a) if back else (a, b) for (a, b), back in zip(edges, self.turned)]
         self.layer = layers(self.edges, paths)
         self.paths = list(paths)
@@ -251,8 +253,8 @@ class _Arrangement:
         right = max([r.x + r.width for r in outline] + [x for x, _ in points], default=0.0)
         bottom = max([r.y + r.height for r in outline], default=0.0)
         return Layout(
-            [_moved(r, -left, -top) for r in boxes],
-            [Frame(f.path, _moved(f.place, -left, -top)) for f in frames],
+            [r._replace(x=r.x - left, y=r.y - top) for r in boxes],
+            [Frame(f.path, f.place._replace(x=f.place.x - left, y=f.place.y - top)) for f in frames],
             [Route(tuple([(x - left, y - top) for x, y in r.points]), r.backwards) for r in routes],
             right - left,
             bottom - top,
@@ -297,14 +299,6 @@ class _Arrangement:
                 points.reverse()
             routes.append(Route(tuple(points), self.turned[edge]))
         return routes
-
-
-def _against_the_stream(count: int, edges: Sequence[tuple[int, int]]) -> list[bool]:
-    """The edges that close a circle: those that run against the order in which the boxes were made.
-
-    Where boxes have been folded, what they stand for may have been made before and after others.
-    """
-    return [source > target for source, target in edges]
 
 
 Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit wants to be
@@ -395,10 +389,6 @@ def _separate(units: list[Unit]) -> None:
         for layer in layers:
             lefts[layer] = x
         unit.x = (pushed[i] + x) / 2
-
-
-def _moved(rectangle: Rectangle, x: float, y: float) -> Rectangle:
-    return Rectangle(rectangle.x + x, rectangle.y + y, rectangle.width, rectangle.height)
 
 
 def _transposed(layout: Layout) -> Layout:
