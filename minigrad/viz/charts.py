@@ -70,8 +70,8 @@ class Chart(Drawing):
 
         Without a key, one can not choose it.
         """
-        begin, (border, fill), tip = len(self.pieces), KINDS[kind], "" if key else about
-        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "", about=tip)
+        begin, (border, fill) = len(self.pieces), KINDS[kind]
+        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
         shown = fitting(label, width - 6.0)
         if shown:
             self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
