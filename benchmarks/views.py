@@ -166,7 +166,7 @@ def clicked(html: str) -> float | None:
     if missing() is not None:
         return None
     with opened(html, size=(1400, 900), timeout=60_000) as page:
-        page.wait_for_selector(".mg-view button")  # the data are unpacked first
+        page.wait_for_selector(".mg-view button", state="attached")  # the data are unpacked first
         if not page.get_by_text("next ›").count():
             return None
         page.keyboard.press("Tab")

@@ -70,22 +70,13 @@ class Chart(Drawing):
 
         Without a key, one can not choose it.
         """
-        begin, (border, fill), tip = len(self.pieces), KINDS[kind], "" if key else about
-        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "", about=tip)
+        begin, (border, fill) = len(self.pieces), KINDS[kind]
+        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
         shown = fitting(label, width - 6.0)
         if shown:
             self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
         if key:
             self._mark(begin, key, about or label)
-
-    def area(
-        self, upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str, key: str,
-        about: str, opacity: float = 1.0,
-    ) -> None:
-        """The region between two lines."""
-        begin, (border, fill) = len(self.pieces), KINDS[kind]
-        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill, opacity=opacity)
-        self._mark(begin, key, about)
 
     def _mark(self, begin: int, key: str, about: str) -> None:
         """Turn all pieces since number `begin` into one mark."""

@@ -10,7 +10,6 @@ from ..autodiff.reverse import exhaust, walk
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran, RanProgram
 from ..compile.look.record import RUNS, Record, eager_record, record_of_call
-from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.plan import Blocked, Launch, Step
 from ..compile.running.program import PlainProgram, Program
@@ -91,10 +90,6 @@ class Shown(NamedTuple):
     def given(self) -> list[Any]:
         """The arrays for all inputs of the program's graph, the last of which are constants."""
         return [*self.arrays(), *[node.array() for node in self.program.constants]]
-
-    def run(self) -> None:
-        """Run the program on the arguments.  A program that keeps values, and a gradient's, have no side effects."""
-        self.program(self.arrays(), starts_of(self.program.graph))
 
 
 def _computed(step: Step) -> Sequence[str]:

@@ -56,9 +56,6 @@ def _text(text: str) -> str:
 
 
 def _look(box: Box) -> dict[str, str]:
-    border, fill, corner, dashes = LOOKS[box.kind]
-    styles = ["filled", "rounded", *(["dashed"] if dashes else [])]
-    return {
-        "color": border, "fillcolor": fill, "style": ",".join(styles), "penwidth": "2" if box.result else "1",
-        "peripheries": "2" if box.kind == "group" else "1", "shape": "box" if corner < 50 else "ellipse",
-    }
+    border, fill, corner, _ = LOOKS[box.kind]
+    shape, twice = "box" if corner < 50 else "ellipse", "2" if box.kind == "group" or box.result else "1"
+    return {"color": border, "fillcolor": fill, "style": "filled,rounded", "peripheries": twice, "shape": shape}

@@ -76,9 +76,7 @@ class Exhibit:
 
     def named(self) -> str:
         """The title of a saved page, if its author gives none."""
-        words = repr(self)[1:-1].removeprefix(f"{self.heading}: ")
-        if self.gradient is not None:
-            words = words.partition(f"; {self.gradient.heading}: ")[0]
+        words = self.said()
         return words[:1].upper() + words[1:]
 
     def to_html(self) -> str:

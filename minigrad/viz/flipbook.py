@@ -6,7 +6,6 @@ knobs.  The script of the page only looks up the drawing of the current setting;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -19,6 +18,7 @@ from .charts import Marks
 from .colours import themed
 from .drawing import Drawing
 from .exhibit import Exhibit
+from .page import Once
 
 Block = tuple[str, Any]  # a kind ("text", "table", "code", "math") and what it shows
 
@@ -105,7 +105,7 @@ class Flipbook(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""
-        pieces, blocks = _Once(), _Once()
+        pieces, blocks = Once(), Once()
         sheets = {
             id(page): [
                 [pieces.number(themed(piece)) for piece in page.drawing.pieces], page.say,
@@ -120,21 +120,6 @@ class Flipbook(Exhibit):
             "wide": self.wide, "smooth": self.smooth, "pieces": pieces.things, "blocks": blocks.things,
             "marks": self.marks, "files": self.files,
         }
-
-
-class _Once:
-    """Things that are stored once each, and referred to by their numbers."""
-
-    def __init__(self) -> None:
-        self.things: list[Any] = []
-        self.known: dict[str, int] = {}
-
-    def number(self, thing: Any) -> int:
-        key = json.dumps(thing)
-        if key not in self.known:
-            self.known[key] = len(self.things)
-            self.things.append(thing)
-        return self.known[key]
 
 
 def settings_of(knobs: tuple[Knob, ...]) -> list[tuple[int, ...]]:

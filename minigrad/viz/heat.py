@@ -39,8 +39,7 @@ def spark(values: Sequence[float], width: int = 24) -> str:
 
 def norm_of(array: Any) -> float:
     """The norm of an array's numbers."""
-    flat = np.asarray(array, np.float64).reshape(-1)
-    return float(np.sqrt(np.dot(flat, flat)))
+    return float(np.linalg.norm(np.asarray(array, np.float64).reshape(-1)))
 
 
 def size_text(array: Any) -> str:

@@ -176,6 +176,6 @@ def _draw(chart: Chart, lane: Lane, y: float, scale: float, model: bool) -> None
     for bar in merged(lane.bars, CLOSE / scale):
         x, wide = LEFT + bar.begin * scale, max((bar.end - bar.begin) * scale, 1.0)
         label = bar.work.label if text_width(bar.work.label, LINE) <= wide - 6.0 else ""  # half a title misleads
-        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", label, bar.work.name, model)
+        chart.bar(x, y, wide, LANE - 4.0, bar.work.colours, "", label, model=model)
         if bar.critical:
             chart.path([(x, y + LANE - 6.0), (x + wide, y + LANE - 6.0)], "now", thick=3.0)

@@ -111,7 +111,9 @@ class _Arrangement:
     ) -> None:
         self.sizes, self.across, self.along, self.between, self.port = sizes, across, along, between, port
         self.count = len(sizes)
-        self.turned = _against_the_stream(self.count, edges)
+        # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
+        # may have been made before and after others.
+        self.turned = [source > target for source, target in edges]
         self.edges = [(b, a) if back else (a, b) for (a, b), back in zip(edges, self.turned)]
         self.layer = layers(self.edges, paths)
         self.paths = list(paths)
@@ -251,8 +253,8 @@ class _Arrangement:
         right = max([r.x + r.width for r in outline] + [x for x, _ in points], default=0.0)
         bottom = max([r.y + r.height for r in outline], default=0.0)
         return Layout(
-            [_moved(r, -left, -top) for r in boxes],
-            [Frame(f.path, _moved(f.place, -left, -top)) for f in frames],
+            [r._replace(x=r.x - left, y=r.y - top) for r in boxes],
+            [Frame(f.path, f.place._replace(x=f.place.x - left, y=f.place.y - top)) for f in frames],
             [Route(tuple([(x - left, y - top) for x, y in r.points]), r.backwards) for r in routes],
             right - left,
             bottom - top,
@@ -299,14 +301,6 @@ class _Arrangement:
         return routes
 
 
-def _against_the_stream(count: int, edges: Sequence[tuple[int, int]]) -> list[bool]:
-    """The edges that close a circle: those that run against the order in which the boxes were made.
-
-    Where boxes have been folded, what they stand for may have been made before and after others.
-    """
-    return [source > target for source, target in edges]
-
-
 Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit wants to be
 Layer = list[tuple[Unit, Near]]
 
@@ -343,16 +337,7 @@ def _sweep(layers: list[Layer], may_change_places: bool) -> float:
     for layer in layers:
         wanted = []
         for unit, near in layer:
-            if len(near) == 1:
-                ((other, off),) = near
-                wanted.append(other.x + off)
-            elif near:
-                total = 0.0
-                for other, off in near:
-                    total += other.x + off
-                wanted.append(total / len(near))
-            else:
-                wanted.append(unit.x)
+            wanted.append(sum([other.x + off for other, off in near]) / len(near) if near else unit.x)
         if len(layer) == 1:
             unit, x = layer[0][0], wanted[0]
             farthest = max(farthest, abs(unit.x - x))
@@ -404,10 +389,6 @@ def _separate(units: list[Unit]) -> None:
         for layer in layers:
             lefts[layer] = x
         unit.x = (pushed[i] + x) / 2
-
-
-def _moved(rectangle: Rectangle, x: float, y: float) -> Rectangle:
-    return Rectangle(rectangle.x + x, rectangle.y + y, rectangle.width, rectangle.height)
 
 
 def _transposed(layout: Layout) -> Layout:

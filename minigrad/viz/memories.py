@@ -336,7 +336,9 @@ class _Stack(Chart):
         steps = range(min(life.begin for life in layer.values), max(life.end for life in layer.values) + 1)
         corners = [(n + end, n) for n in steps for end in (0, 1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
-        self.area(upper, lower, layer.kind, key, about)
+        begin, (border, fill) = len(self.pieces), KINDS[layer.kind]
+        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
+        self._mark(begin, key, about)
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         n, *more = max(flat, key=lambda run: len(run) * (above[run[0]] - below[run[0]]))
         (left, low), (right, high) = self.at(n, below[n]), self.at(n + 1 + len(more), above[n])

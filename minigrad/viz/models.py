@@ -11,7 +11,7 @@ from ..core.node import Leaf, Node
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
-from .phases import PHASES, dotted
+from .naming import dotted
 from .scene import Scene
 
 DATA, PARAMETER, BUFFER, STATE, COUNTER = "data", "parameter", "buffer", "optimizer's state", "optimizer's counter"
@@ -106,7 +106,8 @@ def with_types(scene: Scene, models: Sequence[Module]) -> Scene:
     types = types_in(models)
 
     def named(path: tuple[str, ...]) -> str:
-        number, kind = path[-1].removeprefix("layer "), types.get(dotted(path[path[0] in PHASES :]))
+        number = path[-1].removeprefix("layer ")
+        kind = types.get(dotted(path)) or types.get(dotted(path[1:]))  # a phase may stand before the model
         return f"{number} {kind}" if number.isdigit() and kind else path[-1]
 
     boxes = [

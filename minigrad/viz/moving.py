@@ -13,7 +13,6 @@ from typing import Any
 from ..compile.fusion.by_hand import Finish, Member, members_of
 from ..compile.fusion.compute import BY_ROW, Compute
 from ..compile.fusion.count import Count
-from ..compile.fusion.fuse import MOST_OUTPUTS
 from ..compile.fusion.group import MOST_NODES, Partition
 from ..compile.fusion.kinds import Library
 from ..compile.loops.scalar import accumulated_in
@@ -57,7 +56,7 @@ class Tables:
         return {
             "items": [self._item(member) for member in self.number],
             "kernels": [[self.number[member] for member in kernel] for kernel in self.kernels],
-            "most": [MOST_NODES, MOST_OUTPUTS],
+            "most": MOST_NODES,
         }
 
     def _item(self, member: Member) -> dict[str, Any]:

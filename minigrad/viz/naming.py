@@ -125,6 +125,12 @@ def layer_name(path: Sequence[str]) -> str:
     return f"layer {name}" if name.isdigit() else name
 
 
+def dotted(path: Sequence[str]) -> str:
+    """The name of a module in its model: `blocks.0.norm` for `("GPT", "blocks[0]", "norm")`."""
+    inner = [part.removeprefix("layer ") for part in path[1:]]
+    return ".".join(inner).replace("[", ".").replace("]", "")
+
+
 def operation_name(node: Node) -> str:
     """The name of an operation in a picture: a call has that of its function, and one of several results a number.
 

@@ -159,6 +159,22 @@ def _deflated(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
+class Once:
+    """Things that are stored once each, and referred to by their numbers."""
+
+    def __init__(self) -> None:
+        self.things: list[Any] = []
+        self.known: dict[str, int] = {}
+
+    def number(self, thing: Any) -> int:
+        """The number of a thing, which is stored if it is new."""
+        key = json.dumps(thing)
+        if key not in self.known:
+            self.known[key] = len(self.things)
+            self.things.append(thing)
+        return self.known[key]
+
+
 def live(view: str, data: dict[str, Any]) -> Any:
     """The view as a widget: its `step` is the step that is shown, and can be set from Python while the kernel runs."""
     return _widget_class(view)(data=data)

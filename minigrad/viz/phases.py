@@ -9,7 +9,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from ..core.node import Node
-from .naming import layer_name
+from .naming import dotted, layer_name
 from .scene import Scene, common
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
@@ -162,12 +162,6 @@ def within(names: Iterable[str], scopes: Iterable[Path]) -> dict[str, Path]:
         if len(known.get(module, ())) == 1:
             (found[name],) = known[module]
     return found
-
-
-def dotted(path: Path) -> str:
-    """The name of a module in its model: `blocks.0.norm` for `("GPT", "blocks[0]", "norm")`."""
-    inner = [part.removeprefix("layer ") for part in path[1:]]
-    return ".".join(inner).replace("[", ".").replace("]", "")
 
 
 def phased(scene: Scene) -> Scene:

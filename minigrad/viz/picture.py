@@ -33,8 +33,12 @@ class Picture(Exhibit):
         self.scene, self.direction = scene, direction
         self.parts = list(parts) or [Part(scene, "", 0, frozenset(), {})]
 
+    def said(self) -> str:
+        """What there is in the picture."""
+        return f"picture of {described(self.scene)}"
+
     def __repr__(self) -> str:
-        return f"<picture of {described(self.scene)}>"
+        return f"<{self.said()}>"
 
     def to_svg(self) -> str:
         """The picture as the text of an SVG file."""

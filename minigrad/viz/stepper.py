@@ -24,6 +24,7 @@ from .mirror import flowing, with_gradients
 from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
+from .page import Once
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
@@ -31,6 +32,7 @@ from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
 Arrows = dict[tuple[Any, Any], tuple[int, int]]  # of an input of a node: the one forward and the one back, or -1
+Kept = dict[str, Once]  # what stands in several places, by its kind
 SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
@@ -92,7 +94,7 @@ class Stepper(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data.  What stands in several places is stored once, in a list of its own."""
-        kept = _Kept()
+        kept: Kept = {name: Once() for name in ("pictures", "rules", "lines")}
         seed = self.recording.seed
         return {
             "about": repr(self)[1:-1],
@@ -102,7 +104,7 @@ class Stepper(Exhibit):
             "live": self._live(),
             "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
             "missing": self.recording.missing.splitlines()[:1],
-            **kept.lists,
+            **{name: each.things for name, each in kept.items()},
         }
 
     def _live(self) -> dict[str, Any]:
@@ -116,11 +118,11 @@ class Stepper(Exhibit):
             "steps": self.live.steps, "result": self._number[self.result],
         }
 
-    def _part(self, part: Part, scene: Scene, kept: _Kept) -> dict[str, Any]:
+    def _part(self, part: Part, scene: Scene, kept: Kept) -> dict[str, Any]:
         """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
         arrows = self._arrows(scene)
         return {
-            "svg": kept("pictures", lean(self._drawn(scene, arrows), numbers=False)),
+            "svg": kept["pictures"].number(lean(self._drawn(scene, arrows), numbers=False)),
             "title": part.title, "parent": part.parent, "doors": part.doors,
             "boxes": [runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
             "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
@@ -176,7 +178,7 @@ class Stepper(Exhibit):
     def _drawn(self, scene: Scene, arrows: Arrows) -> str:
         return draw(scene, self._direction, notes=self._notes(scene, arrows))
 
-    def _node(self, node: Node, kept: _Kept) -> dict[str, Any]:
+    def _node(self, node: Node, kept: Kept) -> dict[str, Any]:
         value, total = self.recording.values.get(node), self.totals.get(node)
         title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
         name = self._called(node)
@@ -185,11 +187,11 @@ class Stepper(Exhibit):
             found["title"] = title
         if node.op is not None:
             found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
-            found["rule"] = kept("rules", mathml(formula_of(node, self._symbol, self._around, self._in_page)))
+            found["rule"] = kept["rules"].number(mathml(formula_of(node, self._symbol, self._around, self._in_page)))
         line = excerpt(node)
         if line is not None:
             span = line.pop("span")
-            found["line"] = [kept("lines", line), *(span or ())]
+            found["line"] = [kept["lines"].number(line), *(span or ())]
         return found | _shown(value=value, gradient=total)
 
     def _symbol(self, node: Node) -> str:
@@ -213,7 +215,7 @@ class Stepper(Exhibit):
         numbers = self._in_page if in_page else self._scalars
         return rule, rule_with_numbers(each.node, each.index, numbers, given, made)
 
-    def _described(self, i: int, each: Step, kept: _Kept) -> dict[str, Any]:
+    def _described(self, i: int, each: Step, kept: Kept) -> dict[str, Any]:
         """A step of the backward pass."""
         about: dict[str, Any] = {"kind": each.kind, "target": self._number[each.target], "say": self._sentence(each)}
         if each.node is not None:
@@ -228,9 +230,9 @@ class Stepper(Exhibit):
         check, few = each.check, each.value.few
         rule, counted = self._rule(i, in_page=True)
         if counted:  # apart, because predicting hides it
-            about["counted"] = kept("rules", mathml(counted))
+            about["counted"] = kept["rules"].number(mathml(counted))
         return about | {
-            "rule": kept("rules", mathml(rule)), "sign": each.value.sign(),
+            "rule": kept["rules"].number(mathml(rule)), "sign": each.value.sign(),
             "check": None if check is None else [*map(short, check[: 4 if check.kink else 2]), check.agrees],
             "needs": [self._number[x] for x in each.needs if x in self._number],
             "few": None if few is None else [_rounded(x) for x in few],
@@ -304,20 +306,6 @@ class Stepper(Exhibit):
 def marked(register: int | None, number: Any) -> Any:
     """A mark in a formula where the page puts in what is in a register; the number itself, if it does not change."""
     return number if register is None or register < 0 else f"\\text{{\ue000{register}\ue001}}"
-
-
-class _Kept:
-    """Lists of what stands in several places: called with a list's name and a thing, it says the thing's number."""
-
-    def __init__(self) -> None:
-        self.lists: dict[str, list[Any]] = {name: [] for name in ("pictures", "rules", "lines")}
-        self.numbers: dict[tuple[str, str], int] = {}
-
-    def __call__(self, name: str, thing: Any) -> int:
-        number = self.numbers.setdefault((name, str(thing)), len(self.lists[name]))
-        if number == len(self.lists[name]):
-            self.lists[name].append(thing)
-        return number
 
 
 def _shown(**summaries: Summary | None) -> dict[str, Any]:

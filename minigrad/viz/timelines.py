@@ -34,7 +34,7 @@ from .naming import layer_name, operation_name
 from .phases import BACKWARD, FORWARD, UPDATE, Section
 from .predictions import facts_of, on_devices, on_workers
 from .scene import excerpt_at
-from .titles import Titles
+from .titles import Titles, listed
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
@@ -240,7 +240,7 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
     for name in dict.fromkeys([*computed, *counts]):  # checks cost nothing, and copies of results compute nothing
         nodes, count = computed.get(name, []), counts.get(name, Count())
         device, (rows, near) = devices.get(name, ""), facts.get(name, ([], []))
-        computes = ", ".join([operation_name(node) for node in nodes[:12]])
+        computes = listed(map(operation_name, nodes), 12)
         rows = [("computes", computes)] * bool(computes) + [("on", device)] * several + rows
         made = next((node.where for node in reversed(nodes) if node.where is not None), None)
         line = None if made is None else (*line_of(made), made)

@@ -15,8 +15,8 @@ from typing import Any
 from ..core.node import Node
 from .compiled import Shown
 from .models import BUFFER, COUNTER, PARAMETER, Role
-from .naming import call_of, expressions, layer_name, names_in_code, operation_name
-from .phases import BACKWARD, UPDATE, Path, Section, dotted, homes_of, paths_of
+from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name
+from .phases import BACKWARD, UPDATE, Path, Section, homes_of, paths_of
 
 MOST = 3  # words of a title
 SEVERAL = ("", "several modules")  # the path of what belongs to several

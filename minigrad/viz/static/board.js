@@ -38,7 +38,7 @@ const judged = (tables, kernels) => {
         break;
       }
     }
-    if (members.length > most[0]) refuse(`the kernel has more than ${most[0]} nodes`);
+    if (members.length > most) refuse(`the kernel has more than ${most} nodes`);
     return { members, reads };
   });
   const levels = new Map();

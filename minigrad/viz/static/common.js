@@ -151,9 +151,13 @@ const fitText = (text, room) => {
 };
 const fitAll = (boxes) => { for (const box of boxes) for (const text of box.querySelectorAll("text:not(.mg-door)")) fitText(text, widthFor(box)); };
 
+// Keys that several views have.
+const FITS = ["f", "show all of the picture; drag it to move it"];
+const OPENS = [["o u", "open the box, go up again"], ["c", "open everything, or the first picture"], FITS];
+
 // The keys of a view, as a list that is shown on request.
 const helpOf = (keys) => make("div", { class: "mg-help", hidden: true },
-  ...keys.map(([names, does]) => make("div", {}, ...names.split(" ").flatMap((k) => [make("kbd", {}, k), " "]), does)));
+  ...[...keys, ["?", "this list"]].map(([names, does]) => make("div", {}, ...names.split(" ").flatMap((k) => [make("kbd", {}, k), " "]), does)));
 
 // MathML of ours, or a line of text in its place.
 const mathOf = (text) => {

@@ -7,7 +7,7 @@ const keysOf = (charts, paged, turns) => [
   ...(charts && paged ? [["− +", "another picture"]] : []),
   ...(!charts && paged ? [["Space", "play, or stop"]] : []),
   ...(!charts && turns ? [["↑ ↓", "turn the first knob"]] : []),
-  ["f", "show all of the picture; drag it to move it"], ["?", "this list"],
+  FITS,
 ];
 
 const show = (parent, data, shared = ALONE) => {

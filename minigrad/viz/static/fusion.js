@@ -4,7 +4,7 @@
 const HELP = [
   ["Space", "as written, or fused"], ["↑ ↓", "from kernel to kernel, or from line to line of a stage"], ["o u", "open all rows; bytes, launches or time"],
   ["← →", "one stage back, one stage on"], ["Home End", "as you wrote it, a second call"], ["n", "the next line that changed"], ["m", "move operations"],
-  ["Esc", "choose nothing"], ["?", "this list"],
+  ["Esc", "choose nothing"],
 ];
 
 const show = (parent, data, shared = ALONE) => {

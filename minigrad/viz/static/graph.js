@@ -2,8 +2,8 @@
 
 const HELP = [
   ["Tab Enter", "from box to box, and the facts about it"], ["↑ ↓ ← →", "along the arrows, against them and between siblings"],
-  ["o u", "open the box, go up again"], ["c", "open everything, or the first picture"], ["f", "show all of the picture; drag it to move it"],
-  ["/", "find a box by its name, Enter for the next"], ["Esc", "close the panel"], ["?", "this list"],
+  ...OPENS,
+  ["/", "find a box by its name, Enter for the next"], ["Esc", "close the panel"],
 ];
 
 const show = (parent, data) => {

@@ -2,9 +2,9 @@
 
 const HELP = [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
-  ["Tab Enter", "from box to box, and on until its gradient is complete"], ["o u", "open the box, go up again"],
-  ["c", "open everything, or the first picture"], ["/", "find a value by its name"], ["f", "show all of the picture; drag it to move it"], ["p", "predict what comes next"],
-  ["a Backspace", "act it out; take back what was sent last"], ["↑ ↓", "on a leaf: a little more, a little less"], ["?", "this list"],
+  ["Tab Enter", "from box to box, and on until its gradient is complete"], ...OPENS,
+  ["/", "find a value by its name"], ["p", "predict what comes next"],
+  ["a Backspace", "act it out; take back what was sent last"], ["↑ ↓", "on a leaf: a little more, a little less"],
 ];
 const MOVING = 450; // milliseconds that a number takes along its arrow
 

@@ -4,7 +4,7 @@ const LEFT = 86, RIGHT = 10, LANE = 30, MOST = 300; // pixels: the margins, a la
 const KEYS = [["W S + −", "zoom in, zoom out; so does the wheel, in a view that was clicked"], ["A D", "to the left, to the right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
   ["Shift+← Shift+→", "select a stretch, bar by bar; or drag with Shift"], ["m", "select the bar, or the whole call"],
-  ["/", "find"], ["Esc", "choose and select nothing"], ["?", "this list"]];
+  ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the roof"];
 
