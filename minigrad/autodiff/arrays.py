@@ -7,7 +7,7 @@ gradients can still flow stays a tensor, because an array would lose its history
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..core.tree import flatten
 from ..ops.creation import asarray
 from ..support.words import too_deep
 
+T = TypeVar("T")
 ARRAYS = np.ndarray, np.generic
 
 
@@ -44,7 +45,7 @@ def are_arrays(arguments: Any) -> bool:
     return bool(parts) and all(part.__class__ is not Tensor or id(part) in stand_for_arrays for part in parts)
 
 
-def handed_back(result: Any, as_arrays: bool) -> Any:
+def handed_back(result: T, as_arrays: bool) -> T:
     """A result, with arrays in place of tensors if the arguments were arrays.
 
     >>> handed_back({"w": mg.ones(2)}, as_arrays=True)
@@ -53,7 +54,8 @@ def handed_back(result: Any, as_arrays: bool) -> Any:
     if not as_arrays:
         return result
     parts, rebuild = flatten(result)
-    return rebuild([_array(part) for part in parts])
+    found: T = rebuild([_array(part) for part in parts])
+    return found
 
 
 def _array(tensor: Tensor) -> Any:

@@ -183,8 +183,8 @@ def jvp(
         outputs, rebuild_output = flatten(function(*arguments))
         duals = [forward.lift(o)._data for o in outputs]
     changes = [zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals]
-    results, arrays = [d.primal for d in duals], are_arrays(primals)
-    return handed_back(rebuild_output(results), arrays), handed_back(rebuild_output(changes), arrays)
+    pair = rebuild_output([d.primal for d in duals]), rebuild_output(changes)
+    return handed_back(pair, are_arrays(primals))
 
 
 def _check_tangents(points: Sequence[Tensor], moves: Sequence[Tensor]) -> None:

@@ -30,9 +30,10 @@ def value_and_grad(
     """A function that returns the value of `function` and its gradient by the arguments `argnums`.
 
     A gradient has the structure of its argument; it is None for integers.  Python floats and NumPy's arrays in an
-    argument become tensors.  With `has_aux` the function returns a pair: the number to differentiate, and anything
-    else.  The value is then this pair.  No gradient flows through a Python number that the function makes from a
-    tensor: a `GradientWarning` names the line.
+    argument become tensors for the function.  By arrays alone, value and gradient are arrays too, as SciPy's solvers
+    need them, unless gradients can flow through them to another leaf.  With `has_aux` the function returns a pair: the
+    number to differentiate, and anything else.  The value is then this pair.  No gradient flows through a Python number
+    that the function makes from a tensor: a `GradientWarning` names the line.
 
     >>> value, gradient = mg.value_and_grad(lambda p: (p["w"] ** 2).sum())({"w": mg.asarray([1.0, 3.0])})
     >>> value.item(), gradient["w"].tolist()
@@ -70,6 +71,8 @@ def grad(
     (12.0, 12.0)
     >>> mg.grad(cube)(2.0).item()
     12.0
+    >>> mg.grad(lambda x: (x * x).sum())(mg.ones(2).numpy())  # an array gives an array
+    array([2., 2.], dtype=float32)
     """
     both = value_and_grad(function, argnums, has_aux, allow_unused)
 

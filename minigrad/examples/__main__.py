@@ -41,8 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     example = EXAMPLES[given.name]
-    print(f"{time.perf_counter() - begun:.1f} s, {example.unit}")
-    print(f"score: {score:.4f}")
+    print(f"{time.perf_counter() - begun:.1f} s")
+    print(f"score: {score:.4f} {example.unit}")
     return 0
 
 

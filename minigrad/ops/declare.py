@@ -59,11 +59,21 @@ def elementwise(
             ),
             attributes=False,
         )
-        # The quick form of three inputs takes any number of them.
-        call = op.apply if len(inputs) < 3 else lambda condition, x, y: op.apply(condition, x, y)
+        call = op.apply if len(inputs) < 3 else _of_three(op)
         return wraps(function)(call)  # type: ignore[return-value]
 
     return made
+
+
+def _of_three(op: Primitive) -> Callable[..., Any]:
+    """The function of an operation of three inputs, such as `where`, whose quick form takes any number of them."""
+    def call(condition: Any, x: Any = None, y: Any = None) -> Any:
+        if y is None:
+            places = "condition.nonzero() gives the places where it is true"
+            raise ConversionError(f"{op.name} needs a condition, x and y", hint=places)
+        return op.apply(condition, x, y)
+
+    return call
 
 
 def _elementwise_infer(name: str, result: Any) -> Any:

@@ -274,7 +274,7 @@ def test_wrong_calls_raise_pythons_own_error():
 def test_where_takes_three_inputs(mode):
     x = mg.ones(2)
     for given in ((), (x > 0,), (x > 0, x), (x > 0, x, x, x), [x > 0] * 9):
-        with pytest.raises(TypeError, match=r"where\(\) (missing|takes 3 positional arguments)"):
+        with pytest.raises(TypeError, match=r"where(\(\) missing| needs a condition|.* positional arguments)"):
             mode(lambda *given: mg.where(*given))(*given)
     assert mode(lambda x: mg.where(y=0.0, x=x, condition=x > 0))(x).tolist() == [1, 1]
 

@@ -371,6 +371,8 @@ SEVERAL = "Hint: several sizes or axes are one argument: mg.zeros((2, 3)), axis=
         (lambda: mg.flip(x, 0, 1), TypeError, "flip() got 1 argument too many, from 1 on\n  Expected: x, axis\n"
          "  Hint: several sizes or axes are one argument: (0, 1)\n"),
         (lambda: mg.random.normal(2, 3), TypeError, "Generator.normal() got 1 argument too many, from 3 on"),
+        (lambda: mg.where(x > 0), TypeError, "where needs a condition, x and y\n  Hint: condition.nonzero() gives"),
+        (lambda: mg.where(x > 0, x), TypeError, "where needs a condition, x and y\n  Hint: condition.nonzero() gives"),
         (lambda: x.split(), TypeError, "split() is missing its argument 'sections'\n  Expected: x, sections, axis\n"),
         (lambda: x.split(split_size=1, dim=1), TypeError, "unexpected keyword argument 'split_size'"),
         (lambda: mg.empty(size=(2, 3)), TypeError, "'size'\n  Expected: shape, dtype, device\n  Hint: shape=\n"),

@@ -97,7 +97,8 @@ def test_the_score_is_printed_last():
     command = [sys.executable, "-m", "minigrad.examples", "karate_gcn", "--quick", "--jit", "--device", "cpu:1"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-1].startswith("score: 9")
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("score: 9") and last.endswith(" % right")
 
 
 def test_command_without_a_name_lists_the_examples(capsys):

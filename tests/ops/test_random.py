@@ -410,5 +410,5 @@ def test_categorical_refuses_logits_without_a_choice(logits, fault):
 
 @pytest.mark.parametrize("name", ["normal", "uniform"])
 def test_numpys_order_of_arguments_is_refused(name):
-    with pytest.raises(TypeError, match="takes from 1 to 2 positional arguments but 4 were given"):
+    with pytest.raises(TypeError, match=rf"^Generator.{name}\(\) got 2 arguments too many, from 1 on"):
         getattr(mg.random, name)(0, 1, 5)  # NumPy: 5 numbers; otherwise it would be an empty tensor
