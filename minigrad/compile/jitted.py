@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.clock import tick
 from ..core.mode import current_mode
@@ -21,15 +21,14 @@ from ..support.source import Where, caller, line_of, show
 from ..support.table import printable
 from ..support.words import shown, too_deep
 from .functions.recording import Recording
-from .look import placement  # noqa: F401 - it attaches methods to graphs
-from .look.checking import checked
-from .look.ran import Ran
 from .look.stages import Stages
 from .nodes.graph import Graph
 from .running.executors import EXECUTORS, no_executor
-from .save.write import save_program
 from .tracing.collector import no_collection
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
+
+if TYPE_CHECKING:
+    from .look.ran import Ran
 
 STORM = 8  # traces of one function that cause a warning
 CHECKS = 4  # recordings whose quick check comes first
@@ -92,6 +91,8 @@ class Jitted(Stages):
             recording, tensors = self._recording(args, kwargs, keep=False)
         recording.called = tick()
         if self.check:
+            from .look.checking import checked
+
             return checked(self.function, recording, tensors, args, kwargs)
         return recording.run(tensors)
 
@@ -111,6 +112,8 @@ class Jitted(Stages):
         >>> [part.title for part in f.ran(mg.ones(3)).parts]
         ['forward pass, keeps values for the gradient', 'gradient']
         """
+        from .look.ran import Ran
+
         tensors: list[Tensor] = []
         key = self._key(args, kwargs, tensors)
         kind = _without_gradients(key)
@@ -126,6 +129,8 @@ class Jitted(Stages):
         The file holds the values of tensors that the function uses by name.  A saved program is for inference: a
         function that changes tensors, draws random numbers or has other effects is refused.
         """
+        from .save.write import save_program
+
         save_program(self.function, path, args, kwargs)
 
     # finding the recording -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ...autodiff.batching import vmap
 from ...autodiff.custom import call_with_gradient
@@ -24,12 +24,15 @@ from ...ops.creation import zeros
 from ...support.errors import GradError
 from ..nodes.graph import Graph, reapplied, remade
 from ..nodes.interpret import Starts, written_out
+from ..nodes.later import later
 from ..nodes.tally import Tally
 from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for
-from ..running.rounds import FEWEST, NativeLoop, runs_in_rounds
 from ..tracing.collector import no_collection
 from ..tracing.tracer import Pending, Tracer
+
+if TYPE_CHECKING:
+    from ..running.rounds import NativeLoop
 
 OnTensors = Callable[[list[Tensor]], Sequence[Tensor]]
 
@@ -38,7 +41,7 @@ class Function:
     """A graph as a function of raw arrays.  The nodes of branches and loops have functions as attributes."""
 
     looks_inside = True  # where nans are hunted, its program checks each node
-    rules: ClassVar[Any]  # the gradients and batches of branches and loops: `compile.control` sets this
+    rules: Any = later("minigrad.compile.control.rules")  # the gradients and batches of branches and loops
     donate: Mapping[int, int] = {}  # the outputs, by number, that may be stored where an input is
     executor: str | None = None  # of its programs
     any_layout = False  # whether its results may have another layout than row-major
@@ -88,6 +91,8 @@ class Function:
         rounds: int, reverse: bool = False,
     ) -> tuple[list[Any], int] | None:
         """Run this body again and again in machine code: see `running/rounds.py`; None if that is not possible."""
+        from ..running.rounds import FEWEST, NativeLoop, runs_in_rounds
+
         interpreter = current_mode().interpreter
         if rounds < FEWEST or is_profiled() or (interpreter is not None and interpreter.runs_programs):
             return None

@@ -243,5 +243,3 @@ def cost_of(graph: Graph) -> Cost:
     """
     return Cost(Program(graph))
 
-
-Graph.cost = cost_of

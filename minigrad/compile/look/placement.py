@@ -308,5 +308,3 @@ def placed(graph: Graph, *devices: Any, system: System | None = None) -> dict[No
 def _time(seconds: float) -> str:
     return f"{seconds * 1e6:,.1f} µs"
 
-
-Graph.predicted, Graph.offloading, Graph.placed = predicted, offloading, placed

@@ -22,14 +22,13 @@ from ...support.table import as_html, as_table, bytes_text, counted, escape, tim
 from ..fusion.count import Count
 from ..nodes.graph import Graph
 from ..nodes.titled import Titled
-from ..running.profiler import Event, profile
+from ..running.profiler import RUNS, Event, profile
 from ..running.program import PlainProgram, Program
 from .cost import Cost
 from .roofline import Roofline, roofline_of
 from .values import starts_of
 from .watching import Call, watching
 
-RUNS = 7
 SHORT = 5e-3  # seconds: a call is repeated for so long, or `REPEATED` times, and the quickest counts
 REPEATED = 20
 HEAD = ("launch", "begins", "takes", "read", "written", "operations")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..functions.function import TracedFunction
-from ..fusion.group import Partition
-from ..nodes.graph import Graph
-from ..rewriting.log import Log
-from ..running.program import PlainProgram, Program
-from .code import Code
-from .cost import Cost
-from .ran import Ran
-from .record import RUNS, Record, record_of_call
-from .stage import Stage, stages_of
-from .values import Values
+from ..running.profiler import RUNS
+
+if TYPE_CHECKING:  # what shows the stages is imported when a stage is first looked at
+    from ..functions.function import TracedFunction
+    from ..fusion.group import Partition
+    from ..nodes.graph import Graph
+    from ..rewriting.log import Log
+    from ..running.program import PlainProgram, Program
+    from .code import Code
+    from .cost import Cost
+    from .ran import Ran
+    from .record import Record
+    from .stage import Stage
+    from .values import Values
 
 
 class Stages:
@@ -115,6 +118,8 @@ class Stages:
         >>> [stage.name for stage in mg.jit(lambda x: mg.tanh(x * 1)).stages(mg.ones(3))]
         ['as traced', 'simplify', 'kernels', 'code', 'program']
         """
+        from .stage import stages_of
+
         return stages_of(self.ran(*args, **kwargs).programs[0])
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
@@ -143,6 +148,8 @@ class Stages:
         >>> [(event.name, event.cost.bytes) for event in record.events]
         [('matmul_1', 32768), ('kernel_1', 32768)]
         """
+        from .record import record_of_call
+
         ran = self.ran(*args, **kwargs)
         if not ran.again:
             return ran.record(runs)

@@ -146,5 +146,3 @@ def starts_of(graph: Graph) -> Starts:
     states = {generator: generator.get_state() for generator in drawn if hasattr(generator, "get_state")}
     return {generator: (state["key"], state["block"]) for generator, state in states.items()}
 
-
-Graph.values = values_of

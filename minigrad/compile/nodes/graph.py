@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from operator import attrgetter, is_
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.clock import tick
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
+from .later import later
 from .titled import Titled
+
+LOOK = "minigrad.compile.look"
 
 
 class Check(NamedTuple):
@@ -32,11 +35,11 @@ class Graph(Titled):
     The `checks` must hold when it runs.
     """
 
-    cost: ClassVar[Callable[..., Any]]  # `look`, a higher room, attaches these
-    values: ClassVar[Callable[..., Any]]
-    predicted: ClassVar[Callable[..., Any]]
-    offloading: ClassVar[Callable[..., Any]]
-    placed: ClassVar[Callable[..., Any]]
+    cost: Any = later(f"{LOOK}.cost", "cost_of")
+    values: Any = later(f"{LOOK}.values", "values_of")
+    predicted: Any = later(f"{LOOK}.placement", "predicted")
+    offloading: Any = later(f"{LOOK}.placement", "offloading")
+    placed: Any = later(f"{LOOK}.placement", "placed")
 
     def __init__(
         self, inputs: Sequence[Node], outputs: Sequence[Node], effects: Sequence[Node] = (),

@@ -26,7 +26,7 @@ from .cuda_graph import FEWEST, REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
-from .targets import LOOPS, Target, register_target
+from .targets import LOOPS, Target
 
 # At most about four blocks for each processor.
 CHUNKING = Chunking(most=512, least=1 << 10, spread=1, rounds=False, parts=False, scans=False, apart=0, lanes=0)
@@ -247,5 +247,3 @@ def cuda_target(device: Any) -> Target:
         without=LOOPS,
     )
 
-
-register_target("cuda", cuda_target)

@@ -16,6 +16,7 @@ from ...support.files import write_whole
 from ...support.table import as_table
 from ..fusion.count import Count
 
+RUNS = 7  # calls of a function that is recorded
 RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None)
 AROUND: ContextVar[str] = ContextVar("minigrad loops", default="")  # the names of the loops around a step
 

@@ -28,6 +28,7 @@ from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, detach
 from ...support.errors import TraceError
 from ...support.source import caller, show
+from ..nodes.later import later
 from ..nodes.source import Source
 from ..nodes.view import through, whole
 from .guards import ArrayGuard, Guard
@@ -151,7 +152,7 @@ class Captured:
 class Tracer(Interpreter, State, Control):
     """Records every operation as a node, and every change of state."""
 
-    flow: Any = None  # `compile.control` sets this
+    flow: Any = later("minigrad.compile.control.recorded")
     what = "the function"  # in messages
     name = "jit"  # of the function, in pictures
     seals_generators = True
