@@ -316,7 +316,7 @@ def jit(
     These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
     own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
     random numbers that any other package draws; a clock that Python's own code calls, as in `map(time.time_ns, ...)`; a
-    writable view of a read-only array; the class of an object of minigrad; settings of minigrad, as
+    writable view of a read-only array; a new class for an object of one of minigrad's; settings of minigrad, as
     `mg.devices.num_threads()`; attributes of a list, tuple or dict of your own class that is an argument; and, while a
     profiler set by `sys.setprofile` is active, clocks and new generators.  Pass such values as arguments.
 

@@ -54,7 +54,8 @@ class Kind:
         self.ignored = tuple(name for name in caches if name != "_hooks")  # caches, except hooks, which are called
         self.slots = slots_of(cls)
         # whether its objects may get another class
-        self.reassigned = not library and not is_foreign_class(cls) and "__weakref__" in dir(cls)
+        theirs = is_ours(cls.__module__) or is_foreign_class(cls)
+        self.reassigned = not theirs and "__weakref__" in dir(cls)
 
 
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:

@@ -417,6 +417,22 @@ def test_weak_dictionaries_keep_nothing_alive():
     assert jitted(mg.ones(())).item() == 0
 
 
+def test_the_class_of_a_module_may_change():
+    class Doubled(mg.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * 2
+
+    class Tripled(mg.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * 3
+
+    model, x = Doubled(3, 2), mg.ones(3)
+    jitted = mg.jit(lambda x: model(x))
+    assert jitted(x).tolist() == model(x).tolist()
+    model.__class__ = Tripled
+    np.testing.assert_allclose(jitted(x).tolist(), model(x).tolist(), rtol=1e-6)
+
+
 def test_the_class_of_an_object_may_change_to_and_fro():
     held = Holder(1)
     jitted = mg.jit(lambda x: x * held.read())
