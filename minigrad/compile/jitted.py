@@ -145,6 +145,8 @@ class Jitted(Stages):
         for recording in self.recordings.get(key, ()):
             mismatch = recording.mismatch(tensors)
             if mismatch is None:
+                if any(guard.outdated for guard in recording.guards):
+                    recording.make_check(key)
                 self._check_first(recording)
                 return recording, tensors
             reason = reason or mismatch  # of the newest recording

@@ -46,6 +46,7 @@ class Guard:
     """
 
     reader: Reader  # from the place to what is there
+    outdated = False  # whether the text of `quick` says no, though nothing has changed: it should be written again
     ordered = False  # whether the order of the entries counts, because the function may iterate over them
     same: Callable[[Any, Any], bool] = staticmethod(same)
 
@@ -175,6 +176,7 @@ class AttributeGuard(Guard):
     ) -> None:
         self.all_of, self.ignored, self.types, self.names = reader, ignored, types, names
         self.absent: frozenset[str] = frozenset()
+        self.written: tuple[Any, ...] | None = None  # the names of all attributes when `quick` wrote its tests
         super().__init__(name, place, {})
 
     @property
@@ -217,12 +219,17 @@ class AttributeGuard(Guard):
             loose = [k for k in now if k not in self.values and k not in self.ignored and not _is_special(k)]
             if any(self.follows(key, now[key]) for key in loose):
                 return super().quick(writer)
-            tests = [f"tuple({place}) == {writer.name(tuple(now))}"]
+            self.written = tuple(now)
+            tests = [f"tuple({place}) == {writer.name(self.written)}"]
             tests += [f"type({place}[{key!r}]) is {writer.name(type(now[key]))}" for key in loose]
         elif self.absent:
             tests = [f"{place}.keys().isdisjoint({writer.name(self.absent)})"]
         every = f"{writer.name(itemgetter(*self.values))}({place})" if len(self.values) > 1 else ""
         return [*tests, *writer.same(self, [f"{place}[{key!r}]" for key in self.values], every)]
+
+    @property
+    def outdated(self) -> bool:  # type: ignore[override]
+        return self.written is not None and self.written != tuple(self.place)
 
     def says_count(self, now: Values) -> str:
         new = next((key for key in now if key not in self.values), None)

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
+from minigrad.core.mode import current_mode
 from minigrad.support.errors import TraceError
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
@@ -358,6 +359,20 @@ def test_a_change_has_a_reason_in_words(site):
     change(2)
     assert jitted(mg.ones(())).item() == 2
     assert len(jitted.traces) == 2 and len(jitted.traces[1]) > 10
+
+
+def test_a_check_is_written_again_once_a_module_has_more_attributes():
+    model, x = mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.ReLU()), mg.ones(3)
+    jitted = mg.jit(lambda x: model(x))
+    jitted(x)
+    model.note = "nothing reads this"
+    (recording,) = jitted._checks
+    assert recording.check((x,), {}, current_mode()) is None
+    jitted(x)
+    assert recording.check((x,), {}, current_mode()) is not None and len(jitted.traces) == 1
+    model.note = mg.ones(1)
+    jitted(x)
+    assert len(jitted.traces) == 2
 
 
 # What appears later ---------------------------------------------------------------------------------------------------
