@@ -1,13 +1,13 @@
 """Made by `python -m tests.typing_stub`; a test compares it with the package."""
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .compile import Jitted
 from . import autodiff as autodiff, devices as devices, fft as fft, linalg as linalg, random as random
-from .autodiff import checkpoint as checkpoint, custom_vjp as custom_vjp, grad as grad, gradcheck as gradcheck, gradients as gradients, hessian as hessian, hvp as hvp, jacobian as jacobian, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
-from .control import cond as cond, fori_loop as fori_loop, scan as scan, while_loop as while_loop
+from .autodiff import checkpoint as checkpoint, custom_vjp as custom_vjp, gradcheck as gradcheck, gradients as gradients, hvp as hvp, jvp as jvp, vjp as vjp
+from .control import cond as cond, fori_loop as fori_loop, while_loop as while_loop
 from .core.debug import debug_nans as debug_nans, live_graphs as live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad as enable_grad, is_grad_enabled as is_grad_enabled, no_grad as no_grad, record as record, scope as scope
@@ -82,3 +82,13 @@ class _Jitted(Jitted, Generic[_P, _R]):
 def jit(function: Callable[_P, _R], *, static: Any = ..., disable: builtins.bool = ..., executor: str | None = ..., check: builtins.bool = ...) -> _Jitted[_P, _R]: ...
 @overload
 def jit(function: None = ..., *, static: Any = ..., disable: builtins.bool = ..., executor: str | None = ..., check: builtins.bool = ...) -> Callable[[Callable[_P, _R]], _Jitted[_P, _R]]: ...
+
+_Carry = TypeVar("_Carry")
+_Row = TypeVar("_Row")
+
+def grad(function: Callable[_P, Any], argnums: int | Sequence[int] = ..., has_aux: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Callable[_P, Any]: ...
+def value_and_grad(function: Callable[_P, _R], argnums: int | Sequence[int] = ..., has_aux: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Callable[_P, tuple[_R, Any]]: ...
+def jacobian(function: Callable[_P, _R], argnums: int = ..., mode: str = ...) -> Callable[_P, _R]: ...
+def hessian(function: Callable[_P, Any], argnums: int = ...) -> Callable[_P, Any]: ...
+def vmap(function: Callable[_P, _R], in_axes: Any = ..., out_axes: int = ...) -> Callable[_P, _R]: ...
+def scan(f: Callable[[Any, Any], tuple[_Carry, _Row]], init: Any, xs: Any = ..., length: int | None = ..., reverse: builtins.bool = ...) -> tuple[_Carry, _Row]: ...

@@ -388,6 +388,19 @@ composed(
     like=lambda x, p: plain.rotated(x, p, 100.0),
 )
 
+# Patches of images ----------------------------------------------------------------------------------------------------
+
+for _shape, _patch in (
+    ((2, 3, 4, 5), {"size": (2, 3)}),
+    ((3, 4, 5), {"size": (2, 2), "stride": (2, 1), "padding": (1, 0)}),
+    ((1, 2, 5, 5), {"size": (2, 2), "dilation": (2, 3), "padding": (0, 1)}),
+):
+    composed("unfold", lambda m, x, o=_patch: m.unfold(x, **o), values(*_shape),
+             like=lambda x, o=_patch: plain.patches(x, **o))
+    composed("fold", lambda m, x, o=_patch, n=_shape[-2:]: m.fold(x, n, **o),
+             values(*plain.patches(np.zeros(_shape), **_patch).shape),
+             like=lambda x, o=_patch, n=_shape[-2:]: plain.image_of_patches(x, n, **o))
+
 # Places in images -----------------------------------------------------------------------------------------------------
 
 _places = np.array([[[[-0.83, 0.31], [0.12, -1.4]], [[1.3, 0.05], [-0.21, 0.77]]]])  # none of them on an edge

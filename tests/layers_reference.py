@@ -248,6 +248,33 @@ def multihead(
     return seen @ weights["out_proj.weight"].T + weights["out_proj.bias"]
 
 
+def _places(x_shape: Any, size: Any, stride: Any, padding: Any, dilation: Any) -> list[Any]:
+    """For each patch of images, the rows and columns of its elements in the padded image."""
+    sides = [n + 2 * p for n, p in zip(x_shape, padding)]
+    spans = [(k - 1) * d + 1 for k, d in zip(size, dilation)]
+    starts = [range(0, n - span + 1, s) for n, span, s in zip(sides, spans, stride)]
+    return [[(i + a * dilation[0], j + b * dilation[1]) for a in range(size[0]) for b in range(size[1])]
+            for i in starts[0] for j in starts[1]]
+
+
+def patches(x: Any, size: Any, stride: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1)) -> Any:
+    wide = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(p, p) for p in padding])
+    columns = [np.stack([wide[..., i, j] for i, j in places], -1)
+               for places in _places(x.shape[-2:], size, stride, padding, dilation)]
+    stacked = np.stack(columns, -1)
+    return stacked.reshape(*stacked.shape[:-3], -1, stacked.shape[-1])
+
+
+def image_of_patches(x: Any, shape: Any, size: Any, stride: Any = (1, 1), padding: Any = (0, 0),
+                     dilation: Any = (1, 1)) -> Any:
+    parts = x.reshape(*x.shape[:-2], -1, size[0] * size[1], x.shape[-1])
+    wide = np.zeros((*parts.shape[:-2], *[n + 2 * p for n, p in zip(shape, padding)]))
+    for number, places in enumerate(_places(shape, size, stride, padding, dilation)):
+        for element, (i, j) in enumerate(places):
+            wide[..., i, j] += parts[..., element, number]
+    return wide[..., padding[0] : padding[0] + shape[0], padding[1] : padding[1] + shape[1]]
+
+
 def grid_sampled(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
                  align_corners: bool = False) -> Any:
     out = np.zeros((*x.shape[:2], *grid.shape[1:3]))

@@ -1,7 +1,8 @@
 """A user's script, as type checkers read it.  They must refuse the lines that end in `# refused`, and no others."""
 
-from collections.abc import Callable
 from typing import Any, assert_type
+
+import numpy as np
 
 import minigrad as mg
 import minigrad_course as course
@@ -65,8 +66,45 @@ mg.jit(loss, statik="x")  # refused
 
 # Transformations, and blocks that are decorators too.
 
-assert_type(grad(loss), Callable[..., Any])
-gradient = mg.grad(loss)(net, x)
+assert_type(grad(loss)(net, x), Any)
+assert_type(mg.value_and_grad(loss)(net, x), tuple[Tensor, Any])
+grad(loss)(net)  # refused
+grad(loss)(net, "x")  # refused
+grad(loss, argnums="x")  # refused
+gradient, both = mg.grad(loss, argnums=1)(net, x), mg.grad(loss, (0, 1))(model=net, x=x)
+cube = mg.grad(lambda x: x**3)(2.0)
+mg.value_and_grad(lambda x: (x**3).sum())(x)[0].item()
+
+
+def energy(x: Any, scale: float = 1.0) -> Any:
+    return scale * (x**2).sum()
+
+
+def residuals(x: Tensor) -> Tensor:
+    return x * x
+
+
+mg.hessian(energy)(np.ones(3))
+assert_type(mg.jacobian(residuals)(x), Tensor)
+assert_type(mg.jacobian(residuals, mode="forward")(x), Tensor)
+assert_type(mg.vmap(residuals)(x), Tensor)
+assert_type(mg.vmap(loss, in_axes=(None, 0))(net, x), Tensor)
+mg.vmap(residuals)(3)  # refused
+slope = mg.vmap(mg.grad(lambda x: x.sum()))(x)
+
+
+def added(total: Tensor, row: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    return total + row, (total, row)
+
+
+assert_type(mg.scan(added, 0.0, x), tuple[Tensor, tuple[Tensor, Tensor]])
+print(mg.scan(lambda total, row: (total + row, total), 0.0, x)[0].item())
+mg.scan(added)  # refused
+mg.scan(added, 0.0, x, revers=True)  # refused
+
+model = nn.Sequential(nn.Linear(3, 2), mg.tanh, nn.Linear(2, 1))
+assert_type(model(x), Tensor)
+assert_type(model, nn.Sequential)
 
 
 @no_grad()
@@ -82,8 +120,15 @@ with mg.no_grad(), mg.graph():
 optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
 optimizer.zero_grads()  # refused
 optimizer.zero_grad()
-for _ in DataLoader(mg.data.digits()[0], batch_size=8):
+for images, labels in DataLoader(mg.data.digits()[0], batch_size=8):
+    assert_type(images, Tensor)
+    assert_type(labels, Tensor)
     break
+for (batch,) in DataLoader(mg.data.TensorDataset([1, 2, 3])):
+    assert_type(batch, Tensor)
+for text in DataLoader(["a", "b"], 2, True, collate=list):
+    assert_type(text, Any)
+DataLoader(mg.data.digits()[0], batchsize=8)  # refused
 assert_type(x.shape, tuple[int, ...])
 assert_type(mg.random.normal((3,)), Tensor)
 mg.io.save_file({"x": x}, "x.safetensors")

@@ -80,8 +80,21 @@ def jit(function: Callable[_P, _R], {settings}) -> _Jitted[_P, _R]: ...
 @overload
 def jit(function: None = ..., {settings}) -> Callable[[Callable[_P, _R]], _Jitted[_P, _R]]: ...
 '''
+# A transformed function takes what the function takes.
+TRANSFORMS = '''
+_Carry = TypeVar("_Carry")
+_Row = TypeVar("_Row")
+
+def grad(function: Callable[_P, Any], {grad}) -> Callable[_P, Any]: ...
+def value_and_grad(function: Callable[_P, _R], {value_and_grad}) -> Callable[_P, tuple[_R, Any]]: ...
+def jacobian(function: Callable[_P, _R], {jacobian}) -> Callable[_P, _R]: ...
+def hessian(function: Callable[_P, Any], {hessian}) -> Callable[_P, Any]: ...
+def vmap(function: Callable[_P, _R], {vmap}) -> Callable[_P, _R]: ...
+def scan(f: Callable[[Any, Any], tuple[_Carry, _Row]], init: Any, {scan}) -> tuple[_Carry, _Row]: ...
+'''
+TYPED = "jit", "grad", "value_and_grad", "jacobian", "hessian", "vmap", "scan"
 JIT_IMPORTS = """import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .compile import Jitted
@@ -119,12 +132,14 @@ def package_stub(package: Any) -> str:
     lines += [_exported(package, "." + room.removeprefix("."), [name]) for name, room in package._LATER.items()]
     if package is not minigrad:
         return head + "".join(lines)
-    return head + JIT_IMPORTS + "".join(lines) + "\n__version__: str\n" + JIT.format(settings=_settings(minigrad.jit))
+    typed = JIT.format(settings=_settings(minigrad.jit))
+    typed += TRANSFORMS.format(**{name: _settings(getattr(minigrad, name)) for name in TYPED[1:]})
+    return head + JIT_IMPORTS + "".join(lines) + "\n__version__: str\n" + typed
 
 
 def _exported(package: Any, room: str, names: list[str]) -> str:
     """An import as stubs export names: `from .room import name as name`."""
-    public = [name for name in names if name == "*" or (name in package.__all__ and name != "jit")]
+    public = [name for name in names if name == "*" or (name in package.__all__ and name not in TYPED)]
     if [room] == [f".{name}" for name in public]:
         room = "."  # the name is that of a module
     listed = ", ".join([name if name == "*" else f"{name} as {name}" for name in public])
@@ -132,10 +147,11 @@ def _exported(package: Any, room: str, names: list[str]) -> str:
 
 
 def _settings(function: Any) -> str:
-    """The keyword parameters of a function, where `bool` is a dtype."""
-    _, *parameters = inspect.signature(function).parameters.values()
-    assert all(p.kind is p.KEYWORD_ONLY for p in parameters)
-    return ", ".join(["*", *[f"{p.name}: {p.annotation.replace('bool', 'builtins.bool')} = ..." for p in parameters]])
+    """The parameters of a function that have defaults, in a package where `bool` is a dtype."""
+    _, *every = inspect.signature(function).parameters.values()
+    parameters = [p for p in every if p.default is not p.empty]
+    words = [f"{p.name}: {p.annotation.replace('bool', 'builtins.bool')} = ..." for p in parameters]
+    return ", ".join(["*"] * (parameters[0].kind is inspect.Parameter.KEYWORD_ONLY) + words)
 
 
 def _member(name: str, member: Any) -> list[str]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ..core.clock import tick
 from ..core.delegating import Nested
 from ..core.dtypes import int8
@@ -29,6 +31,7 @@ from ..ops.view import broadcast_to, moveaxis, reshape
 from ..support.errors import AxisError, ConversionError, MutationError, ShapeError, TraceError
 from ..support.table import counted
 from ..support.words import shown, whole
+from .arrays import are_arrays, handed_back, with_tensors
 
 
 class Batched(AbstractData):
@@ -312,8 +315,14 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
     for axis in in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,):
         if axis is not None and whole(axis) is None:
             raise AxisError(f"vmap: in_axes is an integer or None, or one for each argument, not {shown(in_axes)}")
+    of_tensors = vectorised(function, in_axes, out_axes)
+    return lambda *args: handed_back(of_tensors(*with_tensors(args, (np.ndarray,))), are_arrays(args))
 
-    def vectorised(*args: Any) -> Any:
+
+def vectorised(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
+    """`vmap` for arguments in which arrays of NumPy are constants."""
+
+    def of_batches(*args: Any) -> Any:
         axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(axes) != len(args):
             given = counted(len(args), "argument")
@@ -331,7 +340,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
             results = [vectorise.lift(o)._data for o in outputs]
         return rebuild_output([_out(r, size, out_axes) for r in results])
 
-    return vectorised
+    return of_batches
 
 
 def _batch_size(tensors: list[Tensor], places: list[Any]) -> int:

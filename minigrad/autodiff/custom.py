@@ -15,7 +15,7 @@ from ..ops.declare import declare
 from ..support.context import setting
 from ..support.errors import GradError
 from ..support.table import counted
-from .batching import vmap
+from .batching import vectorised
 
 
 class custom_vjp:
@@ -143,13 +143,13 @@ def _infer_call(*inputs: Any, application: Any) -> Any:
 def _batch_call(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
     application = attrs["application"]
     axes = tuple([0 if m else None for m in many])
-    forward = vmap(application.forward, in_axes=axes)
+    forward = vectorised(application.forward, in_axes=axes)
     if application.keeps:
-        return call_with_gradient(inputs, forward, vmap(application.backward))
+        return call_with_gradient(inputs, forward, vectorised(application.backward))
 
     def backward(given: Any, g: Any) -> Any:
         results = g if isinstance(g, tuple) else (g,)
-        one = vmap(
+        one = vectorised(
             lambda *xs: application.backward(xs[: len(axes)], xs[len(axes) :] if g is results else xs[-1]),
             in_axes=(*axes, *[0] * len(results)),
         )

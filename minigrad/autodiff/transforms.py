@@ -10,16 +10,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.mode import current_mode, switch
 from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
-from ..ops.creation import asarray, eye, zeros_like
+from ..ops.creation import eye, zeros_like
 from ..ops.view import reshape
 from ..support.errors import GradError
-from ..support.words import a_type, too_deep
+from ..support.words import a_type
+from .arrays import are_arrays, handed_back, with_tensors
 from .batching import vmap
 from .forward import check_arguments, jvp
 from .reverse import pulled_back
@@ -43,11 +42,12 @@ def value_and_grad(
     chosen = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
 
     def evaluated(*args: Any, **kwargs: Any) -> Any:
-        parts, rebuild = flatten(tuple(_with_tensors(_argument(args, i)) for i in chosen))
+        given = tuple([_argument(args, i) for i in chosen])
+        parts, rebuild = flatten(with_tensors(given))
         with switch(grad=True):
             inputs = [_as_input(t) for t in parts]
             if not (allow_unused or any(t.tracked for t in inputs)):
-                raise _nothing_to_differentiate([args[i] for i in chosen], inputs)
+                raise _nothing_to_differentiate(given, inputs)
             replaced = dict(zip(chosen, rebuild(inputs)))
         with switch(grad=True, grad_inputs=_nodes_of(inputs)):
             result = function(*[replaced.get(i, a) for i, a in enumerate(args)], **kwargs)
@@ -55,7 +55,7 @@ def value_and_grad(
         found = _pulled_back([output], [None], inputs, "grad", allow_unused)
         gradient = rebuild(found)
         value = _unlinked((output, aux) if has_aux else output, inputs)
-        return value, gradient if several else gradient[0]
+        return handed_back((value, gradient if several else gradient[0]), are_arrays(given))
 
     return evaluated
 
@@ -87,7 +87,8 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
     >>> back(mg.asarray([1.0, 10.0]))[0].tolist()
     [2.0, 20.0]
     """
-    parts, rebuild = flatten(tuple(map(_with_tensors, args)))
+    arrays = are_arrays(args)
+    parts, rebuild = flatten(with_tensors(args))
     with switch(grad=True):
         inputs = [_as_input(t) for t in parts]
     with switch(grad=True, grad_inputs=_nodes_of(inputs)):
@@ -95,7 +96,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
         outputs, _ = flatten(result)
 
     def back(cotangents: Any) -> Any:
-        given = flatten(cotangents)[0]
+        given = flatten(with_tensors(cotangents))[0]
         if len(given) != len(outputs):
             raise GradError(
                 "vjp: each output of the function needs a gradient, a tensor",
@@ -104,9 +105,9 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
             )
         pairs = [(o, g) for o, g in zip(outputs, given) if o.tracked]
         found = _pulled_back([o for o, _ in pairs], [g for _, g in pairs], inputs, "vjp", True, retain=True)
-        return rebuild(found)
+        return handed_back(rebuild(found), arrays)
 
-    return _unlinked(result, inputs), back
+    return handed_back(_unlinked(result, inputs), arrays), back
 
 
 def _argument(args: tuple[Any, ...], index: int) -> Any:
@@ -128,23 +129,7 @@ def _as_input(tensor: Tensor) -> Tensor:
     return leaf
 
 
-def _with_tensors(argument: Any) -> Any:
-    """An argument to differentiate by, with a tensor for each Python float or array; a module's numbers stay numbers.
-
-    >>> _with_tensors({"w": 2.0, "names": ("a", 3)})
-    {'w': Tensor(2., shape=(), dtype=float32, device=cpu), 'names': ('a', 3)}
-    """
-    if isinstance(argument, (float, np.ndarray, np.generic)):
-        return asarray(argument)
-    try:
-        if argument.__class__ is dict:
-            return {key: _with_tensors(value) for key, value in argument.items()}
-        return argument.__class__(map(_with_tensors, argument)) if argument.__class__ in (tuple, list) else argument
-    except RecursionError as error:
-        raise too_deep("the argument to differentiate by", argument, error) from None
-
-
-def _nothing_to_differentiate(arguments: list[Any], tensors: list[Tensor]) -> GradError:
+def _nothing_to_differentiate(arguments: tuple[Any, ...], tensors: list[Tensor]) -> GradError:
     """The error for arguments without a tensor of floats, such as integers or an object that is not a container."""
     return GradError(
         "grad: the argument to differentiate by has no tensor of floats",
@@ -177,16 +162,19 @@ def _check_tensor(output: Any, name: str, hint: str | None = None) -> Tensor:
 
 
 def _has_other_leaves(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
-    """Whether the outputs depend on leaves other than the inputs.  Then their gradients need a history too."""
+    """Whether the outputs depend on leaves other than the inputs.  Then their gradients need a history too.
+
+    A leaf without a tensor counts for nothing: it was the input of a transformation inside, which has ended.
+    """
     mine = set(_nodes_of(inputs))
     order = topological_order([o.node for o in outputs if o.tracked])
-    return any(isinstance(node, Leaf) and node not in mine for node in order)
+    return any(isinstance(node, Leaf) and node not in mine and node.tensor() is not None for node in order)
 
 
 def _unlinked(result: Any, inputs: list[Tensor]) -> Any:
-    """The values without the history that was recorded for this gradient; histories of other leaves stay."""
+    """The values without the history of this gradient; histories of other leaves stay if gradients are on."""
     outputs, rebuild = flatten(result)
-    some = _has_other_leaves(outputs, inputs)
+    some = current_mode().grad and _has_other_leaves(outputs, inputs)
     return rebuild([o if not o.tracked or (some and _has_other_leaves([o], inputs)) else o.detach() for o in outputs])
 
 
@@ -206,18 +194,22 @@ def jacobian(function: Callable[..., Any], argnums: int = 0, mode: str = "revers
     if mode not in ("reverse", "forward"):
         raise GradError(f"jacobian: mode is 'reverse' or 'forward', not {mode!r}")
 
-    def of(*args: Any) -> Tensor:
-        x: Tensor = _with_tensors(_argument(args, argnums))
+    def of(*args: Any) -> Any:
+        given = _argument(args, argnums)
+        x: Tensor = with_tensors(given)
 
         def of_x(new: Tensor) -> Tensor:
-            return _check_tensor(function(*[new if i == argnums else a for i, a in enumerate(args)]), "jacobian")
+            value = function(*[new if i == argnums else a for i, a in enumerate(args)])
+            return _check_tensor(value, "jacobian", "np.stack([x, y]) in place of [x, y]")
 
         if mode == "forward":
             columns = vmap(lambda v: jvp(of_x, (x,), (v,))[1])(_rows(x.shape, x))
-            return reshape(columns.permute_dims((*range(1, columns.ndim), 0)), (*columns.shape[1:], *x.shape))
-        value, back = vjp(of_x, x)
-        rows = vmap(lambda g: zeros_like(x) if (row := back(g)[0]) is None else row)(_rows(value.shape, value))
-        return reshape(rows, (*value.shape, *x.shape))
+            rows = reshape(columns.permute_dims((*range(1, columns.ndim), 0)), (*columns.shape[1:], *x.shape))
+        else:
+            value, back = vjp(of_x, x)
+            flat = vmap(lambda g: zeros_like(x) if (row := back(g)[0]) is None else row)(_rows(value.shape, value))
+            rows = reshape(flat, (*value.shape, *x.shape))
+        return handed_back(rows, are_arrays(given))
 
     return of
 

@@ -20,6 +20,7 @@ class State:
     """How tensors, gradients and generators are read and written: here, directly."""
 
     seals_generators = False  # whether reading a generator's state is an error
+    arrays: dict[int, Tensor] | None = None  # in a trace: tensors that stand for arrays
 
     def stand_in(self, tensor: Tensor) -> Tensor:
         """The tensor to read and write in place of `tensor`."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -22,9 +22,29 @@ from ..support.source import warn_caller
 from ..support.table import counted
 from ..support.words import a_type, shown
 from .collate import collate as usual_collate
-from .dataset import key_of, order
+from .dataset import TensorDataset, key_of, order
 from .errors import DataError
 from .workers import ItemFault, Workers, brief
+
+B = TypeVar("B", covariant=True)
+
+if TYPE_CHECKING:
+    from typing import TypedDict, Unpack
+
+    class Options(TypedDict, total=False):
+        """What the type of a batch does not depend on."""
+
+        drop_last: bool
+        workers: int
+        processes: bool
+        prefetch: int
+        seed: int | None
+        device: Any
+        shard: Any
+
+    class Other(Options, total=False):
+        augment: Callable[[Any, np.random.Generator], Any] | None
+        collate: Callable[[list[Any]], Any] | None
 
 
 @dataclass(frozen=True)
@@ -54,7 +74,7 @@ class Source:
             raise ItemFault([index], brief(error)) from error
 
 
-class DataLoader:
+class DataLoader(Generic[B]):
     """Batches of a dataset, as tensors: `for x, y in loader` goes through all of them once, which is an epoch.
 
     With `shuffle` each epoch has a different order.  `augment(item, rng)` changes an item at random, by a NumPy
@@ -75,6 +95,13 @@ class DataLoader:
     >>> len(loader), [x.tolist() for (x,) in loader], [x.tolist() for (x,) in loader]
     (3, [[1, 3], [2, 5], [4]], [[4, 3], [5, 2], [1]])
     """
+
+    @overload
+    def __init__(self: DataLoader[tuple[Tensor, ...]], dataset: TensorDataset, batch_size: int = 1,
+                 shuffle: bool = False, **options: Unpack[Options]) -> None: ...
+    @overload
+    def __init__(self: DataLoader[Any], dataset: Any, batch_size: int = 1, shuffle: bool = False,
+                 **options: Unpack[Other]) -> None: ...
 
     def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, *, drop_last: bool = False,
                  augment: Callable[[Any, np.random.Generator], Any] | None = None,
@@ -111,7 +138,7 @@ class DataLoader:
         whole, rest = divmod(len(self.dataset), self.batch_size)
         return whole + (rest >= self.ranks and not self.drop_last)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[B]:
         """The next epoch, or after `load_state_dict` the rest of the interrupted one."""
         if not self._resumed:
             self._epoch, self._batch = self._epoch + 1, 0

@@ -36,8 +36,8 @@ def main(jit: bool = False, quick: bool = False) -> float:
 
     for _ in (bar := mg.train.progress(range(epochs), "regression")):
         losses.reset()
-        for x, y in loader:
-            step(x, y)
+        for features, pressures in loader:
+            step(features, pressures)
         bar.show(loss=losses)
 
     truth = mg.asarray(test.matrix(["pressure"]))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, as_tensor
 from ..ops.creation import zeros
+from ..ops.elementary import logical_and, logical_not
+from ..ops.elementwise import where
 from ..ops.functional import attention_weights, linear, scaled_dot_product_attention
 from ..ops.joining import split
 from ..ops.positions import rotary_embedding
@@ -22,9 +25,9 @@ class MultiheadAttention(Module):
 
     Inputs are (length, examples, size), or with `batch_first` (examples, length, size).  `mask` is True where a query
     may attend to a key (or holds floats that are added to the scores), and broadcasts to (examples, heads, queries,
-    keys); for padded sequences it is `is_there[:, None, None, :]`.  With `causal`, no position attends to later ones.
-    With `rotary`, queries and keys get rotary positions.  With `need_weights`, the result is a pair, with the weights
-    (examples, heads, queries, keys) before dropout.
+    keys).  `key_padding_mask`, (examples, keys), is True where a key is padding.  With `causal`, no position attends to
+    later ones.  With `rotary`, queries and keys get rotary positions.  With `need_weights`, the result is a pair, with
+    the weights (examples, heads, queries, keys) before dropout.
 
     >>> attention = mg.nn.MultiheadAttention(8, heads=2, batch_first=True)
     >>> attention(mg.ones((5, 7, 8)), causal=True).shape, list(attention.state_dict())[::2]
@@ -46,7 +49,8 @@ class MultiheadAttention(Module):
             zeros_(self.out_proj.bias)  # type: ignore[arg-type]
 
     def forward(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Any = None,
-                causal: bool = False, positions: Any = None, need_weights: bool = False) -> Any:
+                causal: bool = False, positions: Any = None, need_weights: bool = False,
+                key_padding_mask: Any = None) -> Any:
         """The result for each query; without `key` and `value`, this is self-attention."""
         key = query if key is None else key
         value = key if value is None else value
@@ -57,6 +61,7 @@ class MultiheadAttention(Module):
         q, k, v = [self._by_head(x) for x in self._projected(query, key, value)]
         if self.rotary:
             q, k = rotary_embedding(q, positions), rotary_embedding(k, positions)
+        mask = without_padding(mask, key_padding_mask, (k.shape[0], k.shape[2]))
         dropped = self.dropout if self.training else 0.0
         seen = scaled_dot_product_attention(q, k, v, mask, causal, dropout_p=dropped)
         back = (0, 2, 1, 3) if self.batch_first else (2, 0, 1, 3)
@@ -78,6 +83,21 @@ class MultiheadAttention(Module):
     def extra_repr(self) -> str:
         words = [f"{self.size} in {self.heads} heads"]
         return ", ".join(words + [w for w in ("batch_first", "rotary") if getattr(self, w)])
+
+
+def without_padding(mask: Any, padding: Any, shape: tuple[int, ...]) -> Any:
+    """A mask that also forbids keys that are padding: `padding`, of shape (examples, keys), is True there."""
+    if padding is None:
+        return mask
+    padding = as_tensor(padding)
+    if padding.dtype.kind != "b" or padding.shape != shape:
+        raise ShapeError(f"a key_padding_mask of {padding.dtype} and shape {padding.shape} does not fit",
+                         expect=f"bools of shape {shape}, (examples, keys), True where a key is padding")
+    there = logical_not(padding)[:, None, None, :]
+    if mask is None:
+        return there
+    mask = as_tensor(mask)
+    return logical_and(mask, there) if mask.dtype.kind == "b" else where(there, mask, -math.inf)
 
 
 class LearnedPositions(Module):

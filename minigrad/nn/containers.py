@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..support.errors import ConversionError
 from ..support.words import a_type
 from .module import Module
@@ -86,7 +87,7 @@ class Sequential(_Numbered):
     def __init__(self, *layers: Any) -> None:
         super().__init__(layers)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         for layer in self:
             x = layer(x)
         return x

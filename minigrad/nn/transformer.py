@@ -63,9 +63,10 @@ class TransformerEncoderLayer(TransformerLayer):
     (5, 7, 8)
     """
 
-    def forward(self, x: Tensor, mask: Any = None, causal: bool = False) -> Tensor:
-        """`mask` and `causal` as in `MultiheadAttention`."""
-        x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, mask=mask, causal=causal)))
+    def forward(self, x: Tensor, mask: Any = None, causal: bool = False, key_padding_mask: Any = None) -> Tensor:
+        """`mask`, `causal` and `key_padding_mask` as in `MultiheadAttention`."""
+        options = {"mask": mask, "causal": causal, "key_padding_mask": key_padding_mask}
+        x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, **options)))
         return self.around(x, self.norm2, lambda x: self.dropout2(self.feed(x)))
 
 
@@ -79,11 +80,13 @@ class TransformerDecoderLayer(TransformerLayer):
 
     has_memory = True
 
-    def forward(self, x: Tensor, memory: Tensor, mask: Any = None, memory_mask: Any = None,
-                causal: bool = False) -> Tensor:
-        """`mask` and `causal` as in `MultiheadAttention`; `memory_mask` is the mask for the memory."""
-        x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, mask=mask, causal=causal)))
-        x = self.around(x, self.norm2, lambda x: self.dropout2(self.multihead_attn(x, memory, mask=memory_mask)))
+    def forward(self, x: Tensor, memory: Tensor, mask: Any = None, memory_mask: Any = None, causal: bool = False,
+                key_padding_mask: Any = None, memory_key_padding_mask: Any = None) -> Tensor:
+        """Masks and `causal` as in `MultiheadAttention`; those of the memory are for the attention to it."""
+        own = {"mask": mask, "causal": causal, "key_padding_mask": key_padding_mask}
+        other = {"mask": memory_mask, "key_padding_mask": memory_key_padding_mask}
+        x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, **own)))
+        x = self.around(x, self.norm2, lambda x: self.dropout2(self.multihead_attn(x, memory, **other)))
         return self.around(x, self.norm3, lambda x: self.dropout3(self.feed(x)))
 
 
@@ -146,7 +149,10 @@ class Transformer(Module):
                 xavier_uniform_(parameter)
 
     def forward(self, source: Tensor, target: Tensor, source_mask: Any = None, target_mask: Any = None,
-                memory_mask: Any = None, causal: bool = False) -> Tensor:
+                memory_mask: Any = None, causal: bool = False, source_key_padding_mask: Any = None,
+                target_key_padding_mask: Any = None, memory_key_padding_mask: Any = None) -> Tensor:
         """The decoder's result.  The masks are those of `MultiheadAttention`, and `causal` is for the target."""
-        memory = self.encoder(source, mask=source_mask)
-        return self.decoder(target, memory, mask=target_mask, memory_mask=memory_mask, causal=causal)  # type: ignore[no-any-return]
+        memory = self.encoder(source, mask=source_mask, key_padding_mask=source_key_padding_mask)
+        return self.decoder(  # type: ignore[no-any-return]
+            target, memory, target_mask, memory_mask, causal, target_key_padding_mask, memory_key_padding_mask
+        )

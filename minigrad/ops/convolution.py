@@ -20,7 +20,7 @@ from .index import pad
 from .view import expand_dims, permute_dims, raw_slice, reshape, squeeze
 from .windows import Sizes, for_each, raw_windows, window_count
 
-__all__ = ["conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"]
+__all__ = ["conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "unfold"]
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -105,6 +105,52 @@ def _transposed(name: str, count: int, x: Tensor, weight: Tensor, bias: Tensor |
         kept = [slice(c, n + e - c) for c, n, e in zip(cut, full, extra)]
         out = raw_slice(out, index=(..., *kept))
     return _finished(name, out, bias, single)
+
+
+@program()
+def unfold(x: FloatTensor, size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1) -> Tensor:
+    """The patches of images as columns, in reading order: (examples, channels · elements of a patch, patches).
+
+    >>> mg.unfold(mg.reshape(mg.arange(6.0), (1, 1, 2, 3)), 2).tolist()
+    [[[0.0, 1.0], [1.0, 2.0], [3.0, 4.0], [4.0, 5.0]]]
+    """
+    x, single = _examples("unfold", 2, x)
+    kernel, steps, gaps, pads = _patches("unfold", size, stride, padding, dilation)
+    x = padded(x, pads)
+    places = math.prod([window_count("unfold", *sizes) for sizes in zip(x.shape[2:], kernel, steps, gaps)])
+    rows = reshape(_columns(x, kernel, steps, gaps), (x.shape[1] * math.prod(kernel), x.shape[0], places))
+    out = permute_dims(rows, (1, 0, 2))
+    return squeeze(out, 0) if single else out
+
+
+@program()
+def fold(x: FloatTensor, shape: Any, size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1) -> Tensor:
+    """Images of `shape` (height, width) from the columns of `unfold`; where patches overlap, they add up.
+
+    >>> mg.fold(mg.ones((1, 4, 2)), (2, 3), 2).tolist()
+    [[[[1.0, 2.0, 1.0], [1.0, 2.0, 1.0]]]]
+    """
+    kernel, steps, gaps, pads = _patches("fold", size, stride, padding, dilation)
+    inner = for_each("fold", "shape", shape, 2)
+    outer = [before + side + behind for side, (before, behind) in zip(inner, pads)]
+    image = [window_count("fold", *sizes) for sizes in zip(outer, kernel, steps, gaps)]
+    length, places = math.prod(kernel), math.prod(image)
+    if x.ndim not in (2, 3) or x.shape[-2] % length or x.shape[-1] != places:
+        raise ShapeError(f"fold: columns of shape {x.shape} are not the patches {kernel} of images {inner}",
+                         expect=f"(examples, channels · {length}, {places}), or the same without examples")
+    parts = reshape(x, (*x.shape[:-2], x.shape[-2] // length, *kernel, *image))
+    axes = (parts.ndim - 4, parts.ndim - 3)
+    parts = permute_dims(parts, (*range(axes[0]), *range(axes[0] + 2, parts.ndim), *axes))
+    whole = P.overlap_add.apply(parts, axis=axes, stride=steps, dilation=gaps, shape=(*parts.shape[:-4], *outer))
+    kept = [slice(before, before + side) for side, (before, _) in zip(inner, pads)]
+    return raw_slice(whole, index=(..., *kept))  # type: ignore[no-any-return]
+
+
+def _patches(name: str, size: Any, stride: Any, padding: Any, dilation: Any) -> tuple[Sizes, Sizes, Sizes, Pairs]:
+    kernel, steps, gaps = [
+        for_each(name, what, v, 2) for what, v in (("size", size), ("stride", stride), ("dilation", dilation))
+    ]
+    return kernel, steps, gaps, zeros_around(name, padding, kernel, steps, gaps)
 
 
 def _convolution(name: str, count: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,

@@ -41,6 +41,8 @@ FUNCTIONS = """
     cumulative_sum          x | axis dtype -out include_initial
     cumulative_prod         x | axis dtype -out include_initial
     mean                    x | axis -dtype -out keepdims
+    nansum                  x | axis -dtype -out keepdims
+    nanmean                 x | axis -dtype -out keepdims
     var                     x | axis -dtype -out ddof:correction keepdims correction
     std                     x | axis -dtype -out ddof:correction keepdims correction
     max                     x | axis -out keepdims
@@ -99,6 +101,7 @@ FUNCTIONS = """
     isfinite                x |
     dot:matmul              x y | -out
     outer                   x y | -out
+    kron                    x y |
     tensordot               x y | axes
     einsum                  * | -out -optimize
     linalg.norm             x | ord axis keepdims
@@ -239,7 +242,10 @@ def _for_numpy(value: Any) -> Any:
 @method
 def __array__(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     if x.tracked:
-        x.numpy()  # raises the error with the reason
+        raise ConversionError(
+            "NumPy makes an array of a tensor that requires a gradient, which would lose the history in silence",
+            hint="np.stack([x, y]) in place of np.array([x, y]); x.detach().numpy() if no gradient is wanted",
+        )
     if copy is False:
         array = x.numpy()
         if dtype is not None and array.dtype != dtype:

@@ -13,7 +13,7 @@ from .creation import asarray
 from .interop import COMPOSED
 from .joining import concat
 from .ordering import unique_all
-from .view import moveaxis, reshape
+from .view import flatten, moveaxis, reshape
 
 
 def atleast_1d(*tensors: Any) -> Any:
@@ -42,6 +42,30 @@ def column_stack(tensors: Any) -> Tensor:
     return concat([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in map(asarray, tensors)], axis=1)
 
 
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+    parts = [asarray(arr), asarray(values)]
+    return concat([flatten(x) for x in parts] if axis is None else parts, axis=axis or 0)
+
+
+def block(arrays: Any) -> Tensor:
+    """Nested lists of tensors joined: the innermost along the last axis, those around them along the one before."""
+    depth, inner = 0, arrays
+    while isinstance(inner, list):
+        depth, inner = depth + 1, inner[0]
+    return _joined(arrays, -depth, max(depth, *[asarray(x).ndim for x in _innermost(arrays)]))
+
+
+def _innermost(arrays: Any) -> list[Any]:
+    return [x for part in arrays for x in _innermost(part)] if isinstance(arrays, list) else [arrays]
+
+
+def _joined(arrays: Any, axis: int, ndim: int) -> Tensor:
+    if isinstance(arrays, list):
+        return concat([_joined(part, axis + 1, ndim) for part in arrays], axis=axis)
+    x = asarray(arrays)
+    return reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+
+
 def broadcast_arrays(*tensors: Any, subok: bool = False) -> Any:
     if not any(t is None for t in tensors):
         return creation.broadcast_arrays(*tensors)
@@ -62,5 +86,7 @@ def unique(ar: Tensor, return_index: Any = False, return_inverse: Any = False, r
     return (values, *chosen) if chosen else values
 
 
-HERE = (atleast_1d, atleast_2d, vstack, hstack, column_stack, broadcast_arrays, diagonal, trace, unique)
+HERE = (
+    atleast_1d, atleast_2d, vstack, hstack, column_stack, append, block, broadcast_arrays, diagonal, trace, unique,
+)
 COMPOSED.update({f.__name__: f for f in HERE})

@@ -237,7 +237,7 @@ def check_options(name: str, options: dict[str, Any]) -> None:
 
 
 SHARES = ("betas", "momentum", "alpha", "rho")  # below 1: how much a running mean keeps
-POSITIVE = ("weight_decay", "eps", "lr_decay", "initial_accumulator_value")
+POSITIVE = ("weight_decay", "eps", "lr_decay", "initial_accumulator_value", "tolerance_grad", "tolerance_change")
 
 
 def _is_number(value: Any) -> bool:

@@ -43,7 +43,7 @@ class Optimizer:
     As in `mg.nn.Module`, `caches` names the attributes that a step does not read.
     """
 
-    caches = ("defaults",)  # for groups that are added later: a step does not read them
+    caches: tuple[str, ...] = ("defaults",)  # for groups that are added later: a step does not read them
 
     def __init__(self, parameters: Any, **defaults: Any) -> None:
         self.defaults = defaults

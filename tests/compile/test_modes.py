@@ -10,9 +10,11 @@ import minigrad as mg
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.composed import COMPOSED
+from tests.composed_nn import plain  # noqa: F401 - adds its samples
 from tests.samples import SAMPLES
 
-BY_VALUE = {"unique_all", "unique_counts", "unique_inverse", "unique_values", "nonzero"}  # shapes depend on values
+# shapes depend on values
+BY_VALUE = {"bincount", "unique_all", "unique_counts", "unique_inverse", "unique_values", "nonzero"}
 
 
 def calls():

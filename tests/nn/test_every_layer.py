@@ -13,6 +13,7 @@ from tests.numerical import check_gradients
 rng = np.random.default_rng(3)
 LENGTH, EDGES = 4, np.array([[0, 1, 1, 2, 3, 0], [1, 0, 2, 1, 0, 2]])
 ABOVE = np.triu(np.ones((LENGTH, LENGTH), bool), 1)
+PADDED = np.array([[False] * LENGTH, [False, True, False, False]])  # True where a key of an example is padding
 
 
 def numbers(*shape):
@@ -255,6 +256,18 @@ LAYERS = {
         [numbers(2, LENGTH, 4)],
         lambda s, x: (attention(s, x, x, ABOVE), plain.attention_weights(x, x, s, 2, ABOVE)),
         CAUSAL | {"need_weights": True},
+    ),
+    "MultiheadAttention, padded": (
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        [numbers(2, LENGTH, 4)],
+        lambda s, x: attention(s, x, x, ABOVE | PADDED[:, None, None]),
+        CAUSAL | {"key_padding_mask": PADDED},
+    ),
+    "MultiheadAttention, padded and masked": (
+        lambda: nn.MultiheadAttention(4, 2),
+        [numbers(LENGTH, 2, 4)],
+        lambda s, x: np.swapaxes(attention(s, *[np.swapaxes(x, 0, 1)] * 2, ABOVE.T | PADDED[:, None, None]), 0, 1),
+        {"mask": ~ABOVE.T, "key_padding_mask": PADDED},
     ),
     "LearnedPositions": (
         lambda: nn.LearnedPositions(6, 3),

@@ -199,3 +199,38 @@ def test_an_empty_bag_between_others_is_zero():
 def test_layers_refuse_what_does_not_fit(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
+
+
+PADDING = mg.asarray([[False, False, True], [False, True, True]])
+
+
+def test_masks_of_padding_are_those_that_a_full_mask_says():
+    """Floats are added to the scores as before, and the layers of transformers pass masks of padding on."""
+    attention, x = nn.MultiheadAttention(4, 2, batch_first=True), mg.random.normal((2, 3, 4))
+    scores = mg.random.normal((3, 3))
+    there = mg.logical_not(PADDING)[:, None, None, :]
+    expected = attention(x, mask=mg.where(there, scores, -np.inf))
+    np.testing.assert_array_equal(attention(x, mask=scores, key_padding_mask=PADDING).tolist(), expected.tolist())
+    options = {"batch_first": True, "dropout": 0.0}
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, **options), 2)
+    np.testing.assert_array_equal(encoder(x, key_padding_mask=PADDING).tolist(), encoder(x, mask=there).tolist())
+    model, y = nn.Transformer(4, 2, 1, 1, 8, **options), mg.random.normal((2, 5, 4))
+    padded = model(x, y, source_key_padding_mask=PADDING, memory_key_padding_mask=PADDING)
+    np.testing.assert_array_equal(padded.tolist(), model(x, y, source_mask=there, memory_mask=there).tolist())
+    own = model(x, x, target_key_padding_mask=PADDING)
+    np.testing.assert_array_equal(own.tolist(), model(x, x, target_mask=there).tolist())
+
+
+def test_what_is_padding_has_no_influence():
+    x = mg.random.normal((2, 3, 4))
+    attention, changed = nn.MultiheadAttention(4, 2, batch_first=True), mg.where(PADDING[..., None], 9.0, x)
+    for f in (attention, mg.jit(lambda *args, **kwargs: attention(*args, **kwargs))):
+        first, second = [f(x, keys, key_padding_mask=PADDING) for keys in (x, changed)]
+        np.testing.assert_array_equal(first.detach().numpy(), second.detach().numpy())
+
+
+@pytest.mark.parametrize("mask", [mg.zeros((2, 3)), mg.zeros((3, 2), dtype=mg.bool), np.zeros((2, 1, 1, 3), bool)])
+def test_masks_of_padding_are_bools_of_examples_and_keys(mask):
+    expected = r"key_padding_mask of \w+ and shape .* does not fit\n  Expected: bools of shape \(2, 3\)"
+    with pytest.raises(mg.ShapeError, match=expected):
+        nn.MultiheadAttention(4, 2, batch_first=True)(mg.ones((2, 3, 4)), key_padding_mask=mask)

@@ -106,7 +106,7 @@ def test_the_result_is_on_the_tensors_device():
         (lambda t: np.add(A, 1, out=t), "np.add with out= has no counterpart"),
         (lambda t: np.add(t, 1, where=A > 2), "np.add with where= has no counterpart"),
         (lambda t: np.gcd(t, 1), "np.gcd has no counterpart"),
-        (lambda t: np.kron(t, A), "np.kron has no counterpart"),
+        (lambda t: np.cov(t), "np.cov has no counterpart"),
         (lambda t: np.fft.fft(t), "np.fft.fft has no counterpart"),
         (lambda t: np.linalg.eigvals(t), "np.linalg.eigvals has no counterpart"),
         (lambda t: np.sum(t, out=np.zeros(())), "np.sum with out= has no counterpart"),
@@ -170,6 +170,10 @@ CALLS = [
     lambda x: np.atleast_1d(x[0, 0]), lambda x: np.atleast_1d(x), lambda x: np.atleast_1d(x, 3.0)[1],
     lambda x: np.atleast_2d(x[0]), lambda x: np.atleast_2d(x),
     lambda x: np.vstack([x, x[0]]), lambda x: np.hstack([x, A]), lambda x: np.hstack((x[0], 2.0)),
+    lambda x: np.append(x, 1.0), lambda x: np.append(x, x, axis=1), lambda x: np.append(x, [[7, 8, 9]], 0),
+    lambda x: np.block([x, A[:, :1]]), lambda x: np.block([[x, A[:, :1]], [A, x[:, :1]]]), lambda x: np.block(x),
+    lambda x: np.block([x[0], 3.0]), lambda x: np.block([[x[0], 3], [A[0], x[0, 0]]]),
+    lambda x: np.kron(x, A), lambda x: np.nansum(x, axis=0), lambda x: np.nanmean(x, 1, keepdims=True),
     lambda x: np.column_stack([x, A[:, 0]]), lambda x: np.broadcast_arrays(x, [1, 2, 3])[1],
     lambda x: np.trace(x), lambda x: np.trace(np.stack([x, x, x]), offset=1), lambda x: np.diagonal(x, 1),
     lambda x: np.diagonal(np.stack([x, x]), axis1=1, axis2=2), lambda x: np.unique(x % 3),
@@ -278,6 +282,8 @@ def test_asarray_without_a_copy_is_read_only(t):
 def test_asarray_of_a_tracked_tensor_raises(w):
     with pytest.raises(TypeError, match=r"x.detach\(\).numpy\(\)"):
         np.asarray(w)
+    with pytest.raises(TypeError, match=r"np.stack\(\[x, y\]\) in place of np.array\(\[x, y\]\)"):
+        np.array([w[0], w[1]])
     with pytest.raises(TypeError, match="would lose the history in silence"):
         np.array(w * 2)
 

@@ -48,3 +48,20 @@ def test_equal_elements_share_the_gradient_and_nan_is_the_largest():
     a = np.arange(25.0).reshape(1, 5, 5)
     a[0, 1, 1] = np.nan
     assert np.isnan(mg.max_pool2d(mg.asarray(a), 3, 2).numpy()).tolist() == [[[True, False], [False, False]]]
+
+
+def test_unfold_and_fold_check_what_they_take():
+    with pytest.raises(mg.ShapeError, match="unfold: a window of 3 is longer than the dimension of 2"):
+        mg.unfold(mg.ones((1, 1, 2, 2)), 3)
+    with pytest.raises(mg.ShapeError, match=r"unfold: an input of shape \(4,\)"):
+        mg.unfold(mg.ones(4), 3)
+    with pytest.raises(mg.ShapeError, match=r"columns of shape \(1, 4, 3\) .* images \(2, 3\)\n.*channels · 4, 2"):
+        mg.fold(mg.ones((1, 4, 3)), (2, 3), 2)
+    with pytest.raises(mg.ShapeError, match=r"fold: columns of shape \(1, 3, 2\)"):
+        mg.fold(mg.ones((1, 3, 2)), (2, 3), 2)
+
+
+def test_fold_undoes_unfold_where_patches_do_not_overlap():
+    x = mg.random.normal((2, 3, 4, 6))
+    assert (mg.fold(mg.unfold(x, (2, 3), stride=(2, 3)), (4, 6), (2, 3), stride=(2, 3)) == x).all()
+    assert mg.unfold(mg.ones((0, 3, 4, 6)), 2).shape == (0, 12, 15)

@@ -17,7 +17,7 @@ from ...core.emit import emit
 from ...core.mode import current_mode, switch
 from ...core.node import Node, spent_node
 from ...core.tensor import Tensor, wrap
-from ...core.tree import flatten
+from ...core.tree import flatten, leaves
 from ...core.view import detach
 from ...ops.write import adopt, read_only
 from ...support.errors import Gone, IndexingError, MinigradError, TraceError
@@ -72,7 +72,7 @@ class Recording:
         self.outputs: list[Tensor] = []
         self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
         self.returned: list[Tensor] = []  # kept alive, so that their ids stay theirs
-        self.results = [self._result(t) for t in returned]
+        self.results = [self._as_returned(t) for t in returned]
         self._note_writes()
         self._note_gradients()
         self.guards = [*self._guards_on_tensors(arguments), *self.guards]
@@ -93,7 +93,8 @@ class Recording:
         tracer.name = getattr(function, "__name__", None) or type(function).__name__
         tracer.parts = [id(part) for part in parts]
         self.guards = guards = guards_of(function, *self.objects)
-        stand_ins = [tracer.stand_in(t) for t in arguments]
+        stand_ins, own = [tracer.stand_in(t) for t in arguments], set(map(id, leaves((args, kwargs))))
+        tracer.arrays = {id(s): s for t, s in zip(arguments, stand_ins) if id(t) not in own}
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
         seen = watched(tracer, guards.codes, guards.suspect)
         try:
@@ -154,6 +155,10 @@ class Recording:
         if hooked:
             found.append(HooksGuard("", hooked, dict(enumerate(self.hooks))))
         return [*found, *self.tracer.looked_into]
+
+    def _as_returned(self, tensor: Any) -> Any:
+        found = self._result(tensor)
+        return found._replace(array=True) if id(tensor) in self.tracer.arrays else found
 
     def _result(self, tensor: Any) -> Any:
         if isinstance(tensor, np.ndarray):
@@ -311,7 +316,7 @@ class Recording:
     def is_pure(self) -> bool:
         """Whether a run only computes its results, and these are the outputs."""
         more = self.changes or self.differentiable or self.tracer.drawn or self.tracer.hunter is not None
-        return not more and all(r.__class__ is Result and r[1:] == (None, (), True) for r in self.results)
+        return not more and all(r.__class__ is Result and r[1:] == (None, (), True, False) for r in self.results)
 
     def _run_pure(self, arguments: list[Tensor]) -> Any:
         others = self._others(arguments)
@@ -406,10 +411,12 @@ class Recording:
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:
             return result.copy()  # a NumPy array: each call returns a new one
-        number, place, chain, linked = result
+        number, place, chain, linked, array = result
         tensor = results[number] if place is None else place.find(arguments)
         for op, attrs in chain:
             tensor = emit(op, tensor, **attrs)
+        if array:
+            return tensor.numpy_copy()[()]
         return tensor if linked else detach(tensor)
 
 

@@ -19,13 +19,14 @@ from .tensor_guards import Location
 class Result(NamedTuple):
     """A tensor that the function returns: a view, by `chain`, of output `number` or of the tensor at `place`.
 
-    A result that is not `linked` was detached: it has no history.
+    A result that is not `linked` was detached: it has no history.  One that stands for an `array` is returned as one.
     """
 
     number: int
     place: Location | None
     chain: tuple[Step, ...]
     linked: bool = True
+    array: bool = False
 
 
 def as_captured(entry: Captured) -> Tensor:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autodiff.arrays import ARRAYS
 from ...autodiff.reverse import HOOKS, exhaust, walk
 from ...core.emit import Eager, Interpreter, emit
 from ...core.mode import switch
@@ -131,8 +132,8 @@ def checked(
         recording.run(tensors)  # raises the same error, with the line
         raise CheckError(f"jit(check=True): eager mode raises an error, the program does not: {error}") from error
     result = recording.run(tensors)
-    theirs, _ = flatten(expected, (np.ndarray,))
-    ours, _ = flatten(result, (np.ndarray,))
+    theirs, _ = flatten(expected, ARRAYS)
+    ours, _ = flatten(result, ARRAYS)
     if len(ours) != len(theirs):
         case.fail("the result", f"{len(theirs)} tensors in eager mode, {len(ours)} in the program")
     theirs = [rehearsal.stand_in(t) if isinstance(t, Tensor) else t for t in theirs]

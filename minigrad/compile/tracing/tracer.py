@@ -161,6 +161,7 @@ class Tracer(Interpreter, State, Control):
     def __init__(self) -> None:
         self.captured: dict[int, Captured] = {}  # by id of the tensor outside, which the entry keeps alive
         self.standing: dict[int, Captured] = {}  # the same by id of the stand-in
+        self.arrays: dict[int, Tensor] = {}  # those that stand for arrays of NumPy
         self.sources: list[Source] = []
         self.effects: list[Node] = []
         self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
