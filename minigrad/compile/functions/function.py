@@ -22,9 +22,9 @@ from ...core.tensor import Tensor, wrap
 from ...devices.registry import REGISTRATIONS
 from ...ops.creation import zeros
 from ...support.errors import GradError
-from ...support.later import later
 from ..nodes.graph import Graph, reapplied, remade
 from ..nodes.interpret import Starts, written_out
+from ..nodes.later import later
 from ..nodes.tally import Tally
 from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...core.clock import tick
 from ...core.node import Node
 from ...core.primitive import NO_RULES, P, Primitive
-from ...support.later import later
+from .later import later
 from .titled import Titled
 
 LOOK = "minigrad.compile.look"

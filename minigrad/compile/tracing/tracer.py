@@ -27,8 +27,8 @@ from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, detach
 from ...support.errors import TraceError
-from ...support.later import later
 from ...support.source import caller, show
+from ..nodes.later import later
 from ..nodes.source import Source
 from ..nodes.view import through, whole
 from .guards import ArrayGuard, Guard
