@@ -13,7 +13,7 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import ATOM, INDEXING, fold
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Running, Store, Walk, statements
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Running, Store, Walk, statements
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 from ..loops.scalar import identity
@@ -225,9 +225,6 @@ class CPrinter(CWords, Walk):
 
     def running(self, running: Running) -> list[str]:
         return [self.update(running.name, running.op, running.value, running.dtype)]
-
-    def prefetch(self, prefetch: Prefetch) -> list[str]:
-        return [f"__builtin_prefetch(&{self.place(prefetch.buffer, prefetch.index)});"]
 
     def loop(self, loop: For) -> list[str]:
         return [*self.starts(loop), self.head(loop), *indented(self.body(loop)), "}"]

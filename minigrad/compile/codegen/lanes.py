@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..loops.index import computed, depends, fold, step_of
-from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Statement, Store, statements
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Statement, Store, statements
 from ..loops.operations import OPERATIONS
 
 SLOW = {"quotient", "remainder"}  # no processor divides vectors of integers
@@ -67,7 +67,7 @@ def lanes_in(loop: For, types: Mapping[str, Any], width: int) -> int | None:
     if loop.steps > 1 or any(isinstance(each, For) for each in loop.body):
         return None
     lets = [each for each in loop.body if isinstance(each, Let)]
-    if any(isinstance(each, Prefetch) for each in loop.body) or not all(map(_on_vectors, lets)):
+    if not all(map(_on_vectors, lets)):
         return 1
     if loop.totals or any(a.op == "prod" and a.dtype.kind in "iu" for a in loop.accumulators):
         return 1

@@ -16,7 +16,7 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import INDEXING, computed, fold
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Running, Store, Walk
+from ..loops.ir import Accumulate, For, Index, Kernel, Let, Running, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
@@ -168,11 +168,6 @@ class Printer(Walk):
     def taken(self, before: str, op: str, value: str, dtype: Any) -> str:
         """One step of a reduction, whose steps may be regrouped; the next step need not wait for a look for a nan."""
         return self.operation(REDUCTIONS[op], dtype, dtype, [value, before], flags=REGROUP)
-
-    def prefetch(self, prefetch: Prefetch) -> None:
-        place = self.pointer(prefetch.buffer, prefetch.index, sure="")  # it may be behind the last row
-        kinds = ("ptr", "i32", "i32", "i32")
-        self.emit(self.call("llvm.prefetch.p0", "void", kinds, (place, "0", "3", "1")))
 
     def index(self, index: Index) -> str:
         return fold(index, lambda leaf: self.names[leaf] if isinstance(leaf, str) else str(leaf), self.joined)

@@ -22,7 +22,6 @@ from ..loops.ir import (
     Index,
     Kernel,
     Let,
-    Prefetch,
     Running,
     Statement,
     Store,
@@ -98,8 +97,6 @@ class _Run(Walk):
 
     def loop(self, loop: For) -> None:
         """Run a loop along a free axis, in blocks; without a free axis, round by round."""
-        if not loop.accumulators and all(s.__class__ is Prefetch for s in loop.body):
-            return
         outside, shape = self.scope, self.shape
         low, high = self.bounds(loop)
         totals: dict[str, Any] = {}

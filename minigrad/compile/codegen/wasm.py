@@ -7,12 +7,11 @@ of 128 bits if what they read and write lies side by side; all other loops run r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Running, Store
+from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Running, Store
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
@@ -170,9 +169,6 @@ class _Printer(Places):
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
-        loop = replace(loop, body=[each for each in loop.body if not isinstance(each, Prefetch)])
-        if not loop.body and not loop.accumulators:
-            return
         low, high = self.index(loop.low), self.index(loop.high)
         self.now = self.lanes
         for total in (*loop.accumulators, *loop.totals):

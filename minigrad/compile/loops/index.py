@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..nodes.view import Dims
-from .ir import Accumulate, For, Index, Let, Prefetch, Running, Statement, Store, Walk, statements
+from .ir import Accumulate, For, Index, Let, Running, Statement, Store, Walk, statements
 
 Value = TypeVar("Value")
 
@@ -67,7 +67,7 @@ def reads(statement: Statement) -> Iterator[Any]:
                 yield from leaves(operand)
         elif isinstance(s, Running):
             yield s.value
-        elif not isinstance(s, Prefetch):  # a Store or an Accumulate
+        else:  # a Store or an Accumulate
             yield s.value
             yield from leaves(s.index)
 

@@ -1,7 +1,6 @@
 """The loop language: kernels as data, before they are printed as LLVM, C or CUDA, or run by NumPy.
 
-Six kinds of statements compute, and a seventh prefetches.  A value is named once and never changes; only accumulators
-and memory change.
+There are six kinds of statements.  A value is named once and never changes; only accumulators and memory change.
 """
 
 from __future__ import annotations
@@ -96,15 +95,7 @@ class Lanes(For):
     """
 
 
-@dataclass
-class Prefetch:
-    """Load `buffer[index]` into the cache before it is needed."""
-
-    buffer: str
-    index: Index
-
-
-Statement = Let | Store | Accumulate | Running | For | Prefetch
+Statement = Let | Store | Accumulate | Running | For
 
 
 @dataclass
@@ -149,9 +140,8 @@ def statements(body: list[Statement]) -> Iterator[Statement]:
 class Walk:
     """A walk over statements, the base of printers and the legaliser.
 
-    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`, `prefetch`.  It
-    returns the replacement of the statement: lines of text or other statements.  A kind without a method stays
-    unchanged.
+    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`.  It returns the
+    replacement of the statement: lines of text or other statements.  A kind without a method stays unchanged.
     """
 
     def block(self, body: list[Statement]) -> list[Any]:
@@ -167,7 +157,4 @@ class Walk:
         return [statement] if method is None else method(statement)
 
 
-METHODS = {
-    Let: "let", Store: "store", Accumulate: "accumulate", Running: "running", For: "loop", Lanes: "loop",
-    Prefetch: "prefetch",
-}
+METHODS = {Let: "let", Store: "store", Accumulate: "accumulate", Running: "running", For: "loop", Lanes: "loop"}

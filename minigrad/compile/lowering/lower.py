@@ -32,7 +32,6 @@ from ..loops.ir import (
     Let,
     Operand,
     Parameter,
-    Prefetch,
     Statement,
     Store,
 )
@@ -42,7 +41,6 @@ from .product import product_kernel
 from .values import Part, ValueWriter
 
 DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
-LINE = 64  # bytes of a cache line
 SHORTEST_PART = 16  # columns: the loops of shorter parts take longer than choices between them
 
 
@@ -274,8 +272,6 @@ class _Lowering:
         low, high = (0, part.high - part.low) if part else self._range()
         loop = For(variable, low, high, body, accumulators, self.loops.steps)
         self.row.statements.append(loop)
-        if k == 0 and self.last_pass > 0 and not part:
-            self.row.statements += self._prefetches()
         for node, name in complete:
             self.writer.reduced(node, name, self.row)
         self.row.statements += after
@@ -344,18 +340,6 @@ class _Lowering:
         """The number of places that a chunk reduces to."""
         size = compute.node.size
         return size // self.loops.chunks if self.loops.apart else size
-
-    def _prefetches(self) -> list[Statement]:
-        """Prefetches of the next row, while this row is in the cache."""
-        columns, statements = self.loops.columns, []
-        for statement in self.inner.statements:
-            if isinstance(statement, Let) and statement.op == "load":
-                buffer, index = statement.args
-                step = LINE // statement.dtype.itemsize
-                if index == self.writer.here() and columns >= 4 * step:
-                    ahead = plus(times(("+", "p", 1), columns), times("q", step))
-                    statements.append(For("q", 0, columns // step, [Prefetch(buffer, ahead)]))
-        return statements  # type: ignore[return-value]
 
     def _body(self) -> list[Statement]:
         loops, row = self.loops, [*self.row.statements, *self.tail]
