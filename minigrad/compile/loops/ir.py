@@ -17,29 +17,32 @@ INT, LONG, BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 # A position: a number, the name of a loop variable, of a "position" or of `lo` or `hi`, or (operator, left, right) with
 # + * // % or min.
 Index = int | str | tuple[str, Any, Any]
-# An operand: the name of a value, or a number.
+# An operand: the name of a value, or a number; of a vector, numbers for its lanes, too.
 Operand = str | float | int | bool
 
 @dataclass
 class Let:
-    """`name = op(args)`, a value of type `dtype`.
+    """`name = op(args)`, a value of type `dtype`, or a vector of as many values as there are lanes.
 
-    The operation is "load" (args: a buffer, an index), "index" (args: an index), or one of `OPERATIONS`.
+    The operation is "load" (args: a buffer, an index), "index" (args: an index), or one of `OPERATIONS`.  Transforms
+    write further ones, see `widen` and `hoist`.
     """
 
     name: str
     op: str
     args: tuple[Any, ...]
     dtype: Any
+    lanes: int = 1
 
 
 @dataclass
 class Store:
-    """`buffer[index] = value`."""
+    """`buffer[index] = value`; a value with several lanes is stored in neighbours, the first one at the index."""
 
     buffer: str
     index: Index
     value: Operand
+    lanes: int = 1
 
 
 @dataclass
@@ -50,6 +53,7 @@ class Accumulate:
     buffer: str
     index: Index
     value: Operand
+    lanes: int = 1
 
 
 @dataclass
@@ -60,6 +64,8 @@ class Accumulator:
     op: str
     value: Operand
     dtype: Any
+    lanes: int = 1
+    start: Operand | None = None  # the first value; without it, the number that changes nothing
 
 
 @dataclass
@@ -71,7 +77,8 @@ class Running(Accumulator):
 class For:
     """`for variable in range(low, high): body`; at the end of each round, the accumulators take in their values.
 
-    `steps` is the number of neighbours in memory that a round computes.
+    `steps` is the number of neighbours in memory that a round computes.  A loop with a `stride` runs while a whole
+    stride is left; afterwards `variable.end` is the first round that is left.
     """
 
     variable: str
@@ -80,6 +87,7 @@ class For:
     body: list[Statement]
     accumulators: list[Accumulator] = field(default_factory=list)
     steps: int = 1
+    stride: int = 1  # rounds of the original loop that a round computes
 
     @property
     def totals(self) -> list[Running]:
@@ -91,7 +99,8 @@ class For:
 class Lanes(For):
     """A loop from 0 to a fixed number, whose rounds run at the same time, each in a lane of vectors.
 
-    A position in memory moves by one element per round, or not at all.  Loops inside run for all lanes together.
+    A position that is read moves by one element per round, or not at all; one that is written moves by one.  Loops
+    inside run for all lanes together.
     """
 
 
