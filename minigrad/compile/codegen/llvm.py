@@ -84,11 +84,6 @@ def suffix(dtype: Any, lanes: int) -> str:
     return one if lanes == 1 else f"v{lanes}{one}"
 
 
-def order(lanes: Sequence[int] | range) -> str:
-    """The operand that says which lanes an instruction takes."""
-    return f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
-
-
 class _LlvmWords(Words):
     """Writes each value as the register of its name; a register on the way has a dot and a word after the name."""
 
@@ -149,15 +144,15 @@ class _LlvmWords(Words):
 
     # Lanes ------------------------------------------------------------------------------------------------------------
 
-    def shuffle(self, let: Let, first: str, second: str, lanes: int, taken: Sequence[int] | range) -> str:
+    def shuffle(self, name: str, kind: str, taken: Sequence[int], first: str, second: str = "poison") -> str:
         """The line for chosen lanes of two vectors."""
-        kind = kind_of(let.dtype, lanes)
-        return f"%{let.name} = shufflevector {kind} {first}, {kind} {second}, {order(taken)}"
+        lanes = f"<{len(taken)} x i32> <{', '.join(f'i32 {lane}' for lane in taken)}>"
+        return f"%{name} = shufflevector {kind} {first}, {kind} {second}, {lanes}"
 
     def spread(self, let: Let) -> list[str]:
-        first = f"insertelement {kind_of(let.dtype, let.lanes)} poison, {self.typed(let.args[0], let.dtype)}, i64 0"
-        name = f"%{let.name}.one"
-        return [f"{name} = {first}", self.shuffle(let, name, "poison", let.lanes, [0] * let.lanes)]
+        kind, one = kind_of(let.dtype, let.lanes), f"%{let.name}.one"
+        first = f"{one} = insertelement {kind} poison, {self.typed(let.args[0], let.dtype)}, i64 0"
+        return [first, self.shuffle(let.name, kind, [0] * let.lanes, one)]
 
     def pack(self, let: Let) -> list[str]:
         lines, before, vector = [], "poison", kind_of(let.dtype, let.lanes)
@@ -169,22 +164,20 @@ class _LlvmWords(Words):
 
     def every(self, let: Let) -> list[str]:
         vector, step, length = let.args
-        return [self.shuffle(let, f"%{vector}", "poison", length, range(length)[::step])]
+        return [self.shuffle(let.name, kind_of(let.dtype, length), range(length)[::step], f"%{vector}")]
 
     def weave(self, let: Let) -> list[str]:
         """The vectors one behind the other, and then their lanes by turns."""
-        lines, (whole, *others), count = [], [f"%{vector}" for vector in let.args], len(let.args)
-        each = lanes = let.lanes // count
+        lines, (whole, *others), dtype = list[str](), [f"%{vector}" for vector in let.args], let.dtype
+        each = lanes = let.lanes // len(let.args)
         for number, vector in enumerate(others):
-            if lanes > each:  # both operands must have as many lanes
-                padded = Let(f"{let.name}.pad{number}", "", (), let.dtype)
-                lines.append(self.shuffle(padded, vector, "poison", each, [*range(each)] + [0] * (lanes - each)))
-                vector = f"%{padded.name}"
-            part = Let(f"{let.name}.part{number}", "", (), let.dtype)
-            lines.append(self.shuffle(part, whole, vector, lanes, range(lanes + each)))
-            whole, lanes = f"%{part.name}", lanes + each
-        turns = [vector * each + lane for lane in range(each) for vector in range(count)]
-        return [*lines, self.shuffle(let, whole, "poison", let.lanes, turns)]
+            padded, part = (f"{let.name}.{word}{number}" for word in ("pad", "part"))
+            taken = [*range(each), *[0] * (lanes - each)]  # both operands of the next line have as many lanes
+            lines.append(self.shuffle(padded, kind_of(dtype, each), taken, vector))
+            lines.append(self.shuffle(part, kind_of(dtype, lanes), range(lanes + each), whole, f"%{padded}"))
+            whole, lanes = f"%{part}", lanes + each
+        turns = [lane for first in range(each) for lane in range(first, lanes, each)]
+        return [*lines, self.shuffle(let.name, kind_of(dtype, lanes), turns, whole)]
 
     def lane(self, let: Let) -> list[str]:
         vector, lane, lanes = let.args
@@ -195,13 +188,12 @@ class _LlvmWords(Words):
         (vector, lanes), dtype, lines = let.args, let.dtype, list[str]()
         while lanes > 1:
             half, kind = lanes // 2, kind_of(dtype, lanes)
-            parts = [Let(f"{let.name}.{half}.{part}", "", (), dtype) for part in ("low", "high")]
+            parts = [f"{let.name}.{half}.{part}" for part in ("low", "high")]
             for first, part in zip((0, half), parts):
-                one = f"%{part.name} = extractelement {kind} %{vector}, i64 {first}"
-                some = self.shuffle(part, f"%{vector}", "poison", lanes, range(first, first + half))
-                lines.append(some if half > 1 else one)
+                one = f"%{part} = extractelement {kind} %{vector}, i64 {first}"
+                lines.append(one if half == 1 else self.shuffle(part, kind, range(first, first + half), f"%{vector}"))
             vector, lanes = f"{let.name}.{half}" if half > 1 else let.name, half
-            lines.append(f"%{vector} = {self.operation(op, dtype, half, [f'%{part.name}' for part in parts], REGROUP)}")
+            lines.append(f"%{vector} = {self.operation(op, dtype, half, [f'%{part}' for part in parts], REGROUP)}")
         return lines
 
     # Operations -------------------------------------------------------------------------------------------------------

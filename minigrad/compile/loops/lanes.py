@@ -73,13 +73,10 @@ class Machine(NamedTuple):
                 wide.add(let.name)
                 lets.append(let)
         dtypes = [types[each.buffer] for each in stores] + [a.dtype for a in sums]
-        if self.simple:
-            dtypes += [let.dtype for let in lets if let.dtype.kind != "b"]
-            dtypes = [dtype for dtype in dtypes if dtype.kind != "b"]
-        else:
-            dtypes += [let.dtype for let in inside if isinstance(let, Let) and let.op == "load"]
-        lanes = max(1, self.bits // 8 // max([dtype.itemsize for dtype in dtypes], default=self.bits))
-        if self.simple and len({dtype.itemsize for dtype in dtypes}) > 1:
+        dtypes += [let.dtype for let in lets if self.simple or let.op == "load"]
+        sizes = {dtype.itemsize for dtype in dtypes if not self.simple or dtype.kind != "b"}
+        lanes = max(1, self.bits // 8 // max(sizes, default=self.bits))
+        if self.simple and len(sizes) > 1:
             return 0
         steps = [Let("", REDUCTIONS[a.op], ("x", "y"), a.dtype) for a in sums]
         steps += [Let("", REDUCTIONS[s.op], ("x", "y"), types[s.buffer]) for s in stores if isinstance(s, Accumulate)]
