@@ -85,7 +85,7 @@ def suffix(dtype: Any, lanes: int) -> str:
 
 
 class _LlvmWords(Words):
-    """Writes each value as the register of its name; a register on the way has a dot and a word after the name."""
+    """Writes each value as the register of its name; a register on the way has a dollar and a word after the name."""
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
@@ -95,8 +95,8 @@ class _LlvmWords(Words):
         """One function, which reads its arguments from a table of addresses."""
         lines, names = [], [p.name for p in self.kernel.parameters]
         for number, name in enumerate([*names, "lo", "hi"]):
-            lines.append(f"%{name}.at = getelementptr ptr, ptr %.table, i64 {number}")
-            lines.append(f"%{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %{name}.at")
+            lines.append(f"%{name}$at = getelementptr ptr, ptr %.table, i64 {number}")
+            lines.append(f"%{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %{name}$at")
         head = f'define void @kernel(ptr %.table) "prefer-vector-width"="{width}" {{'
         body = [line if line.endswith(":") else f"  {line}" for line in [*lines, *self.block(self.kernel.body)]]
         return "\n".join([head, *body, "  ret void", "}", "", *self.declared]) + "\n"
@@ -134,7 +134,7 @@ class _LlvmWords(Words):
         return [self.element(let.name, *let.args)]
 
     def load(self, let: Let) -> list[str]:
-        kind, at = kind_of(let.dtype, let.lanes), f"{let.name}.from"
+        kind, at = kind_of(let.dtype, let.lanes), f"{let.name}$from"
         return [self.element(at, *let.args), f"%{let.name} = load {kind}, ptr %{at}, align {let.dtype.itemsize}"]
 
     def store(self, store: Store) -> list[str]:
@@ -150,14 +150,14 @@ class _LlvmWords(Words):
         return f"%{name} = shufflevector {kind} {first}, {kind} {second}, {lanes}"
 
     def spread(self, let: Let) -> list[str]:
-        kind, one = kind_of(let.dtype, let.lanes), f"%{let.name}.one"
+        kind, one = kind_of(let.dtype, let.lanes), f"%{let.name}$one"
         first = f"{one} = insertelement {kind} poison, {self.typed(let.args[0], let.dtype)}, i64 0"
         return [first, self.shuffle(let.name, kind, [0] * let.lanes, one)]
 
     def pack(self, let: Let) -> list[str]:
         lines, before, vector = [], "poison", kind_of(let.dtype, let.lanes)
         for lane, part in enumerate(let.args):
-            register = f"%{let.name}" + f".lane{lane}" * (lane < let.lanes - 1)
+            register = f"%{let.name}" + f"$lane{lane}" * (lane < let.lanes - 1)
             lines.append(f"{register} = insertelement {vector} {before}, {self.typed(part, let.dtype)}, i64 {lane}")
             before = register
         return lines
@@ -171,7 +171,7 @@ class _LlvmWords(Words):
         lines, (whole, *others), dtype = list[str](), [f"%{vector}" for vector in let.args], let.dtype
         each = lanes = let.lanes // len(let.args)
         for number, vector in enumerate(others):
-            padded, part = (f"{let.name}.{word}{number}" for word in ("pad", "part"))
+            padded, part = (f"{let.name}${word}{number}" for word in ("pad", "part"))
             taken = [*range(each), *[0] * (lanes - each)]  # both operands of the next line have as many lanes
             lines.append(self.shuffle(padded, kind_of(dtype, each), taken, vector))
             lines.append(self.shuffle(part, kind_of(dtype, lanes), range(lanes + each), whole, f"%{padded}"))
@@ -188,11 +188,11 @@ class _LlvmWords(Words):
         (vector, lanes), dtype, lines = let.args, let.dtype, list[str]()
         while lanes > 1:
             half, kind = lanes // 2, kind_of(dtype, lanes)
-            parts = [f"{let.name}.{half}.{part}" for part in ("low", "high")]
+            parts = [f"{let.name}${half}{part}" for part in ("low", "high")]
             for first, part in zip((0, half), parts):
                 one = f"%{part} = extractelement {kind} %{vector}, i64 {first}"
                 lines.append(one if half == 1 else self.shuffle(part, kind, range(first, first + half), f"%{vector}"))
-            vector, lanes = f"{let.name}.{half}" if half > 1 else let.name, half
+            vector, lanes = f"{let.name}${half}" if half > 1 else let.name, half
             lines.append(f"%{vector} = {self.operation(op, dtype, half, [f'%{part}' for part in parts], REGROUP)}")
         return lines
 
@@ -228,7 +228,7 @@ class _LlvmWords(Words):
         operand = self.value(let.args[0], old, let.lanes)
         value = f"{source} {operand}"
         if let.op == "whole":  # for a nan the value is undefined; freeze makes it some number
-            return [f"{name}.exact = fptosi {value} to {target}", f"{name} = freeze {target} {name}.exact"]
+            return [f"{name}$exact = fptosi {value} to {target}", f"{name} = freeze {target} {name}$exact"]
         if source == target:
             return [f"{name} = freeze {value}"]
         if let.op == "bitcast":

@@ -69,6 +69,9 @@ class _Widening(Walk):
         body, sums = vectors.block(loop.body), list[Accumulator]()
         for a in loop.accumulators:
             value, start = vectors.operand(a.value, body), totals.get(a.name) if lanes == 1 else None
+            if once and lanes > 1 and not isinstance(value, str):  # what joins lanes reads a vector
+                body.append(Let(f"{a.name}{suffix}_x", "spread", (value, vector), a.dtype, lanes))
+                value = f"{a.name}{suffix}_x"
             sums.append(replace(a, name=f"{a.name}{suffix}_part", value=value, lanes=lanes, start=start))
         yield from body if once else [For(variable, low, high, body, sums, stride=lanes)]
         for a, part in zip(loop.accumulators, sums):

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from minigrad.compile.codegen.llvm import llvm_source
+from minigrad.compile.codegen.wasm import wasm_function
+from minigrad.compile.codegen.wasm_format import module
 from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Lanes, Let, Running, Store, statements
 from minigrad.compile.loops.lanes import Machine
 from minigrad.compile.loops.widen import widen
+from tests.compile.codegen.in_node import in_node
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import DTYPES, FLOAT, INT, LONG, LOOPS, check, every_operation, expected, sample
 
@@ -70,6 +73,18 @@ def test_rows_of_every_length(dtype, op):
     for columns in (1, 2, 3, 7, 8, 13, 14, 31, 32, 33, 65, 100):
         made = row_sums(columns, dtype, op)
         check(made, native(made.kernel))
+
+
+@pytest.mark.parametrize("columns", [3, 8, 14, 100])
+def test_sums_of_a_number(columns):
+    sums = [Accumulator("s", "sum", 1.0, FLOAT), Accumulator("m", "max", 2.0, FLOAT)]
+    loop = For("r", 0, columns, [Let("x", "load", ("a", "r"), FLOAT), Store("c", "r", "x")], sums)
+    body = [For("p", "lo", "hi", [loop, Store("b", "p", "s"), Store("d", "p", "m")])]
+    sizes = {"a": columns, "b": 1, "c": columns, "d": 1}
+    parameters = [(name, FLOAT, size, "in" if name == "a" else "out") for name, size in sizes.items()]
+    made = sample(parameters, body, {"a": np.ones(columns, np.float32)}, parallel="rows", units=1)
+    check(made, native(made.kernel))
+    check(made, in_node(module([wasm_function(made.kernel)])))
 
 
 def test_short_rows_have_no_loop_and_long_rows_have_one():
