@@ -57,9 +57,6 @@ class Interpreter(Walk):
         value = np.broadcast_to(np.asarray(self.operand(running.value), running.dtype), np.shape(self.scope[ROUNDS]))
         self.scope[running.name] = reducer(running.op).accumulate(value, dtype=running.dtype)
 
-    def prefetch(self, prefetch):
-        pass
-
     def loop(self, loop):
         low, high = self.index(loop.low), self.index(loop.high)
         totals = {a.name: None for a in loop.accumulators}

@@ -1,5 +1,6 @@
 """Prints a kernel as C: a listing to read, which compiles to the same kernel as the LLVM text.
 
+A kernel with vectors is printed, too, but no compiler reads the listing.
 Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, `-ffp-contract=off`
 (a product and a sum are two operations), and without `-ffast-math`.
 """
@@ -13,7 +14,7 @@ import numpy as np
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import ATOM, INDEXING, fold
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Running, Store, Walk, statements
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Running, Store, Walk, statements
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 from ..loops.scalar import identity
@@ -64,6 +65,10 @@ class CWords:
 
     def type(self, dtype: Any) -> str:
         return self.types[dtype]
+
+    def kind(self, s: Let | Accumulator) -> str:
+        """The type of a value, or of a vector: `floatx8` has eight numbers."""
+        return self.type(s.dtype) + f"x{s.lanes}" * (s.lanes > 1)
 
     def stored_type(self, dtype: Any) -> str:
         """The type of a value in memory, where a bool may be any byte."""
@@ -148,7 +153,8 @@ class CWords:
 
     def declared(self, a: Accumulator) -> str:
         """The declaration of an accumulator or of a running total, with its first value."""
-        return f"{self.type(a.dtype)} {a.name} = {self.value(identity(a.op, a.dtype), a.dtype)};"
+        start = identity(a.op, a.dtype) if a.start is None else a.start
+        return f"{self.kind(a)} {a.name} = {self.value(start, a.dtype)};"
 
     def update(self, place: str, op: str, value: Any, dtype: Any) -> str:
         """One step of a reduction."""
@@ -213,7 +219,7 @@ class CPrinter(CWords, Walk):
 
     def let(self, let: Let) -> list[str]:
         self.kinds[let.name] = let.dtype
-        return [f"const {self.type(let.dtype)} {let.name} = {self.expression(let)};"]
+        return [f"const {self.kind(let)} {let.name} = {self.expression(let)};"]
 
     def store(self, store: Store) -> list[str]:
         value = self.value(store.value, self.kinds[store.buffer])
@@ -226,15 +232,14 @@ class CPrinter(CWords, Walk):
     def running(self, running: Running) -> list[str]:
         return [self.update(running.name, running.op, running.value, running.dtype)]
 
-    def prefetch(self, prefetch: Prefetch) -> list[str]:
-        return [f"__builtin_prefetch(&{self.place(prefetch.buffer, prefetch.index)});"]
-
     def loop(self, loop: For) -> list[str]:
         return [*self.starts(loop), self.head(loop), *indented(self.body(loop)), "}"]
 
     def head(self, loop: For) -> str:
         """The first line of a loop."""
-        i, low, high = loop.variable, self.index(loop.low), self.index(loop.high)
+        i, low, high, stride = loop.variable, self.index(loop.low), self.index(loop.high), loop.stride
+        if stride > 1:
+            return f"for ({self.integer} {i} = {low}; {i} + {stride - 1} < {high}; {i} += {stride}) {{"
         return f"for ({self.integer} {i} = {low}; {i} < {high}; {i}++) {{"
 
     def body(self, loop: For) -> list[str]:
@@ -248,7 +253,9 @@ class CPrinter(CWords, Walk):
         if op == "load":
             return self.read(self.place(*let.args), dtype)
         if op == "index":
-            return f"({self.type(dtype)})({self.index(let.args[0])})"
+            return f"({self.kind(let)})({self.index(let.args[0])}{' + lane' * (let.lanes > 1)})"
+        if op not in OPERATIONS:  # a transform has written it
+            return f"{op}({', '.join(map(str, let.args))})"
         kinds = operand_dtypes(let, self.kinds.__getitem__)
         operands = [self.value(operand, kind) for operand, kind in zip(let.args, kinds)]
         if op in ("cast", "bitcast", "whole"):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import keeps_apart
-from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Prefetch, Running, Store, statements
+from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Running, Store, statements
 from ..loops.sums import with_long_sums_in_blocks
 from .c import INDENT, CPrinter, indented
 from .gpu_loops import for_threads, own_sums
@@ -159,9 +159,6 @@ class _CudaPrinter(CPrinter):
 
     # Which thread does what -------------------------------------------------------------------------------------------
 
-    def prefetch(self, prefetch: Prefetch) -> list[str]:
-        return []
-
     def store(self, store: Store) -> list[str]:
         return self.by_its_thread(super().store(store), self.owner)
 
@@ -183,19 +180,16 @@ class _CudaPrinter(CPrinter):
         return [f"if ({condition}) {line}" for line in lines] if condition else lines
 
     def loop(self, loop: For) -> list[str]:
-        body = [s for s in loop.body if not isinstance(s, Prefetch)]
-        if not body and not loop.accumulators:
-            return []
         before = self.who
-        innermost = not any(isinstance(s, For) for s in body)
-        writes = any(isinstance(s, (Store, Accumulate)) for s in body)
+        innermost = not any(isinstance(s, For) for s in loop.body)
+        writes = any(isinstance(s, (Store, Accumulate)) for s in loop.body)
         lines = self.starts(loop)
         if self.who == GRID and loop.low == "lo":
             lines += self.shared_by_grid(loop)
         elif self.who == TEAM and innermost:
-            lines += self.shared_by_team(loop, body)
+            lines += self.shared_by_team(loop)
         elif self.who == GRID and innermost and not writes and isinstance(loop.high, int) and loop.high > WARP:
-            lines += self.shared_by_team(loop, body)  # by every team, because every team needs the result
+            lines += self.shared_by_team(loop)  # by every team, because every team needs the result
         else:
             lines += [self.head(loop), *indented(self.body(loop)), "}"]
         self.who = before
@@ -234,17 +228,17 @@ class _CudaPrinter(CPrinter):
     def place(self, buffer: str, index: Index) -> str:
         return f"own_{buffer}[{self.owner}]" if buffer in self.own else super().place(buffer, index)
 
-    def shared_by_team(self, loop: For, body: Sequence[Any]) -> list[str]:
+    def shared_by_team(self, loop: For) -> list[str]:
         """An innermost loop, whose iterations the threads of a team share."""
         self.owner = loop.variable
-        if all(keeps_apart(s.index, loop.variable) for s in body if isinstance(s, Accumulate)):
+        if all(keeps_apart(s.index, loop.variable) for s in loop.body if isinstance(s, Accumulate)):
             self.who = THREAD
             lines = self.shared_loop(loop, self.thread, str(self.team))
             lines += [f"{a.name} = {self.team_reduction(a.op, a.dtype)}({a.name});" for a in loop.accumulators]
         else:
             self.who = OWNER
             lines = [self.head(loop), *indented(self.body(loop)), "}"]
-        return [*lines, self.barrier] if self.touches_memory(body) else lines
+        return [*lines, self.barrier] if self.touches_memory(loop.body) else lines
 
     def touches_memory(self, body: Sequence[Any]) -> bool:
         """Whether other threads may read what a loop writes, or write what it reads."""

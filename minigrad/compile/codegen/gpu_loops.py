@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from ..loops.index import Copied, depends, divided, plus, position, remainder, replaced, times
+from ..loops.index import Copied, depends, divided, plus, position, remainder, replaced, terms, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
 from ..loops.scalar import identity
 from ..loops.sums import in_blocks
@@ -107,7 +107,7 @@ def _digits(index: Index, variable: str, elements: int, size: int) -> tuple[Dims
     ([(4, 6), (3, 2)], [(2, 1)])
     """
     found: list[tuple[int, int, int]] = []  # (stride of the place, d, m)
-    for term in _terms(index):
+    for term in [term for term in terms(index) if term != 0]:
         digit, stride = (term[1], term[2]) if isinstance(term, tuple) and term[0] == "*" else (term, 1)
         parts = _digit(digit, variable, elements)
         if parts is None or not isinstance(stride, int):
@@ -129,15 +129,6 @@ def _digits(index: Index, variable: str, elements: int, size: int) -> tuple[Dims
     reduced += [(elements // begin, begin)] if elements > begin else []
     whole = expected == size and elements == size * prod([extent for extent, _ in reduced])
     return (kept, reduced[::-1]) if whole and reduced else None
-
-
-def _terms(index: Index) -> list[Index]:
-    """The summands of an index."""
-    if isinstance(index, tuple) and index[0] == "+":
-        return _terms(index[1]) + _terms(index[2])
-    if isinstance(index, tuple) and index[0] == "*" and index[1] == 0:
-        return []
-    return [] if index == 0 else [index]
 
 
 def _digit(index: Index, variable: str, elements: int) -> tuple[int, int] | None:

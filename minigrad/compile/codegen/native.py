@@ -23,18 +23,13 @@ from ...support.errors import CompileError
 from ...support.forking import new_lock
 from ...support.packages import how_to_install
 from ..loops.ir import HALF, Kernel, Let, statements
+from ..loops.lanes import Machine, has_lanes
 from ..loops.operations import OPERATIONS
-from ..loops.sums import with_long_sums_in_blocks, with_terms
 from . import disk_cache
 from .engines import Engines
-from .lanes import has_lanes
-from .llvm import READY, llvm_source
-from .rows import with_rows_at_once
-from .tiles import tiled
-from .vectors import vector_source
+from .llvm import llvm_source
 
 WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
-LONG = 20_000  # characters of a text, in which a search for vectors in straight code takes as long as all else
 RECENT = 64  # functions that are kept for the next program although no program uses them
 OUTSIDE = re.compile(r"declare [^@]*@(?!llvm\.)(\w+)\(")  # functions that are linked at run time
 COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
@@ -64,9 +59,9 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
 
 
 def compile_text(text: str) -> Callable[[int], object]:
-    """Machine code for a text of LLVM that needs no passes, of which `@kernel` is the function to call."""
+    """Machine code for a text of LLVM, of which `@kernel` is the function to call."""
     with COMPILING:
-        return _compiler()._loaded(f"{READY}\n{text}")  # type: ignore[no-any-return]
+        return _compiler()._loaded(text)  # type: ignore[no-any-return]
 
 
 def computes_functions(kernel: Kernel) -> bool:
@@ -171,12 +166,14 @@ class _Compiler:
 
     def text(self, kernel: Kernel) -> str:
         """The LLVM text of a kernel for this processor."""
+        return llvm_source(kernel, self.machine(kernel))
+
+    def machine(self, kernel: Kernel) -> Machine:
+        """The vectors of this processor that pay for a kernel."""
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
         wide = "+avx512f" in self.processor.features and (computes_functions(kernel) or has_lanes(kernel))
-        width, fused = WIDE if wide else NARROW, self.processor.has_fused
-        kernel = with_terms(with_long_sums_in_blocks(with_rows_at_once(tiled(kernel))))
-        return vector_source(kernel, width, fused) or llvm_source(kernel, width=width, fused=fused)
+        return Machine(WIDE if wide else NARROW, self.processor.has_fused)
 
     def _name(self, text: str) -> str:
         """The name of code: a hash of its text and of the processor."""
@@ -201,7 +198,6 @@ class _Compiler:
             module.verify()
         except RuntimeError as error:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
-        optimise(module, text, self.target)
         return bytes(self.target.emit_object(module))
 
     def _find(self, name: str) -> None:
@@ -213,33 +209,6 @@ class _Compiler:
         if function is None:
             raise CompileError(f"the mathematical library of this system has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
-
-
-def optimise(module: Any, text: str, target: Any) -> None:
-    """Let LLVM look for vectors and simplify, unless the text is ready for translation."""
-    if text.startswith(READY):
-        return
-    binding = llvmlite()
-    options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.loop_unrolling = True
-    options.slp_vectorization = len(text) < LONG
-    builder = binding.create_pass_builder(target, options)
-    passes = builder.getModulePassManager()
-    passes.run(module, builder)
-    _free(passes)
-
-
-def _free(passes: Any) -> None:
-    """Free the memory of a run of passes, 90 kB.
-
-    A class of llvmlite inherits from two others, and the `_dispose` of the first does nothing.
-    """
-    from llvmlite.binding import ffi, newpassmanagers
-
-    if type(passes)._dispose is ffi.ObjectRef._dispose:
-        newpassmanagers.NewPassManager._dispose(passes)
-    else:
-        passes.close()
 
 
 # A forked process inherits LLVM with its locks.  So a fork waits until no thread compiles or frees code.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...devices.special import cast
-from ..loops.index import computed, fold, reads
+from ..loops.index import computed, fold
 from ..loops.ir import (
     Accumulate,
     Accumulator,
@@ -22,7 +22,6 @@ from ..loops.ir import (
     Index,
     Kernel,
     Let,
-    Prefetch,
     Running,
     Statement,
     Store,
@@ -58,14 +57,11 @@ def compile_blocks(kernel: Kernel) -> Callable[[list[Any], int, int], None]:
     scratch = {p.name: p.size for p in kernel.parameters if p.role == "scratch"}
     written = {s.buffer for s in statements(kernel.body) if isinstance(s, (Store, Accumulate))}
     changing = written - scratch.keys()
-    dying = {id(kernel.body): _last_uses(kernel.body, [])}
-    for loop in _loops(kernel.body):
-        dying[id(loop.body)] = _last_uses(loop.body, loop.accumulators)
 
     def run(arrays: list[Any], low: int, high: int) -> None:
         buffers = {p.name: array for p, array in zip(kernel.parameters, arrays)}
         with np.errstate(all="ignore"):
-            _Run(buffers, scratch, changing, dying, {"lo": low, "hi": high}).block(kernel.body)
+            _Run(buffers, scratch, changing, {"lo": low, "hi": high}).block(kernel.body)
 
     return run
 
@@ -81,25 +77,15 @@ class _Run(Walk):
     buffers: dict[str, Any]
     scratch: dict[str, int]
     changing: set[str]  # buffers that are written, so that a load has to copy
-    dying: dict[int, list[list[str]]]
     scope: dict[str, Any]
     shape: tuple[int, int] = (1, 1)
     rows: Rounds | None = None  # the rounds along the first axis
     along: int | None = None  # the axis of the rounds of the loop around a statement
 
-    def block(self, body: list[Statement]) -> list[Any]:
-        for statement, done in zip(body, self.dying[id(body)]):
-            self.visit(statement)
-            for name in done:  # frees its memory, which is in the cache, for the next value
-                self.scope.pop(name, None)
-        return []
-
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
         """Run a loop along a free axis, in blocks; without a free axis, round by round."""
-        if not loop.accumulators and all(s.__class__ is Prefetch for s in loop.body):
-            return
         outside, shape = self.scope, self.shape
         low, high = self.bounds(loop)
         totals: dict[str, Any] = {}
@@ -315,14 +301,3 @@ def _apart(place: Spaced, shape: tuple[int, int]) -> bool:
 
 def _loops(body: list[Statement]) -> list[For]:
     return [s for s in statements(body) if isinstance(s, For)]
-
-
-def _last_uses(body: list[Statement], accumulators: list[Accumulator]) -> list[list[str]]:
-    """For each statement, the values of this body whose last use it is."""
-    own = {s.name for s in body if isinstance(s, Let)} - {a.value for a in accumulators}
-    ends: list[list[str]] = []
-    for statement in reversed(body):
-        used = own.intersection(reads(statement))
-        ends.append(sorted(used))
-        own -= used
-    return ends[::-1]

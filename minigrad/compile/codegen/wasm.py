@@ -1,29 +1,48 @@
-"""Prints a kernel as WebAssembly, which browsers compile to machine code.
+"""WebAssembly's words: a kernel as instructions, which browsers compile to machine code.
 
-The result is a list of instructions, of which `wasm_format` makes bytes and text.  Innermost loops compute on vectors
-of 128 bits if what they read and write lies side by side; all other loops run round by round.
+The result is a list of instructions, of which `wasm_format` makes bytes and text.  A value is a local variable, and a
+value with several lanes is one for each vector of 128 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.ir import Accumulate, For, Index, Kernel, Lanes, Let, Prefetch, Running, Store
+from ..loops.hoist import hoist
+from ..loops.index import IndexOperation
+from ..loops.ir import INT, Accumulator, For, Kernel, Let, Running, Store
+from ..loops.lanes import Machine
 from ..loops.legalise import legalise
-from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
+from ..loops.operations import OPERATIONS, REDUCTIONS
+from ..loops.plain import BYTE, plain
 from ..loops.scalar import identity
 from ..loops.sums import with_long_sums_in_blocks
+from ..loops.widen import widen
 from .wasm_format import TABLE, Function, Instruction, listing
-from .wasm_lanes import lanes_of, vectors_in_round
-from .wasm_places import Places
-from .wasm_words import NARROW, READ_BOOLS, WRITE_BOOLS, constant, instruction, is_operand, kind_of, text_of
+from .wasm_words import NARROW, READ_BYTES, VECTOR, WRITE_BYTES, constant, instruction, is_operand, kind_of, text_of
+from .words import Words
 
-SHIFTS = ("shl", "shr_s", "shr_u")  # on vectors, they take the number of bits as one number
-ROUNDS = 256  # in a block of a long sum, which adds up in four lanes
+SHIFTS = ("lshift", "rshift")  # on vectors, they take the number of bits as one number
+ROUNDS = 256  # in a block of a long sum, which adds up in few lanes
+
+
+def _has_instructions(let: Let, given: Any, lanes: int) -> bool:
+    """Whether there are instructions for a legal statement on vectors of so many lanes."""
+    sizes = {dtype.itemsize for dtype in (let.dtype, given) if dtype.kind != "b"}
+    if lanes not in (2, 4) or not sizes <= {VECTOR // lanes}:
+        return False
+    if let.op == "load":
+        return lanes == 4 or let.dtype.kind != "b"
+    if let.op == "index":
+        return lanes == 4
+    if let.op in SHIFTS and isinstance(let.args[1], str):
+        return False
+    return text_of(let.op, given, let.dtype, lanes) is not None
+
+
+MACHINE = Machine(8 * VECTOR, fused=False, simple=True, computes=_has_instructions)
 
 
 def wasm_source(kernel: Kernel, name: str = "kernel") -> str:
@@ -38,216 +57,217 @@ def wasm_function(kernel: Kernel, name: str = "kernel") -> Function:
     """The function of a kernel."""
     if kernel.computes_in(dtypes.float16):
         raise CompileError("WebAssembly has no instructions for float16")
-    return _Printer(legalise(with_long_sums_in_blocks(kernel, ROUNDS), fused=False)).function(name)
+    wide = widen(with_long_sums_in_blocks(kernel, ROUNDS), MACHINE)
+    return _WasmWords(hoist(plain(legalise(wide, fused=False), INT), INT, in_bytes=True)).function(name)
 
 
-class _Printer(Places):
-    """Prints one kernel."""
+class _WasmWords(Words):
+    position_type = INT
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
-        self.kernel = kernel
+        self.locals: dict[str, str] = {}  # their types
+        self.vectors: dict[str, int] = {}  # the lanes of one vector of a value
 
     def function(self, name: str) -> Function:
         """The function: it reads its arguments from the table, and runs the loops."""
+        code: list[Instruction] = []
         for number, argument in enumerate([*[p.name for p in self.kernel.parameters], "lo", "hi"]):
-            self.emit(("local.get", TABLE), ("i32.load", 4 * number))
-            self.set(argument, "i32")
-        self.block(self.kernel.body)
-        return Function(name, dict(sorted(self.locals.items(), key=lambda item: item[1])), self.code)
+            code += [("local.get", TABLE), ("i32.load", 4 * number), self.local(argument, "i32")]
+        code += self.block(self.kernel.body)
+        short: list[Instruction] = []
+        for each in code:  # the value that a variable was set to stays on the stack
+            if short and each[0] == "local.get" and short[-1] == ("local.set", each[1]):
+                short[-1] = ("local.tee", each[1])
+            else:
+                short.append(each)
+        return Function(name, dict(sorted(self.locals.items(), key=lambda item: item[1])), short)
 
-    # Statements -------------------------------------------------------------------------------------------------------
+    # Local variables --------------------------------------------------------------------------------------------------
 
-    def let(self, let: Let) -> None:
-        self.now = self.lanes if let.name in self.wide else 1
-        if self.now == 1 and self.copy:  # it was computed for the first vector
-            return
-        if let.op == "load":
-            self.load(*let.args)
-        elif let.op == "index":
-            self.position(let.args[0], let.dtype)
-        else:
-            self.operation(let.op, operand_dtypes(let, self.types.__getitem__), let.dtype, let.args)
-        self.define(let.name, let.dtype)
+    def local(self, name: str, kind: str) -> Instruction:
+        """The instruction that sets a local variable, declared here."""
+        self.locals[name] = "v128" if "x" in kind else kind
+        return "local.set", name
 
-    def load(self, buffer: str, index: Index) -> None:
-        offset, dtype = self.address(buffer, index), self.types[buffer]
-        if self.now > 1:
-            self.emit(*([("v128.load32_zero", offset), *READ_BOOLS] if dtype.kind == "b" else [("v128.load", offset)]))
-        else:
-            self.emit((f"{kind_of(dtype)}.load{_part(dtype, sign=True)}", offset))
-            if dtype.kind == "b":
-                self.emit(("i32.const", 0), ("i32.ne",))
+    def parts(self, lanes: int, vector: int) -> range:
+        """The numbers of the vectors of a value with so many lanes."""
+        return range(lanes // vector)
 
-    def position(self, index: Index, dtype: Any) -> None:
-        """A position as a value; in lanes, one more in each lane."""
-        self.push(self.index(index))
-        kind = kind_of(dtypes.int32, self.now)
-        if self.now > 1:
-            first = self.copy * self.lanes
-            self.emit((f"{kind}.splat",), ("v128.const", kind, *range(first, first + self.lanes)), (f"{kind}.add",))
-        self.words(text_of("cast", dtypes.int32, dtype, self.now) or "", [], [dtypes.int32], dtype)
+    def set(self, name: str, dtype: Any, vector: int = 1, part: int = 0) -> Instruction:
+        """The instruction that sets a value, or one of its vectors."""
+        self.vectors[name] = vector
+        return self.local(f"{name}:{part}" if vector > 1 else name, kind_of(dtype, vector))
 
-    def store(self, store: Store) -> None:
-        self.now = self.lanes
-        offset, dtype = self.address(store.buffer, store.index), self.types[store.buffer]
-        self.value(store.value, dtype)
-        self.write(dtype, offset)
+    def value(self, operand: Any, dtype: Any, vector: int = 1, part: int = 0) -> Instruction:
+        """The instruction that puts an operand on the stack, or one of its vectors."""
+        if isinstance(operand, str):
+            return "local.get", f"{operand}:{part}" if vector > 1 else operand
+        if isinstance(operand, tuple):
+            return "v128.const", kind_of(dtype, vector), *operand[part * vector : (part + 1) * vector]
+        return constant(operand, dtype, vector)
 
-    def accumulate(self, update: Accumulate) -> None:
-        self.now = self.lanes
-        dtype, before = self.types[update.buffer], f"{update.buffer}.before"
-        offset = self.address(update.buffer, update.index)
-        self.load(update.buffer, update.index)
-        self.define(before, dtype)
-        self.operation(REDUCTIONS[update.op], [dtype, dtype], dtype, (before, update.value))
-        self.write(dtype, offset)
+    def vector_of(self, let: Let, dtype: Any) -> int:
+        """The lanes of one vector of a value: those of an operand, or as many as fill the vector."""
+        if let.lanes == 1:
+            return 1
+        known = [self.vectors[arg] for arg in let.args if isinstance(arg, str) and self.vectors.get(arg, 1) > 1]
+        return known[0] if known else min(4, VECTOR // dtype.itemsize)
 
-    def write(self, dtype: Any, offset: int) -> None:
-        """Store the top of the stack at the address below it."""
-        if self.now == 1:
-            self.emit((f"{kind_of(dtype)}.store{_part(dtype)}", offset))
-        elif dtype.kind == "b":
-            self.emit(*WRITE_BOOLS, ("v128.store32_lane", offset, 0))
-        else:
-            self.emit(("v128.store", offset))
+    # Places -----------------------------------------------------------------------------------------------------------
 
-    def running(self, running: Running) -> None:
-        self.reduce(running.op, running.name, running.value, running.dtype)
+    def position(self, let: Let, operation: IndexOperation) -> list[Instruction]:
+        left, right = [self.value(arg, INT) for arg in let.args]
+        end = [(f"i32.{operation.wasm}",)] if operation.wasm else [left, right, ("i32.lt_s",), ("select",)]
+        return [left, right, *end, self.set(let.name, INT)]
 
-    def reduce(self, op: str, name: str, value: Any, dtype: Any) -> None:
-        """One step of a reduction."""
-        self.operation(REDUCTIONS[op], [dtype, dtype], dtype, (name, value))
-        self.define(name, dtype)
+    def element(self, buffer: str, index: Any, further: int) -> tuple[list[Instruction], int]:
+        """The instructions that put an address on the stack, and the number of bytes to add to it."""
+        place: list[Instruction] = [("local.get", buffer)]
+        if isinstance(index, int) and index >= 0:
+            return place, index + further
+        return [*place, self.value(index, INT), ("i32.add",)], further
 
-    # Values -----------------------------------------------------------------------------------------------------------
+    def address(self, let: Let) -> list[Instruction]:
+        buffer, index = let.args
+        return [("local.get", buffer), self.value(index, INT), ("i32.add",), self.set(let.name, INT)]
 
-    def value(self, operand: Any, dtype: Any) -> None:
-        """Put an operand on the stack, in all lanes."""
-        if not isinstance(operand, str):
-            self.emit(constant(operand, dtype, self.now))
-            return
-        local: Instruction = ("local.get", self.at[operand])
-        if self.now > 1 and operand not in self.wide:
-            kind = kind_of(dtype, self.now)
-            code: tuple[Instruction, ...] = (local,)
-            if dtype.kind == "b":
-                code = (("i32.const", 0), local, ("i32.sub",), *[("i64.extend_i32_s",)] * (kind == "i64x2"))
-            local = self.outside((*code, (f"{kind}.splat",)), self.depth_of(local), kind)
-        self.push(local)
+    def load(self, let: Let) -> list[Instruction]:
+        code, dtype, vector = list[Instruction](), let.dtype, self.vector_of(let, let.dtype)
+        buffer, index = let.args
+        for part in self.parts(let.lanes, vector):
+            place, offset = self.element(buffer, index, part * vector * dtype.itemsize)
+            code += place
+            if vector > 1 and dtype == BYTE:
+                code += [("v128.load32_zero", offset), *READ_BYTES]
+            else:
+                code.append(("v128.load" if vector > 1 else f"{kind_of(dtype)}.load{_part(dtype, True)}", offset))
+            code.append(self.set(let.name, dtype, vector, part))
+        return code
 
-    def operation(self, op: str, given: Sequence[Any], dtype: Any, operands: Sequence[Any]) -> None:
-        """Put the result of an operation on the stack, by instructions or by a function of C's library."""
-        text = text_of(op, given[-1], dtype, self.now)
-        if text is not None:
-            self.words(text, operands, given, dtype)
-            return
-        function = OPERATIONS[op].text("c", given[-1].kind)
-        if not function.isidentifier() or self.now > 1:
-            raise CompileError(f"there are no instructions for {op} of {given[-1]}")
-        for operand in operands:
-            self.value(operand, given[-1])
-        self.emit(("call", function + "f" * (given[-1] == dtypes.float32)))
+    def store(self, store: Store) -> list[Instruction]:
+        code, dtype = list[Instruction](), self.types[store.buffer]
+        vector = 1 if store.lanes == 1 else min(4, VECTOR // dtype.itemsize)
+        for part in self.parts(store.lanes, vector):
+            place, offset = self.element(store.buffer, store.index, part * vector * dtype.itemsize)
+            code += [*place, self.value(store.value, dtype, vector, part)]
+            if vector > 1 and dtype == BYTE:
+                code += [*WRITE_BYTES, ("v128.store32_lane", offset, 0)]
+            else:
+                code.append(("v128.store" if vector > 1 else f"{kind_of(dtype)}.store{_part(dtype)}", offset))
+        return code
 
-    def words(self, text: str, operands: Sequence[Any], given: Sequence[Any], dtype: Any) -> None:
-        """The instructions for a text; without operands, `x` is on the stack."""
-        kind = kind_of(given[-1], self.now)
-        shifts = text.endswith(SHIFTS) and self.now > 1
+    # Lanes ------------------------------------------------------------------------------------------------------------
+
+    def spread(self, let: Let) -> list[Instruction]:
+        """A number in all lanes; of a true bool, all bits."""
+        vector, dtype = self.vector_of(let, let.dtype), let.dtype
+        if dtype.kind == "b":
+            vector = let.args[1]
+        kind, code = kind_of(dtype, vector), [self.value(let.args[0], dtype)]
+        if dtype.kind == "b":
+            code = [("i32.const", 0), *code, ("i32.sub",), *[("i64.extend_i32_s",)] * (kind == "i64x2")]
+        parts = self.parts(let.lanes, vector)
+        first = self.set(let.name, dtype, vector)
+        code += [(f"{kind}.splat",), first]
+        for part in parts[1:]:
+            code += [("local.get", first[1]), self.set(let.name, dtype, vector, part)]
+        return code
+
+    def across(self, let: Let, op: str) -> list[Instruction]:
+        """The vectors are joined, and then the lanes of the one that is left."""
+        (name, lanes), dtype, vector = let.args, let.dtype, self.vectors[let.args[0]]
+        code, whole = [self.value(name, dtype, vector)], f"{let.name}.whole"
+        for part in self.parts(lanes, vector)[1:]:
+            code += [self.local(whole, kind_of(dtype, vector))]
+            code += self.words(op, dtype, dtype, vector, [("local.get", whole), self.value(name, dtype, vector, part)])
+        code.append(self.local(whole, kind_of(dtype, vector)))
+        for lane in range(vector):
+            code += [("local.get", whole), (f"{kind_of(dtype, vector)}.extract_lane", lane)]
+            code.append(self.set(f"{let.name}.lane" if lane else let.name, dtype))
+            if lane:
+                given = [self.value(each, dtype) for each in (let.name, f"{let.name}.lane")]
+                code += [*self.words(op, dtype, dtype, 1, given), self.set(let.name, dtype)]
+        return code
+
+    # Operations -------------------------------------------------------------------------------------------------------
+
+    def apply(self, let: Let, kinds: list[Any], regroups: bool = False) -> list[Instruction]:
+        code, vector = list[Instruction](), self.vector_of(let, kinds[-1])
+        for part in self.parts(let.lanes, vector):
+            given = [self.value(arg, kind, vector, part) for arg, kind in zip(let.args, kinds)]
+            if let.op in SHIFTS and vector > 1:
+                given[1] = ("i32.const", let.args[1])
+            code += self.words(let.op, kinds[-1], let.dtype, vector, given)
+            code.append(self.set(let.name, let.dtype, vector, part))
+        return code
+
+    def convert(self, let: Let, old: Any) -> list[Instruction]:
+        return self.apply(let, [old])
+
+    def words(self, op: str, given: Any, dtype: Any, vector: int, operands: list[Instruction]) -> list[Instruction]:
+        """The instructions of an operation, or a call of a function of C's library."""
+        text, kind, code = text_of(op, given, dtype, vector), kind_of(given, vector), list[Instruction]()
+        if text is None:
+            function = OPERATIONS[op].text("c", given.kind)
+            if not function.isidentifier() or vector > 1:
+                raise CompileError(f"there are no instructions for {op} of {given}")
+            return [*operands, ("call", function + "f" * (given == dtypes.float32))]
         for word in text.split():
             if word in "xyz":
-                number = "xyz".index(word)
-                if shifts and number == 1:
-                    self.push(self.index(operands[1]))
-                elif operands:
-                    self.value(operands[number], given[number])
+                code.append(operands["xyz".index(word)])
             elif is_operand(word):
-                self.emit(constant(float(word.replace("one", "1")), dtype if word == "one" else given[-1], self.now))
+                code.append(constant(float(word.replace("one", "1")), dtype if word == "one" else given, vector))
             else:
-                self.emit((instruction(word, kind),))
-        if self.now == 1 and "select" not in text:
-            self.emit(*NARROW.get(dtype, ()))
+                code.append((instruction(word, kind),))
+        return code if vector > 1 or "select" in text else [*code, *NARROW.get(dtype, ())]
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
-    def loop(self, loop: For) -> None:
-        loop = replace(loop, body=[each for each in loop.body if not isinstance(each, Prefetch)])
-        if not loop.body and not loop.accumulators:
-            return
-        low, high = self.index(loop.low), self.index(loop.high)
-        self.now = self.lanes
-        for total in (*loop.accumulators, *loop.totals):
-            self.emit(constant(identity(total.op, total.dtype), total.dtype, self.now))
-            self.define(total.name, total.dtype)
-        self.push(low)
-        self.at[loop.variable] = self.set(loop.variable, "i32")
-        left = high[1] - low[1] if low[0] == high[0] == "i32.const" else None
-        lanes, wide = lanes_of(loop, self.types) if self.lanes == 1 else (1, set[str]())
-        if lanes > 1 and isinstance(loop, Lanes):
-            self.together(loop, lanes, wide)
-            return
-        if lanes > 1 and (left is None or left >= lanes):
-            self.wide = wide
-            left = self.on_vectors(loop, high, lanes, left)
-            self.wide = set()
-        if left is None or left > 0:
-            self.rounds(loop, high)
+    def running(self, running: Running) -> list[Instruction]:
+        name, before = running.name, _before(running)
+        step = self.step(running, before)
+        return [*step, self.set(name, running.dtype), self.value(name, running.dtype), ("local.set", before)]
+
+    def step(self, a: Accumulator, before: str, vector: int = 1, part: int = 0) -> list[Instruction]:
+        """One step of a reduction."""
+        given = [self.value(each, a.dtype, vector, part) for each in (before, a.value)]
+        return self.words(REDUCTIONS[a.op], a.dtype, a.dtype, vector, given)
+
+    def loop(self, loop: For) -> list[Instruction]:
         for a in loop.accumulators:
-            self.depths[self.at[a.name]] = len(self.rooms)
+            self.vectors[a.name] = self.width(a)
+        return super().loop(loop)
 
-    def together(self, loop: Lanes, lanes: int, wide: set[str]) -> None:
-        """All rounds of a loop over lanes, as one vector."""
-        self.lanes, self.variable, self.wide = lanes, loop.variable, wide
-        self.block(loop.body)
-        self.lanes, self.variable, self.wide = 1, "", set()
+    def width(self, a: Accumulator) -> int:
+        """The lanes of one vector of an accumulator."""
+        return 1 if a.lanes == 1 else VECTOR // a.dtype.itemsize
 
-    def on_vectors(self, loop: For, high: Instruction, lanes: int, left: int | None) -> int | None:
-        """The rounds that fill vectors, some of which run several vectors; returns how many rounds are left."""
-        copies = vectors_in_round(loop)
-        if left is not None and left < copies * lanes:
-            copies = 1
-        self.now = lanes
-        for name, a in [(f"{a.name}.{copy}", a) for a in loop.accumulators for copy in range(copies)]:
-            self.emit(constant(identity(a.op, a.dtype), a.dtype, lanes))
-            self.define(name, a.dtype)
-        for count in sorted({copies, 1}, reverse=True):
-            if left is None or left >= count * lanes:
-                self.rounds(loop, high, lanes, count)
-                left = None if left is None else left % (count * lanes)
+    def rounds(self, loop: For, body: list[Instruction]) -> list[Instruction]:
+        """A test before the first round, and one after each round."""
+        i, high, code, ends = loop.variable, self.value(loop.high, INT), list[Instruction](), list[Instruction]()
         for a in loop.accumulators:
-            first, kind = f"{a.name}.0", kind_of(a.dtype, lanes)
-            self.now = lanes
-            for copy in range(1, copies):
-                self.reduce(a.op, first, f"{a.name}.{copy}", a.dtype)
-            self.now = 1
-            for lane in range(lanes):
-                self.push(("local.get", self.at[first]))
-                self.emit((f"{kind}.extract_lane", lane))
-                self.define(f"{a.name}.lane", a.dtype)
-                self.reduce(a.op, a.name, f"{a.name}.lane", a.dtype)
-        return left
+            vector, start = self.width(a), identity(a.op, a.dtype) if a.start is None else a.start
+            for part in self.parts(a.lanes, vector):
+                target = self.set(a.name, a.dtype, vector, part)
+                code += [self.value(start, a.dtype, vector, part), target]
+                ends += [*self.step(a, a.name, vector, part), target]
+        for total in loop.totals:
+            code += [constant(identity(total.op, total.dtype), total.dtype), self.set(_before(total), total.dtype)]
+        variable, last = ("local.get", i), high
+        code += [self.value(loop.low, INT), self.set(i, INT)]
+        if loop.stride > 1:
+            code += [high, ("i32.const", loop.stride - 1), ("i32.sub",), self.set(f"{i}.last", INT)]
+            last = ("local.get", f"{i}.last")
+        code += [("block",), variable, last, ("i32.ge_s",), ("br_if", 0), ("loop",), *body, *ends]
+        code += [variable, ("i32.const", loop.stride), ("i32.add",), self.set(i, INT), variable, last, ("i32.lt_s",)]
+        code += [("br_if", 0), ("end",), ("end",)]
+        return [*code, variable, self.set(f"{i}.end", INT)] if loop.stride > 1 else code
 
-    def rounds(self, loop: For, high: Instruction, lanes: int = 1, copies: int = 1) -> None:
-        """The rounds that are left, as many at once as fill the lanes of some vectors."""
-        step, variable = lanes * copies, ("local.get", self.at[loop.variable])
-        last = self.joined("+", high, ("i32.const", 1 - step))
-        place = len(self.code)
-        self.rooms.append([])
-        self.known.append({})
-        self.depths[variable[1]] = len(self.rooms)
-        self.emit(("block",), variable, last, ("i32.ge_s",), ("br_if", 0), ("loop",))
-        around = self.lanes, self.variable
-        if lanes > 1:
-            self.lanes, self.variable = lanes, loop.variable
-        for self.copy in range(copies):
-            self.block(loop.body)
-            self.now = self.lanes
-            for a in loop.accumulators:
-                self.reduce(a.op, a.name if lanes == 1 else f"{a.name}.{self.copy}", a.value, a.dtype)
-        self.now, self.copy, (self.lanes, self.variable) = 1, 0, around
-        self.emit(variable, ("i32.const", step), ("i32.add",), ("local.tee", variable[1]), last, ("i32.lt_s",))
-        self.emit(("br_if", 0), ("end",), ("end",))
-        self.code[place:place] = self.rooms.pop()
-        self.known.pop()
+
+def _before(running: Running) -> str:
+    """The local variable with the total of the round before."""
+    return f"{running.name}.so_far"
 
 
 def _part(dtype: Any, sign: bool = False) -> str:

@@ -29,11 +29,10 @@ CASTS = {
     ("f", "i"): "x i32x4.trunc_sat_f32x4_s", ("f", "u"): "x i32x4.trunc_sat_f32x4_u",
     ("i", "f"): "x f32x4.convert_i32x4_s", ("u", "f"): "x f32x4.convert_i32x4_u",
 }
-# The instructions that read four bools of a byte each into lanes, after the address, and write them.
-READ_BOOLS = (("i16x8.extend_low_i8x16_u",), ("i32x4.extend_low_i16x8_u",), ("v128.const", "i32x4", 0), ("i32x4.ne",))
-WRITE_BOOLS = (
-    ("v128.const", "i32x4", 1), ("v128.and",), ("v128.const", "i32x4", 0), ("i16x8.narrow_i32x4_u",),
-    ("v128.const", "i32x4", 0), ("i8x16.narrow_i16x8_u",),
+# The instructions that put four bytes in memory into lanes, after the load, and back, before the store.
+READ_BYTES = (("i16x8.extend_low_i8x16_u",), ("i32x4.extend_low_i16x8_u",))
+WRITE_BYTES = (
+    ("v128.const", "i32x4", 0), ("i16x8.narrow_i32x4_u",), ("v128.const", "i32x4", 0), ("i8x16.narrow_i16x8_u",),
 )
 
 

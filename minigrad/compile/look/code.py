@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
+from ..loops.ir import Kernel
 from ..nodes.titled import Titled
 from ..running.backends import source
 from ..running.plan import Blocked, Launch
@@ -13,14 +15,14 @@ from ..running.program import Program
 class Code(Titled):
     """The text of each kernel of a program, by its name; equal kernels are shown once."""
 
-    def __init__(self, program: Program) -> None:
-        self.steps = program.plan.steps
+    def __init__(self, program: Program, printed: Callable[[Kernel], str] = source) -> None:
+        self.steps, self.printed = program.plan.steps, printed
 
     @cached_property
     def kernels(self) -> dict[str, str]:
         """The texts, by the names of the kernels that run first."""
         launches = [step.launch if isinstance(step, Blocked) else step for step in self.steps]
-        found = {source(each.kernel): each.name for each in reversed(launches) if isinstance(each, Launch)}
+        found = {self.printed(each.kernel): each.name for each in reversed(launches) if isinstance(each, Launch)}
         return {name: text for text, name in reversed(found.items())}
 
     def listing(self) -> str:

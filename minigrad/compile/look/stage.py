@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..loops.ir import Kernel
+from ..loops.lanes import Machine
 from ..rewriting.log import Log
 from ..running.program import Program
 from .code import Code
@@ -26,15 +29,44 @@ def stages_of(program: Program) -> list[Stage]:
 
     >>> stages = stages_of(mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4)))
     >>> [stage.name for stage in stages]
-    ['as traced', 'simplify', 'common', 'kernels', 'code', 'program']
+    ['as traced', 'simplify', 'common', 'kernels', 'loops', 'widened', 'code', 'program']
     >>> print(stages[2].text)
     tensor_1: float32 (4,)
     tanh_1: float32 (4,) = tanh(tensor_1)
     add_1: float32 (4,) = add(tanh_1, tanh_1)
     return add_1
     """
-    made = [Stage("kernels", program.partition), Stage("code", Code(program)), Stage("program", program)]
-    return [*graph_stages(program.log), *made]
+    made = [Stage("code", Code(program)), Stage("program", program)]
+    return [*graph_stages(program.log), Stage("kernels", program.partition), *loop_stages(program), *made]
+
+
+def loop_stages(program: Program) -> list[Stage]:
+    """The loops of the kernels as C, and after each group of transforms that changes them, for vectors of 256 bits.
+
+    >>> program = mg.jit(lambda x: mg.sqrt(x)).program(mg.ones(64))
+    >>> print(loop_stages(program)[1].text)
+    kernel_0:
+    void kernel(const float *restrict b0, float *restrict b1, int64_t lo, int64_t hi) {
+        for (int64_t i = lo; i + 31 < hi; i += 32) {
+            const floatx32 v1 = b0[i];
+            const floatx32 v2 = sqrtf(v1);
+            b1[i] = v2;
+        }
+        for (int64_t i.1 = i.end; i.1 < hi; i.1++) {
+            const float v1.1 = b0[i.1];
+            const float v2.1 = sqrtf(v1.1);
+            b1[i.1] = v2.1;
+        }
+    }
+    """
+    from ..codegen.c import CPrinter  # these bring what machine code needs
+    from ..codegen.llvm import stages
+
+    def printed(name: str) -> Callable[[Kernel], str]:
+        return lambda kernel: CPrinter(dict(stages(kernel, Machine()))[name], "kernel").function()
+
+    found = [Stage(name, Code(program, printed(name))) for name in ("loops", "banded", "widened")]
+    return [stage for before, stage in zip([None, *found], found) if before is None or stage.text != before.text]
 
 
 def graph_stages(log: Log) -> list[Stage]:

@@ -116,7 +116,7 @@ class Stages:
         """All stages of the program as a list, each with a name, an object and its text.
 
         >>> [stage.name for stage in mg.jit(lambda x: mg.tanh(x * 1)).stages(mg.ones(3))]
-        ['as traced', 'simplify', 'kernels', 'code', 'program']
+        ['as traced', 'simplify', 'kernels', 'loops', 'widened', 'code', 'program']
         """
         from .stage import stages_of
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..nodes.view import Dims
-from .ir import Accumulate, For, Index, Let, Prefetch, Running, Statement, Store, Walk, statements
+from .ir import Accumulate, For, Index, Let, Running, Statement, Store, Walk, statements
 
 Value = TypeVar("Value")
 
@@ -67,7 +67,7 @@ def reads(statement: Statement) -> Iterator[Any]:
                 yield from leaves(operand)
         elif isinstance(s, Running):
             yield s.value
-        elif not isinstance(s, Prefetch):  # a Store or an Accumulate
+        else:  # a Store or an Accumulate
             yield s.value
             yield from leaves(s.index)
 
@@ -145,6 +145,25 @@ class Copied(Walk):
 
     def loop(self, loop: For) -> list[For]:
         return [replace(loop, body=self.block(loop.body))]
+
+
+def terms(index: Index) -> list[Index]:
+    """The terms of a sum, also of a sum times a number.
+
+    >>> terms(("+", ("*", ("+", "p", 1), 8), "i"))
+    [('*', 'p', 8), 8, 'i']
+    """
+    if isinstance(index, tuple) and index[0] == "+":
+        return [*terms(index[1]), *terms(index[2])]
+    if isinstance(index, tuple) and index[0] == "*" and isinstance(index[2], int):
+        return [_scaled(term, index[2]) for term in terms(index[1])]
+    return [index]
+
+
+def _scaled(term: Any, factor: int) -> Index:
+    if isinstance(term, tuple) and term[0] == "*" and isinstance(term[2], int):
+        return times(term[1], term[2] * factor)
+    return times(term, factor)
 
 
 # Simple indices -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The loop language: kernels as data, before they are printed as LLVM, C or CUDA, or run by NumPy.
 
-Six kinds of statements compute, and a seventh prefetches.  A value is named once and never changes; only accumulators
-and memory change.
+There are six kinds of statements.  A value is named once and never changes; only accumulators and memory change.
 """
 
 from __future__ import annotations
@@ -18,29 +17,32 @@ INT, LONG, BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 # A position: a number, the name of a loop variable, of a "position" or of `lo` or `hi`, or (operator, left, right) with
 # + * // % or min.
 Index = int | str | tuple[str, Any, Any]
-# An operand: the name of a value, or a number.
+# An operand: the name of a value, or a number; of a vector, numbers for its lanes, too.
 Operand = str | float | int | bool
 
 @dataclass
 class Let:
-    """`name = op(args)`, a value of type `dtype`.
+    """`name = op(args)`, a value of type `dtype`, or a vector of as many values as there are lanes.
 
-    The operation is "load" (args: a buffer, an index), "index" (args: an index), or one of `OPERATIONS`.
+    The operation is "load" (args: a buffer, an index), "index" (args: an index), or one of `OPERATIONS`.  Transforms
+    write further ones, see `widen` and `hoist`.
     """
 
     name: str
     op: str
     args: tuple[Any, ...]
     dtype: Any
+    lanes: int = 1
 
 
 @dataclass
 class Store:
-    """`buffer[index] = value`."""
+    """`buffer[index] = value`; a value with several lanes is stored in neighbours, the first one at the index."""
 
     buffer: str
     index: Index
     value: Operand
+    lanes: int = 1
 
 
 @dataclass
@@ -51,6 +53,7 @@ class Accumulate:
     buffer: str
     index: Index
     value: Operand
+    lanes: int = 1
 
 
 @dataclass
@@ -61,6 +64,8 @@ class Accumulator:
     op: str
     value: Operand
     dtype: Any
+    lanes: int = 1
+    start: Operand | None = None  # the first value; without it, the number that changes nothing
 
 
 @dataclass
@@ -72,7 +77,8 @@ class Running(Accumulator):
 class For:
     """`for variable in range(low, high): body`; at the end of each round, the accumulators take in their values.
 
-    `steps` is the number of neighbours in memory that a round computes.
+    `steps` is the number of neighbours in memory that a round computes.  A loop with a `stride` runs while a whole
+    stride is left; afterwards `variable.end` is the first round that is left.
     """
 
     variable: str
@@ -81,6 +87,7 @@ class For:
     body: list[Statement]
     accumulators: list[Accumulator] = field(default_factory=list)
     steps: int = 1
+    stride: int = 1  # rounds of the original loop that a round computes
 
     @property
     def totals(self) -> list[Running]:
@@ -92,19 +99,12 @@ class For:
 class Lanes(For):
     """A loop from 0 to a fixed number, whose rounds run at the same time, each in a lane of vectors.
 
-    A position in memory moves by one element per round, or not at all.  Loops inside run for all lanes together.
+    A position that is read moves by one element per round, or not at all; one that is written moves by one.  Loops
+    inside run for all lanes together.
     """
 
 
-@dataclass
-class Prefetch:
-    """Load `buffer[index]` into the cache before it is needed."""
-
-    buffer: str
-    index: Index
-
-
-Statement = Let | Store | Accumulate | Running | For | Prefetch
+Statement = Let | Store | Accumulate | Running | For
 
 
 @dataclass
@@ -149,9 +149,8 @@ def statements(body: list[Statement]) -> Iterator[Statement]:
 class Walk:
     """A walk over statements, the base of printers and the legaliser.
 
-    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`, `prefetch`.  It
-    returns the replacement of the statement: lines of text or other statements.  A kind without a method stays
-    unchanged.
+    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `running`, `loop`.  It returns the
+    replacement of the statement: lines of text or other statements.  A kind without a method stays unchanged.
     """
 
     def block(self, body: list[Statement]) -> list[Any]:
@@ -167,7 +166,4 @@ class Walk:
         return [statement] if method is None else method(statement)
 
 
-METHODS = {
-    Let: "let", Store: "store", Accumulate: "accumulate", Running: "running", For: "loop", Lanes: "loop",
-    Prefetch: "prefetch",
-}
+METHODS = {Let: "let", Store: "store", Accumulate: "accumulate", Running: "running", For: "loop", Lanes: "loop"}

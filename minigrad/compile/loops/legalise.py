@@ -7,6 +7,7 @@ are written out.  For every value, the result is the one that NumPy gives.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from .ir import BOOL, DOUBLE, FLOAT, HALF, For, Kernel, Let, Operand, Running, Statement, Walk
@@ -20,6 +21,14 @@ def legalise(kernel: Kernel, written_out: bool = True, fused: bool = True) -> Ke
     Without instructions for `fused` products and sums, some functions of float64 stay.
     """
     return replace(kernel, body=_Legaliser(written_out, fused).block(kernel.body))
+
+
+@cache
+def written(op: str, args: tuple[Any, ...], given: Any, dtype: Any, fused: bool) -> tuple[Let, ...]:
+    """The statements that replace an operation on operands of the dtype `given`."""
+    legaliser = _Legaliser(True, fused)
+    legaliser.types = {arg: given for arg in args if isinstance(arg, str)}
+    return tuple(legaliser.let(Let("result", op, args, dtype)))
 
 
 class _Legaliser(Walk):
@@ -37,6 +46,10 @@ class _Legaliser(Walk):
         return [running]
 
     def let(self, let: Let) -> list[Let]:
+        """The statements that replace one statement, with as many lanes."""
+        return [each if each.lanes == let.lanes else replace(each, lanes=let.lanes) for each in self.written(let)]
+
+    def written(self, let: Let) -> list[Let]:
         """The statements that replace one statement."""
         self.types[let.name] = let.dtype
         operation = OPERATIONS.get(let.op)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
@@ -32,30 +32,16 @@ from ..loops.ir import (
     Let,
     Operand,
     Parameter,
-    Prefetch,
     Statement,
     Store,
 )
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
 from .product import product_kernel
-from .values import Part, ValueWriter
+from .values import Argument, Block, Part, ValueWriter
 
 DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
-LINE = 64  # bytes of a cache line
 SHORTEST_PART = 16  # columns: the loops of shorter parts take longer than choices between them
-
-
-class Argument(NamedTuple):
-    """The memory that a parameter points to: the value of a node, its partial results, or scratch memory (no node).
-
-    A number that is the same for the whole kernel is a separate parameter that points to element `offset` of the node,
-    so that kernels which differ only in that offset are equal.
-    """
-
-    node: Node | None
-    kind: str  # value, number, partial or scratch
-    offset: int = 0
 
 
 @dataclass(eq=False)
@@ -67,15 +53,6 @@ class Lowered:
     arguments: list[Argument]
     count: Count
     origins: dict[str, Node] = field(default_factory=dict)  # name in the kernel -> the node that it belongs to
-
-
-@dataclass(eq=False)
-class Block:
-    """Statements that run equally often, and the names of their values."""
-
-    level: Level
-    statements: list[Statement] = field(default_factory=list)
-    names: dict[Any, str] = field(default_factory=dict)
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
@@ -95,18 +72,10 @@ def _product(partition: Partition, group: Group, compute: LoopProduct) -> Lowere
     return Lowered(group, kernel, arguments, compute.count)
 
 
-class _Lowering:
+class _Lowering(ValueWriter):
     def __init__(self, partition: Partition, group: Group) -> None:
-        assert group.loops is not None
-        self.partition, self.group, self.computes, self.loops = partition, group, partition.computes, group.loops
-        self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
-        self.parameters: dict[Argument, Parameter] = {}
-        self.top, self.row, self.inner = Block(ONCE), Block(PER_ROW), Block(PER_ELEMENT)
+        super().__init__(partition, group)
         self.tail: list[Statement] = []  # of a row, after all of its loops
-        self.writer = ValueWriter(self)
-        self.scratch: dict[Node, Parameter] = {}
-        self.totals: dict[Node, Parameter] = {}  # the rows of running totals
-        self.reread: set[Node] = set()  # outputs that a later pass loads
         self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.computes[n].position)
         self.passes = self._passes()
         self.wanted = self._wanted()
@@ -204,10 +173,10 @@ class _Lowering:
         computed = self._computed()
         for node in self.group.finishes:
             if node in self.gathered:
-                self.writer.gather(node)
+                self.gather(node)
         for node in self.order:
             if self.group.levels.get(node) == ONCE:
-                self.writer.compute(node, self.top)
+                self.compute(node, self.top)
         for k in range(self.last_pass + 1):
             self._row_values(k)
             self._loops(k, computed[k])
@@ -221,12 +190,12 @@ class _Lowering:
         kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
         arguments = [argument for argument, _ in parameters]
         count = Count(self._bytes_read(), self._bytes_written(), self._flops(), 1)
-        return Lowered(self.group, kernel, arguments, count, self.writer.origins)
+        return Lowered(self.group, kernel, arguments, count, self.origins)
 
     def _row_values(self, *passes: int) -> None:
         for node in self.order:
             if self.group.levels.get(node) == PER_ROW and self.passes[node] in passes and not self.reduces_row(node):
-                self.writer.compute(node, self.row)
+                self.compute(node, self.row)
 
     def _loops(self, k: int, nodes: list[Node]) -> None:
         """The loop of pass k over a row, or over all elements.  A row of several parts has a loop for each part."""
@@ -235,13 +204,13 @@ class _Lowering:
         parts = [Part(f"r{k}p{n}", *ends) for n, ends in enumerate(pairwise(sorted(edges)))]
         apart = self.partition.chunking.parts and not (self.loops.flat or self.loops.steps > 1 or self.loops.triangle)
         divides = apart and all(map(self._is_apart, computes)) and 1 < len(parts) <= columns // SHORTEST_PART
-        for self.writer.part in parts if divides else [None]:
+        for self.part in parts if divides else [None]:
             self._loop(k, nodes)
-        self.writer.part = None
+        self.part = None
 
     def _loop(self, k: int, nodes: list[Node]) -> None:
         """A loop of pass k."""
-        part = self.writer.part
+        part = self.part
         variable = part.variable if part else "i" if self.loops.flat else f"r{k}"
         body: list[Statement] = []
         accumulators: list[Accumulator] = []
@@ -252,20 +221,20 @@ class _Lowering:
         for step in range(self.loops.steps):
             self.inner = Block(PER_ELEMENT, body, known)
             at = round_of(variable, self.loops.steps, step)
-            self.writer.variable = plus(at, part.low if part else 0)
+            self.variable = plus(at, part.low if part else 0)
             for node in nodes:
-                self.writer.compute(node, self.inner)
+                self.compute(node, self.inner)
             for node in self.wanted[k]:
                 if self._is_reduced(node):
                     self._reduce(node, accumulators, complete, after)
                 else:
                     name = self.parameter(node, "out").name
                     value = self.inner.names[node]
-                    stores.append(Store(name, self.writer.here(), value))
+                    stores.append(Store(name, self.here(), value))
             for node, scratch in self.scratch.items():
                 if self.passes[node] == k:
                     value = self.inner.names[node]
-                    stores.append(Store(scratch.name, self.writer.variable, value))
+                    stores.append(Store(scratch.name, self.variable, value))
             names = self.inner.names.items()
             known = {key: name for key, name in names if isinstance(key, tuple)}  # loads
         body += stores
@@ -274,10 +243,8 @@ class _Lowering:
         low, high = (0, part.high - part.low) if part else self._range()
         loop = For(variable, low, high, body, accumulators, self.loops.steps)
         self.row.statements.append(loop)
-        if k == 0 and self.last_pass > 0 and not part:
-            self.row.statements += self._prefetches()
         for node, name in complete:
-            self.writer.reduced(node, name, self.row)
+            self.reduced(node, name, self.row)
         self.row.statements += after
 
     def _range(self) -> tuple[Index, Index]:
@@ -299,9 +266,9 @@ class _Lowering:
     ) -> None:
         """Write a reduction of the values of a loop: into a register, or into memory if each element has its place."""
         compute, dtype = self.computes[node], accumulated_in(node)
-        value = self.writer.value(node, self.inner)
+        value = self.value(node, self.inner)
         if node not in self.group.partials:
-            name = self.writer.new_name()
+            name = self.new_name()
             accumulators.append(Accumulator(name, compute.reduction, value, dtype))
             complete.append((node, name))
             return
@@ -310,7 +277,7 @@ class _Lowering:
         if level == PER_ELEMENT:
             self.inner.statements.append(Accumulate(compute.reduction, buffer, index, value))
             return
-        name = self.writer.new_name()
+        name = self.new_name()
         accumulators.append(Accumulator(name, compute.reduction, value, dtype))
         after.append(Accumulate(compute.reduction, buffer, index, name))
 
@@ -325,7 +292,7 @@ class _Lowering:
         for node in self.group.partials:
             compute = self.computes[node]
             if compute.size != self.loops.elements:
-                value = self.writer.value(node, self.row)
+                value = self.value(node, self.row)
                 self.tail.append(Accumulate(compute.reduction, self.partial(node), self._place(compute)[0], value))
 
     def _is_apart(self, compute: Compute) -> bool:
@@ -337,25 +304,13 @@ class _Lowering:
 
     def _place(self, compute: Compute) -> tuple[Index, Level]:
         """The place of the current element's result among the results of all chunks, and how often it changes."""
-        index, level = self.writer.target(compute)
+        index, level = self.target(compute)
         return plus(times("c", self._places(compute)), index), level
 
     def _places(self, compute: Compute) -> int:
         """The number of places that a chunk reduces to."""
         size = compute.node.size
         return size // self.loops.chunks if self.loops.apart else size
-
-    def _prefetches(self) -> list[Statement]:
-        """Prefetches of the next row, while this row is in the cache."""
-        columns, statements = self.loops.columns, []
-        for statement in self.inner.statements:
-            if isinstance(statement, Let) and statement.op == "load":
-                buffer, index = statement.args
-                step = LINE // statement.dtype.itemsize
-                if index == self.writer.here() and columns >= 4 * step:
-                    ahead = plus(times(("+", "p", 1), columns), times("q", step))
-                    statements.append(For("q", 0, columns // step, [Prefetch(buffer, ahead)]))
-        return statements  # type: ignore[return-value]
 
     def _body(self) -> list[Statement]:
         loops, row = self.loops, [*self.row.statements, *self.tail]
@@ -392,47 +347,6 @@ class _Lowering:
         first = Let(f"{variable}_first", "eq", (number.name, 0), BOOL)
         start = Let(f"{variable}_start", "select", (first.name, load.name, none), dtype)
         return [load, number, first, start], start.name
-
-    # Memory -----------------------------------------------------------------------------------------------------------
-
-    def parameter(self, node: Node, role: str) -> Parameter:
-        """The pointer to a node's value, where the kernel reads (`in`) or writes it (`out`)."""
-        node = self.group.inplace.get(node, node)
-        found = self.parameters.get(Argument(node, "value"))
-        if found is None:
-            found = self._parameter(Argument(node, "value"), node.dtype, node.size, role)
-        elif node in self.group.inplace.values() and found.role != role:
-            found.role = "inout"
-        return found
-
-    def running(self, node: Node) -> str:
-        """The name of the row of running totals."""
-        if node not in self.totals:
-            name = f"t{len(self.totals)}_row"
-            self.totals[node] = Parameter(name, accumulated_in(node), self.loops.columns, "scratch")
-        return self.totals[node].name
-
-    def number(self, node: Node, offset: int) -> tuple[str, int]:
-        """The buffer and the position of a single element of a node, the same for the whole kernel."""
-        if node.size == 1 or node in self.group.inplace.values():
-            return self.parameter(node, "in").name, offset
-        argument = Argument(node, "number", offset)
-        return (self.parameters.get(argument) or self._parameter(argument, node.dtype, 1, "in")).name, 0
-
-    def _parameter(self, argument: Argument, dtype: Any, size: int, role: str) -> Parameter:
-        made = self.parameters[argument] = Parameter(f"b{len(self.parameters)}", dtype, size, role)
-        return made
-
-    def partial(self, node: Node) -> str:
-        """The name of the pointer to a node's partial results; the result of a single chunk is already final."""
-        if node in self.group.stores and node in self.group.partials:
-            return self.parameter(node, "out").name
-        found = self.parameters.get(Argument(node, "partial"))
-        if found is None:
-            role = "partial" if node in self.group.partials else "in"
-            size = node.size * self.chunks_of[node]
-            found = self._parameter(Argument(node, "partial"), accumulated_in(node), size, role)
-        return found.name
 
     # The cost ---------------------------------------------------------------------------------------------------------
 

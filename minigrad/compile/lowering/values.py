@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
-from ..fusion.group import FEW_CHUNKS
+from ..fusion.group import FEW_CHUNKS, Group, Partition
 from ..fusion.kinds import Scatter, is_counted
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Running, Store
+from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Parameter, Running, Statement, Store
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_filled, whole
 from .write import WRITERS, positioned
 
-if TYPE_CHECKING:
-    from .lower import Block, _Lowering
+
+class Argument(NamedTuple):
+    """The memory that a parameter points to: the value of a node, its partial results, or scratch memory (no node).
+
+    A number that is the same for the whole kernel is a separate parameter that points to element `offset` of the node,
+    so that kernels which differ only in that offset are equal.
+    """
+
+    node: Node | None
+    kind: str  # value, number, partial or scratch
+    offset: int = 0
+
+
+@dataclass(eq=False)
+class Block:
+    """Statements that run equally often, and the names of their values."""
+
+    level: Level
+    statements: list[Statement] = field(default_factory=list)
+    names: dict[Any, str] = field(default_factory=dict)
 
 
 class Part(NamedTuple):
@@ -34,8 +53,15 @@ class Part(NamedTuple):
 class ValueWriter:
     """Writes the statements of values into the blocks of a kernel, each value once per block."""
 
-    def __init__(self, lowering: _Lowering) -> None:
-        self.lowering, self.group, self.loops = lowering, lowering.group, lowering.loops
+    def __init__(self, partition: Partition, group: Group) -> None:
+        assert group.loops is not None
+        self.partition, self.group, self.computes, self.loops = partition, group, partition.computes, group.loops
+        self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
+        self.parameters: dict[Argument, Parameter] = {}
+        self.top, self.row, self.inner = Block(ONCE), Block(PER_ROW), Block(PER_ELEMENT)
+        self.scratch: dict[Node, Parameter] = {}
+        self.totals: dict[Node, Parameter] = {}  # the rows of running totals
+        self.reread: set[Node] = set()  # outputs that a later pass loads
         self.variable: Index = "i"  # the position in the row, in the innermost loop
         self.part: Part | None = None
         self.count = 0
@@ -67,8 +93,7 @@ class ValueWriter:
 
     def block(self, level: Level) -> Block:
         """The block of a level."""
-        lowering = self.lowering
-        return {PER_ELEMENT: lowering.inner, PER_ROW: lowering.row, ONCE: lowering.top}[level]
+        return {PER_ELEMENT: self.inner, PER_ROW: self.row, ONCE: self.top}[level]
 
     # Nodes ------------------------------------------------------------------------------------------------------------
 
@@ -80,7 +105,7 @@ class ValueWriter:
     def value(self, node: Node, block: Block) -> Operand:
         """Write one round of a node: its value, or the operand of its reduction."""
         self.making = node
-        compute = self.lowering.computes[node]
+        compute = self.computes[node]
         return WRITERS[compute.__class__](self, compute, block)
 
     def cast(self, value: Operand, source: Any, target: Any, block: Block) -> Operand:
@@ -97,22 +122,22 @@ class ValueWriter:
 
     def _finished(self, node: Node, block: Block) -> Operand:
         """A reduction across rows, from the partial results of an earlier kernel."""
-        self.making, lowering = node, self.lowering
-        dtype, chunks = accumulated_in(node), lowering.chunks_of[node]
-        reduction = lowering.computes[node].reduction
+        self.making = node
+        dtype, chunks = accumulated_in(node), self.chunks_of[node]
+        reduction = self.computes[node].reduction
         index, _ = self.index(whole(node), node.size)
         if chunks <= FEW_CHUNKS:
-            value: Operand = self.let(block, "load", (lowering.partial(node), index), dtype)
+            value: Operand = self.let(block, "load", (self.partial(node), index), dtype)
             for number in range(1, chunks):
                 place = plus(index, number * node.size)
-                part = self.let(block, "load", (lowering.partial(node), place), dtype)
+                part = self.let(block, "load", (self.partial(node), place), dtype)
                 value = self.let(block, REDUCTIONS[reduction], (value, part), dtype)
-        elif node in lowering.gathered:
-            value = self.let(block, "load", (lowering.parameter(node, "in").name, index), dtype)
+        elif node in self.gathered:
+            value = self.let(block, "load", (self.parameter(node, "in").name, index), dtype)
         else:
             chunk = f"k{self.new_name()}"
             place = plus(times(chunk, node.size), index)
-            load = Let(self.new_name(), "load", (lowering.partial(node), place), dtype)
+            load = Let(self.new_name(), "load", (self.partial(node), place), dtype)
             total = Accumulator(self.new_name(), reduction, load.name, dtype)
             block.statements.append(For(chunk, 0, chunks, [load], [total]))
             self.level_of[total.name] = block.level
@@ -121,17 +146,17 @@ class ValueWriter:
 
     def gather(self, node: Node) -> None:
         """Reduce partial results before the loop that reads them, chunk by chunk, in the order of memory."""
-        self.making, lowering = node, self.lowering
-        partial, buffer = lowering.partial(node), lowering.parameter(node, "out").name
+        self.making = node
+        partial, buffer = self.partial(node), self.parameter(node, "out").name
         number = self.new_name()
         first, chunk, other = f"m{number}", f"k{number}", f"n{number}"
         start = Let(self.new_name(), "load", (partial, first), node.dtype)
         added = Let(self.new_name(), "load", (partial, plus(times(chunk, node.size), other)), node.dtype)
-        taken = Accumulate(lowering.computes[node].reduction, buffer, other, added.name)
+        taken = Accumulate(self.computes[node].reduction, buffer, other, added.name)
         inner = For(other, "lo", "hi", [added, taken])
-        lowering.top.statements += [
+        self.top.statements += [
             For(first, "lo", "hi", [start, Store(buffer, first, start.name)]),
-            For(chunk, 1, lowering.chunks_of[node], [inner]),
+            For(chunk, 1, self.chunks_of[node], [inner]),
         ]
 
     # Reads ------------------------------------------------------------------------------------------------------------
@@ -140,7 +165,7 @@ class ValueWriter:
         """The value of an operand at the position of the loops of a computation."""
         if not isinstance(read, View):
             return read  # type: ignore[no-any-return]
-        base, lowering = read.base, self.lowering
+        base = read.base
         if is_filled(base):
             return self.filled(read, compute.size)
         level = self.group.levels.get(base)
@@ -148,19 +173,19 @@ class ValueWriter:
             return self.loaded(base, *self.index(read, compute.size))
         block = self.block(level)
         if base not in block.names:  # an earlier pass has computed it
-            if base in lowering.reread:
-                place = lowering.parameter(base, "in").name, self.here()
+            if base in self.reread:
+                place = self.parameter(base, "in").name, self.here()
             else:
-                place = lowering.scratch[base].name, self.variable
+                place = self.scratch[base].name, self.variable
             block.names[base] = self.let(block, "load", place, base.dtype)
         return block.names[base]
 
     def loaded(self, base: Node, index: Index, level: Level) -> str:
         """An element of an array in memory."""
         if level == ONCE and isinstance(index, int):
-            buffer, index = self.lowering.number(base, index)
+            buffer, index = self.number(base, index)
         else:
-            buffer = self.lowering.parameter(base, "in").name
+            buffer = self.parameter(base, "in").name
         return self.named(buffer, "load", index, level, base.dtype)
 
     def named(self, buffer: str, op: str, index: Index, level: Level, dtype: Any) -> str:
@@ -240,3 +265,44 @@ class ValueWriter:
         within = position(inner, self.variable)
         place = plus(within, position(outer, "p", view.offset))
         return place, PER_ROW if isinstance(within, int) else PER_ELEMENT
+
+    # Memory -----------------------------------------------------------------------------------------------------------
+
+    def parameter(self, node: Node, role: str) -> Parameter:
+        """The pointer to a node's value, where the kernel reads (`in`) or writes it (`out`)."""
+        node = self.group.inplace.get(node, node)
+        found = self.parameters.get(Argument(node, "value"))
+        if found is None:
+            found = self._parameter(Argument(node, "value"), node.dtype, node.size, role)
+        elif node in self.group.inplace.values() and found.role != role:
+            found.role = "inout"
+        return found
+
+    def totals_of(self, node: Node) -> str:
+        """The name of the row of running totals."""
+        if node not in self.totals:
+            name = f"t{len(self.totals)}_row"
+            self.totals[node] = Parameter(name, accumulated_in(node), self.loops.columns, "scratch")
+        return self.totals[node].name
+
+    def number(self, node: Node, offset: int) -> tuple[str, int]:
+        """The buffer and the position of a single element of a node, the same for the whole kernel."""
+        if node.size == 1 or node in self.group.inplace.values():
+            return self.parameter(node, "in").name, offset
+        argument = Argument(node, "number", offset)
+        return (self.parameters.get(argument) or self._parameter(argument, node.dtype, 1, "in")).name, 0
+
+    def _parameter(self, argument: Argument, dtype: Any, size: int, role: str) -> Parameter:
+        made = self.parameters[argument] = Parameter(f"b{len(self.parameters)}", dtype, size, role)
+        return made
+
+    def partial(self, node: Node) -> str:
+        """The name of the pointer to a node's partial results; the result of a single chunk is already final."""
+        if node in self.group.stores and node in self.group.partials:
+            return self.parameter(node, "out").name
+        found = self.parameters.get(Argument(node, "partial"))
+        if found is None:
+            role = "partial" if node in self.group.partials else "in"
+            size = node.size * self.chunks_of[node]
+            found = self._parameter(Argument(node, "partial"), accumulated_in(node), size, role)
+        return found.name

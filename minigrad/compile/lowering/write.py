@@ -20,8 +20,7 @@ from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, t
 from ..nodes.view import View, is_filled, whole
 
 if TYPE_CHECKING:
-    from .lower import Block
-    from .values import ValueWriter
+    from .values import Block, ValueWriter
 
 
 def reduction(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
@@ -37,7 +36,7 @@ def scan(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     if compute.run == 1:
         total = writer.running(block, op, value, dtype)
     else:
-        place = writer.lowering.running(node), writer.variable
+        place = writer.totals_of(node), writer.variable
         before = writer.let(block, "load", place, dtype)
         total = writer.let(block, REDUCTIONS[op], (before, value), dtype)
         block.statements.append(Store(*place, total))

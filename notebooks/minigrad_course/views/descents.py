@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.compile.codegen.native import compile_kernels, llvmlite, optimise, processor
+from minigrad.compile.codegen.native import compile_kernels, llvmlite, processor
 from minigrad.compile.jitted import trace
 from minigrad.compile.loops.ir import For, Kernel, Statement, statements
 from minigrad.compile.running.program import Program
@@ -64,7 +64,6 @@ def machine_code(kernels: Sequence[Kernel]) -> list[str]:
     target = binding.Target.from_triple(here.triple)
     machine = target.create_target_machine(cpu=here.name, features=here.features, opt=3)
     module = binding.parse_assembly(text)
-    optimise(module, text, machine)
     blocks: list[list[str]] = [[]]
     for line in machine.emit_assembly(module).splitlines():
         if line.endswith(":"):

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Lanes, Let, Parameter, Prefetch, Store
+from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Lanes, Let, Parameter, Store
 from tests.compile.interpreter import run_kernel
 
 FLOAT, DOUBLE, BOOL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.bool_)
@@ -230,13 +230,11 @@ def inner_sums(n=30, length=4):
 
 
 def softmax(rows=9, columns=100, dtype=FLOAT):
-    """Three passes, a row of scratch memory, and prefetches of the next row."""
+    """Three passes and a row of scratch memory."""
     x = (np.random.default_rng(4).standard_normal(rows * columns) * 3).astype(dtype)
     here = {k: ("+", ("*", "p", columns), f"r{k}") for k in range(3)}
-    ahead = ("+", ("*", ("+", "p", 1), columns), ("*", "q", 16))
     row = [
         For("r0", 0, columns, [Let("x0", "load", ("a", here[0]), dtype)], [Accumulator("most", "max", "x0", dtype)]),
-        For("q", 0, columns // 16, [Prefetch("a", ahead)]),
         For("r1", 0, columns, [
             Let("x1", "load", ("a", here[1]), dtype), Let("d", "sub", ("x1", "most"), dtype),
             Let("e", "exp", ("d",), dtype), Store("s0", "r1", "e"),

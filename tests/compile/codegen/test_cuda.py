@@ -151,7 +151,6 @@ def test_rows_are_divided_among_blocks_and_threads():
     assert "__shared__ __align__(16) float s0[601];" in text
     assert "total = team_sum_float32(total);" in text and "warp < 8" in text
     assert "if (threadIdx.x == 0) c[p] = total;" in text
-    assert "prefetch" not in text
 
 
 def test_rows_that_do_not_fit_in_shared_memory_together_are_not_all_there():

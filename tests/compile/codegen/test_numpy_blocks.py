@@ -46,25 +46,6 @@ def test_rows_are_computed_together(monkeypatch):
     assert calls == [(100, 64)]
 
 
-def test_values_are_freed_after_their_last_use(monkeypatch):
-    alive = []
-    body = [Let("v0", "load", ("a", "i"), FLOAT)]
-    body += [Let(f"v{k}", "add", (f"v{k - 1}", 1.0), FLOAT) for k in range(1, 20)]
-    tested = sample(
-        [("a", FLOAT, 100, "in"), ("b", FLOAT, 100, "out")], [For("i", "lo", "hi", [*body, Store("b", "i", "v19")])],
-        {"a": np.zeros(100, np.float32)},
-    )
-    original = numpy_blocks._Run.value
-
-    def noted(self, let):
-        alive.append(sum(isinstance(v, np.ndarray) for v in self.scope.values()))
-        return original(self, let)
-
-    monkeypatch.setattr(numpy_blocks._Run, "value", noted)
-    check(tested, compile_blocks(tested.kernel))
-    assert max(alive) == 1
-
-
 def test_positions_that_go_backwards():
     body = [For("i", "lo", "hi", [Let("x", "load", ("a", ("+", ("*", "i", -1), 9)), FLOAT), Store("b", "i", "x")])]
     tested = sample([("a", FLOAT, 10, "in"), ("b", FLOAT, 10, "out")], body, {"a": np.arange(10, dtype=np.float32)})

@@ -286,10 +286,19 @@ def test_a_record_without_a_program_has_no_roofline():
 # the stages -----------------------------------------------------------------------------------------------------------
 
 
+def test_stages_of_loops_show_tiles_and_vectors():
+    f, x = mg.jit(lambda x: x + x.T + mg.max(x, axis=0)), mg.ones((512, 512))
+    texts = {stage.name: stage.text for stage in f.stages(x)}
+    assert [name for name in texts if name in ("loops", "banded", "widened")] == ["loops", "banded", "widened"]
+    assert "_band" in texts["banded"] and "_band" not in texts["loops"]
+    assert "floatx" in texts["widened"] and "floatx" not in texts["banded"]
+
+
 def test_all_stages_are_one_list():
     f = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1))
     stages = f.stages(X)
-    assert [stage.name for stage in stages] == ["as traced", "simplify", "common", "kernels", "code", "program"]
+    names = ["as traced", "simplify", "common", "kernels", "loops", "widened", "code", "program"]
+    assert [stage.name for stage in stages] == names
     by_name = {stage.name: stage for stage in stages}
     assert by_name["as traced"].object is f.passes(X).first and by_name["program"].object is f.program(X)
     assert by_name["kernels"].text == str(f.kernels(X)) and by_name["code"].text == str(f.code(X))

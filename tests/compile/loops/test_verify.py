@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Running, Store
+from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Running, Store
 from minigrad.support.errors import CompileError
 from tests.compile.codegen.samples import LOOPS, every_operation
 from tests.compile.loops.verify import range_of, verify
@@ -67,7 +67,6 @@ def _nested_loops(depth):
     (kernel(loop(Let("x y", "exp", (1.0,), FLOAT))), "the name 'x y'"),
     (kernel(loop(Let("x", "exp", (1.0, 2.0), FLOAT))), "the operation 'exp' of 2 operands"),
     (kernel(loop(Let("x", "exp", (1.0,), np.dtype("complex64")))), "the type or the operands of x"),
-    (kernel(loop(Prefetch("a", "j"))), "there is no variable 'j'"),
     (kernel(["text"]), "a statement of the kind str"),
     (kernel([], role="own"), "the parameter a"),
     (kernel([], size=-1), "the parameter a"),
@@ -84,7 +83,6 @@ def _nested_loops(depth):
     (kernel(loop(Let("x_0", "add", (1.0, 1.0), FLOAT))), "the name 'x_0'"),  # like the steps of x
     (kernel(loop(Store("a", ("min", ("*", "i", 2**62 - 10**9), 7), 1.0))), "64 bits do not hold"),
     (kernel(loop(Store("a", ("min", ("+", 2**63 - 5, "i"), 7), 1.0))), "64 bits do not hold"),
-    (kernel(loop(Prefetch("a", ("*", "i", 2**59)))), "64 bits do not hold"),  # in bytes
     (kernel(loop(high=("+", 2**63 - 1, "hi"))), "64 bits do not hold"),
     (kernel(loop(Store("a", _nested("i", 250), 1.0))), "the index"),
     (kernel(_nested_loops(20)), "a loop inside 16 loops"),

@@ -25,7 +25,6 @@ from minigrad.compile.loops.ir import (
     Kernel,
     Let,
     Parameter,
-    Prefetch,
     Running,
     Statement,
     Store,
@@ -111,10 +110,6 @@ class _Verifier(Walk):
         self._operand(running.value, running.dtype)
         self.scope.define(running.name)
         self.scope.values[running.name] = running.dtype
-
-    def prefetch(self, prefetch: Prefetch) -> None:
-        size = self._buffer(prefetch.buffer).dtype.itemsize
-        range_of(("*", prefetch.index, size), self.scope.ranges)  # it may be anywhere
 
     def loop(self, loop: For) -> None:
         outside = self.scope

@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.fusion.loop_shape import Chunking
-from minigrad.compile.loops.ir import Accumulate, For, Let, Prefetch, Store, statements
+from minigrad.compile.loops.ir import Accumulate, For, Let, Store, statements
 from minigrad.compile.loops.scalar import steps_of
 from minigrad.compile.lowering.lower import lower
 from minigrad.core.primitive import P
@@ -100,7 +100,7 @@ def test_constants_and_ranges_take_no_memory():
 
 
 def row_loops(lowered):
-    """The loops over the columns of a row, without prefetches."""
+    """The loops over the columns of a row."""
     return [s for s in statements(lowered.kernel.body) if isinstance(s, For) and s.variable.startswith("r")]
 
 
@@ -141,14 +141,6 @@ def test_a_row_is_divided_by_its_number():
     with mg.graph():
         y = mg.floor(mg.asarray([49.0] * 8) / mg.asarray(49.0))
     assert y.tolist() == [1.0] * 8
-
-
-def test_the_next_row_is_asked_for_early():
-    x = floats(4, 256)
-    with recorded() as _alive:
-        y = mg.softmax(x)
-    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
-    assert any(isinstance(s, Prefetch) for s in statements(lowered.kernel.body))
 
 
 # Chunks ---------------------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..loops.index import Copied, depends, divided, plus, times
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Statement, Walk
-from ..loops.operations import REDUCTIONS
+from .index import Copied, depends, divided, plus, times
+from .ir import Accumulate, For, Index, Kernel, Let, Statement, Walk
+from .operations import REDUCTIONS
 
 MOST = 8  # rows of a round
 SIMPLE = 48  # statements of a round in its inner loop: with more, registers are short

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..loops.index import depends, plus, step_of, times
-from ..loops.ir import Accumulate, For, Kernel, Let, Statement, Store
+from .index import depends, plus, step_of, times
+from .ir import Accumulate, For, Kernel, Let, Statement, Store
 
 BAND = 16  # columns of a band: more would share too few lines of a cache where rows are powers of two apart
 FAR = 512  # bytes between neighbours, from which on they are on lines of their own
