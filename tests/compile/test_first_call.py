@@ -12,8 +12,9 @@ pytestmark = pytest.mark.skipif(not is_available(), reason="llvmlite is not inst
 
 ROOT = Path(__file__).parents[2]
 # Each limit stands a little above what was reached.
-LINES = 16_700  # of the files of compile and eager that a small function loads
-CALLS, FILES = 40_000, 85  # Python calls of the package, and files of compile and eager, in an MLP's step
+LINES = 16_900  # of the files of compile and eager that a small function loads
+CALLS, FILES = 42_000, 88  # Python calls of the package, and files of compile and eager, in an MLP's step
+ABOVE_LOOPS = 20_500  # the calls before the loops of the kernels are written and printed
 SEARCH = 0.08  # the share of the calls that look for what could become stale
 
 LOADED = """
@@ -80,5 +81,6 @@ def test_the_first_call_of_a_training_step_is_a_path(tmp_path):
     calls = {name: int(number) for name, number in printed(COUNTED, tmp_path).items()}
     searching = sum(calls.get(f"compile/tracing/{name}.py", 0) for name in SEARCHERS)
     total = sum(calls.values())
-    assert total <= CALLS and searching <= SEARCH * total
+    printing = sum(number for name, number in calls.items() if name.startswith(("compile/loops/", "compile/codegen/")))
+    assert total <= CALLS and total - printing <= ABOVE_LOOPS and searching <= SEARCH * total
     assert sum(name.startswith(("compile/", "eager/")) for name in calls) <= FILES
