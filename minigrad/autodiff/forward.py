@@ -22,7 +22,7 @@ from ..ops.creation import zeros, zeros_like
 from ..ops.view import broadcast_to
 from ..support.errors import ConversionError
 from ..support.words import a_type
-from .arrays import are_arrays, handed_back, with_tensors
+from .arrays import ARRAYS, are_arrays, handed_back, with_tensors
 from .reverse import gradients
 from .visits import pulled
 
@@ -173,8 +173,8 @@ def jvp(
     (9.0, 6.0)
     """
     check_arguments("jvp", primals=primals, tangents=tangents)
-    points, rebuild = flatten(with_tensors(tuple(primals)))
-    moves, _ = flatten(with_tensors(tuple(tangents)))
+    points, rebuild = flatten(with_tensors(tuple(primals), ARRAYS))
+    moves, _ = flatten(with_tensors(tuple(tangents), ARRAYS))
     _check_tangents(points, moves)
     forward = Forward()
     pairs = [(p, Dual(forward, p, _tangent(p, m))) for p, m in zip(points, moves)]
@@ -195,7 +195,7 @@ def _check_tangents(points: Sequence[Tensor], moves: Sequence[Tensor]) -> None:
             expect=str([p.shape for p in points]), actual=str([m.shape for m in moves]),
         )
     if not points:
-        raise ConversionError("jvp: there is no tensor among the primals", hint="3.0 or mg.asarray(3.0) instead of 3")
+        raise ConversionError("jvp: there is no tensor among the primals", hint="mg.asarray(3.0) instead of 3.0")
 
 
 def check_arguments(name: str, **given: Any) -> None:

@@ -79,7 +79,6 @@ def test_numbers_of_numpy_give_numbers_of_numpy():
 
 def test_python_floats_give_tensors():
     assert isinstance(mg.grad(lambda x: x**3)(2.0), mg.Tensor)
-    assert mg.jvp(lambda x: x**3, (2.0,), (1.0,))[1].item() == 12
 
 
 @pytest.mark.parametrize("jit", [False, True])

@@ -112,7 +112,7 @@ def test_jvp_errors():
 
 def test_jvp_needs_tensors():
     with pytest.raises(ConversionError, match="jvp: there is no tensor among the primals"):
-        mg.jvp(lambda x: x * x, (3,), (1,))
+        mg.jvp(lambda x: x * x, (3.0,), (1.0,))
 
 
 def test_integers_have_zero_tangents_and_tangents_keep_the_dtype_of_their_value():
