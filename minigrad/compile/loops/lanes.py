@@ -117,13 +117,15 @@ def lanes_of(loop: For, types: Mapping[str, Any], machine: Machine) -> tuple[int
         return 1, 1
     at_once, size = IN_FLIGHT if steps <= {0, 1, *NEAR} else 1, machine.size(loop, types)
     if steps <= {0, 1}:
-        at_once = _vectors_at_once(size, loop.accumulators)
+        at_once = _vectors_at_once(size, loop.accumulators, machine.simple)
     return _chosen(loop, size, lanes, lanes * at_once), lanes if machine.simple else 1
 
 
-def _vectors_at_once(size: int, accumulators: list[Accumulator]) -> int:
+def _vectors_at_once(size: int, accumulators: list[Accumulator], few_registers: bool) -> int:
     if size > VERY_LONG + 1:
         return 1
+    if few_registers:
+        return (2 if size <= LONG else 1) * (2 if accumulators else 1)
     slow = any(a.op in ("max", "min") and a.dtype.kind == "f" for a in accumulators)
     return 2 * IN_FLIGHT if slow else IN_FLIGHT
 
