@@ -52,6 +52,7 @@ from .compile import load_program as load_program
 from .compile import profile as profile
 from .compile import trace as trace
 from .scripting import script as script
+from . import compat as compat
 from . import data as data
 from . import distributed as distributed
 from . import distributions as distributions

@@ -58,7 +58,7 @@ class Listed(list):  # type: ignore[type-arg]
 
 
 class Module(mg.nn.Module):
-    """PyTorch's module.  A parameter stays one when it is frozen; other tensors that are set belong to nobody."""
+    """PyTorch's module.  A parameter stays one when it is frozen; other tensors that are set are no part of the state."""
 
     _nested = False
     _kinds: dict[str, str] = {}  # what each registered attribute is
@@ -298,7 +298,7 @@ def _keep(self: Any, arguments: Any, args: Any, kwargs: Any) -> None:
 
 
 _KEPT = (int, float, str, tuple, list, type(None))
-_NOT_KEPT = ("bias", "args", "_given", "dtype", "device", "weight")  # ours sets these, or nobody reads them
+_NOT_KEPT = ("bias", "args", "_given", "dtype", "device", "weight")  # ours sets these
 _SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")  # of convolutions: one for each dimension
 
 

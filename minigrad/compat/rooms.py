@@ -45,8 +45,8 @@ _REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write ins
 def _room(path: str) -> Any:
     """The module of a path such as `nn.utils`, with those above it."""
     name = f"{HOME}.{path}".rstrip(".")
-    if name not in sys.modules:
-        module = sys.modules[name] = types.ModuleType(name)
+    if name not in sys.modules or not (path or hasattr(sys.modules[name], "__path__")):
+        module = sys.modules[name] = sys.modules.get(name) or types.ModuleType(name)
         module.__path__ = []
         module.__getattr__ = functools.partial(_lacks, path)  # type: ignore[method-assign]
         if path:

@@ -90,7 +90,7 @@ class Attribute(Method):
 
 
 class _Nothing:
-    """In place of our meaning of a name that only PyTorch has, and for which there is no hint."""
+    """Our meaning of a name that only PyTorch has, and for which there is no hint."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -80,7 +80,7 @@ def _function_name(layer: str) -> str:
 
 
 def retitle(error: MinigradError, name: str) -> None:
-    """Put the name that the program wrote in the place of the operation's, at the beginning of a message."""
+    """Begin a message with the name that the program wrote, instead of the name of the operation."""
     text = str(error.args[0])
     named = re.match(r"\w+(?=:| is for | does not )", text)
     if named is not None and named[0] != name:
