@@ -202,34 +202,15 @@ class ParameterList(ModuleList):
         return item if isinstance(item, Parameter) else Parameter(item)
 
 
-class ParameterDict(Module):
-    def __init__(self, parameters: Any = None) -> None:
-        for name, each in dict(parameters or {}).items():
-            self[name] = each
-
+class ParameterDict(ModuleDict):
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, value if isinstance(value, Parameter) else Parameter(value))
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
 
     def __contains__(self, name: object) -> bool:
         return name in self._kinds
 
-    def __len__(self) -> int:
-        return len(self._kinds)
-
-    def __iter__(self) -> Any:
-        return iter(self._kinds)
-
-    def keys(self) -> Any:
-        return self._kinds.keys()
-
-    def values(self) -> Any:
-        return [self[name] for name in self._kinds]
-
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self._kinds]
+    def items(self) -> list[tuple[str, Any]]:
+        return [(name, vars(self)[name]) for name in self._kinds]
 
 
 CONTAINERS = (Module, Parameter, Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict)

@@ -190,11 +190,6 @@ def plain_class(arguments: Any, base: type, home: str) -> type:
 # Weights that are computed --------------------------------------------------------------------------------------------
 
 
-def _weight(module: Any, name: str, dim: int) -> Any:
-    g, v = getattr(module, f"{name}_g"), getattr(module, f"{name}_v")
-    return v * (g / size_along(v, dim))
-
-
 def size_along(v: Any, dim: int) -> Any:
     """The norms of the rows of a tensor."""
     axes = tuple([axis for axis in range(v.ndim) if axis != dim % v.ndim])
@@ -209,22 +204,12 @@ def weight_norm(module: Any, name: str, dim: int, parameter: Any) -> Any:
     setattr(module, f"{name}_v", parameter(v))
 
     def compute(module: Any, args: Any) -> None:
-        vars(module)[name] = _weight(module, name, dim)
+        v = getattr(module, f"{name}_v")
+        vars(module)[name] = v * (getattr(module, f"{name}_g") / size_along(v, dim))
 
     with mg.no_grad():
         compute(module, ())
-    vars(module)["_computed"] = {name: (dim, module.register_forward_pre_hook(compute))}
-    return module
-
-
-def remove_weight_norm(module: Any, name: str, parameter: Any) -> Any:
-    """Make the weight a parameter again."""
-    dim, handle = vars(module).pop("_computed")[name]
-    value = _weight(module, name, dim)
-    handle.remove()
-    for each in (name, f"{name}_g", f"{name}_v"):
-        delattr(module, each)
-    setattr(module, name, parameter(value))
+    module.register_forward_pre_hook(compute)
     return module
 
 
