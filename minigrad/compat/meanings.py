@@ -15,6 +15,7 @@ from ..core.tensor import contiguous_base, host_array
 from .speaking import ours
 from .table import refuse
 
+Keys = namedtuple("Keys", "missing_keys unexpected_keys")
 Sorted = namedtuple("Sorted", "values indices")
 Extremes = namedtuple("Extremes", "min max")
 Decomposed = namedtuple("Decomposed", "U S V")
@@ -335,6 +336,13 @@ def given(params: Any) -> Any:
 
 def given_group(group: dict[str, Any]) -> dict[str, Any]:
     return {**group, "params": given(group["params"])}
+
+
+def module_moved(module: Any, targets: tuple[Any, ...]) -> Any:
+    for each in targets:
+        if each is not None and each.__class__ is not bool:
+            mg.nn.Module.to(module, each)
+    return module
 
 
 def frozen(module: Any, requires_grad: bool) -> Any:

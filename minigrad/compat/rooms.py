@@ -16,13 +16,26 @@ import minigrad as mg
 from ..core.absent import _missing
 from ..devices.registry import Device
 from ..nn import init
+from ..nn.state import load_tensors
 from ..support.source import warn_caller
 from ..support.synonyms import Row, hint_for, nearest, rows
 from . import data, einops, meanings
-from .modules import ADOPTED, CONTAINERS, Default, Module, Parameter, called_class, layer_class, shaped_norm
-from .speaking import METHODS, switch
+from .modules import (
+    ADOPTED,
+    CONTAINERS,
+    Default,
+    Kind,
+    Listed,
+    Module,
+    Parameter,
+    called_class,
+    layer_class,
+    shaped_norm,
+    within,
+)
+from .speaking import switch
 from .table import PLAIN, forward_of, function_of, refuse, retitle
-from .training import Function, Kind, LRScheduler, Optimizer, Parts, plain_class, weight_norm
+from .training import Function, LRScheduler, Optimizer, Parts, plain_class, weight_norm
 
 HOME = f"{__package__}.torch"
 _PATHS = {  # the rooms of the table that are not named by their path
@@ -121,7 +134,7 @@ PLAIN.update({name: each for name, each in vars(meanings).items() if name[0] != 
 PLAIN.update(
     mg=mg, math=math, np=np, init=init, torch=torch, F=F, lr_scheduler=_room("optim.lr_scheduler"), types=types,
     contextlib=contextlib, functools=functools, Parameter=Parameter, shaped_norm=shaped_norm, collate=data.collate,
-    retitle=retitle, MinigradError=mg.MinigradError,
+    Listed=Listed, within=within, load_tensors=load_tensors, retitle=retitle, MinigradError=mg.MinigradError,
     weight_norm=weight_norm, Sampler=data.Sampler, split_at_random=data.split_at_random, refuse=refuse,
 )
 for _row in rows():
@@ -133,27 +146,20 @@ for _row in rows():
 # What the table cannot say --------------------------------------------------------------------------------------------
 
 
-class _AnyTensor(type):
-    """`torch.Tensor`: the class of all tensors, and a function that makes one."""
+class Tensor(metaclass=Kind):
+    """The class of all tensors, and a function that makes one."""
 
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, mg.Tensor)
+    counted = (mg.Tensor,)
 
-    def __getattr__(cls, name: str) -> Any:
-        return METHODS[name].theirs if name in METHODS else getattr(mg.Tensor, name)
-
-
-class Tensor(metaclass=_AnyTensor):
     def __new__(cls, *shape: Any) -> Any:
         return meanings.typed(shape, mg.float32)
 
 
-class _AnyDevice(type):
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Device)
+class device(metaclass=Kind):
+    """The class of all devices, and a function that finds one."""
 
+    counted = (Device,)
 
-class device(metaclass=_AnyDevice):
     def __new__(cls, type: Any, index: int | None = None) -> Any:
         return mg.as_device(meanings.device_of(type if index is None else f"{type}:{index}"))
 

@@ -11,16 +11,7 @@ from typing import Any
 import minigrad as mg
 
 from .meanings import given_group
-
-
-class Kind(type):
-    """A class that counts objects of other classes, in `counted`, as its instances."""
-
-    counted: tuple[type, ...] = ()
-
-    def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or isinstance(x, cls.counted)
-
+from .modules import Kind
 
 # Functions with their own gradient ------------------------------------------------------------------------------------
 
