@@ -73,7 +73,8 @@ def _lacks(path: str, name: str) -> Any:
 def _put(row: Row, room: str, name: str) -> None:
     """Put one name of a row into one room."""
     path = _PATHS.get(room, room)
-    into: dict[str, Any] = PLAIN if room == "with" else {} if room in ("x", "model") else vars(_room(path))
+    places: dict[str, dict[str, Any]] = {"with": PLAIN, "einops": einops.OPERATIONS, "x": {}, "model": {}}
+    into = places[room] if room in places else vars(_room(path))
     if room == "aliases":
         _room(name).__getattr__ = functools.partial(getattr, _room(row.expression))
     elif not row.expression and row.kind != "class":

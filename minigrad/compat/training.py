@@ -73,26 +73,13 @@ class Optimizer(metaclass=Kind):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         self.param_groups.append({**self.defaults, **given_group(param_group)})
 
-    def _all(self) -> list[Any]:
-        return [p for group in self.param_groups for p in group["params"]]
-
     def zero_grad(self, set_to_none: bool = True) -> None:
-        for p in self._all():
-            p.grad = None
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.grad = None
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no step")
-
-    def state_dict(self) -> dict[str, Any]:
-        numbers = {id(p): i for i, p in enumerate(self._all())}
-        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
-        return {"state": {numbers[id(p)]: dict(state) for p, state in self.state.items()}, "param_groups": groups}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        tensors = self._all()
-        for group, saved in zip(self.param_groups, state_dict["param_groups"]):
-            group.update({name: value for name, value in saved.items() if name != "params"})
-        self.state.update({tensors[int(i)]: dict(state) for i, state in state_dict["state"].items()})
 
 
 class OfOptimizers:

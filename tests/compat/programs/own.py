@@ -102,8 +102,6 @@ def losses():
     found += [optimizer.param_groups[0]["lr"], sum(isinstance(m, _BatchNorm) for m in net.modules()), _pair(3)[1]]
     found.append(float(len(net._modules) + len(net.norm._parameters) + len(net.norm._buffers)))
     found += [net.conv.weight.sum().item(), float(len(list(net.conv.parameters())))]
-    saved = optimizer.state_dict()
-    optimizer.load_state_dict(saved)
     p = Variable(torch.ones(2), requires_grad=True)
     normal, logits = Normal(p, torch.tensor([1.0, 2.0])), torch.from_numpy(numbers(3, 4))
     choice, coin = Categorical(logits=logits), Bernoulli(torch.tensor([0.3, 0.6]))
