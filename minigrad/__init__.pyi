@@ -52,6 +52,7 @@ from .scripting import script as script
 from .compile.user_kernels import kernel as kernel
 from .compile.save import ProgramError as ProgramError
 from .compile.save import load_program as load_program
+from . import compat as compat
 from . import data as data
 from . import distributed as distributed
 from . import distributions as distributions

@@ -24,7 +24,7 @@ import minigrad_course  # noqa: F401 - and in the course
 from minigrad.core.primitive import P, Primitive
 from minigrad.support import errors
 
-from . import coming_from
+from . import coming_from, differences
 
 ABSTRACT = ("LookupError", "ArithmeticError", "Exception", "BaseException", "object")  # behind every error
 HERE = Path(__file__).resolve().parents[1] / "reference"
@@ -176,7 +176,10 @@ def errors_page() -> str:
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    return {"primitives.md": primitives_page(), "errors.md": errors_page(), "coming_from.md": coming_from.page()}
+    return {
+        "primitives.md": primitives_page(), "errors.md": errors_page(), "coming_from.md": coming_from.page(),
+        "differences.md": differences.page(),
+    }
 
 
 if __name__ == "__main__":

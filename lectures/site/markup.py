@@ -29,7 +29,8 @@ import contextlib
 import io
 import linecache
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
@@ -99,12 +100,26 @@ class Lecture:
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         printed = io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed):
+            with contextlib.redirect_stdout(printed), _meanings():
                 exec(compile(tree, called, "exec"), names)
                 value = eval(compile(ast.Expression(last.value), called, "eval"), names) if last else None
         except Exception as error:
             raise LectureError(f"{called} fails: {type(error).__name__}: {error}") from error
         return printed.getvalue(), value
+
+
+@contextlib.contextmanager
+def _meanings() -> Iterator[None]:
+    """The names of PyTorch hold while a page's code runs, once one has imported `minigrad.compat`, and not after it."""
+    speaking = sys.modules.get("minigrad.compat.speaking")
+    if speaking is not None:
+        speaking.activate()
+    try:
+        yield
+    finally:
+        speaking = sys.modules.get("minigrad.compat.speaking")
+        if speaking is not None:
+            speaking.deactivate()
 
 
 def parser(lecture: Lecture) -> MarkdownIt:

@@ -24,7 +24,7 @@ class TorchFinder:
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType:
-        import_module(f"{__package__}.rooms")
+        import_module(HOME)
         name = HOME + spec.name.removeprefix("torch")
         if name not in sys.modules:
             rooms = ["torch" + each.removeprefix(HOME) for each in sys.modules if each.startswith(HOME)]

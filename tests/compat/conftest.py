@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.compat import finder, speaking
+from minigrad.compat import finder, speaking, torch
 
+assert torch.nn  # its import gives tensors both meanings, and other tests are collected after these
+speaking.deactivate()
 PROGRAMS = Path(__file__).parent / "programs"
-
-
-def pytest_collection_finish():
-    speaking.deactivate()
 
 
 @pytest.fixture(autouse=True)

@@ -3,29 +3,15 @@
 import ast
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import compat
+from lectures.site.differences import sections
+from minigrad.compat import torch as speaking_torch
 
-TABLE = (Path(compat.__file__).parent / "differences.txt").read_text("utf-8")
-
-
-def table():
-    """The lines of each section."""
-    found, section = {}, ""
-    for line in TABLE.splitlines():
-        if line.startswith("["):
-            section = line.strip("[]")
-        elif line and line[0] != "#":
-            found.setdefault(section, []).append([each.strip() for each in line.split(" | ")])
-    return found
-
-
-SECTIONS = table()
+SECTIONS = sections()
 
 
 def frozen(module):
@@ -86,20 +72,20 @@ def value(text, space):
 
 @pytest.mark.parametrize(("theirs", "expected", "here", "expected_here"), SECTIONS["Another meaning, mapped"])
 def test_each_meaning(theirs, expected, here, expected_here):
-    assert close(value(theirs, names(compat.torch)), ast.literal_eval(expected))
+    assert close(value(theirs, names(speaking_torch)), ast.literal_eval(expected))
     assert close(value(here, names_here()), ast.literal_eval(expected_here))
 
 
 @pytest.mark.parametrize(("theirs", "words", "hint"), SECTIONS["Refused in words"])
 def test_each_refusal(theirs, words, hint):
     with pytest.raises(mg.MinigradError, match=re.escape(words)) as error:
-        value(theirs, names(compat.torch))
+        value(theirs, names(speaking_torch))
     assert hint in str(error.value)
 
 
 @pytest.mark.parametrize(("theirs", "expected", "here", "why"), SECTIONS["Left as it is"])
 def test_what_is_left(theirs, expected, here, why):
-    assert close(value(theirs, names(compat.torch)), ast.literal_eval(here)) and why and expected != here
+    assert close(value(theirs, names(speaking_torch)), ast.literal_eval(here)) and why and expected != here
 
 
 @pytest.mark.slow

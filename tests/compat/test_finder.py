@@ -1,5 +1,6 @@
-"""`import torch` itself: a program on the command line, a notebook, helper files, and the way back."""
+"""`import torch` itself: a program on the command line, its helper files, a notebook, and the end of it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,8 @@ print(__name__, sys.argv[1:], helper.flat(x).size(), model.weight.grad.shape, nn
 
 def run(folder, *arguments):
     command = [sys.executable, "-m", "minigrad.compat", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=path)
 
 
 def test_a_program_runs_from_the_command_line_with_its_helper_file(tmp_path):
@@ -52,7 +54,8 @@ def test_a_notebook_loads_and_unloads_the_extension(monkeypatch):
     compat.load_ipython_extension(None)
     compat.load_ipython_extension(None)  # twice is as once
     space = {}
-    exec("import torch, torch.nn.functional as F\nfrom torch.optim import lr_scheduler\nx = torch.ones(2).view(2, 1)", space)
+    exec("import torch, torch.nn.functional as F\nfrom torch.optim import lr_scheduler", space)
+    exec("x = torch.ones(2).view(2, 1)", space)
     assert space["torch"] is compat.torch and space["x"].shape == (2, 1) and sys.meta_path.count(finder.FINDER) == 1
     compat.unload_ipython_extension(None)
     compat.unload_ipython_extension(None)
@@ -80,7 +83,8 @@ def test_a_missing_room_says_what_is_near(line, message, import_torch):
     "line",
     [
         "from torch.nn.modules.batchnorm import _BatchNorm", "from torch.nn.parallel import DataParallel",
-        "from torch.optim.optimizer import Optimizer", "from torch.nn import Conv3d", "import torch.distributed as dist",
+        "from torch.optim.optimizer import Optimizer", "from torch.nn import Conv3d",
+        "import torch.distributed as dist",
         "from torch.utils.checkpoint import checkpoint", "from torch.cuda.amp import autocast, GradScaler",
         "from torch.distributions import Gamma, kl_divergence", "from torch.autograd.function import Function",
     ],

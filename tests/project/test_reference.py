@@ -9,7 +9,7 @@ from lectures.site import build_reference as builder
 LECTURES = Path(__file__).resolve().parents[2] / "lectures"
 
 
-@pytest.mark.parametrize("name", ["primitives.md", "errors.md", "coming_from.md"])
+@pytest.mark.parametrize("name", ["primitives.md", "errors.md", "coming_from.md", "differences.md"])
 def test_the_stored_page_is_fresh(name):
     stored = (LECTURES / "reference" / name).read_text(encoding="utf-8")
     assert stored == builder.pages()[name], "run: python -m lectures.site.build_reference"
