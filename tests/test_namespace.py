@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 
 MODULES = {
-    "autodiff", "data", "devices", "distributed", "distributions", "examples", "fft", "io", "linalg", "nn", "optim",
+    "autodiff", "compat", "data", "devices", "distributed", "distributions", "examples", "fft", "io", "linalg", "nn", "optim",
     "random", "train", "viz",
 }
 OTHERS = {  # public names of modules without `__all__`

@@ -58,7 +58,7 @@ class Listed(list):  # type: ignore[type-arg]
 
 
 class Module(mg.nn.Module):
-    """PyTorch's module.  A parameter stays one when it is frozen; other tensors that are set are no part of the state."""
+    """PyTorch's module.  A frozen parameter stays one; the state does not hold other tensors."""
 
     _nested = False
     _kinds: dict[str, str] = {}  # what each registered attribute is

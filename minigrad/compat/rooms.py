@@ -18,9 +18,9 @@ from ..devices.registry import Device
 from ..nn import init
 from ..support.source import warn_caller
 from ..support.synonyms import Row, hint_for, nearest, rows
-from . import data, meanings
+from . import data, einops, meanings
 from .modules import ADOPTED, CONTAINERS, Default, Module, Parameter, called_class, layer_class, shaped_norm
-from .speaking import METHODS, activate, switch
+from .speaking import METHODS, switch
 from .table import PLAIN, forward_of, function_of, refuse
 from .training import Function, Kind, LRScheduler, Optimizer, Parts, plain_class, remove_weight_norm, weight_norm
 
@@ -49,9 +49,8 @@ def _room(path: str) -> Any:
         module = sys.modules[name] = sys.modules.get(name) or types.ModuleType(name)
         module.__path__ = []
         module.__getattr__ = functools.partial(_lacks, path)  # type: ignore[method-assign]
-        if path:
-            parent, _, last = path.rpartition(".")
-            setattr(_room(parent), last, module)
+        parent, _, last = path.rpartition(".")
+        setattr(_room(parent) if path else sys.modules[__package__], last or "torch", module)
     return sys.modules[name]
 
 
@@ -226,7 +225,4 @@ Module._parameters = property(lambda self: Parts(self, self.named_parameters(rec
 Module._buffers = property(lambda self: Parts(self, self.named_buffers(recurse=False)))  # type: ignore[attr-defined]
 Module._modules = property(lambda self: Parts(self, self.named_children()))  # type: ignore[attr-defined]
 with contextlib.suppress(ImportError):  # einops is not installed
-    from . import einops
-
-    sys.modules["einops.layers.torch"] = einops
-activate()
+    einops.register()

@@ -82,6 +82,11 @@ class Method:
         return self.theirs if instance is None else MethodType(self.theirs, instance)
 
 
+    def lacks(self, caller: FrameType) -> bool:
+        """Whether `dir` leaves the name out for the code of a frame."""
+        return isinstance(self.ours, (Absent, _Nothing)) and not speaks(caller)
+
+
 class Attribute(Method):
     """The same for a name that is set, too."""
 

@@ -80,6 +80,10 @@ class Absent:
     def __init__(self, place: str, name: str, hint: str | None = None) -> None:
         self.place, self.name, self.hint = place, name, hint
 
+    def lacks(self, caller: Any) -> bool:
+        """Whether `dir` leaves the name out for the code of a frame."""
+        return True
+
     def __get__(self, instance: Any, owner: type) -> NoReturn:
         what = f"type object {owner.__name__!r}" if instance is None else f"{owner.__name__!r} object"
         raise _missing(f"{what} has no attribute {self.name!r}", self.name,
@@ -92,7 +96,9 @@ class _Names:
     __slots__ = ()
 
     def __dir__(self) -> list[str]:
-        return [each for each in super().__dir__() if getattr_static(self, each).__class__ is not Absent]
+        caller = sys._getframe(1)
+        found = {each: getattr_static(self, each) for each in super().__dir__()}
+        return [each for each, value in found.items() if not (hasattr(value, "lacks") and value.lacks(caller))]
 
 
 class TensorNames(_Names):

@@ -7,11 +7,8 @@ import pytest
 
 from minigrad.compat import finder, speaking
 
+speaking.deactivate()  # other tests are collected after these
 PROGRAMS = Path(__file__).parent / "programs"
-
-
-def pytest_collection_finish():
-    speaking.deactivate()
 
 
 @pytest.fixture(autouse=True)

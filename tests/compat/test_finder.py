@@ -1,4 +1,4 @@
-"""`import torch` itself: a program on the command line, a notebook, helper files, and the way back."""
+"""`import torch` itself: a program on the command line, its helper files, a notebook, and the end of it."""
 
 import os
 import subprocess

@@ -136,3 +136,8 @@ def test_many_short_lived_files_do_not_pile_up(x):
     for _ in range(1200):
         file("def f(x): return x.size", "short").f(x)
     assert len(speaking._KNOWN) <= 1001
+
+
+def test_names_are_listed_where_they_hold(x):
+    assert "view" not in dir(x) and "addmm" not in dir(x) and "sum" in dir(x)
+    assert {"view", "addmm", "sum"} <= set(file(PYTORCH + "def names(x): return dir(x)").names(x))
