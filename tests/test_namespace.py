@@ -9,8 +9,8 @@ import pytest
 import minigrad as mg
 
 MODULES = {
-    "autodiff", "compat", "data", "devices", "distributed", "distributions", "examples", "fft", "io", "linalg", "nn", "optim",
-    "random", "train", "viz",
+    "autodiff", "compat", "data", "devices", "distributed", "distributions", "examples", "fft", "io", "linalg", "nn",
+    "optim", "random", "train", "viz",
 }
 OTHERS = {  # public names of modules without `__all__`
     "Tensor", "debug_nans", "eager_programs", "enable_grad", "is_grad_enabled", "live_graphs", "no_grad", "offload",

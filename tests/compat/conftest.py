@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.compat import finder, speaking
+from minigrad.compat import finder, speaking, torch
 
-speaking.deactivate()  # other tests are collected after these
+assert torch.nn  # its import gives tensors both meanings, and other tests are collected after these
+speaking.deactivate()
 PROGRAMS = Path(__file__).parent / "programs"
 
 

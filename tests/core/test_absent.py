@@ -77,7 +77,7 @@ PLACES = {
 
 
 def is_there(synonym):
-    """Whether minigrad has the name: a row of `torch.txt` may hold such names too, and nobody asks for their hint."""
+    """Whether minigrad has the name: a row of `torch.txt` may hold such names too, and their hints are never shown."""
     return inspect.getattr_static(PLACES[synonym.place], synonym.name, None).__class__ is not Absent and hasattr(
         PLACES[synonym.place], synonym.name)
 
