@@ -4,7 +4,7 @@
 
 Nothing is fetched: FOLDER has a clone of each repository of `programs/repositories.txt`, named `owner+name`, at the
 commit that is listed there; PYTHON is an interpreter with PyTorch.  The drivers in `programs/` fix data, sizes and
-first weights in both runs alike; each program makes ten steps, and the losses are compared.  Three programs import einops.
+first weights in both runs alike.  Each program makes ten steps, and the losses are compared.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def table(given: argparse.Namespace) -> list[str]:
         fast, picture = read(compiled, name), read(seen, name)
         jit = "a script" if here["script"] else why(fast) if "error" in fast else \
             f"{len(fast['traces'])} trace{'s' * (len(fast['traces']) > 1)}, {apart(fast, read(real, name)):.0e}"
-        views = "a script" if here["script"] else why(picture) if "error" in picture else \
-            f"{picture['step']}, {picture['launches']}"
+        views = "a script" if here["script"] else \
+            f"{picture.get('step', '–')}, {picture.get('launches') or 'no fusion: ' + why(picture)}"
         where = f"{here['repository']}: {', '.join(here['files'])}"
         cells = [name, where, sum(n for n, _ in counts), sum(n for _, n in counts), here["changed"], note, jit, views]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
@@ -129,10 +129,12 @@ def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> str:
     given = arguments_of(arguments)
-    lines = ["Repositories that are expected, and their commits:", ""]
-    lines += [f"- {name} {commit} ({licence})" for name, (commit, licence) in repositories().items()]
-    if given.clones and given.torch and not given.opts.smoke:
-        lines = [*table(given), "", *lines]
+    known = repositories()
+    lines = [f"{len(known)} repositories are expected: `benchmarks/programs/repositories.txt` has their commits."]
+    if not given.opts.smoke:
+        found = table(given) if given.clones and given.torch else []
+        listed = [f"- {name} {commit} ({licence})" for name, (commit, licence) in known.items()]
+        lines = [*found, "", *lines, "", *listed]
     text = f"## PyTorch programs\n\n{facts(given.opts)}\n" + "\n".join(lines) + "\n"
     print(text)
     return text

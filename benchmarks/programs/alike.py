@@ -201,6 +201,19 @@ def _filled(make, drawn):
     return make_and_fill
 
 
+def training(optimizer, loss_of):
+    """A step of training: zero the gradients, loss, backward, update."""
+
+    def step(*batch):
+        optimizer.zero_grad()
+        loss = loss_of(*batch)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
 class Enough(Exception):
     """A script has made its steps."""
 

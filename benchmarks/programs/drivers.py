@@ -66,16 +66,3 @@ def script(name, repository, path, arguments="", files="", before=lambda: None):
         runpy.run_path(str(whole), run_name="__main__")
 
     PROGRAMS[name] = Program(name, repository, [path, *files.split()], run, True)
-
-
-def training(optimizer, loss_of):
-    """A step of training: zero the gradients, loss, backward, update."""
-
-    def step(*batch):
-        optimizer.zero_grad()
-        loss = loss_of(*batch)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step

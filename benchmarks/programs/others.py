@@ -4,8 +4,8 @@ import types
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from alike import classes, numbers, real, uniform
-from drivers import program, training
+from alike import classes, numbers, real, training, uniform
+from drivers import program
 from stubs import stub
 
 
@@ -214,7 +214,8 @@ def optimizers():
 
 
 @program("jettify/pytorch-optimizer", "torch_optimizer/novograd.py torch_optimizer/madgrad.py "
-         "torch_optimizer/adamp.py torch_optimizer/lookahead.py")
+         "torch_optimizer/adamp.py torch_optimizer/lookahead.py", edits=[
+             ("torch_optimizer/lookahead.py", "slow.data.copy_(fast)", "slow.data.copy_(fast.detach())")])
 def more_optimizers():
     rangers()
     import torch_optimizer as others

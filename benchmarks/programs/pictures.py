@@ -4,8 +4,8 @@ import copy
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from alike import classes, real, uniform
-from drivers import program, training
+from alike import classes, real, training, uniform
+from drivers import program
 from stubs import stub
 
 

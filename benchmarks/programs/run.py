@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import time
 import traceback
 
@@ -21,6 +22,7 @@ for each in ("scripts", "pictures", "sequences", "others"):
 def losses_of(program, steps, mode):
     """What is stored of one program: its losses, or the error that ended it."""
     with alike.prepare():
+        os.chdir(tempfile.mkdtemp())
         if program.script:
             losses = alike.recorded_losses(steps)
             try:
