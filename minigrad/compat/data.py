@@ -39,17 +39,8 @@ class TensorDataset(Dataset):
         return len(self.tensors[0])
 
 
-class Subset(Dataset):
+class Subset(mg.data.Subset):
     """Some items of a dataset."""
-
-    def __init__(self, dataset: Any, indices: Any) -> None:
-        self.dataset, self.indices = dataset, indices
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.dataset[self.indices[index]]
-
-    def __len__(self) -> int:
-        return len(self.indices)
 
 
 class ConcatDataset(Dataset):
@@ -146,39 +137,17 @@ class DataLoader:
         return count // size if self.drop_last else -(-count // size)
 
 
-class RandomSampler:
-    """The numbers of a dataset's items in a new order each time."""
+class Sampler:
+    """Numbers of items, drawn anew for each epoch."""
 
-    def __init__(self, data_source: Any, generator: Any = None) -> None:
-        self.data_source, self.generator = data_source, generator or mg.random
+    def __init__(self, count: int, draw: Callable[[], Any]) -> None:
+        self.count, self.draw = count, draw
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.generator.permutation(len(self.data_source)).tolist())
+        return iter(self.draw().tolist())
 
     def __len__(self) -> int:
-        return len(self.data_source)
+        return self.count
 
 
-class SubsetRandomSampler(RandomSampler):
-    """Some numbers in a new order each time."""
-
-    def __iter__(self) -> Iterator[int]:
-        return iter([self.data_source[i] for i in super().__iter__()])
-
-
-class WeightedRandomSampler:
-    """Numbers with these chances."""
-
-    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
-        self.weights, self.num_samples, self.replacement = mg.asarray(weights), num_samples, replacement
-        self.generator = generator or mg.random
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.generator.multinomial(self.weights, self.num_samples, self.replacement).tolist())
-
-    def __len__(self) -> int:
-        return self.num_samples
-
-
-PUBLIC = (Dataset, IterableDataset, TensorDataset, Subset, ConcatDataset, DataLoader, RandomSampler,
-          SubsetRandomSampler, WeightedRandomSampler)
+PUBLIC = (Dataset, IterableDataset, TensorDataset, Subset, ConcatDataset, DataLoader)

@@ -15,6 +15,7 @@ from ..core.tensor import contiguous_base, host_array
 from .speaking import ours
 from .table import refuse
 
+Keys = namedtuple("Keys", "missing_keys unexpected_keys")
 Sorted = namedtuple("Sorted", "values indices")
 Extremes = namedtuple("Extremes", "min max")
 Decomposed = namedtuple("Decomposed", "U S V")
@@ -41,11 +42,6 @@ def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple([int(each) for each in whole])
 
 
-def listed(given: tuple[Any, ...]) -> list[Any]:
-    """Tensors as one argument or as several."""
-    return list(given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given)
-
-
 def nested(data: Any) -> Any:
     """Lists of numbers in which there may be tensors of one element."""
     if isinstance(data, (list, tuple)):
@@ -57,15 +53,9 @@ def pair(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
 
 
-def alone(value: Any) -> Any:
-    """One number for all dimensions; it may be in a list."""
-    return value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
-
-
 def pairs(padding: Any) -> Any:
     """Widths of the last dimension first, as pairs of the first dimension first."""
-    whole = tuple(padding) if isinstance(padding, (tuple, list)) else padding
-    return tuple(zip(whole[::2], whole[1::2]))[::-1] if isinstance(whole, tuple) else whole
+    return tuple(zip(padding[::2], padding[1::2]))[::-1] if isinstance(padding, (tuple, list)) else padding
 
 
 _TYPES = {float: dtypes.float32, int: dtypes.int64, bool: dtypes.bool}
@@ -81,18 +71,14 @@ def device_of(device: Any) -> Any:
     return f"cuda:{device}" if isinstance(device, int) else device
 
 
-_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int",
+NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int",
           "int16": "Short", "uint8": "Byte", "int8": "Char", "bool": "Bool"}
-
-
-def type_name(dtype: Any) -> str:
-    return f"torch.{_NAMES[dtype.name]}Tensor"
 
 
 def typed_as(kind: Any) -> Any:
     """The dtype of `x.type(torch.FloatTensor)` and `x.type("torch.FloatTensor")`."""
     name = str(getattr(kind, "__name__", kind)).rpartition(".")[2].removesuffix("Tensor")
-    return next((getattr(mg, ours) for ours, theirs in _NAMES.items() if theirs == name), dtype_of(kind))
+    return next((getattr(mg, ours) for ours, theirs in NAMES.items() if theirs == name), dtype_of(kind))
 
 
 def typed(data: tuple[Any, ...], dtype: Any) -> Any:
@@ -107,58 +93,7 @@ def leaf(x: Any, requires_grad: bool) -> Any:
     return x
 
 
-def drawn(generator: Any) -> Any:
-    return mg.random if generator is None else generator
-
-
-def integers(low: Any, high: Any, size: Any, dtype: Any, device: Any, generator: Any) -> Any:
-    """`randint(10, (2,))` begins at 0."""
-    low, high, size = (0, low, high) if size is None else (0, low, size) if high is None else (low, high, size)
-    return generator.integers(int(low), int(high), sizes((size,)), dtype or mg.int64, device)
-
-
-def reduced(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """The reduction that PyTorch's two old options mean."""
-    if size_average is None and reduce is None:
-        return reduction
-    return "none" if reduce is False else "sum" if size_average is False else "mean"
-
-
-def summed(loss: Any, reduction: str) -> Any:
-    return loss if reduction == "none" else mg.sum(loss) if reduction == "sum" else mg.mean(loss)
-
-
-def implicit(x: Any, dim: int | None) -> int:
-    """The axis of a softmax without one, as old programs have it."""
-    return dim if dim is not None else 0 if x.ndim in (0, 1, 3) else 1
-
-
 # Values ---------------------------------------------------------------------------------------------------------------
-
-
-def added(x: Any, other: Any, tensor: Any, alpha: float) -> Any:
-    """A sum; old programs write `x.add_(alpha, other)`."""
-    if tensor is not None:
-        alpha, other = other, tensor
-    return x + (other if alpha == 1 else alpha * other)
-
-
-def product(a: Any, b: Any, tensor: Any, value: float, of: Any) -> Any:
-    """A product or quotient times a number; old programs write `x.addcmul_(value, a, b)`."""
-    if tensor is not None:
-        value, a, b = a, b, tensor
-    return value * of(a, b)
-
-
-def resized(x: Any, shape: tuple[int, ...]) -> Any:
-    """An empty tensor in a shape; one with values keeps it."""
-    if x.shape != shape and x.size:
-        refuse(f"x.resize_ from {x.shape} to {shape}", "x.reshape(shape), or torch.zeros(shape)")
-    return x if x.shape == shape else mg.zeros(shape, x.dtype, x.device)
-
-
-def divided(x: Any, y: Any, mode: str | None) -> Any:
-    return x / y if mode is None else x // y if mode == "floor" else mg.trunc(x / y)
 
 
 def extreme(reduce: Any, place: Any, pairwise: Any, x: Any, dim: Any, keepdim: bool) -> Any:
@@ -178,18 +113,6 @@ def spread(function: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correc
         dim, unbiased = None, dim
     return function(x, tuple(dim) if isinstance(dim, list) else dim,
                     float(unbiased if correction is None else correction), keepdim)
-
-
-def norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
-    p = 2 if p in ("fro", None) else p
-    return mg.linalg.vector_norm(x, axis=tuple(dim) if isinstance(dim, list) else dim, keepdims=keepdim, ord=p)
-
-
-def median(x: Any, dim: int | None, keepdim: bool) -> Any:
-    """The lower one of two elements in the middle."""
-    if dim is None:
-        return mg.sort(mg.flatten(x))[(x.size - 1) // 2]
-    return at_rank(x, (x.shape[dim] - 1) // 2, dim, keepdim)
 
 
 def at_rank(x: Any, rank: int, dim: int, keepdim: bool) -> Sorted:
@@ -218,11 +141,6 @@ def parts(x: Any, size: Any, dim: int) -> tuple[Any, ...]:
     ends = np.cumsum(each).tolist()
     before = [slice(None)] * (dim % x.ndim)
     return tuple([x[(*before, slice(end - n, end))] for n, end in zip(each, ends)])
-
-
-def expanded(x: Any, shape: tuple[int, ...]) -> Any:
-    old = (1,) * (len(shape) - x.ndim) + tuple(x.shape)
-    return mg.broadcast_to(x, tuple([o if s == -1 else s for s, o in zip(shape, old)]))
 
 
 def joined(tensors: Any) -> list[Any]:
@@ -271,28 +189,20 @@ def gathered(x: Any, dim: int, index: Any) -> Any:
     return mg.take_along_axis(x[cut], index, dim)
 
 
-def _along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
+def along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
     places = list(mg.meshgrid(*[mg.arange(n) for n in index.shape], indexing="ij"))
     places[dim] = index
     return tuple(places)
 
 
-def _sources(src: Any, index: Any) -> Any:
+def sources(src: Any, index: Any) -> Any:
     """The values for an index, which may be smaller than `src`."""
     return src[tuple([slice(n) for n in index.shape])] if isinstance(src, mg.Tensor) and src.ndim else src
 
 
 def scattered(x: Any, dim: int, index: Any, src: Any) -> Any:
-    x[_along(x, dim, index)] = _sources(src, index)
+    x[along(x, dim, index)] = sources(src, index)
     return x
-
-
-def scatter_added(x: Any, dim: int, index: Any, src: Any) -> Any:
-    return mg.scatter_add(x, _along(x, dim, index), _sources(src, index))
-
-
-def index_added(x: Any, dim: int, index: Any, source: Any) -> Any:
-    return mg.scatter_add(x, (*[slice(None)] * (dim % x.ndim), index), source)
 
 
 def index_written(x: Any, dim: int, index: Any, value: Any) -> Any:
@@ -334,15 +244,6 @@ def pulled_back(function: Any, inputs: Any, v: Any) -> tuple[Any, Any]:
 # Networks -------------------------------------------------------------------------------------------------------------
 
 
-def last(x: Any) -> Any:
-    """The classes, which PyTorch has on axis 1, on the last axis."""
-    return mg.moveaxis(x, 1, -1) if x.ndim > 2 else x
-
-
-def last_of(target: Any, x: Any) -> Any:
-    return last(target) if target.ndim == x.ndim and target.dtype.kind == "f" else target
-
-
 def alike(x: Any, y: Any, name: str) -> tuple[Any, Any]:
     """The two inputs of a loss; PyTorch warns where shapes differ, and goes on with a sum that is rarely meant."""
     if isinstance(y, mg.Tensor) and x.shape != y.shape:
@@ -359,17 +260,6 @@ def embedded(indices: Any, weight: Any, padding_idx: int | None) -> Any:
     return mg.embedding(weight, indices)
 
 
-def numel_of(shape: Any) -> int:
-    return math.prod(shape) if isinstance(shape, (tuple, list)) else int(shape)
-
-
-def only(shape: Any) -> int:
-    whole = list(shape) if isinstance(shape, (tuple, list)) else [shape]
-    if len(whole) > 1:
-        refuse(f"a norm over the shape {tuple(whole)}", "the size of the last dimension")
-    return int(whole[0])
-
-
 def layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """The norm over the last dimensions."""
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
@@ -377,16 +267,6 @@ def layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
         return mg.layer_norm(x, weight, bias, -1, eps)
     weight, bias = [each if each is None else mg.flatten(each) for each in (weight, bias)]
     return mg.reshape(mg.layer_norm(mg.reshape(x, (*x.shape[:-len(shape)], -1)), weight, bias, -1, eps), x.shape)
-
-
-def around(padding: Any, weight: Any, dilation: Any) -> Any:
-    if padding == "valid":
-        return 0
-    if padding != "same":
-        return padding
-    extents = weight.shape[2:]
-    steps = pair(dilation)[: len(extents)]
-    return tuple([d * (k - 1) // 2 for k, d in zip(extents, steps)])
 
 
 def gumbel(logits: Any, tau: float, hard: bool, dim: int) -> Any:
@@ -416,12 +296,6 @@ def padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
     x, widths = x[cut], [(max(0, a), max(0, b)) for a, b in widths]
     mode = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
     return mg.pad(x, widths, **({"value": value or 0.0} if mode == "constant" else {"mode": mode}))
-
-
-def padded_sequence(sequences: Any, batch_first: bool, value: float) -> Any:
-    longest = max(len(each) for each in sequences)
-    rows = [mg.pad(each, ((0, longest - len(each)), *[(0, 0)] * (each.ndim - 1)), value) for each in sequences]
-    return mg.stack(rows, 0 if batch_first else 1)
 
 
 def kept(mask: Any, padding: Any, heads: int) -> Any:
@@ -464,9 +338,11 @@ def given_group(group: dict[str, Any]) -> dict[str, Any]:
     return {**group, "params": given(group["params"])}
 
 
-def moving(params: Any) -> list[Any]:
-    """The parameters with a gradient."""
-    return [each for each in ([params] if isinstance(params, mg.Tensor) else params) if each.grad is not None]
+def module_moved(module: Any, targets: tuple[Any, ...]) -> Any:
+    for each in targets:
+        if each is not None and each.__class__ is not bool:
+            mg.nn.Module.to(module, each)
+    return module
 
 
 def frozen(module: Any, requires_grad: bool) -> Any:

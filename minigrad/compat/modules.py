@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import namedtuple
 from collections.abc import Iterable
 from inspect import signature
 from typing import Any
@@ -13,23 +12,29 @@ from weakref import WeakValueDictionary
 import minigrad as mg
 
 from ..nn.module import BUFFER, PARAMETER, UNSAVED
-from ..nn.state import load_tensors
 from ..support.source import warn_caller
 
 NAME = "minigrad.compat.torch.nn"
 _PARAMETERS: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what `nn.Parameter` made, by id
-Keys = namedtuple("Keys", "missing_keys unexpected_keys")
 
 
-class _Kind(type):
-    """A class whose instances are tensors: `Tensor` has no subclasses."""
+class Kind(type):
+    """A class that counts objects of other classes, in `counted`, as its instances."""
+
+    counted: tuple[type, ...] = ()
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, mg.Tensor) and cls.has(x)  # type: ignore[attr-defined, no-any-return]
+        return type.__instancecheck__(cls, x) or (isinstance(x, cls.counted) and cls.has(x))
+
+    def has(cls, x: Any) -> bool:
+        """Whether an object of these classes counts."""
+        return True
 
 
-class Parameter(metaclass=_Kind):
+class Parameter(metaclass=Kind):
     """A leaf that a module registers."""
+
+    counted = (mg.Tensor,)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         with mg.no_grad():
@@ -102,55 +107,11 @@ class Module(mg.nn.Module):
         vars(self)["_kinds"] = {**self._kinds, name: BUFFER if persistent else UNSAVED}
         setattr(self, name, tensor)
 
-    # what hangs on it
-
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        return _within(self, super().named_parameters(), prefix, recurse)
-
-    def parameters(self, recurse: bool = True) -> Any:
-        return Listed([t for _, t in self.named_parameters(recurse=recurse)])
-
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        return _within(self, super().named_buffers(), prefix, recurse)
-
-    def buffers(self, recurse: bool = True) -> Any:
-        return Listed([t for _, t in self.named_buffers(recurse=recurse)])
-
-    def named_modules(self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
-        return Listed([(".".join(filter(None, (prefix, name))), each) for name, each in super().named_modules()])
-
-    def modules(self) -> Any:
-        return Listed(super().modules())
-
-    def named_children(self) -> Any:
-        return Listed(super().named_children())
-
-    def children(self) -> Any:
-        return Listed(super().children())
-
-    # what is done to all of it
-
-    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """The tensors themselves without their history: later training changes them."""
-        return {prefix + name: t if keep_vars else t.detach() for name, t in self._saved().items()}
-
-    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        return Keys(*load_tensors(self._saved(), dict(state_dict), type(self).__name__, strict))
-
-    def to(self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Any:
-        for each in (*targets, dtype, device):
-            if each is not None and each.__class__ is not bool:
-                super().to(each)
-        return self
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        super().zero_grad()
-
 
 Module.__module__ = Parameter.__module__ = NAME
 
 
-def _within(module: Module, named: Iterable[tuple[str, Any]], prefix: str, recurse: bool) -> Listed:
+def within(module: Module, named: Iterable[tuple[str, Any]], prefix: str, recurse: bool) -> Listed:
     """The named tensors of a module, or only those of its own attributes."""
     return Listed([(".".join(filter(None, (prefix, name))), t) for name, t in named
                    if recurse or name.partition(".")[0] not in dict(mg.nn.Module.named_children(module))])
@@ -202,34 +163,15 @@ class ParameterList(ModuleList):
         return item if isinstance(item, Parameter) else Parameter(item)
 
 
-class ParameterDict(Module):
-    def __init__(self, parameters: Any = None) -> None:
-        for name, each in dict(parameters or {}).items():
-            self[name] = each
-
+class ParameterDict(ModuleDict):
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, value if isinstance(value, Parameter) else Parameter(value))
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
 
     def __contains__(self, name: object) -> bool:
         return name in self._kinds
 
-    def __len__(self) -> int:
-        return len(self._kinds)
-
-    def __iter__(self) -> Any:
-        return iter(self._kinds)
-
-    def keys(self) -> Any:
-        return self._kinds.keys()
-
-    def values(self) -> Any:
-        return [self[name] for name in self._kinds]
-
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self._kinds]
+    def items(self) -> list[tuple[str, Any]]:
+        return [(name, vars(self)[name]) for name in self._kinds]
 
 
 CONTAINERS = (Module, Parameter, Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict)

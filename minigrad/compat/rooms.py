@@ -16,13 +16,26 @@ import minigrad as mg
 from ..core.absent import _missing
 from ..devices.registry import Device
 from ..nn import init
+from ..nn.state import load_tensors
 from ..support.source import warn_caller
 from ..support.synonyms import Row, hint_for, nearest, rows
 from . import data, einops, meanings
-from .modules import ADOPTED, CONTAINERS, Default, Module, Parameter, called_class, layer_class, shaped_norm
-from .speaking import METHODS, switch
-from .table import PLAIN, forward_of, function_of, refuse
-from .training import Function, Kind, LRScheduler, Optimizer, Parts, plain_class, remove_weight_norm, weight_norm
+from .modules import (
+    ADOPTED,
+    CONTAINERS,
+    Default,
+    Kind,
+    Listed,
+    Module,
+    Parameter,
+    called_class,
+    layer_class,
+    shaped_norm,
+    within,
+)
+from .speaking import switch
+from .table import PLAIN, forward_of, function_of, refuse, retitle
+from .training import Function, LRScheduler, Optimizer, Parts, plain_class, weight_norm
 
 HOME = f"{__package__}.torch"
 _PATHS = {  # the rooms of the table that are not named by their path
@@ -30,15 +43,6 @@ _PATHS = {  # the rooms of the table that are not named by their path
     "mps": "backends.mps",
 }
 _OURS = {"nn": mg.nn, "distributions": mg.distributions, "optim": mg.optim, "lr_scheduler": mg.optim.lr_scheduler}
-_ALIASES = {  # rooms whose names are those of another one
-    "nn": ("nn.modules", "nn.modules.module", "nn.modules.linear", "nn.modules.conv", "nn.modules.batchnorm",
-           "nn.modules.loss", "nn.modules.activation", "nn.modules.container", "nn.modules.normalization",
-           "nn.modules.rnn", "nn.modules.pooling", "nn.modules.dropout", "nn.modules.sparse", "nn.modules.transformer",
-           "nn.parameter", "nn.parallel"),
-    "optim": ("optim.optimizer", "optim.adam", "optim.sgd"), "autograd": ("autograd.function", "autograd.variable"),
-    "distributions": ("distributions.normal", "distributions.categorical", "distributions.bernoulli",
-                      "distributions.uniform", "distributions.kl"),
-}
 _REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write instead
 
 
@@ -69,8 +73,11 @@ def _lacks(path: str, name: str) -> Any:
 def _put(row: Row, room: str, name: str) -> None:
     """Put one name of a row into one room."""
     path = _PATHS.get(room, room)
-    into: dict[str, Any] = {} if room in ("x", "model") else vars(_room(path))
-    if not row.expression and row.kind != "class":
+    places: dict[str, dict[str, Any]] = {"with": PLAIN, "einops": einops.OPERATIONS, "x": {}, "model": {}}
+    into = places[room] if room in places else vars(_room(path))
+    if room == "aliases":
+        _room(name).__getattr__ = functools.partial(getattr, _room(row.expression))
+    elif not row.expression and row.kind != "class":
         _REFUSED[path, name] = row.advice(name).replace("  # ", ": ")
         if (name[0].isupper() and room != "x") or room not in ("x", "torch", "model", "F"):
             into.setdefault(name, _refused_class(f"{path}.{name}".lstrip("."), _REFUSED[path, name], f"{HOME}.{path}"))
@@ -128,7 +135,8 @@ PLAIN.update({name: each for name, each in vars(meanings).items() if name[0] != 
 PLAIN.update(
     mg=mg, math=math, np=np, init=init, torch=torch, F=F, lr_scheduler=_room("optim.lr_scheduler"), types=types,
     contextlib=contextlib, functools=functools, Parameter=Parameter, shaped_norm=shaped_norm, collate=data.collate,
-    weight_norm=weight_norm, remove_weight_norm=remove_weight_norm, split_at_random=data.split_at_random, refuse=refuse,
+    Listed=Listed, within=within, load_tensors=load_tensors, retitle=retitle, MinigradError=mg.MinigradError,
+    weight_norm=weight_norm, Sampler=data.Sampler, split_at_random=data.split_at_random, refuse=refuse,
 )
 for _row in rows():
     for _name in _row.names:
@@ -139,27 +147,20 @@ for _row in rows():
 # What the table cannot say --------------------------------------------------------------------------------------------
 
 
-class _AnyTensor(type):
-    """`torch.Tensor`: the class of all tensors, and a function that makes one."""
+class Tensor(metaclass=Kind):
+    """The class of all tensors, and a function that makes one."""
 
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, mg.Tensor)
+    counted = (mg.Tensor,)
 
-    def __getattr__(cls, name: str) -> Any:
-        return METHODS[name].theirs if name in METHODS else getattr(mg.Tensor, name)
-
-
-class Tensor(metaclass=_AnyTensor):
     def __new__(cls, *shape: Any) -> Any:
         return meanings.typed(shape, mg.float32)
 
 
-class _AnyDevice(type):
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Device)
+class device(metaclass=Kind):
+    """The class of all devices, and a function that finds one."""
 
+    counted = (Device,)
 
-class device(metaclass=_AnyDevice):
     def __new__(cls, type: Any, index: int | None = None) -> Any:
         return mg.as_device(meanings.device_of(type if index is None else f"{type}:{index}"))
 
@@ -211,11 +212,6 @@ _offer("autograd", Function)
 torch.optim.lr_scheduler._LRScheduler = LRScheduler
 ADOPTED.update({getattr(mg.nn, name): getattr(torch.nn, name) for name in ("Linear", "LayerNorm", "Dropout")})
 torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
-for _place, _others in _ALIASES.items():
-    for _path in _others:
-        _room(_path).__getattr__ = functools.partial(getattr, _room(_place))
-
-
 for _name, *_counted in (
     ("_BatchNorm", mg.nn.BatchNorm1d, mg.nn.BatchNorm2d), ("_ConvNd", mg.nn.Conv1d, mg.nn.Conv2d),
     ("_Loss", mg.nn.MSELoss.__mro__[1]), ("RNNBase", mg.nn.RNN, mg.nn.GRU, mg.nn.LSTM),

@@ -84,7 +84,7 @@ class Method:
 
     def lacks(self, caller: FrameType) -> bool:
         """Whether `dir` leaves the name out for the code of a frame."""
-        return isinstance(self.ours, (Absent, _Nothing)) and not speaks(caller)
+        return isinstance(self.ours, Absent) and not speaks(caller)
 
 
 class Attribute(Method):
@@ -94,16 +94,6 @@ class Attribute(Method):
         (self.theirs if speaks(sys._getframe(1)) else self.ours).__set__(instance, value)
 
 
-class _Nothing:
-    """Our meaning of a name that only PyTorch has, and for which there is no hint."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=instance)
-
-
 METHODS: dict[str, Method] = {}  # the names of tensors with two meanings
 
 
@@ -111,7 +101,7 @@ def ours(name: str) -> Any:
     """Our meaning of a name of tensors."""
     if name in METHODS:
         return METHODS[name].ours
-    return next((vars(base)[name] for base in Tensor.__mro__ if name in vars(base)), None) or _Nothing(name)
+    return next((vars(base)[name] for base in Tensor.__mro__ if name in vars(base)), None) or Absent("x", name)
 
 
 def switch(name: str, theirs: Any) -> None:
@@ -130,7 +120,7 @@ def activate() -> None:
 def deactivate() -> None:
     """Give tensors only our meanings again."""
     for name, each in METHODS.items():
-        if not isinstance(each.ours, (Absent, _Nothing)):
+        if not isinstance(each.ours, Absent):
             setattr(Tensor, name, each.ours)
         elif isinstance(vars(Tensor).get(name), Method):
             delattr(Tensor, name)

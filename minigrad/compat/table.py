@@ -11,7 +11,7 @@ from ..support.errors import ConversionError, MinigradError
 from ..support.synonyms import TORCH, Row
 
 ALSO = {"axis": "dim", "keepdims": "keepdim"}  # other spellings that PyTorch takes as well
-PLAIN: dict[str, Any] = {}  # what the expressions of rows may name: `rooms` fills it
+PLAIN: dict[str, Any] = {"__name__": f"{__package__}.torch"}  # what the expressions of rows may name: `rooms` fills it
 
 
 def refuse(what: str, instead: str) -> Any:
@@ -29,7 +29,7 @@ def function_of(row: Row, name: str, ours: Any = None) -> Any:
     star = re.search(r"(?<!\*)\*(\w+)", declared)  # `x.view(2, 3)` and `x.view((2, 3))`, and `x.view(size=(2, 3))` too
     if star is not None:
         declared = declared.replace(star[0], f"*_given, {star[1]}=None", 1)
-    lines = [f"def {_plain(name)}({_with_other_names(declared)}):"]
+    lines = [f"def row({_with_other_names(declared)}):"]
     if star is not None:
         lines.append(f"    {star[1]} = _given if {star[1]} is None else ({star[1]},)")
     lines += [f"    if {theirs} is not None: {dim} = {theirs}" for theirs, dim in ALSO.items() if _takes(declared, dim)]
@@ -44,19 +44,19 @@ def function_of(row: Row, name: str, ours: Any = None) -> Any:
 def forward_of(row: Row, name: str) -> Callable[..., Any]:
     """The `forward` of a layer's row: the constructor's arguments are attributes of the layer."""
     options = re.findall(r"[(, ~!](\w+)=|[(, ](\w+)(?=,|$)", f" {row.signature}")
-    lines = [f"def forward(self, {row.inputs}):"]
+    lines = [f"def row(self, {row.inputs}):"]
     lines += [f"    {each} = self.{each}" for pair in options for each in pair if each]
-    lines += [f"    return ({row.expression.replace('{}', _function_name(name))})"]
+    lines += [f"    return ({row.expression.replace('{}', name.lower())})"]
     return _made(lines, "forward")  # type: ignore[no-any-return]
 
 
-def _made(lines: list[str], name: str, **names: Any) -> Any:
-    space = {**PLAIN, **names, "__name__": "minigrad.compat.torch", "retitle": retitle, "refuse": refuse,
-             "MinigradError": MinigradError}
+def _made(lines: list[str], name: str, ours: Any = None) -> Any:
+    """Run the text of a function, in which `ours` is a class of minigrad."""
+    text = "\n    ".join(["def made(ours):", *lines, "return row"])
     made: dict[str, Any] = {}
-    exec(compile("\n".join(lines), f"{TORCH}:{name}", "exec"), space, made)
-    (function,) = made.values()
-    function.__qualname__ = function.__name__ = name
+    exec(compile(text, f"{TORCH}:{name}", "exec"), PLAIN, made)
+    function = made["made"](ours)
+    function.__qualname__ = function.__name__ = name.rpartition(".")[2]
     return function
 
 
@@ -68,15 +68,6 @@ def _with_other_names(declared: str) -> str:
 
 def _takes(declared: str, name: str) -> bool:
     return re.search(rf"\b{name}\b(?==|,|$)", declared) is not None
-
-
-def _plain(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _function_name(layer: str) -> str:
-    """The function of a layer: `hardtanh` for Hardtanh, and `logsigmoid` for LogSigmoid."""
-    return layer.lower()
 
 
 def retitle(error: MinigradError, name: str) -> None:

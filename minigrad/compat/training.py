@@ -11,16 +11,7 @@ from typing import Any
 import minigrad as mg
 
 from .meanings import given_group
-
-
-class Kind(type):
-    """A class that counts objects of other classes, in `counted`, as its instances."""
-
-    counted: tuple[type, ...] = ()
-
-    def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or isinstance(x, cls.counted)
-
+from .modules import Kind
 
 # Functions with their own gradient ------------------------------------------------------------------------------------
 
@@ -82,26 +73,13 @@ class Optimizer(metaclass=Kind):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         self.param_groups.append({**self.defaults, **given_group(param_group)})
 
-    def _all(self) -> list[Any]:
-        return [p for group in self.param_groups for p in group["params"]]
-
     def zero_grad(self, set_to_none: bool = True) -> None:
-        for p in self._all():
-            p.grad = None
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.grad = None
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no step")
-
-    def state_dict(self) -> dict[str, Any]:
-        numbers = {id(p): i for i, p in enumerate(self._all())}
-        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
-        return {"state": {numbers[id(p)]: dict(state) for p, state in self.state.items()}, "param_groups": groups}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        tensors = self._all()
-        for group, saved in zip(self.param_groups, state_dict["param_groups"]):
-            group.update({name: value for name, value in saved.items() if name != "params"})
-        self.state.update({tensors[int(i)]: dict(state) for i, state in state_dict["state"].items()})
 
 
 class OfOptimizers:
@@ -190,11 +168,6 @@ def plain_class(arguments: Any, base: type, home: str) -> type:
 # Weights that are computed --------------------------------------------------------------------------------------------
 
 
-def _weight(module: Any, name: str, dim: int) -> Any:
-    g, v = getattr(module, f"{name}_g"), getattr(module, f"{name}_v")
-    return v * (g / size_along(v, dim))
-
-
 def size_along(v: Any, dim: int) -> Any:
     """The norms of the rows of a tensor."""
     axes = tuple([axis for axis in range(v.ndim) if axis != dim % v.ndim])
@@ -209,22 +182,12 @@ def weight_norm(module: Any, name: str, dim: int, parameter: Any) -> Any:
     setattr(module, f"{name}_v", parameter(v))
 
     def compute(module: Any, args: Any) -> None:
-        vars(module)[name] = _weight(module, name, dim)
+        v = getattr(module, f"{name}_v")
+        vars(module)[name] = v * (getattr(module, f"{name}_g") / size_along(v, dim))
 
     with mg.no_grad():
         compute(module, ())
-    vars(module)["_computed"] = {name: (dim, module.register_forward_pre_hook(compute))}
-    return module
-
-
-def remove_weight_norm(module: Any, name: str, parameter: Any) -> Any:
-    """Make the weight a parameter again."""
-    dim, handle = vars(module).pop("_computed")[name]
-    value = _weight(module, name, dim)
-    handle.remove()
-    for each in (name, f"{name}_g", f"{name}_v"):
-        delattr(module, each)
-    setattr(module, name, parameter(value))
+    module.register_forward_pre_hook(compute)
     return module
 
 
