@@ -37,7 +37,7 @@ def classes(count, *shape):
 
 
 def replace_method(name, make):
-    """Put `make(original)` in the place of a method of tensors, in minigrad in that of PyTorch's meaning."""
+    """Replace a method of tensors by `make(original)`; in minigrad, replace its meaning in PyTorch."""
     found = vars(KIND).get(name)
     if hasattr(found, "theirs"):
         found.theirs = make(found.theirs)
