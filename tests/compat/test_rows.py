@@ -46,7 +46,8 @@ def test_the_stored_values_are_those_of_pytorch():
 ELSEWHERE = {
     "bernoulli", "multinomial", "manual_seed", "normal_", "uniform_", "random_", "bernoulli_", "exponential_",
     "gumbel_softmax", "dropout2d", "save", "load", "share_memory_", "share_memory", "autocast", "get_device_name",
-    "is_bf16_supported", "__version__", "get_rank", "get_world_size", "ReduceOp",
+    "is_bf16_supported", "__version__", "get_rank", "get_world_size",
+    "ReduceOp", "script", "inference_mode", "detect_anomaly",
 }
 
 

@@ -141,3 +141,10 @@ def test_many_short_lived_files_do_not_pile_up(x):
 def test_names_are_listed_where_they_hold(x):
     assert "view" not in dir(x) and "addmm" not in dir(x) and "sum" in dir(x)
     assert {"view", "addmm", "sum"} <= set(file(PYTORCH + "def names(x): return dir(x)").names(x))
+
+
+def test_modes_without_gradients_are_blocks_and_decorators(x):
+    program = file(PYTORCH + "@torch.inference_mode()\ndef a(x): return x * 2\n@torch.no_grad\ndef b(x): return x * 2\n"
+                   "def c(x):\n    with torch.inference_mode(True), torch.autograd.detect_anomaly(): return x * 2\n")
+    x.requires_grad = True
+    assert not any(f(x).requires_grad for f in (program.a, program.b, program.c))
