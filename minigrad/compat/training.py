@@ -87,6 +87,8 @@ class OfOptimizers:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
+        if isinstance(self, mg.optim.LBFGS):  # which calls the closure itself, several times
+            return super().step(closure)  # type: ignore[misc]
         if closure is not None:
             with mg.enable_grad():
                 loss = closure()

@@ -3,7 +3,8 @@
 `begin` starts a unit, `check` checks an answer, `progress` and `report` show the results.  `swap` and the functions
 beside it put a student's function into the engine for a `with` block, `operator` adds a primitive with the student's
 kernels, and `train_digits` and `train_names` train networks with them.  `costs`, `Passes` and the functions beside them
-count and measure.  `unit.py` and `tasks.py` define units and tasks, `units/` declares them.
+count and measure.  `unit.py` and `tasks.py` define units and tasks, `units/` declares them, and `texts.py`
+reads what they say.
 """
 
 from importlib import import_module

@@ -32,11 +32,12 @@ class Choice(ValueTask):
 
     options: ClassVar[dict[str, str]]
 
-    def __init_subclass__(cls) -> None:
+    @classmethod
+    def _declare(cls) -> None:
         if hasattr(cls, "options"):
             cls.wrong_values = [each for each in cls.options.items() if each[0] != cls.right_value]
             cls.example = f'"{cls.wrong_values[0][0]}"'
-        super().__init_subclass__()
+        super()._declare()
 
     def read(self, answer: Any) -> Any:
         given = " ".join(str(answer).split()).lower()

@@ -5,6 +5,8 @@ answer is the answer to another question.  A known wrong answer is a program (`@
 the student's results are the same.  Short ones are pairs in `wrong_programs`, and constants in `wrong_values`.  The
 kinds of tasks derive the common wrong answers from the right one (swapped, without g, summed, only the first); `hints`
 replaces the words of these where a task can say more.
+
+What is text or a plain value is in the texts of the unit, `texts.en.toml`, by the name of the task: see `texts.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minigrad.support.errors import DeclarationError
 from minigrad.support.table import counted
 
 from .compare import Difference, difference, numerical, plain, same
 from .feedback import Misused, Wrong, written
+from .texts import attributes, filled, problem
 
 ROUNDS, HIDDEN_ROUNDS = 1, 10  # how often the cases are drawn anew, in the student's notebook and in the instructor's
 
@@ -36,9 +38,14 @@ class Mistake(NamedTuple):
     source: str | None  # where a student made it
 
 
-def mistake(hint: str, source: str | None = None) -> Callable[[Callable[..., Any]], Mistake]:
-    """Declare a method of a task as a known mistake: it returns the wrong result."""
-    return lambda program: Mistake(program.__name__, hint, program, source)
+def mistake(hint: str | Callable[..., Any], source: str | None = None) -> Any:
+    """Declare a method of a task as a known mistake: it returns the wrong result.
+
+    `@mistake` alone takes the hint from the unit's texts, where it has the name of the method.
+    """
+    if isinstance(hint, str):
+        return lambda program: Mistake(program.__name__, hint, program, source)
+    return Mistake(hint.__name__, "", hint, source)
 
 
 def common(**mistakes: tuple[str, Callable[..., Any]]) -> tuple[Mistake, ...]:
@@ -56,8 +63,9 @@ class Task:
     seconds: ClassVar[float] = 5.0  # the time limit
     kind: ClassVar[str]  # "function" or "value"
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
+    template: ClassVar[str] = ""  # the task in Markdown; an attribute of the variant stands in braces: {k}
     otherwise: str | None = None  # the hint where no known mistake was made
-    hints: ClassVar[dict[str, str]] = {}  # better words for common mistakes, by their names
+    hints: ClassVar[dict[str, str]] = {}  # the words for mistakes, by their names; common ones have words already
     advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
     wrong_programs: ClassVar[Sequence[tuple[Callable[..., Any], str]]] = ()  # more known mistakes, with their hints
     faults: ClassVar[Sequence[tuple[str, ...]]] = ()  # known mistakes as words, each with its hint: see `faulty`
@@ -65,15 +73,37 @@ class Task:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        cls._read_texts()
+        cls._declare()
         for number, (*words, hint) in enumerate(vars(cls).get("faults", ()), 1):
             setattr(cls, f"fault_{number}", Mistake(f"fault_{number}", hint, _faulty(words), None))
         own = [value for value in vars(cls).values() if isinstance(value, Mistake)]
         for number, (program, hint) in enumerate(vars(cls).get("wrong_programs", ()), 1):
             own.append(Mistake(f"wrong_program_{number}", hint, program, None))
         inherited = [known for known in cls.mistakes if known.name not in vars(cls)]
-        cls.mistakes = (*own, *[known._replace(hint=cls.hints.get(known.name, known.hint)) for known in inherited])
-        for unknown in cls.hints.keys() - {known.name for known in inherited}:
-            raise DeclarationError(f"{cls.__name__}: hints names {unknown}, which is not a common mistake")
+        cls.mistakes = tuple([cls._with_hint(known) for known in (*own, *inherited)])
+        for unknown in cls.hints.keys() - {known.name for known in cls.mistakes}:
+            raise problem(cls, f"hints names {unknown}, which is not a common mistake", "hints", unknown)
+
+    @classmethod
+    def _read_texts(cls) -> None:
+        """Take over what the unit's texts say about the task."""
+        declared = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
+        for name, value in attributes(cls, declared).items():
+            mine = vars(cls).get(name)
+            both = {**value, **mine} if isinstance(mine, dict) else value if mine is None else [*value, *mine]
+            setattr(cls, name, both)
+
+    @classmethod
+    def _declare(cls) -> None:
+        """Derive attributes of the class from others, before its mistakes are collected."""
+
+    @classmethod
+    def _with_hint(cls, known: Mistake) -> Mistake:
+        hint = cls.hints.get(known.name, known.hint)
+        if not hint:
+            raise problem(cls, f"hints has no words for the mistake {known.name}", "hints")
+        return known._replace(hint=hint)
 
     def __init__(self, student: str = "") -> None:
         self.student = student
@@ -83,8 +113,8 @@ class Task:
         """Draw the numbers of this student's variant."""
 
     def text(self) -> str:
-        """The task in Markdown, with this student's numbers; by default the docstring."""
-        return inspect.getdoc(type(self)) or ""
+        """The task in Markdown, with this student's numbers; where the texts have none, the docstring."""
+        return filled(self.template, self) or inspect.getdoc(type(self)) or ""
 
     def given(self) -> dict[str, Any]:
         """Attributes of this variant that the notebook can read; they must not give the answer away."""
@@ -302,11 +332,12 @@ class ValueTask(Task):
     why: ClassVar[str | None] = None
     wrong_values: ClassVar[Sequence[tuple[Any, str]]] = ()
 
-    def __init_subclass__(cls) -> None:
+    @classmethod
+    def _declare(cls) -> None:
+        super()._declare()
         for number, (value, hint) in enumerate(vars(cls).get("wrong_values", ()), 1):
             name = f"wrong_value_{number}"
             setattr(cls, name, Mistake(name, hint, lambda task, value=value: value, None))
-        super().__init_subclass__()
 
     def read(self, answer: Any) -> Any:
         """The answer in its usual form, where several forms are accepted."""
@@ -318,7 +349,7 @@ class ValueTask(Task):
 
     def explained(self) -> str | None:
         """What to say to students with the right answer."""
-        return self.why
+        return None if self.why is None else filled(self.why, self)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         form = other_form(answer, self.right())
@@ -356,10 +387,12 @@ class ByHandTask(ValueTask):
     rule: ClassVar[type[GradientTask]]
     args: tuple[Any, ...]
 
-    def __init_subclass__(cls) -> None:
-        derived = [known._replace(program=_by_hand(known)) for known in cls.rule.mistakes]
+    @classmethod
+    def _declare(cls) -> None:
+        super()._declare()
+        rule = getattr(cls, "rule", None)  # the kind itself has none
+        derived = [known._replace(program=_by_hand(known)) for known in rule.mistakes] if rule is not None else []
         cls.mistakes = (*cls.mistakes, *derived)
-        super().__init_subclass__()
 
     def right(self) -> float:
         return self.result_of(self.rule.right)
@@ -376,7 +409,8 @@ class ByHandTask(ValueTask):
 
     def distinct(self) -> bool:
         """Whether no mistake that has a hint of this task gives the right number, or the number of another."""
-        found = [self.right(), *[self.wrong(known) for known in self.mistakes if known.hint in self.hints.values()]]
+        hints = [hint for name, hint in self.hints.items() if name not in vars(type(self))]
+        found = [self.right(), *[self.wrong(known) for known in self.mistakes if known.hint in hints]]
         return len(set(found)) == len(found)
 
 

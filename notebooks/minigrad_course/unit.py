@@ -1,19 +1,29 @@
 """A unit of the course: its question, outcomes, misconceptions and tasks.
 
-A unit is declared once, for the notebooks, the checks, and the tests of both.
+A unit is declared once, for the notebooks, the checks, and the tests of both: in `texts.en.toml` what is text, and in
+Python what computes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules, resolve_name
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .tasks import Task
+from minigrad.support.errors import DeclarationError
+
+from .predicting import Choice, Printed
+from .tasks import Prediction, Question, Task, ValueTask
+from .texts import Texts, texts_of
+
+KINDS: dict[str, type[Task]] = {each.__name__: each for each in (Prediction, Question, ValueTask)}
+OPTIONAL = {"prerequisites", "misconceptions", "seeds"}
+ABOUT = {"title", "question", "minutes", "outcomes"} | OPTIONAL
+FORMS: dict[str, type[Task]] = {"options": Choice, "program": Printed}  # by the key that only they have
 
 
 class Misconception(NamedTuple):
@@ -45,6 +55,7 @@ class Unit:
     misconceptions: tuple[Misconception, ...] = ()
     seeds: tuple[Seed, ...] = ()
     tasks: dict[str, type[Task]] = field(default_factory=dict)
+    texts: Texts | None = None
 
     @property
     def key(self) -> str:
@@ -62,9 +73,23 @@ class Unit:
         return sum(task.points for task in self.tasks.values())
 
     def task(self, cls: type[Task]) -> type[Task]:
-        """Add a task to the unit: a decorator of the class."""
+        """Add a task to the unit: a decorator of the class.  Tasks have the order of the texts."""
         self.tasks[cls.name] = cls
+        order = [] if self.texts is None else list(self.texts.tasks)
+        self.tasks = dict(sorted(self.tasks.items(), key=lambda task: order.index(task[0]) if task[0] in order else 99))
         return cls
+
+    def kind(self, cls: type[Task]) -> type[Task]:
+        """Make the tasks whose texts name this class as their `kind`: a decorator of a kind that the unit has alone."""
+        self._make(cls.__name__, cls, cls.__module__)
+        return cls
+
+    def _make(self, kind: str, base: type[Task], module: str) -> None:
+        """Tasks that are data alone: classes with nothing but a name, whose texts hold the rest."""
+        for name, words in self.texts.tasks.items() if self.texts is not None else ():
+            if words.get("kind") == kind:
+                forms = [form for key, form in FORMS.items() if key in words]
+                self.task(type(name.title().replace("_", ""), (*forms, base), {"name": name, "__module__": module}))
 
 
 class Annex(Unit):
@@ -77,6 +102,35 @@ class Annex(Unit):
     @property
     def heading(self) -> str:
         return self.title
+
+
+def unit(file: str, module: str) -> Unit:
+    """The unit that the texts in the folder of a file describe, with its tasks that are data alone.
+
+    The unit of `units/u00_start` has the number 0 and the name `start`.
+    """
+    folder = Path(file).parent
+    texts = texts_of(folder)
+    if texts is None:
+        raise DeclarationError(f"{folder.name} has no texts.en.toml")
+    number, _, name = folder.name.removeprefix("u").partition("_")
+    about = {key: value for key, value in texts.data.items() if key != "tasks"}
+    for key in about.keys() ^ ABOUT:
+        if key not in OPTIONAL:
+            raise texts.problem(f"{key} is {'missing' if key in ABOUT else 'not a part of a unit'}", key)
+    made = Unit(int(number), name, texts=texts, **{
+        **about, "prerequisites": tuple(about.get("prerequisites", ())),
+        "misconceptions": _rows(texts, "misconceptions", Misconception), "seeds": _rows(texts, "seeds", Seed)})
+    for kind, base in KINDS.items():
+        made._make(kind, base, module)
+    return made
+
+
+def _rows(texts: Texts, key: str, kind: Callable[..., Any]) -> tuple[Any, ...]:
+    try:
+        return tuple([kind(**row) for row in texts.data.get(key, ())])
+    except TypeError as error:
+        raise texts.problem(f"{key}: {str(error).partition(' ')[2]}", key) from None
 
 
 class Parts(Mapping[str, Unit]):

@@ -1,8 +1,8 @@
 """The form of a unit: `python -m minigrad_course.authoring.template NN name` begins one; `problems` checks each.
 
-A unit is a folder, `units/uNN_name/`, with all its sources but the lecture: what it is for, its tasks with known
-mistakes, its two notebooks as Python files, and answers of newcomers.  The lecture is `lectures/NN_name.md` with the
-pictures in `lectures/pictures/uNN_name.py`.  `minigrad_course.authoring.build` makes the notebooks.
+A unit is a folder, `units/uNN_name/`, with all its sources but the lecture: its texts (`texts.en.toml`), the tasks that
+compute something, its two notebooks as Python files, and answers of newcomers.  The lecture is `lectures/NN_name.md`
+with the pictures in `lectures/pictures/uNN_name.py`.  `minigrad_course.authoring.build` makes the notebooks.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ def _about(unit: Unit) -> list[str]:
     taken = sum(task.minutes for task in unit.tasks.values())
     if taken > unit.minutes:
         found.append(f"its tasks take {taken} minutes, and the unit only {unit.minutes}")
+    written = unit.texts.tasks if unit.texts is not None else {}
+    found += [f"task {name} of the texts has neither a kind nor a class" for name in written if name not in unit.tasks]
     if not unit.misconceptions:
         found.append("it starts from no misconception")
     earlier = [key for key, other in units().items() if other.number < unit.number]
@@ -150,23 +152,46 @@ PACKAGE = '''"""Unit {number:02}: ..."""
 from . import demo, exercise  # which add their tasks to the unit
 from .about import UNIT
 '''
-ABOUT = '''"""Unit {number:02}: what it is for, and what many believe before."""
+ABOUT = '''"""Unit {number:02}: its question, outcomes, misconceptions and seeds are in `texts.en.toml`."""
 
 from __future__ import annotations
 
-from ...unit import Misconception, Seed, Unit
+from ...unit import unit
 
-UNIT = Unit(
-    number={number},
-    name="{name}",
-    title="{title}",
-    question="...?",
-    minutes=60,
-    outcomes={{"...": "..."}},
-    prerequisites=("00_start",),
-    misconceptions=(Misconception("...", "https://...", "..."),),
-    seeds=(Seed("002: ...", "..."),),
-)
+UNIT = unit(__file__, __name__)
+'''
+TEXTS = '''# What unit {number:02} says: see "Add a unit" in CONTRIBUTING.md.
+# A translation is a copy, such as texts.de.toml.
+title = "{title}"
+question = "...?"
+minutes = 60
+prerequisites = ["00_start"]
+
+# What a student can do afterwards; tasks name the keys.
+[outcomes]
+first = "..."
+
+[[misconceptions]]
+belief = "..."
+source = "https://..."
+met_in = "first_guess"
+
+[[seeds]]
+idea = "002: ..."
+met_in = "first_guess"
+
+[tasks.first_guess]
+kind = "Prediction"
+outcome = "first"
+text = "How many ...?"
+example = "10"
+right = 3
+wrong = [
+    [2, "..."],
+    [4, "..."],
+]
+why = "..."
+otherwise = "..."
 '''
 TASKS = '''"""Unit {number:02}: {what}."""
 
@@ -268,6 +293,7 @@ def begin(number: int, name: str) -> None:
     texts = {
         folder / "__init__.py": PACKAGE,
         folder / "about.py": ABOUT,
+        folder / "texts.en.toml": TEXTS,
         folder / "demo.py": TASKS.replace("{what}", "what the notebook asks"),
         folder / "exercise.py": TASKS.replace("{what}", "what the student writes"),
         folder / "test_newcomers.py": NEWCOMERS,

@@ -15,21 +15,7 @@ NO_DIVISION = "out / a is b, but not where a is 0. You have b itself: there is n
 
 
 class MulGrad(GradientTask):
-    """`mul_grad(g, out, a, b)` returns the gradient of a and the gradient of b, for `out = a * b`."""
-
     name = "mul_grad"
-    points = 0  # it is the same for all students; the next one is not
-    minutes = 4
-    outcome = "rule"
-    otherwise = "let a rise by 0.01: by how much does a * b rise, and by how much y, which rises g times as fast?"
-    hints = {
-        "swapped": "swapped: when a rises, the product changes b times as fast, so b belongs to the gradient of a",
-        "without_g": "g is missing: this is how fast the product changes, and y changes g times as fast",
-        "swapped_without_g": "swapped, and g is missing: g and b are in the gradient of a",
-        "value": "that is the product itself, not its slope: how does it *change* when a rises and b does not?",
-        "times_out": "that is g times the product. How does the product *change* when a rises and b does not?",
-        "rule_of_a_sum": "that is the rule of a sum, which passes g on unchanged. A product needs the other factor",
-    }
 
     def forward(self, a: Any, b: Any) -> Any:
         return a * b
@@ -51,7 +37,7 @@ class MulGrad(GradientTask):
         one = yours is not None and not isinstance(yours, tuple | list) and self._form(yours) is None
         return f"it returned {written(yours)}, not two gradients" if one else super().judge(yours, args)
 
-    @mistake(NO_DIVISION)
+    @mistake
     def divided(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * out / a, g * out / b
 
@@ -68,22 +54,7 @@ class ByHand(ByHandTask):
     """How many times as fast as a does y rise?"""
 
     name = "gradient_of_a"
-    minutes = 2
-    outcome = "rule"
     rule = MulGrad
-    example = "7"
-    otherwise = "let a be larger by 0.01: what is a * b then? By how much has it changed, and y?"
-    hints = {
-        "without_g": "that is how fast the product changes. And y changes g times as fast as the product",
-        "swapped": "that is for b. If a rises, the product changes b times as fast",
-        "without_sign": "mind the sign: b is negative, so the product falls when a rises",
-        "swapped_without_g": "if a rises, the product changes b times as fast, and y g times as fast as the product",
-        "times_out": "that is g times the product itself. By how much does the product change?",
-        "value": "that is the product itself. By how much does it change when a rises by 0.01?",
-        "rule_of_a_sum": "that is how fast y grows with out. How fast does out grow with a?",
-        "g_added": "the two are not added: b times as fast, and then g times as fast",
-        "summed": "that would be a and b rising together. Here only a rises",
-    }
 
     def vary(self, draw: random.Random) -> None:
         while True:  # until no wrong way gives the right number, or the number of another wrong way
@@ -99,14 +70,11 @@ class ByHand(ByHandTask):
             "much does out change, and y?"
         )
 
-    def explained(self) -> str:
-        return f"a rises by 0.01, out by {self.b} · 0.01, and y by {self.g} · {self.b} · 0.01."
-
-    @mistake("mind the sign, and g")
+    @mistake
     def without_sign_and_g(self) -> int:
         return -self.b
 
-    @mistake("that is by how much y changes. How many times as fast as a does it change?")
+    @mistake
     def change(self) -> float:
         return self.g * self.b / 100
 
@@ -119,23 +87,9 @@ class MixedGrad(GradientTask):
     """The gradient rule of an operation that is yours alone: `out = k * a * b + m * a`."""
 
     name = "mixed_grad"
-    points = 2
-    minutes = 4
-    outcome = "rule"
-    otherwise = "let a rise by 0.01, in each of its two uses: by how much does out rise? Then b, which is used once"
-    hints = {
-        "without_g": "g is missing, or not everywhere: it multiplies the whole gradient of a, and that of b",
-        "value": "that is out itself. The question is how many times as fast as a y rises, and how many times as b",
-    }
 
     def vary(self, draw: random.Random) -> None:
         self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([6, 7, 8, 9])
-
-    def text(self) -> str:
-        return (
-            f"Your operation is `out = {self.k} * a * b + {self.m} * a`. Write `mixed_grad(g, out, a, b)`, which "
-            "returns the gradient of a and the gradient of b. (a is used twice.)"
-        )
 
     def forward(self, a: Any, b: Any) -> Any:
         return self.k * a * b + self.m * a
@@ -144,38 +98,38 @@ class MixedGrad(GradientTask):
         yield 2.0, self.forward(3.0, -4.0), 3.0, -4.0  # to be worked out by hand
         yield from drawn(self, draw)
 
-    @mistake("a is used twice, and its two contributions are added: what does the single a contribute?")
+    @mistake
     def one_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * self.k * b, g * self.k * a
 
-    @mistake("a is used twice: the contribution of its use in the product is missing")
+    @mistake
     def the_other_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * self.m, g * self.k * a
 
-    @mistake("that is the rule of a * b. Your operation has numbers of its own")
+    @mistake
     def of_the_plain_product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * b, g * a
 
-    @mistake("the contributions of the two uses of a are added, not multiplied")
+    @mistake
     def multiplied(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * self.k * b * self.m, g * self.k * a
 
-    @mistake("g multiplies the whole gradient of a, the single number too: mind the brackets")
+    @mistake
     def brackets(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * self.k * b + self.m, g * self.k * a
 
-    @mistake("b is not in the second part of out: that part contributes nothing to b")
+    @mistake
     def both_parts_to_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * (self.k * b + self.m), g * (self.k * a + self.m)
 
-    @mistake("the slope of the second part is its number: a itself does not stay")
+    @mistake
     def keeps_a(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * (self.k * b + self.m * a), g * self.k * a
 
-    @mistake("the slope of the second part is its number, times g: no a")
+    @mistake
     def keeps_a_outside(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * self.k * b + self.m * a, g * self.k * a
 
-    @mistake("two gradients: the two contributions to a are added to one number")
+    @mistake
     def three(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * self.k * b, g * self.m, g * self.k * a

@@ -123,12 +123,7 @@ class HandWritten(FunctionTask):
 
 @UNIT.task
 class MlpGrad(HandWritten):
-    """`mlp_grad(x, t, W, b, V, c)` returns the gradients of W, b, V and c, for a network with tanh."""
-
     name = "mlp_grad"
-    points = 0
-    minutes = 15
-    otherwise = "go backward, line by line: dV and dc, dh, dz, dW and db. Each has the shape of what it belongs to"
     wrong_programs = (
         (_slope(lambda z, h: 1 + 0 * z), "the slope of tanh is missing: dz = dh * (1 - h * h)"),
         (_slope(lambda z, h: 1 - h), "1 - h is not the slope of tanh: it is 1 - h * h"),
@@ -153,9 +148,6 @@ class SwappedGrad(HandWritten):
     """The same with another activation."""
 
     name = "swapped_grad"
-    points = 3
-    minutes = 8
-    otherwise = "two lines differ from mlp_grad: the one that computes h, and the one that computes dz"
     wrong_programs = (
         (lambda self, *args: pair(self.activation, TANH)(*args),
          "the forward pass is new, and dz still has the slope of tanh. This is the forgotten line"),
@@ -200,36 +192,17 @@ class StackCounts(ByParts):
     """What two lines make the engine do."""
 
     name = "stack_counts"
-    points = 2
-    minutes = 6
-    outcome = "layers"
-    example = "[4, 5, 0, 6]"
-    otherwise = "four numbers: recorded by line 1, kernels of line 1, recorded by line 2, rules called by line 2"
-    hints = {"first_only": "four numbers, in brackets", "turned": "the order is that of the text: line 1, then line 2"}
     wrong_programs = (
         (_counts(lambda a, b, c, d: [a, b, c, d + 1]), "x is data: the product has one rule, that of W"),
         (_counts(lambda a, b, c, d: [a, b, d, 0]), "line 2 records nothing: you swapped its two numbers"),
         (_counts(lambda a, b, c, d: [a, b, 0, a]), "one rule for each input that leads to a weight, not for each "
                                                    "operation: which operation has two such inputs, or is there none?"),
     )
-    part_hints = (
-        "recorded by line 1: each operator and each function is an operation, `@` and `.sum()` too",
-        "kernels of line 1: each operation of line 1 launches a kernel",
-        "recorded by line 2: it computes, but records nothing: no line differentiates it",
-        "rules: go back from `.sum()`. Each operation calls a rule for each input that leads to a weight",
-    )
     places = (0, "recorded"), (0, "kernels"), (1, "recorded"), (1, "rules")
 
     def vary(self, draw: random.Random) -> None:
         inside = f"mg.{draw.choice(['tanh', 'exp', 'sigmoid'])}(x @ W{draw.choice(['', ' + b'])})"
         self.line = f"y = ({draw.choice(['3 * ', 'c * ', 'c + 2 * '])}{inside}).sum()"
-
-    def text(self) -> str:
-        return (
-            f"Line 1 is `{self.line}`, line 2 is `y.backward()`. x is data; W, b and c are weights. **How many "
-            "operations does line 1 record, how many kernels does it launch, how many operations does line 2 record, "
-            "and how many gradient rules does it call?** Four numbers. (A number such as 3 has no gradient.)"
-        )
 
     def given(self) -> dict[str, Any]:
         return {"stack": self.stack}
@@ -244,24 +217,10 @@ class StackCounts(ByParts):
         counts = counts_of(self.line, *LINES[1:])
         return [getattr(counts[line], what) for line, what in self.places]
 
-    def explained(self) -> str:
-        return "one node and one kernel for each operation of line 1, one rule for each input that leads to a weight."
-
 
 @UNIT.task
 class WholeGradient(FunctionTask):
-    """`whole_gradient(parts)` returns the gradient of the mean loss of all pictures, from those of parts."""
-
     name = "whole_gradient"
-    points = 0
-    minutes = 8
-    outcome = "scale"
-    otherwise = "a part of 1,000 pictures counts ten times as much as one of 100: multiply each gradient by its count"
-    advice = {
-        "unpack": "each part is a pair: for count, gradient in parts",
-        "no attribute": "parts is a list of pairs: for count, gradient in parts",
-        "Axis must be": "with axis=0, so that the gradients are added place by place",
-    }
     faults = (
         ("sum(g for n, g in parts) / len(parts)",
          "the mean of the parts: a picture of a small part counts more than one of a large part"),
@@ -319,13 +278,6 @@ class StepGain(ValueTask):
     """How much faster is a step?"""
 
     name = "step_gain"
-    points = 1
-    minutes = 5
-    outcome = "scale"
-    example = "3.5"
-    tolerance = 0.02
-    otherwise = "take 100 ms. Which of them become shorter, and to what? Then 100 divided by the new time"
-    hints = {"without_sign": "a gain is positive"}
     faults = (
         ("times", "only the kernels are that much faster. The rest takes as long as before"),
         ("(share * times + rest) / 100",
@@ -346,12 +298,6 @@ class StepGain(ValueTask):
 
     def vary(self, draw: random.Random) -> None:
         self.share, self.times = draw.choice([60, 70, 80, 90]), draw.choice([5, 10, 20])
-
-    def text(self) -> str:
-        return (
-            f"In a training step, {self.share} % of the time is spent in kernels, the rest in Python. A TPU runs "
-            f"the kernels {self.times} times as fast. **How many times as fast is the step?** Two decimals."
-        )
 
     def right(self) -> float:
         return round(100 / (100 - self.share + self.share / self.times), 2)

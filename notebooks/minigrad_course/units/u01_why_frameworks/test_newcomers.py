@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from minigrad_course.unit import units
 from minigrad_course.units.u01_why_frameworks import demo
 from minigrad_course.units.u01_why_frameworks.by_hand import (
     ACTIVATIONS,
@@ -214,7 +215,8 @@ def test_six_programs_run_on_the_framework_and_the_other_rows_are_as_the_questio
 
     offered = systems(Chain, lambda *sizes: sizes, lambda: None, Parts)
     rows = [["yes" if runs(each, offers) else "no" for each in PROGRAMS.values()] for offers in offered.values()]
-    assert rows == [demo.LayersRow.right_value, demo.ParallelRow.right_value, ["yes"] * 6]
+    tasks = units()["01_why_frameworks"].tasks
+    assert rows == [tasks["layers_row"].right_value, tasks["parallel_row"].right_value, ["yes"] * 6]
 
 
 def test_a_recorded_prediction_lights_its_place():

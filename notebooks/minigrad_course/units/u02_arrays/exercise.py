@@ -50,12 +50,7 @@ class WhoChanges(ValueTask):
     """A program of names, views and copies: which names have other numbers after its last line?"""
 
     name = "who_changes"
-    points = 2
-    minutes = 6
-    outcome = "aliases"
     mistakes = ()
-    example = '["c", "d"]'
-    otherwise = 'the letters in quotation marks and in brackets, for example ["c", "d"]'
 
     def vary(self, draw: random.Random) -> None:
         yes = draw.sample([each for each in EXPRESSIONS if each.changes], 3)
@@ -79,9 +74,6 @@ class WhoChanges(ValueTask):
 
     def right(self) -> list[str]:
         return [letter for letter, each in zip(LETTERS, self.named) if each.changes]
-
-    def explained(self) -> str:
-        return "task.code has the program: step through it in the memory map, in the next cell."
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         given = letters(answer)
@@ -128,12 +120,7 @@ class Versions(ValueTask):
     """A program that writes into x between its operations: the version at the end, and the gradients that stop."""
 
     name = "versions"
-    points = 3
-    minutes = 8
-    outcome = "versions"
     mistakes = ()
-    example = '(1, ["p"])'
-    otherwise = 'two parts: the version, and the names in brackets. For example (1, ["p"])'
 
     def vary(self, draw: random.Random) -> None:
         made = [draw.choice(KEEPING), draw.choice(PASSING), draw.choice(KEEPING)]
@@ -165,9 +152,6 @@ class Versions(ValueTask):
         stops = [name for i, (name, each) in enumerate(zip("pqr", self.made))
                  if each.acts and any(event.acts for event in self.between[i:])]
         return sum(event.acts for event in self.between), stops
-
-    def explained(self) -> str:
-        return "a node stops if it kept the buffer, and the buffer has been written to since."
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         version, names = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (None, None)
@@ -226,13 +210,7 @@ def code_of(function: Any) -> str:
 
 @UNIT.task
 class Refilled(FunctionTask):
-    """`refilled(w, buffer, batches)` adds the losses of all batches, each read into the same buffer."""
-
     name = "refilled"
-    points = 0
-    minutes = 8
-    outcome = "versions"
-    otherwise = "keep the three lines of the loop, and change only what goes into the product"
     wrong_programs = (
         (lambda self, w, batches: np.float32(batches[-1]),
          "that is the last batch alone. The function returns the sum of the losses of all batches"),
@@ -339,16 +317,8 @@ PRODUCTS = {  # a part of an error in a student's convolution -> the hint
 
 @UNIT.task
 class Convolve(FunctionTask):
-    """`convolve(pictures, kernels)` applies kernels of 3 × 3 to pictures: windows, and one matrix product."""
-
     name = "convolve"
-    points = 0
-    minutes = 12
-    outcome = "windows"
     advice = PRODUCTS | ADVICE | PRODUCTS  # its own hints first
-    otherwise = (
-        "windows of shape (n, 6, 6, 3, 3); reshape both: the windows to (n, 6, 6, 9), the kernels to (k, 9); then @ .T"
-    )
 
     wrong_programs = (
         (lambda self, pictures, kernels: np.moveaxis(responses(pictures, kernels), -1, 1),

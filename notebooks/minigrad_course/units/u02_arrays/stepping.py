@@ -43,12 +43,7 @@ class ViewOf(ValueTask):
     """A table of numbers in a buffer: the shape, strides and offset that read it."""
 
     name = "view_of"
-    points = 2
-    minutes = 6
-    outcome = "strides"
     mistakes = ()
-    example = "((2, 3), (3, 1), 0)"
-    otherwise = "from the first number: how far is the one below it in the buffer, and how far the one to its right?"
 
     def vary(self, draw: random.Random) -> None:
         self.form = draw.choice([form for form in FORMS if form[2] and form[1] != row_major((3, 4))])
@@ -136,12 +131,7 @@ class Stepped(FunctionTask):
 
 @UNIT.task
 class Transposed(Stepped):
-    """`transposed(shape, strides, axes)` returns shape and strides of the array with its axes in another order."""
-
     name = "transposed"
-    minutes = 6
-    outcome = "strides"
-    otherwise = "new axis i is the old axis axes[i]: its size is shape[axes[i]], and its stride strides[axes[i]]"
     wrong_programs = (
         (lambda self, shape, strides, axes: (self.order(shape, axes), row_major(self.order(shape, axes))),
          "the shape is right, but the strides are those of a new array. A view keeps the strides, in another order"),
@@ -177,16 +167,10 @@ class Transposed(Stepped):
 
 @UNIT.task
 class Broadcasted(FunctionTask):
-    """`broadcasted(shape, strides, target)` returns the strides with which an array is read as if it were repeated."""
-
     name = "broadcasted"
-    points = 0
-    minutes = 8
-    outcome = "strides"
     advice = Stepped.advice | {
         "index out of range": "shape can be shorter than target: count from the end, or begin with 0 for new axes"
     }
-    otherwise = "one stride for each axis of target: 0 where the array is repeated, its own stride elsewhere"
     wrong_programs = (
         (lambda self, shape, strides, target: (0,) * (len(target) - len(shape)) + strides,
          "right where axes are new. An axis of size 1 is repeated too: its stride becomes 0"),
@@ -246,15 +230,7 @@ def apart(steps: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., An
 
 @UNIT.task
 class Windowed(Stepped):
-    """`windowed(shape, strides, axis, size, step)` returns shape and strides of all windows along an axis."""
-
     name = "windowed"
-    minutes = 14
-    outcome = "windows"
-    otherwise = (
-        "two axes take the place of one. From window to window: step times the stride. Inside of a window: the stride. "
-        "The second is a new axis at the end"
-    )
     wrong_programs = (
         (count(lambda n, size, step: (n - size) // step),
          "the strides are right. Count the windows: 7 numbers have 5 windows of 3, beginning at 0, 1, 2, 3 and 4"),

@@ -19,21 +19,6 @@ from .training import NEEDED, at_work, train
 
 Kernel = Callable[..., Any]
 RAW = "a kernel gets NumPy arrays and returns one: use np, not mg"
-BY_NAME = "hand the attributes on by name: x.sum(axis=axis, keepdims=keepdims)"
-STOPS = {  # a part of an error in a student's kernel -> the hint
-    "unexpected keyword": "attributes come as keywords: def chip_sum(x, axis, keepdims, dtype)",
-    "missing": "it is called as the line above says: does `def` have these parameters?",
-    "positional argument": "it is called as the line above says: does `def` have these parameters?",
-    "only length-1 arrays": "math works on one number. NumPy has the same function for arrays: np.tanh",
-    "only 0-dimensional": "math works on one number. NumPy has the same function for arrays: np.tanh",
-    "must be real number": "math works on one number. NumPy has the same function for arrays: np.tanh",
-    "at most 2": "Python's own function does not take arrays with attributes: use np.sum, or x.sum",
-    "integer": BY_NAME, "data type": BY_NAME, "bool": BY_NAME,
-    "'tuple' object": BY_NAME,
-    "core dimension": "`@` is the matrix product. add, subtract, multiply and divide work place by place",
-    "ArrayType": BY_NAME,
-    "broadcast": "matmul is the matrix product: x @ y. `*` works place by place",
-}
 
 
 def f32(*rows: Any) -> Any:
@@ -63,14 +48,7 @@ def kernels(*wrong: tuple[str, Kernel, str]) -> list[tuple[dict[str, Kernel], st
 
 
 class ChipKernels(ValueTask):
-    """`chip_kernels` has a function on NumPy arrays for each of seven operations."""
-
     name = "chip_kernels"
-    points = 0
-    minutes = 15
-    outcome = "device"
-    advice = STOPS
-    otherwise = 'compare it with the kernel of the CPU, mg.as_device("cpu").kernels[name], on a small array'
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # none of those of values
     wrong_values = kernels(
         ("matmul", lambda x, y: x * y.T,
@@ -139,7 +117,7 @@ class ChipKernels(ValueTask):
         problem = difference(yours, right, f"the result of {name}", "by NumPy")
         if problem is not None:
             hints = [each.hint for each in self.mistakes if self._computes(each, name, values, attrs, yours)]
-            raise Wrong(self.name, f"{problem}\n  in {name}({call})", (hints or [self.otherwise])[0])
+            raise Wrong(self.name, f"{problem}\n  in {name}({call})", next(iter(hints), self.otherwise))
 
     def _computes(self, known: Mistake, name: str, values: Any, attrs: Any, yours: Any) -> bool:
         """Whether a known wrong kernel gives the same result."""
@@ -200,11 +178,6 @@ class Metered(FunctionTask):
     """`metered(op, kernel, bill)` returns a kernel that computes the same, and adds its cost to the bill."""
 
     name = "metered"
-    points = 2
-    minutes = 12
-    outcome = "cost"
-    advice = METERS
-    otherwise = "inside of run: result = kernel(*values, **attrs), then bill[op] += the cost, then return result"
     wrong_programs = (
         (charging(lambda t, values, result: nbytes(*values, result) / t.speed),
          "the launch is missing: each call costs it, however small its arrays are"),
@@ -233,16 +206,6 @@ class Metered(FunctionTask):
 
     def vary(self, draw: random.Random) -> None:
         self.launch, self.speed = draw.choice([4, 5, 6, 8]), draw.choice([50, 80, 100, 125])
-
-    def text(self) -> str:
-        return (
-            f"Your chip needs **{self.launch} µs** to launch a kernel, and then reads and writes **{self.speed} bytes "
-            f"in a µs**. So a call costs `{self.launch} + bytes / {self.speed}`. The bytes are those of all arrays "
-            "that the kernel reads and of the array that it returns. `array.nbytes` has the bytes of an array. Python "
-            "numbers have none: `isinstance(value, np.ndarray)` says what is an array.\n\n"
-            "`metered(op, kernel, bill)` **returns a function**, which does the same as `kernel`, and adds its cost to "
-            "`bill[op]`. `bill` is a `collections.Counter`: a name that is not in it yet counts as 0."
-        )
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         x, y = f32([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), f32(1.0, 0.5, 2.0)

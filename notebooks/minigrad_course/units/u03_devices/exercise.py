@@ -48,12 +48,7 @@ class Stops(ValueTask):
     """A program of eight lines: which line stops, and how many arrays were copied before?"""
 
     name = "stops"
-    points = 2
-    minutes = 6
-    outcome = "place"
     mistakes = ()
-    example = "(4, 1)"
-    otherwise = "two numbers in brackets: the line, and the copies. For example (4, 1)"
 
     def vary(self, draw: random.Random) -> None:
         lines, self.at = draw.sample(SAFE, 4), draw.choice([3, 4])
@@ -107,17 +102,6 @@ CPU = "cpu"
 NAMES = (CPU, "cpu:1", "cpu:2")
 REFUSED, RETURNED, NOTHING = "an exception", "an exception that was returned", "None"
 ACCIDENTS = (NameError, TypeError, AttributeError, IndexError, KeyError)
-TWO_KEYS = "the table has two keys, one after the other: table[device][op]"
-NO_TEXT = "a device is not a text: str(device), or an f-string, f\"{one} and {other}\""
-SLIPS = {  # a part of an error in the student's dispatcher -> the hint
-    "has no attribute 'device'": "a Python number has no device: look at tensors only, isinstance(x, mg.Tensor)",
-    "list index": "there may be one tensor, two or three: len(set(devices)) counts the devices",
-    "unhashable": "that is a collection of devices, not a device: take the one device out of it",
-    "not subscriptable": TWO_KEYS, "indices must be": TWO_KEYS,
-    "'tanh'": TWO_KEYS, "'add'": TWO_KEYS,
-    'not "Device"': NO_TEXT, "'Device' and 'str'": NO_TEXT, "expected str instance": NO_TEXT,
-    "derive from BaseException": "a text is not an exception: raise ValueError(\"...\"), with your text in it",
-}
 Names = Sequence[str | None]  # the device of each input; None for a Python number
 
 
@@ -168,14 +152,7 @@ def entry(table: Any, device: str, op: str) -> str:
 
 @UNIT.task
 class Dispatch(FunctionTask):
-    """`dispatch(op, inputs, table)` returns the kernel for an operation, or raises an exception."""
-
     name = "dispatch"
-    points = 0
-    minutes = 15
-    outcome = "dispatch"
-    advice = SLIPS
-    otherwise = "collect the devices of all tensors in inputs; one device: return table[device][op]; more: raise"
     wrong_programs = choosing(
         (lambda d: REFUSED if any(mixed(pair) for pair in pairwise(d)) else devices(d)[0],
          "you compare neighbours, and a number may stand between two tensors: compare all tensors"),
@@ -257,12 +234,6 @@ class Dispatch(FunctionTask):
 # ---- a coarse kernel -------------------------------------------------------------------------------------------------
 
 
-KERNELS = {  # a part of an error in a student's kernel -> the hint
-    "__round__": "round is for one number. NumPy has one for arrays: np.round",
-    "broadcast": "`*` works place by place. The matrix product is x @ y",
-}
-
-
 def coarse(x: Any, steps: float, nearest: Any = np.round) -> Any:
     """An array whose numbers have steps of 1/steps."""
     return (nearest(x * steps) / steps).astype(x.dtype)
@@ -273,11 +244,6 @@ class CoarseMatmul(FunctionTask):
     """`coarse_matmul(x, y)` is the matrix product of a chip whose numbers have steps."""
 
     name = "coarse_matmul"
-    points = 2
-    minutes = 10
-    outcome = "kernel"
-    advice = KERNELS
-    otherwise = "round both inputs first, np.round(x * steps) / steps, and multiply the rounded ones by @"
     wrong_programs = (
         (lambda self, x, y: x @ y,
          "that is the exact product (np.round(x, n) keeps n decimals). Round both inputs to steps first"),
@@ -309,14 +275,6 @@ class CoarseMatmul(FunctionTask):
 
     def vary(self, draw: random.Random) -> None:
         self.steps = draw.choice([8, 9, 12, 16])
-
-    def text(self) -> str:
-        return (
-            f"A cheap chip multiplies only numbers with steps of **1/{self.steps}**. So its kernel for `matmul` rounds "
-            f"**both inputs** to the nearest multiple of 1/{self.steps}, and returns the matrix product (`@`) of the "
-            "rounded arrays. `np.round` rounds to whole numbers. A kernel gets **NumPy arrays** (float32), not "
-            "tensors, and returns one; it must not change its inputs."
-        )
 
     def given(self) -> dict[str, Any]:
         return {"steps": self.steps, "read": self.read}
@@ -366,11 +324,6 @@ class Additions(ValueTask):
     """How many additions must there be until a faster device saves time?"""
 
     name = "additions"
-    points = 3
-    minutes = 6
-    outcome = "cost"
-    example = "20"
-    otherwise = "for k additions: k · (CPU) against 3 copies + k · (chip). From which whole k on is the second smaller?"
     wrong_programs = (
         (lambda self: self.after(2),
          "that is with two copies. a and b go to the chip, and the last out comes back: three"),
@@ -390,14 +343,6 @@ class Additions(ValueTask):
     def vary(self, draw: random.Random) -> None:
         self.cpu, self.chip = draw.choice([500, 600, 700]), draw.choice([5, 10, 20])
         self.copy = draw.choice([1300, 1500, 1700, 1900])
-
-    def text(self) -> str:
-        return (
-            f"`a` and `b` have a million numbers each and are on the CPU. Adding them takes **{self.cpu} µs** on the "
-            f"CPU, and **{self.chip} µs** on a chip. To copy a million numbers from one to the other takes "
-            f"**{self.copy} µs**. A program makes k additions in a row, `out = a + b`, `out = out + b`, `out = out + "
-            "b` …, and needs the last `out` on the CPU. **From which k on is it quicker to do them on the chip?**"
-        )
 
     def after(self, copies: int) -> int:
         """The first k at which the chip is quicker, with so many copies."""

@@ -22,12 +22,8 @@ class TypedGraph(GraphTask):
     """Write the graph of a program as a dictionary."""
 
     name = "typed_graph"
-    points = 2
-    minutes = 10
-    outcome = "express"
     given_names = ("x", "w")
     operations = ("multiply", "add", "subtract")
-    example = '{"a": ("multiply", "w", "x"), "y": ("subtract", "a", 1)}'
 
     def vary(self, draw: random.Random) -> None:
         self.left = draw.choice([True, False])  # whether w is the left factor
@@ -66,28 +62,25 @@ class TypedGraph(GraphTask):
     def right(self) -> dict[str, tuple[Any, ...]]:
         return self.ended(2, self.positive)
 
-    def explained(self) -> str:
-        return "five nodes. The function, the loop, the names and `spare` are not in the graph of y."
-
-    @mistake("that is one round of the loop. It goes round twice, and the second begins with the h of the first")
+    @mistake
     def one_round(self) -> Graph:
         return self.ended(1, self.positive)
 
-    @mistake("range(2) is two rounds, with i = 0 and i = 1")
+    @mistake
     def three_rounds(self) -> Graph:
         return self.ended(3, self.positive)
 
-    @mistake("work out h for the given x and w: which of the two branches runs?")
+    @mistake
     def other_branch(self) -> Graph:
         return self.ended(2, not self.positive)
 
-    @mistake("the loop begins with h = x, which is not an operation: the first product has x as an input")
+    @mistake
     def begins_with_w(self) -> Graph:
         wrong = dict(self.right())
         wrong["a1"] = ("multiply", "w", "w")
         return wrong
 
-    @mistake("x is added in both rounds, as it is: its name is not assigned again")
+    @mistake
     def previous_h(self) -> Graph:
         wrong = dict(self.right())
         wrong["h2"] = (self.second, "a2", "h1")
@@ -99,11 +92,6 @@ class Moved(ValueTask):
     """A graph has one wrong arrow: which, and where should it begin?"""
 
     name = "moved"
-    points = 2
-    minutes = 7
-    outcome = "repair"
-    example = '("c", 0, "a")'
-    otherwise = "compare the boxes with the lines of the program, one after the other"
     mistakes = ()
 
     def vary(self, draw: random.Random) -> None:

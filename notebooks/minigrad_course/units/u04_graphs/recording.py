@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -35,30 +35,12 @@ NUMBERS = "numbers are inputs too: x * 2 and x * 3 have different graphs"
 NUMBER = "an input can be a number, which has no name and no inputs: compare numbers with =="
 FURTHER = "compare the names of the two nodes, then go on with their inputs, pair by pair"
 EQUAL = "these are equal. Two runs make different nodes, in another order perhaps: compare names and inputs"
-NEITHER = "a number has no data and no node: x.data if isinstance(x, mg.Tensor) else x"
-ARRAY = "the value of a tensor x is x.data, an array of any size"
-ANY_NUMBER = "an operation has one input, two or more: go through the list `inputs` in a loop"
 COMPUTE = "op.compute(values) computes the operation: it takes one list of values"
-ADVICE = {  # a part of an error -> the hint
-    "'float' object has no attribute": NEITHER, "'int' object has no attribute": NEITHER,
-    "values to unpack": ANY_NUMBER,
-    "Operation.compute() takes": COMPUTE, "'Operation' object": COMPUTE, "'Operation' has no": COMPUTE,
-    "item() needs": ARRAY, "float() needs": ARRAY,
-    "'Tensor' object has no attribute": "a tensor x has a value, x.data, and a node, x.node",
-}
-EDGES = "a list of edges: x.node for a tensor x, and a number as it is"
 
 
 @UNIT.task
 class Emit(FunctionTask):
-    """`emit(op, inputs)` computes an operation, and returns its value and the edges of its node."""
-
     name = "emit"
-    points = 0
-    minutes = 15
-    outcome = "record"
-    advice = ADVICE
-    otherwise = f"two things, with a comma between them: op.compute(values), and {EDGES}"
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         a, b = leaf(2.0, 3.0), leaf(5.0, 7.0)
@@ -115,58 +97,55 @@ class Emit(FunctionTask):
         names = [called[x.node] if isinstance(x, Tensor) else written(x) for x in inputs]
         return f"emit({op.name}, [{', '.join(names)}])"
 
-    @mistake("the value comes first, and the edges after it")
+    @mistake
     def swapped(self, op: Any, inputs: Any) -> Any:
         return self.right(op, inputs)[::-1]
 
-    @mistake(TENSORS)
+    @mistake
     def tensors(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), inputs
 
-    @mistake("the edges are nodes, x.node. Values, x.data, are only for op.compute")
+    @mistake
     def values(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), _values(inputs)
 
-    @mistake(
-        "one edge for each use: in a * a both inputs are a. A set keeps one of the two",
-        source="https://github.com/harvard-acc/smaug/pull/18",
-    )
+    @mistake
     def each_once(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), list(dict.fromkeys(_edges(inputs)))
 
-    @mistake("a number is an input too: it belongs among the edges as it is. In 2 * a, where else would the 2 be?")
+    @mistake
     def without_numbers(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), [x.node for x in inputs if isinstance(x, Tensor)]
 
-    @mistake("the edges are turned round: h - 1 is not 1 - h, so the inputs stay in their order")
+    @mistake
     def turned(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), _edges(inputs)[::-1]
 
-    @mistake("that is one edge only. Is the `return`, or the list, inside of the loop?")
+    @mistake
     def first_only(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), _edges(inputs)[:1]
 
-    @mistake("that is the last edge only: begin the list before the loop, and append in the loop")
+    @mistake
     def last_only(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), _edges(inputs)[-1:]
 
-    @mistake("that is the value. Return the edges too, after a comma")
+    @mistake
     def value_only(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs))
 
-    @mistake("those are the edges. Compute the value before them: op.compute(values)")
+    @mistake
     def edges_only(self, op: Any, inputs: Any) -> Any:
         return _edges(inputs)
 
-    @mistake("a function gives back only the value after `return`: to compute or to print is not enough")
+    @mistake
     def nothing(self, op: Any, inputs: Any) -> Any:
         return None
 
-    @mistake("the nodes themselves, not their names: two nodes can have the same name")
+    @mistake
     def names(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), [x.name if isinstance(x, Node) else x for x in _edges(inputs)]
 
-    @mistake("one step only: the node of the input itself, not the inputs of that node")
+    @mistake
     def too_far(self, op: Any, inputs: Any) -> Any:
         found = [each for x in _edges(inputs) for each in (x.inputs if isinstance(x, Node) else [x])]
         return op.compute(_values(inputs)), found
@@ -210,25 +189,13 @@ def _edges(inputs: Any) -> list[Any]:
 
 @UNIT.task
 class TopologicalOrder(NodeOrder):
-    """`topological_order(result)` lists the node `result` and all nodes it was made from, each after its inputs."""
-
     name = "topological_order"
-    points = 0
-    minutes = 15
-    outcome = "order"
 
 
 @UNIT.task
 class SameGraph(FunctionTask):
-    """`same_graph(one, other)` returns whether two nodes have the same graph."""
-
     name = "same_graph"
-    points = 0
-    minutes = 18
-    seconds: ClassVar[float] = 8.0
-    outcome = "equal"
     advice = dict.fromkeys(("attribute 'inputs'", "attribute 'name'"), NUMBER)
-    otherwise = "go through both graphs at the same time, and write down which node corresponds to which"
 
     def vary(self, draw: random.Random) -> None:
         self.texts: dict[Node, str] = {}  # the programs that made the nodes
@@ -284,35 +251,35 @@ class SameGraph(FunctionTask):
     def right(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, {})
 
-    @mistake(SHARED)
+    @mistake
     def trees(self, one: Any, other: Any) -> bool:
         return _alike(one, other, None, None)
 
-    @mistake(BOTH_WAYS)
+    @mistake
     def one_way(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, None)
 
-    @mistake(NUMBERS)
+    @mistake
     def without_numbers(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, {}, numbers=False)
 
-    @mistake(IN_ORDER)
+    @mistake
     def any_order(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, {}) or _names(one) == _names(other) == ["leaf", "multiply", "subtract"]
 
-    @mistake("these are the same operations, but other arrows lead to them: compare the inputs of each pair of nodes")
+    @mistake
     def operations_only(self, one: Any, other: Any) -> bool:
         return _names(one) == _names(other)
 
-    @mistake("only the last operation is compared: go on with its inputs, and with theirs")
+    @mistake
     def last_operation(self, one: Any, other: Any) -> bool:
         return bool(one.name == other.name)
 
-    @mistake("it says False for all of them. Two runs make different nodes: compare their names and their inputs")
+    @mistake
     def itself(self, one: Any, other: Any) -> bool:
         return one is other
 
-    @mistake("it says True for all of them. Where does it return False?")
+    @mistake
     def always(self, one: Any, other: Any) -> bool:
         return True
 

@@ -20,20 +20,8 @@ from .network import train
 
 @UNIT.task
 class SigmoidGrad(ArrayRule):
-    """`sigmoid_grad(g, out, x)` returns the gradient of x, for `out = sigmoid(x)`."""
-
     name = "sigmoid_grad"
-    points = 0
-    minutes = 5
-    outcome = "rule"
     mistakes = tuple([known for known in ArrayRule.mistakes if known.name in OF_ONE_INPUT])
-    otherwise = "the slope of the sigmoid is out · (1 − out), and y changes g times as fast as out"
-    hints = {
-        "without_g": "g is missing: out · (1 − out) is how fast the output changes, and y changes g times as fast",
-        "times_out": "one factor is missing. The slope is out · (1 − out): near 0 when the output is near 0 or 1",
-        "value": "that is the output itself. The rule returns g times the slope, and the slope is out · (1 − out)",
-        "rule_of_a_sum": "that passes g on unchanged. The sigmoid is flat for large x: multiply g by its slope",
-    }
 
     def forward(self, x: Any) -> Any:
         return 1 / (1 + np.exp(-x))
@@ -43,32 +31,32 @@ class SigmoidGrad(ArrayRule):
             [0.0, 1.0], dtype=float64)
         yield self.drawn(draw, (2, 3))
 
-    @mistake("x has several numbers, and each has its own gradient: no sum, so that the gradient has the shape of x")
+    @mistake
     def total(self, g: Any, out: Any, x: Any) -> Any:
         return plain(g * out * (1 - out)).sum()
 
-    @mistake("that is the slope with x in the place of out: the formula uses the output, out · (1 − out)")
+    @mistake
     def of_the_input(self, g: Any, out: Any, x: Any) -> Any:
         return plain(g * x * (1 - x))
 
-    @mistake("that is the rule of tanh, 1 − out². The slope of the sigmoid is out · (1 − out)")
+    @mistake
     def of_tanh(self, g: Any, out: Any, x: Any) -> Any:
         return plain(g * (1 - out * out))
 
-    @mistake("that has the other sign: the sigmoid rises everywhere, so its slope is positive, out · (1 − out)")
+    @mistake
     def other_sign(self, g: Any, out: Any, x: Any) -> Any:
         return plain(g * out * (out - 1))
 
-    @mistake("the slope is out · (1 − out). In 1 − out alone the first factor is missing")
+    @mistake
     def second_factor_only(self, g: Any, out: Any, x: Any) -> Any:
         return plain(g * (1 - out))
 
-    @mistake("out is already the sigmoid of x. You applied the sigmoid once more")
+    @mistake
     def twice(self, g: Any, out: Any, x: Any) -> Any:
         again = self.forward(plain(out))
         return plain(g) * again * (1 - again)
 
-    @mistake("g is the gradient of out: it is a factor. You added it")
+    @mistake
     def added(self, g: Any, out: Any, x: Any) -> Any:
         return plain(g + out * (1 - out))
 
@@ -78,59 +66,40 @@ class BiasGradient(ValueTask):
     """One row is added to every row of a table. What is its gradient?"""
 
     name = "bias_gradient"
-    points = 1
-    minutes = 4
-    outcome = "broadcasting"
-    example = "[1, 2, 3]"
-    otherwise = "each number of b is used once in every row: add what comes back from each use, column by column"
-    hints = {"first_only": "∂b has the shape of b: one number for each column"}
 
     def vary(self, draw: random.Random) -> None:
         self.g = [[draw.choice([2, 3, 5, 7]) for _ in range(3)], [draw.choice([10, 20, 40]) for _ in range(3)]]
 
-    def text(self) -> str:
-        return (
-            "X has 2 rows and 3 columns, b has 3 numbers, and `out = X + b` adds b to each row of X. The gradient of "
-            f"out is `g = {self.g}`. **What is the gradient of b?** Three numbers, without running anything."
-        )
-
     def right(self) -> list[int]:
         return [one + two for one, two in zip(*self.g)]
 
-    def explained(self) -> str:
-        return "each number of b was used in two rows, so its two contributions are added."
-
-    @mistake("that is what comes back from the first row. b is used in the second row too")
+    @mistake
     def first_row(self) -> list[int]:
         return self.g[0]
 
-    @mistake("that is what comes back from the second row. b is used in the first row too")
+    @mistake
     def second_row(self) -> list[int]:
         return self.g[1]
 
-    @mistake("that is g itself, the gradient of X. b has three numbers, so its gradient has three numbers")
+    @mistake
     def of_the_table(self) -> list[list[int]]:
         return self.g
 
-    @mistake("these are the sums of the rows. A number of b is used in one column: add each column")
+    @mistake
     def rows_summed(self) -> list[int]:
         return [sum(row) for row in self.g]
 
-    @mistake("that is everything added to one number. b has three numbers: add each column")
+    @mistake
     def all_summed(self) -> int:
         return sum(map(sum, self.g))
 
-    @mistake("added, not averaged: both uses of a number of b change the result")
+    @mistake
     def mean(self) -> list[float]:
         return [(one + two) / 2 for one, two in zip(*self.g)]
 
-    @mistake("added, not multiplied: each use of b sends a contribution")
+    @mistake
     def multiplied(self) -> list[int]:
         return [one * two for one, two in zip(*self.g)]
-
-    @mistake("that would be the gradient if the gradient of out were 1 everywhere. Yours is g")
-    def of_ones(self) -> list[int]:
-        return [2, 2, 2]
 
 
 def summed(g: Any, shape: tuple[int, ...]) -> Any:
@@ -143,19 +112,7 @@ def summed(g: Any, shape: tuple[int, ...]) -> Any:
 
 @UNIT.task
 class AddGrad(ArrayRule):
-    """`add_grad(g, out, a, b)` returns both gradients of `out = a + b`, where b may be repeated."""
-
     name = "add_grad"
-    points = 0
-    minutes = 12
-    outcome = "broadcasting"
-    otherwise = "∂b has the shape of b: add the places of g in which the same number of b was used"
-    hints = {
-        "without_g": "g is missing. The ones are right only where the gradient of out is 1 everywhere",
-        "swapped": "swapped: the gradient of a comes first",
-        "rule_of_a_sum": "right where b is not repeated. b was repeated here, so ∂b is a sum over the repeated places",
-        "times_out": "that is the rule of another operation. A sum passes g on, summed where an input was repeated",
-    }
 
     def forward(self, a: Any, b: Any) -> Any:
         return a + b
@@ -168,63 +125,63 @@ class AddGrad(ArrayRule):
         yield self.drawn(draw, (3, 3), (3,))
         yield self.drawn(draw, (3, 3), (3, 1))
 
-    @mistake("right for rows, columns and equal shapes. b may also be one number, of shape (): add all of g")
+    @mistake
     def no_number(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g).sum(0) if b.ndim == 0 else summed(g, b.shape)
 
-    @mistake("you add all of g wherever b was repeated. Each number of b gets only the places where it was used")
+    @mistake
     def all_where_repeated(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g) if b.shape == g.shape else plain(g).sum()
 
-    @mistake("right for a row. A column (n, 1) is repeated to the right: sum over axis 1, and keep the axis")
+    @mistake
     def rows_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g) if b.shape == g.shape else plain(g).sum(0)
 
-    @mistake("you sum over axis 0 always. Where b has the shape of g, nothing was repeated, and nothing is summed")
+    @mistake
     def always_rows(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g).sum(0)
 
-    @mistake("g is missing: the slope of a sum is 1, and y changes g times as fast as out. So g goes back, not 1")
+    @mistake
     def ones(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return 1.0, 1.0
 
-    @mistake("that is the rule of a product. If a grows by 0.01, the sum grows by 0.01, whatever b is")
+    @mistake
     def of_a_product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g * b), plain(g * a)
 
-    @mistake("that multiplies g by the inputs. If a grows by 0.01, the sum grows by 0.01: its slope is 1")
+    @mistake
     def times_inputs(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g * a), plain(g * b)
 
-    @mistake("you add all of g for both. a was not repeated, so its gradient is g; b gets sums of the repeated places")
+    @mistake
     def all_of_it_for_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g).sum(), plain(g).sum()
 
-    @mistake("you add all of g to one number. ∂b has the shape of b: add only the places where one number was used")
+    @mistake
     def all_of_it(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), plain(g).sum()
 
-    @mistake("right for rows and numbers. In a column (n, 1) the axis 1 was repeated: keepdims=True keeps the axis")
+    @mistake
     def leading_axes_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g), summed(g, b.shape) if b.ndim < g.ndim else plain(g)
 
-    @mistake("right but for the shape of a column: ∂b has the shape of b, (n, 1). keepdims=True keeps the axis")
+    @mistake
     def axis_dropped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         found = summed(g, b.shape)
         return plain(g), found[:, 0] if b.ndim == 2 and b.shape[1] == 1 else found
 
-    @mistake("you summed over the wrong axis: a row is repeated downwards, axis 0; a column to the right, axis 1")
+    @mistake
     def other_axis(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         g = plain(g)
         axis = {(): (0, 1), (len(g[0]),): 1}.get(b.shape, 0)
         return g, g if b.shape == g.shape else g.sum(axis)
 
-    @mistake("added, not averaged: every use of a number changes the result")
+    @mistake
     def mean(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         found = summed(g, b.shape)
         return plain(g), found * found.size / g.size
 
-    @mistake("one row of g is what comes back from one use. The same b was used in every row: add them")
+    @mistake
     def first_use(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         g = plain(g)
         return g, g if b.shape == g.shape else g[:, :1] if b.ndim == 2 else g[0] if b.ndim else g[0, 0]
@@ -232,20 +189,7 @@ class AddGrad(ArrayRule):
 
 @UNIT.task
 class MatmulGrad(ArrayRule):
-    """`matmul_grad(g, out, a, b)` returns both gradients of `out = a @ b`."""
-
     name = "matmul_grad"
-    points = 0
-    minutes = 10
-    outcome = "shapes"
-    otherwise = "∂a has the shape of a. Which product of g and b, one of them transposed (.T), has that shape?"
-    hints = {
-        "swapped": "swapped: the gradient of a comes first, and has the shape of a",
-        "without_g": "g is missing: ones stand in its place. Multiply by g as matrices, and look at the shapes",
-        "value": "that is the product itself. Each gradient is a matrix product of g and the other input",
-        "times_out": "that multiplies g by the output. ∂a is made of g and b, and ∂b of a and g",
-        "rule_of_a_sum": "that is the rule of a sum. Here ∂a is a product of g and b, with the shape of a",
-    }
 
     def forward(self, a: Any, b: Any) -> Any:
         return a @ b
@@ -255,23 +199,23 @@ class MatmulGrad(ArrayRule):
         yield self.drawn(draw, (1, 2), (2, 3))
         yield self.drawn(draw, (3, 3), (3, 3))
 
-    @mistake("both have the transposed shape. Turn each product round: (p @ q).T is q.T @ p.T")
+    @mistake
     def transposed(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(b @ g.T), plain(g.T @ a)
 
-    @mistake("∂a is right. ∂b has the transposed shape: which of the two factors has to be turned?")
+    @mistake
     def second_transposed(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(g @ b.T), plain(g.T @ a)
 
-    @mistake("∂b is right. ∂a has the transposed shape: which of the two factors has to be turned?")
+    @mistake
     def first_transposed(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(b @ g.T), plain(a.T @ g)
 
-    @mistake("these are the inputs, swapped, without g. ∂a is a matrix product of g and b, with the shape of a")
+    @mistake
     def inputs_swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(b), plain(a)
 
-    @mistake("these are the other inputs themselves. Each has to be multiplied by g so that the shapes come out")
+    @mistake
     def plain_inputs(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return plain(b.T), plain(a.T)
 
@@ -281,18 +225,7 @@ class MaximumGrad(ArrayRule):
     """`maximum_grad(g, out, a, b)` for the larger of two numbers, with the student's own share at a tie."""
 
     name = "maximum_grad"
-    points = 2
-    minutes = 8
-    outcome = "kink"
     source = "by the rule of the task"
-    otherwise = "three cases, place by place: a is larger, b is larger, both are equal. `a > b` is 1 where it is true"
-    hints = {
-        "swapped": "swapped: the larger input gets g, because the output is this input",
-        "without_g": "g is missing: 1 and 0 say which input the output follows, and y changes g times as fast",
-        "rule_of_a_sum": "that passes g to both. Only the larger input changes the output",
-        "value": "that is the larger number itself. The rule returns how much of g each input gets",
-        "times_out": "that multiplies g by the output. The output changes as fast as the larger input: the slope is 1",
-    }
 
     def vary(self, draw: random.Random) -> None:
         self.share = draw.choice([0.1, 0.2, 0.3, 0.7, 0.8, 0.9])
@@ -325,43 +258,43 @@ class MaximumGrad(ArrayRule):
         b = a + asarray([0.0, 1.0, -1.0, 0.0], dtype=float64)
         yield g, asarray(self.forward(plain(a), plain(b)), dtype=float64), a, b
 
-    @mistake("right where a and b differ. At a tie you give all of g to a: `>=` is true there too")
+    @mistake
     def tie_to_a(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, 1, 0)
 
-    @mistake("right where a and b differ. At a tie you give all of g to b: `>=` or `else` covers the tie too")
+    @mistake
     def tie_to_b(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, 0, 1)
 
-    @mistake("right where a and b differ. At a tie both get all of g, which is g twice: share it as the task says")
+    @mistake
     def tie_to_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, 1, 1)
 
-    @mistake("right where a and b differ. At a tie neither gets anything: add a part for a == b")
+    @mistake
     def tie_to_none(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, 0, 0)
 
-    @mistake("in your rule the smaller input gets g. The output follows the larger one, so the larger one gets g")
+    @mistake
     def smaller(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, b, a, 0, 0)
 
-    @mistake("g is missing: 1 and 0 say which input the output follows. Multiply by g, and share g at a tie")
+    @mistake
     def only_which(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(np.ones(a.shape), a, b, 0, 0)
 
-    @mistake("right where a and b differ. At a tie you share equally. The shares of your rule are in the task")
+    @mistake
     def tie_in_halves(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, 0.5, 0.5)
 
-    @mistake("right where a and b differ. At a tie the two shares are swapped")
+    @mistake
     def shares_swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, 1 - self.share, self.share)
 
-    @mistake("right where a and b differ. At a tie both get the share of a: b gets the rest")
+    @mistake
     def share_for_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, self.share, self.share)
 
-    @mistake("at a tie you add the share alone: it is a share of g, so multiply it by g")
+    @mistake
     def share_without_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         tie = plain(a) == plain(b)
         one, two = self.shares(g, a, b, 0, 0)

@@ -15,10 +15,6 @@ from .about import UNIT
 
 VERDICT = "return the largest difference itself, a number, not whether it is small"
 LARGEST = "one number: take abs of the rule minus the measured slope in each place, and return the largest, .max()"
-INDICES = {  # a part of an error -> the hint
-    "invalid index to scalar": "f may return a single number: np.sum((f(up) - f(down)) * g) works for this too",
-    "only integers": "i is a place of x, not a number in x: for i in range(len(x))",
-}
 
 
 class Operation(NamedTuple):
@@ -57,16 +53,7 @@ def furthest(rule: Any, by_differences: Any) -> float:
 
 @UNIT.task
 class GradCheck(FunctionTask):
-    """`gradcheck(f, rule, x, g)` compares a rule with finite differences, and returns the largest difference."""
-
     name = "gradcheck"
-    points = 0
-    minutes = 15
-    outcome = "check"
-    advice = INDICES
-    otherwise = (
-        "for each i: nudge x[i] alone by h = 1e-5 up and down, multiply the change of f by g, add all, divide by 2h"
-    )
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         x, g = np.array([1.0, -2.0, 0.5]), np.array([2.0, -1.0, 3.0])
@@ -113,73 +100,73 @@ class GradCheck(FunctionTask):
     def right(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         return furthest(*self.both(f, rule, x, g))
 
-    @mistake("g is missing in the differences: multiply the change of f by g before you add")
+    @mistake
     def differences_without_g(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         return furthest(rule(g, f(x), x), numerical(f, (x,), np.ones_like(f(x)))[0])
 
-    @mistake("g is missing: give the rule g, and multiply the change of f by g. With ones, some mistakes do not show")
+    @mistake
     def without_g(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         ones = np.ones_like(f(x))
         return furthest(*self.both(f, rule, x, ones))
 
-    @mistake("from x − h to x + h is a way of 2h: divide by 2 * h")
+    @mistake
     def by_h_only(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return furthest(one, 2 * two)
 
-    @mistake("your measured slopes are nearly 0: write / (2 * h) with brackets. An h far below 1e-5 is rounded away")
+    @mistake
     def brackets(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return furthest(one, two * 1e-10)
 
-    @mistake("without abs a negative difference counts as small: take abs of each difference, then the largest")
+    @mistake
     def with_signs(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return float((one - two).max())
 
-    @mistake("without abs a negative difference counts as small: take abs of each difference, then the largest")
+    @mistake
     def with_other_signs(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return float((two - one).max())
 
-    @mistake("you add the differences. One number is asked for: the largest")
+    @mistake
     def added(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return float(np.abs(one - two).sum())
 
-    @mistake("that is the mean. A rule that is wrong in one place of many is still wrong: return the largest")
+    @mistake
     def mean(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return float(np.abs(one - two).mean())
 
-    @mistake("that is the difference at the first number of x only. Is `return` inside of the loop?")
+    @mistake
     def first_only(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return float(abs(one[0] - two[0]))
 
-    @mistake("that is the difference at the last number of x only: keep the largest so far, max(largest, ...)")
+    @mistake
     def last_only(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return float(abs(one[-1] - two[-1]))
 
-    @mistake("you nudge all numbers of x together. Nudge x[i] alone: each has its own slope")
+    @mistake
     def all_together(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return furthest(one, np.full_like(two, two.sum()))
 
-    @mistake("you compare number i of the output only. x[i] may change all numbers of the output: add all the changes")
+    @mistake
     def diagonal(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, h = rule(g, f(x), x), 1e-6
         step = np.eye(len(x)) * h
         changes = [np.asarray((f(x + each) - f(x - each)) * g).reshape(-1) for each in step]
         return furthest(one, np.array([each[min(i, each.size - 1)] for i, each in enumerate(changes)]) / (2 * h))
 
-    @mistake(LARGEST)
+    @mistake
     def array(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, two = self.both(f, rule, x, g)
         return np.abs(one - two)
 
-    @mistake(VERDICT)
+    @mistake
     def verdict(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         return self.right(f, rule, x, g) < 1e-4
 
@@ -189,12 +176,7 @@ class WrongRule(ValueTask):
     """Five rules, one of them wrong: which, and by how much?"""
 
     name = "wrong_rule"
-    points = 3
     mistakes = ()
-    minutes = 8
-    outcome = "check"
-    example = '("A", 0.25)'
-    otherwise = 'a letter and a number in brackets: ("A", 0.25)'
 
     def vary(self, draw: random.Random) -> None:
         order = list(OPERATIONS)

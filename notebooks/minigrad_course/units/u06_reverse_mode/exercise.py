@@ -29,13 +29,7 @@ for each in (BackwardOrder, WalkBack, ClippedWalk):
 
 @UNIT.task
 class Jacobian(FunctionTask):
-    """`jacobian(f, x)` lists the gradients of the numbers of f(x), one row for each."""
-
     name = "jacobian"
-    points = 0
-    minutes = 10
-    outcome = "seeds"
-    otherwise = "row i is x.grad after y.backward(seed), with 1 at place i of the seed and 0 elsewhere"
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         w = asarray([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
@@ -80,24 +74,24 @@ class Jacobian(FunctionTask):
         seeds = map(asarray, np.eye(y.size, dtype=np.float32))
         return np.array([reverse.gradients(y, x, seed, retain_graph=True).numpy() for seed in seeds])
 
-    @mistake("backward() adds to x.grad: each row contains the rows before it. Set x.grad = None before each row")
+    @mistake
     def rows_added_up(self, f: Any, x: Tensor) -> Any:
         return np.cumsum(self.right(f, x), axis=0)
 
-    @mistake("every row is x.grad itself, the same tensor, which is the sum in the end. Keep a copy of each row")
+    @mistake
     def the_same_tensor(self, f: Any, x: Tensor) -> Any:
         rows = self.right(f, x)
         return np.array([rows.sum(axis=0)] * len(rows))
 
-    @mistake("a seed of ones asks for the gradient of the sum of all numbers. Row i is that of number i alone")
+    @mistake
     def from_ones(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x).sum(axis=0)
 
-    @mistake("transposed: row i is the gradient of number i of the output, and has as many numbers as x")
+    @mistake
     def transposed(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x).T
 
-    @mistake("that is number i of f(x) by number i of x only; it depends on the other numbers of x too")
+    @mistake
     def diagonal(self, f: Any, x: Tensor) -> Any:
         return np.diag(np.diag(self.right(f, x)))
 
@@ -107,10 +101,6 @@ class Weighted(ValueTask):
     """`y = W @ x`. What is x.grad after y.backward(seed)?"""
 
     name = "weighted"
-    minutes = 4
-    outcome = "seeds"
-    example = "[1, 2, 3]"
-    otherwise = "the seed's first number times the first row of W, its second times the second row, added"
 
     def vary(self, draw: random.Random) -> None:
         self.matrix = [[draw.randint(1, 4) for _ in range(3)], [draw.randint(5, 9) for _ in range(3)]]
@@ -129,23 +119,23 @@ class Weighted(ValueTask):
     def explained(self) -> str:
         return f"the number that was fixed is {self.seed[0]} · y[0] + ({self.seed[1]}) · y[1]: the seed says which."
 
-    @mistake("that is the result of a seed of ones. Your seed weighs the two rows")
+    @mistake
     def from_ones(self) -> list[int]:
         return [a + b for a, b in zip(*self.matrix)]
 
-    @mistake("the seed's second number counts too, with its sign")
+    @mistake
     def first_only(self) -> list[int]:
         return [self.seed[0] * a for a in self.matrix[0]]
 
-    @mistake("mind the sign of the seed's second number")
+    @mistake
     def without_sign(self) -> list[int]:
         return [self.seed[0] * a - self.seed[1] * b for a, b in zip(*self.matrix)]
 
-    @mistake("that is one row for each output. x.grad has the shape of x: the two are added")
+    @mistake
     def rows(self) -> list[list[int]]:
         return [[weight * a for a in row] for weight, row in zip(self.seed, self.matrix)]
 
-    @mistake("the seed weighs the rows of W, one for each number of y. It is not multiplied by y")
+    @mistake
     def times_y(self) -> list[int]:
         return [weight * sum(row) for weight, row in zip(self.seed, self.matrix)]
 
@@ -176,25 +166,12 @@ class Broken(ValueTask):
     """Three engines, each with one bug: which is which?"""
 
     name = "broken"
-    points = 3
-    minutes = 15
-    outcome = "diagnose"
-    example = '{"A": "lost", "B": "order", "C": "stale"}'
-    otherwise = 'one of "lost", "order" and "stale" for each of "A", "B" and "C"'
 
     def vary(self, draw: random.Random) -> None:
         self.x, self.w = draw.choice([1.0, 2.0, 3.0]), draw.choice([0.5, 1.5, -0.5])
         bugs = list(BUGS)
         draw.shuffle(bugs)
         self.bugs = dict(zip("ABC", bugs))
-
-    def text(self) -> str:
-        return (
-            f'Three engines go back through `y = a + b * b`, where `a = 2 * x`, `b = a * w`, x = {self.x:g}, w = '
-            f'{self.w:g}. Each has one bug: A, B, C. **Which is which?** `"lost"`: the second contribution replaces '
-            'the first. `"order"`: a gradient is passed back too early. `"stale"`: a rule reads a value that has been '
-            'changed since.'
-        )
 
     def given(self) -> dict[str, Any]:
         return {"x": self.x, "w": self.w, "engine": self.engine}
@@ -213,9 +190,6 @@ class Broken(ValueTask):
 
     def right(self) -> dict[str, str]:
         return self.bugs
-
-    def explained(self) -> str:
-        return "a framework has a test for each of the three."
 
     SIGNS: ClassVar[dict[str, str]] = {
         "lost": "is there a box with two contributions, where no step says that they are added?",

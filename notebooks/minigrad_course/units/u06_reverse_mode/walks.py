@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,11 @@ from minigrad.support.errors import MutationError
 
 from ...compare import Difference, difference
 from ...feedback import Wrong
-from ...orders import MICROGRAD, NodeOrder, WalkTask
+from ...orders import NodeOrder, WalkTask
 from ...programs import ORDERS
 from ...tasks import mistake
 from ...walking import Gradients, Passes, add, impatient, made_from, pass_on
 
-EARLY = (
-    "a node passes its gradient back before the gradient is complete: a is used by the sum and by the product, and "
-    "both contribute to it. Follow your backward_order; do not go from a node straight to its inputs"
-)
 IN_PLACE = (
     "`+=` changes a tensor in place, and a sum passes the *same* tensor back to both of its inputs: the gradient of "
     "the other input has changed too. Make a new one: gradients[source] = gradients[source] + value"
@@ -35,36 +31,11 @@ SENT_TWICE = "a node that is reached twice passes back twice, and the second tim
 
 
 class BackwardOrder(NodeOrder):
-    """`backward_order(result)` lists the result and the nodes it was made from, each after all nodes that use it."""
-
     name = "backward_order"
-    points = 0  # the same for all students; the walk with a clip is not
-    minutes = 15
-    outcome = "order"
-    backward = True
-    hints: ClassVar[dict[str, str]] = {
-        "other_way": "that is the order of the forward pass. The backward pass begins at the result: turn the list "
-        "round",
-        "when_first_met":
-            "a node is listed when it is first met, and its inputs right after it: a node that uses the same input may "
-            "come later. List a node when all of *its inputs* are listed, then turn the list round",
-        "without_result": "the result itself belongs in the list, at its beginning",
-        "without_leaves": "the leaves belong in the list too: training needs their gradients",
-    }
 
 
 class WalkBack(WalkTask):
-    """`walk_back(result, gradients, passes_back)` puts the gradient of every node into the dictionary `gradients`."""
-
     name = "walk_back"
-    points = 0
-    minutes = 20
-    outcome = "walk"
-    otherwise = "look at it: with course.backward(walk_back): mg.viz.step(y). Which is the first number that is wrong?"
-    too_often = (
-        "the sum over all paths is right, but there are 2⁴⁰ paths. Let a node wait until its gradient is complete, and "
-        "pass it back once: your backward_order is such an order"
-    )
     orders = ORDERS
     most_sent = 0  # the most times that one node passed something back
     begins_with = 1.5  # the gradient of the result: not 1, because some students begin with 1 by habit
@@ -135,34 +106,34 @@ class WalkBack(WalkTask):
             for source, value in passes_back(node, gradients[node]):
                 yield node, source, value
 
-    @mistake("a second contribution replaces the first; it should be added to it")
+    @mistake
     def overwritten(self, *args: Any) -> None:
         for _, source, value in self._sent(*args):
             args[1][source] = value
 
-    @mistake(EARLY, source=f"{MICROGRAD}/issues/68")
+    @mistake
     def impatient(self, *args: Any) -> None:
         impatient(*args)
 
-    @mistake("passes_back has multiplied by g already: only add its values")
+    @mistake
     def times_g_again(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node, source, value in self._sent(result, gradients, passes_back):
             add(gradients, source, gradients[node] * value)
 
-    @mistake(SENT_TWICE, source=f"{MICROGRAD}/pull/64")
+    @mistake
     def sent_twice(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         pass_on(result, gradients[result], gradients, passes_back)
         for source in made_from(result):
             self.sent_twice.program(self, source, gradients, passes_back)
 
-    @mistake(EARLY)
+    @mistake
     def layers(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         queue = [result]
         for node in queue:
             pass_on(node, gradients[node], gradients, passes_back)
             queue += [source for source in dict.fromkeys(made_from(node)) if source not in queue]
 
-    @mistake(IN_PLACE, source="https://github.com/Oneflow-Inc/oneflow/pull/9497")
+    @mistake
     def in_place(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for _, source, value in self._sent(result, gradients, passes_back):
             if source in gradients:
@@ -170,25 +141,23 @@ class WalkBack(WalkTask):
             else:
                 gradients[source] = value
 
-    @mistake("a + a passes back to a twice, and a dictionary of the pairs keeps one of the two: go over the pairs")
+    @mistake
     def a_dictionary(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             for source, value in dict(passes_back(node, gradients[node])).items():
                 add(gradients, source, value)
 
-    @mistake("a node passes back *its own* gradient, times something: passes_back(node, gradients[node])")
+    @mistake
     def always_the_seed(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             pass_on(node, gradients[result], gradients, passes_back)
 
-    @mistake(
-        "the gradient of the result is in the dictionary at the beginning, and it is not always 1: do not change it"
-    )
+    @mistake
     def begins_with_one(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         gradients[result] = asarray(np.float32(1.0))
         self.right(result, gradients, passes_back)
 
-    @mistake("only the result passes back: go on with the nodes that have contributions")
+    @mistake
     def one_step(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         pass_on(result, gradients[result], gradients, passes_back)
 
@@ -197,21 +166,10 @@ class ClippedWalk(WalkBack):
     """`clipped_walk` is a `walk_back` that clips some gradients before it passes them on."""
 
     name = "clipped_walk"
-    points = 3
-    minutes = 8
     mistakes = ()
-    otherwise = "take your walk_back, and change the second argument of passes_back, for these nodes only"
 
     def vary(self, draw: random.Random) -> None:
         self.op, self.most = draw.choice(["multiply", "add"]), draw.choice([0.25, 0.5, 0.75])
-
-    def text(self) -> str:
-        return (
-            f"Write `clipped_walk(result, gradients, passes_back)`: like your `walk_back`, but a node with the name "
-            f'`"{self.op}"` passes back its *complete* gradient g **clipped** to between −{self.most} and {self.most}: '
-            f"`passes_back(node, mg.clip(g, -{self.most}, {self.most}))`. (The name is `node.name`. Clipping keeps "
-            "gradients from exploding.)"
-        )
 
     def clipped(self, node: Node, g: Tensor) -> Tensor:
         return clip(g, -self.most, self.most) if node.name == self.op else g
@@ -230,21 +188,21 @@ class ClippedWalk(WalkBack):
         for node in self._in_order(result, gradients):
             pass_on(node, self.clipped(node, gradients[node]), gradients, passes_back)
 
-    @mistake("that is your walk_back without a change: nothing is clipped")
+    @mistake
     def nothing_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         super().right(result, gradients, passes_back)
 
-    @mistake("the gradient of every node is clipped, but only one kind of nodes should be: look at node.name")
+    @mistake
     def all_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             pass_on(node, clip(gradients[node], -self.most, self.most), gradients, passes_back)
 
-    @mistake("each contribution is clipped. Clip the complete gradient, when the node passes it back")
+    @mistake
     def parts_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for _, source, value in self._sent(result, gradients, passes_back):
             add(gradients, source, self.clipped(source, value))
 
-    @mistake("the contributions that the node passes back are clipped; clip the gradient of the node")
+    @mistake
     def clipped_afterwards(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node, source, value in self._sent(result, gradients, passes_back):
             add(gradients, source, self.clipped(node, value))

@@ -26,18 +26,7 @@ from .wrong import by_formula
 
 @UNIT.task
 class MulJvp(FunctionTask):
-    """`mul_jvp(a, b, da, db)` returns the tangent of `a * b`."""
-
     name = "mul_jvp"
-    points = 0
-    minutes = 8
-    outcome = "tangent"
-    otherwise = "let a alone move, and see how fast a * b moves; then b alone; then add the two"
-    advice = {
-        "no tensor among the primals": "no mg.jvp is needed here: the rule is made of a, b, da and db, with * and +",
-        "for @": "* multiplies numbers, and arrays number by number: the rule is about a * b",
-        "object has no attribute": "a, b, da and db may be plain numbers: use * and + only",
-    }
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield 3.0, -2.0, 5.0, 7.0
@@ -58,43 +47,43 @@ class MulJvp(FunctionTask):
             raise Wrong(self.name, f"it returned {written(yours)}, not one tangent\n  in {self._call(args)}", hint)
         return super().judge(yours, args)
 
-    @mistake("b moves too: add a · db")
+    @mistake
     def first_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * b
 
-    @mistake("a moves too: add da · b")
+    @mistake
     def second_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return a * db
 
-    @mistake("that is where the product is after a whole step. A tangent is the speed at the start")
+    @mistake
     def step_end(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return (a + da) * (b + db)
 
-    @mistake("swapped: when a moves by da, a * b moves by da · b, because b is the other factor")
+    @mistake
     def swapped(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return a * da + b * db
 
-    @mistake("the slopes are multiplied with the tangents, one at a time: da · b when a moves, a · db when b moves")
+    @mistake
     def product(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * db
 
-    @mistake("that is the product itself. How fast does it move?")
+    @mistake
     def value(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return a * b
 
-    @mistake("that is right if a and b move at a speed of 1. Multiply each slope by its tangent, da or db")
+    @mistake
     def without_tangents(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return a + b
 
-    @mistake("that is the rule of a sum. In a product, a moves the result b times as fast as itself")
+    @mistake
     def rule_of_a_sum(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da + db
 
-    @mistake("both contributions count with a plus: the minus belongs to a quotient")
+    @mistake
     def minus(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * b - a * db
 
-    @mistake("that is the change over a whole step, with da · db in it. A tangent is the speed at the start")
+    @mistake
     def whole_step(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return (a + da) * (b + db) - a * b
 
@@ -104,11 +93,6 @@ class Direction(ValueTask):
     """A tangent, by hand, through two operations."""
 
     name = "direction"
-    minutes = 4
-    outcome = "tangent"
-    example = "5"
-    otherwise = "first the product a * b: da · b + a · db. Then add what the other a contributes"
-    hints = {"without_sign": "mind the sign: b is negative, and so is its product with da"}
     mistakes = by_formula(
         ("da*b+a*db", "that is the product alone. a is used a second time: add what that use contributes"),
         ("factor*da", "that is the second use of a alone: add how fast the product a * b moves"),
@@ -131,12 +115,6 @@ class Direction(ValueTask):
         self.a, self.da, self.db = draw.sample([3, 5, 7, 11], 3)  # with these, all known mistakes differ
         self.b, self.factor = -draw.choice([2, 4]), draw.choice([29, 34, 38])
 
-    def text(self) -> str:
-        return (
-            f"`y = a * b + {self.factor} * a`. a is {self.a} and moves at a speed of {self.da}; b is {self.b} and "
-            f"moves at a speed of {self.db}. **How fast does y move?** One number, without running anything."
-        )
-
     def right(self) -> int:
         return self.da * self.b + self.a * self.db + self.factor * self.da
 
@@ -147,24 +125,7 @@ class Direction(ValueTask):
 
 @UNIT.task
 class Columns(FunctionTask):
-    """`columns(f, x)` returns the Jacobian of f at x by forward mode: a pass for each number of x."""
-
     name = "columns"
-    points = 0
-    minutes = 12
-    outcome = "passes"
-    otherwise = "column j is the tangent of f(x) when x[j] alone moves: v is 1 at place j and 0 elsewhere"
-
-    advice = {
-        "tuple is not": "mg.jvp returns two things, the value and its tangent: take [1]",
-        "list is not": "found.append(...) puts a tangent into a list, as it is",
-        "structure and shapes": "v has as many numbers as x: x.size, which differs from call to call",
-        "out of range": "v is 1 at place j, `for j in range(x.size)`: x.size differs from call to call",
-        "index is of integers": "j is a place, not a number of x: `for j in range(x.size)`",
-        "no 'concatenate'": "mg.stack(found, axis=1) puts them side by side",
-        "jacobian": "write it yourself: a loop over the numbers of x, with one mg.jvp in it",
-        "inhomogeneous": "return a matrix: the tangents of mg.jvp, side by side",
-    }
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         w = asarray([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
@@ -213,43 +174,43 @@ class Columns(FunctionTask):
         moves = map(asarray, np.eye(x.size, dtype=np.float32))
         return stack([jvp(f, (x,), (v,))[1] for v in moves], axis=1).numpy()
 
-    @mistake("your columns are the rows: put them side by side, mg.stack(found, axis=1)")
+    @mistake
     def transposed(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x).T
 
-    @mistake("mg.jvp returns two things, the value and its tangent. You kept the value: take [1]")
+    @mistake
     def values(self, f: Any, x: Tensor) -> Any:
         return np.stack([f(x).numpy()] * x.size, axis=1)
 
-    @mistake("a tangent of ones moves all numbers of x at once: that is the sum of the columns. Move one at a time")
+    @mistake
     def all_at_once(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x).sum(axis=1)
 
-    @mistake("mg.jvp returns two things, the value and its tangent: take [1]. And it moves x in one direction only")
+    @mistake
     def pair(self, f: Any, x: Tensor) -> Any:
         return np.stack([f(x).numpy(), self.right(f, x).sum(axis=1)])
 
-    @mistake("each column moves all numbers of x at once. v is 1 at place j, and 0 elsewhere")
+    @mistake
     def ones_each(self, f: Any, x: Tensor) -> Any:
         return np.stack([self.right(f, x).sum(axis=1)] * x.size, axis=1)
 
-    @mistake("that is the first column alone. Is `return` inside of the loop?")
+    @mistake
     def first_only(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x)[:, 0]
 
-    @mistake("that is a matrix of the first column alone. Is `return` inside of the loop?")
+    @mistake
     def one_column(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x)[:, :1]
 
-    @mistake("that is the last column alone: put all of them into a list")
+    @mistake
     def last_only(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x)[:, -1]
 
-    @mistake("v keeps the 1 of the columns before: begin with zeros for each column")
+    @mistake
     def not_cleared(self, f: Any, x: Tensor) -> Any:
         return np.cumsum(self.right(f, x), axis=1)
 
-    @mistake("v must be 1 at place j, not x[j]: the tangent would be x[j] times too long")
+    @mistake
     def times_x(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x) * x.numpy()
 
@@ -265,12 +226,6 @@ class FewestPasses(ValueTask):
     """The fewest passes for the whole Jacobian of four functions."""
 
     name = "fewest_passes"
-    points = 2
-    minutes = 6
-    outcome = "passes"
-    example = "[1, 2, 3, 4]"
-    otherwise = "forward mode takes a pass for each input, reverse mode one for each output. Take the smaller number"
-    hints = {"turned": "in the order A, B, C, D", "without_the_last": "D is missing: four numbers"}
     mistakes = by_formula(
         ("1 outputs_of_b outputs_of_c 1",
          "that is reverse mode for all. Where there are fewer inputs than outputs, forward mode is cheaper"),
@@ -297,15 +252,6 @@ class FewestPasses(ValueTask):
         self.wide = draw.random() < 0.5  # whether C has more outputs than inputs
         self.inputs_of_c, self.outputs_of_c = (self.few, self.many)[:: 1 if self.wide else -1]
         self.outputs_of_b = self.side**2
-
-    def text(self) -> str:
-        return (
-            f"A: {self.weights:,} weights → one loss. B: one angle → a picture of {self.side} × {self.side} numbers. "
-            f"C: {self.inputs_of_c} numbers → {self.outputs_of_c} numbers. For A, B and C, you want **the whole "
-            "Jacobian**. D is the function of C, but you want only how all outputs move when the inputs move in "
-            "**one** direction v. **How many passes does each take, if you choose the better mode?** Four numbers, in "
-            "brackets."
-        )
 
     def right(self) -> list[int]:
         return [1, 1, self.few, 1]

@@ -31,15 +31,6 @@ class KeptList(ValueTask):
     """The bytes that each operation of a program keeps."""
 
     name = "kept_list"
-    points = 2
-    minutes = 8
-    outcome = "kept"
-    example = "[0, 100, 0, 0, 0, 0]"
-    otherwise = "for each line: which arrays does its rule read? Leave out x, W, and every array that is kept already"
-    hints = {
-        "first_only": "six numbers, one for each line", "last_only": "six numbers, one for each line",
-        "without_the_last": "six numbers: the sum at the end is an operation too",
-    }
 
     mistakes = by_formula(
         ("full full full full full 4",
@@ -78,14 +69,6 @@ class KeptList(ValueTask):
         self.mask = self.rows * self.columns  # the bytes of an array of truth values, and of one of floats
         self.full, self.bits = 4 * self.mask, self.mask // 8
         self.first, self.middle = draw.choice(list(FIRST)), draw.choice(list(MIDDLE))
-
-    def text(self) -> str:
-        return (
-            f"x is data of shape ({self.rows}, 5), W a parameter of shape (5, {self.columns}); a float has 4 bytes, "
-            "True or False 1 byte.\n\n```python\n"
-            f"p = x @ W\nh = mg.{self.first}(p)\nq = {self.middle}\nr = mg.relu(q)\ny = r * h\ns = y.sum()\n```\n\n"
-            "**How many bytes does each line add to what is kept for the backward pass?** Six numbers, in brackets."
-        )
 
     def lines(self) -> Iterator[Tensor]:
         """The results of the lines of the program."""
@@ -140,26 +123,7 @@ def tanh_blocks(count: int) -> list[Run]:
 
 @UNIT.task
 class RunBlocks(FunctionTask):
-    """`run_blocks(blocks, x, plan)` runs all blocks; the first ones in checkpoints of the sizes in the plan."""
-
     name = "run_blocks"
-    points = 0
-    minutes = 15
-    outcome = "checkpoint"
-    otherwise = (
-        "keep a place `at`, 0 at first. For each size: a checkpoint of blocks[at : at + size], then at += size. The "
-        "rest runs without a checkpoint"
-    )
-
-    advice = {
-        "positional argument": "mg.checkpoint(f) returns a function, and this function takes x: mg.checkpoint(f)(x)",
-        "of type list": "mg.checkpoint takes a function, not a list: in_a_row(blocks) makes one of it",
-        "Got: a tensor": "mg.checkpoint takes the function, not its result: mg.checkpoint(f)(x)",
-        "function is not a tensor": "mg.checkpoint(f) is a function: call it with x, mg.checkpoint(f)(x)",
-        "not iterable": "plan is a list of sizes: `for size in plan`, and `blocks[at : at + size]`",
-        "not subscriptable": "`for size in plan` gives the size itself",
-        "index out of range": "`for size in plan` gives the size itself, not its place in the plan",
-    }
 
     def cases(self, draw: random.Random) -> Iterator[tuple[Any, ...]]:
         for count, plan in PLANS:
@@ -214,41 +178,41 @@ class RunBlocks(FunctionTask):
     def right(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, plan)
 
-    @mistake("the result is right, but there is no checkpoint: wrap each part, mg.checkpoint(f)(x)")
+    @mistake
     def plain(self, blocks: Any, x: Any, plan: Any) -> Any:
         return in_a_row(blocks)(x)
 
-    @mistake("each block is its own checkpoint here. A size says how many blocks go into one checkpoint *together*")
+    @mistake
     def one_by_one(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, [1] * sum(plan))
 
-    @mistake("every block is in a checkpoint of its own. The plan says how many go together, and the rest has none")
+    @mistake
     def all_alone(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, [1] * len(blocks))
 
-    @mistake("all blocks are in one checkpoint. The plan says how many go into each")
+    @mistake
     def all_in_one(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, [len(blocks)])
 
-    @mistake("the parts of the plan are one checkpoint together here. Each size is a checkpoint of its own")
+    @mistake
     def joined(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, [sum(plan)])
 
-    @mistake("the blocks behind the plan do not run: after the loop, run blocks[at:] without a checkpoint")
+    @mistake
     def rest_lost(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks[: sum(plan)], x, plan)
 
-    @mistake("the rest is in a checkpoint too. The backward pass begins there, so a checkpoint saves nothing")
+    @mistake
     def rest_too(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, [*plan, len(blocks) - sum(plan)])
 
-    @mistake("every part begins at block 0: let the next part begin where this one ends, at += size")
+    @mistake
     def not_advanced(self, blocks: Any, x: Any, plan: Any) -> Any:
         for size in plan:
             x = checkpoint(in_a_row(blocks[:size]))(x)
         return in_a_row(blocks)(x)
 
-    @mistake("the plan lists sizes, not places: the second part begins at the end of the first, and has size blocks")
+    @mistake
     def sizes_as_places(self, blocks: Any, x: Any, plan: Any) -> Any:
         at = 0
         for end in plan:
@@ -256,18 +220,18 @@ class RunBlocks(FunctionTask):
             at = end
         return in_a_row(blocks[at:])(x)
 
-    @mistake("the blocks of the plan run a second time after the loop: the rest begins at blocks[at:]")
+    @mistake
     def all_again(self, blocks: Any, x: Any, plan: Any) -> Any:
         return in_a_row(blocks)(planned(blocks[: sum(plan)], x, plan))
 
-    @mistake("no gradient comes back through the parts: leave out .detach() and mg.no_grad()")
+    @mistake
     def detached(self, blocks: Any, x: Any, plan: Any) -> Any:
         return in_a_row(blocks)(x.detach() if plan else x)
 
-    @mistake("only the first size of the plan is used. Is `return` inside of the loop?")
+    @mistake
     def first_size(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, plan[:1]) if plan else None
 
-    @mistake("every part gets the first x: put the result of a part into x, x = mg.checkpoint(...)(x)")
+    @mistake
     def first_x(self, blocks: Any, x: Any, plan: Any) -> Any:
         return in_a_row(blocks[sum(plan) :])(x)

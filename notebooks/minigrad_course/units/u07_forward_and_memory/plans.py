@@ -89,10 +89,6 @@ class ChainPlan(CheckpointPlan):
     """A plan for a chain of equal layers."""
 
     name = "chain_plan"
-    points = 2
-    minutes = 10
-    outcome = "plan"
-    block = "layer"
 
     def vary(self, draw: random.Random) -> None:
         self.code, self.count, arrays, self.best = draw.choice(CHAINS)
@@ -115,11 +111,6 @@ class GptPlan(CheckpointPlan):
     """A plan for a GPT."""
 
     name = "gpt_plan"
-    points = 3
-    minutes = 12
-    outcome = "plan"
-    example = "[1, 2]"
-    seconds = 20.0
 
     def vary(self, draw: random.Random) -> None:
         self.count = draw.choice([6, 7, 8])

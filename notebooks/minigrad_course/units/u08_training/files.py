@@ -74,18 +74,7 @@ def _form(result: Any) -> Any:
 class ReadRows(ReportTask):
     """`read_rows(lines)` returns the rows of a table as numbers, and a report of what was left out."""
 
-    name, what, reason, points, minutes = "read_rows", "line", "no number in angle", 2, 15
-    otherwise = (
-        "for each line after the header: split it, check the number of fields, float() each, check math.isfinite. "
-        "If any of this fails: left_out[number] = the reason"
-    )
-    advice: ClassVar[dict[str, str]] = {
-        "could not convert": "float() raises ValueError for such a field: use try: ... except ValueError as error:",
-        "index out of range": "a line may have fewer fields than the header: compare len(fields) first",
-        "must be real number, not str": "the fields are still texts: float(field) makes a number of each",
-        "must be real number, not list": "math.isfinite takes one number: all(math.isfinite(x) for x in row)",
-        "'list' object has no attribute 'split'": "lines is a list of texts: split each line, not the list",
-    }
+    name = "read_rows"
 
     def vary(self, draw: random.Random) -> None:
         self.sign = draw.choice(list(SIGNS))
@@ -215,10 +204,7 @@ class Sentences(Dataset):
 
 @UNIT.task
 class Usable(ReportTask):
-    """`usable(dataset)` returns the numbers of the items that can be loaded, and a report of the others."""
-
-    name, what, reason, points, minutes = "usable", "item", "not a picture", 0, 7
-    otherwise = "for index in range(len(dataset)): try dataset[index]; good.append(index), or except Exception as error"
+    name = "usable"
     advice: ClassVar[dict[str, str]] = {
         "'int' object is not iterable": "a number cannot be walked through: for index in range(len(dataset))",
         "unhashable": "for item in dataset gives the items. Their numbers: for index in range(len(dataset))",

@@ -13,9 +13,7 @@ from .about import UNIT
 class Scale(ValueTask):
     """Which spread of the weights keeps the spread of the activations, with relu?"""
 
-    name, outcome, example, minutes, tolerance = "scale", "initialise", "0.05", 5, 0.01
-    otherwise = "n · s² · (share of the squares that relu keeps) should be 1. Solve for s"
-    why = "√(2 / n). `mg.nn.init.kaiming_normal_` draws the weights so."
+    name = "scale"
     mistakes = common(
         without_relu=("that is right without relu, which drops half of the squares: the weights have to make up for it",
                       lambda self: math.sqrt(1 / self.inputs)),
@@ -31,14 +29,6 @@ class Scale(ValueTask):
 
     def vary(self, draw: random.Random) -> None:
         self.inputs = draw.choice([128, 200, 288, 392, 512])
-
-    def text(self) -> str:
-        return (
-            f"A deep network has layers of **n = {self.inputs}** inputs, with relu after each. A sum of n products of "
-            "weights (spread s) and activations has a mean square of n · s² times that of the activations; relu then "
-            "sets the negative half to 0, so half of it is left. **Which s keeps the mean square the same in all "
-            "layers?**"
-        )
 
     def right(self) -> float:
         return math.sqrt(2 / self.inputs)

@@ -89,9 +89,7 @@ class UpdateTask(FunctionTask):
 class Momentum(UpdateTask):
     """`momentum(w, g, v)` returns the new weights and the new velocity."""
 
-    name, kept, points, minutes = "momentum", ("v",), 2, 8
-    otherwise = "two lines: v = beta * v + g, then w = w - lr * v, with your lr and your β. Return both, w first"
-    formulas: ClassVar[dict[str, str]] = {"V": "beta * v + g", "W": "w - lr * V", "out": "W, V"}
+    name, kept = "momentum", ("v",)
     faults = (
         ("W", "w - lr * g",
          "you step against g alone. The velocity is computed, but the step does not use it: w - lr * v"),
@@ -129,13 +127,6 @@ class Momentum(UpdateTask):
     def vary(self, draw: random.Random) -> None:
         self.lr, self.beta = draw.choice([0.05, 0.1, 0.2]), draw.choice([0.8, 0.85, 0.9])
 
-    def text(self) -> str:
-        return (
-            "With **momentum**, a weight has a velocity v, which is 0 at first. A step does two things: v becomes "
-            "β · v + g, where g is the gradient; then w becomes w − lr · v, with the new v. `momentum(w, g, v)` "
-            f"returns the new w and the new v. **Yours: lr = {self.lr}, β = {self.beta}.**"
-        )
-
     def reference(self, parameters: Any) -> Any:
         return optim.SGD(parameters, self.lr, momentum=self.beta)
 
@@ -147,13 +138,7 @@ class Momentum(UpdateTask):
 class Adam(UpdateTask):
     """`adam(w, g, m, v, t)` returns the new weights and both new running means."""
 
-    name, kept, counted, points, minutes = "adam", ("m", "v"), True, 3, 18
-    otherwise = "write it line by line as in the text: m, v, then both corrected under new names, then w"
-    formulas: ClassVar[dict[str, str]] = {
-        "M": "beta1 * m + (1 - beta1) * g", "V": "beta2 * v + (1 - beta2) * g * g",
-        "m1": "M / (1 - beta1**t)", "v1": "V / (1 - beta2**t)", "root": "sqrt(v1) + eps", "shrunk": "lr * decay * w",
-        "W": "w - lr * m1 / root - shrunk", "out": "W, M, V",
-    }
+    name, kept = "adam", ("m", "v")
     faults = (
         ("m1", "M", "v1", "V",
          "the correction is missing: divide m by 1 − β₁ᵗ and v by 1 − β₂ᵗ. Both began at 0, so they are too small in "
@@ -225,19 +210,6 @@ class Adam(UpdateTask):
     def vary(self, draw: random.Random) -> None:
         self.lr, self.beta1 = draw.choice([0.005, 0.01, 0.02]), draw.choice([0.8, 0.9])
         self.beta2, self.eps, self.decay = draw.choice([0.98, 0.99, 0.999]), 0.001, draw.choice([0.1, 0.2])
-
-    def text(self) -> str:
-        return (
-            "**Adam** keeps two running means for each weight: m of the gradient, and v of its square. Both are 0 at "
-            "first. In step t (1, 2, 3, ...)\n\n"
-            "1. m becomes β₁ · m + (1 − β₁) · g, and v becomes β₂ · v + (1 − β₂) · g²;\n"
-            "2. both are too small in the first steps, because they began at 0. The corrected means are "
-            "m / (1 − β₁ᵗ) and v / (1 − β₂ᵗ). They are used in this step and not kept;\n"
-            "3. w loses lr · (corrected m) / (√(corrected v) + ε), and also lr · decay · w (*weight decay*, of the old "
-            "w).\n\n"
-            "`adam(w, g, m, v, t)` returns the new w, m and v. `mg.sqrt` is the root. **Yours: "
-            f"lr = {self.lr}, β₁ = {self.beta1}, β₂ = {self.beta2}, ε = {self.eps}, decay = {self.decay}.**"
-        )
 
     def reference(self, parameters: Any) -> Any:
         return optim.AdamW(parameters, self.lr, (self.beta1, self.beta2), self.eps, self.decay)

@@ -115,15 +115,7 @@ def parted(losses: Sequence[float]) -> int | None:
 
 @UNIT.task
 class CheckpointParts(ActingTask):
-    """`checkpoint_parts(training)` returns a dictionary of everything that a checkpoint has to hold."""
-
-    name, minutes, outcome, world = "checkpoint_parts", 10, "resume", f"a training that was stopped after {STOP} steps"
-    otherwise = 'a dictionary of the objects: {"model": training.model, ...}. Which of them change in a step?'
-    advice: ClassVar[dict[str, str]] = {
-        "has no attribute": "training has model, optimizer, schedule and loader",
-        "must be a mapping": "a dictionary, from names of your choice to objects: {'model': training.model, ...}",
-        "multiple values": 'the name "step" is taken by the checkpoint itself: the four objects are enough',
-    }
+    name, world = "checkpoint_parts", f"a training that was stopped after {STOP} steps"
 
     def effects(self, program: Callable[..., Any], seed: int) -> Any:  # type: ignore[override]
         try:
@@ -172,10 +164,8 @@ class CheckpointParts(ActingTask):
 class Lost(ValueTask):
     """Three trainings were continued, and each lacks one part: which?"""
 
-    name, outcome, points, minutes = "lost", "resume", 3, 8
+    name = "lost"
     mistakes = ()
-    example = '{"A": "loader", "B": "optimizer", "C": "random"}'
-    otherwise = "a dictionary with A, B and C, and for each one of: optimizer, random, loader"
     SIGNS: ClassVar[dict[str, str]] = {
         "optimizer": "without the optimizer the first loss would be right: the same weights, pictures and masks. Only "
         "the step after it would be another",

@@ -32,17 +32,7 @@ FAULTS = np.array([0.125, -0.5, 0.25], "f")  # of the engine in a check, so that
 
 @UNIT.task
 class TrainingStep(ActingTask):
-    """`training_step(model, optimizer, images, labels)` makes one step of a training and returns the loss."""
-
-    name, minutes, outcome, world = "training_step", 8, "step", "two steps of one layer, with 64 digits each"
-    parts: ClassVar[list[str]] = [
-        "the weight after step 1", "the weight after step 2", "the loss of step 1", "the loss of step 2"]
-    otherwise = "in this order: optimizer.zero_grad(), the loss of model(images), loss.backward(), optimizer.step()"
-    advice: ClassVar[dict[str, str]] = {
-        "'cross_entropy'": "the loss is mg.cross_entropy(model(images), labels)",
-        "is for floats": "the scores of the model come first: mg.cross_entropy(model(images), labels)",
-        "'Tensor' object has no attribute 'step'": "the optimizer makes the step: optimizer.step()",
-    }
+    name = "training_step"
 
     def effects(self, program: Callable[..., Any], seed: int) -> Any:  # type: ignore[override]
         mg_random.seed(seed)
@@ -102,21 +92,7 @@ class Watched(nn.Module):
 
 @UNIT.task
 class ReadDigits(ActingTask):
-    """`read_digits(model, images)` returns the digit that a model reads in each image, and leaves no trace in it."""
-
-    name, minutes, outcome = "read_digits", 10, "modes"
-    parts: ClassVar[list[str]] = [
-        "the list of digits", "the mode of the model afterwards", "the running mean of the batch norm afterwards",
-        "the forward pass"]
-    otherwise = (
-        "note model.training, then model.eval(), then scores = model(images) in `with mg.no_grad():`, then "
-        "model.train(before); return scores.argmax(1)"
-    )
-    advice: ClassVar[dict[str, str]] = {
-        "argument 'dim'": "minigrad has NumPy's names: argmax(1) or argmax(axis=1)",
-        "does not fit Batch": "the model reads a batch: give it all images at once, model(images)",
-        "context manager": "with parentheses: `with mg.no_grad():`",
-    }
+    name = "read_digits"
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield (True,)
@@ -189,18 +165,7 @@ def run_file(path: str, images: Any) -> Any:
 
 @UNIT.task
 class Compared(ActingTask):
-    """`compared(model, images, path, run)` writes a model to an ONNX file and returns how far its outputs are off."""
-
-    name, minutes, outcome = "compared", 10, "export"
-    world = "an engine that returns three numbers that are a little off"
-    parts: ClassVar[list[str]] = ["the largest difference", "the file"]
-    otherwise = "export_onnx(model, path, images), then abs(run(path, images.numpy()) - model(images).numpy()).max()"
-    advice: ClassVar[dict[str, str]] = {
-        "numpy": "onnxruntime takes and returns NumPy arrays: images.numpy(), and model(images).detach().numpy()",
-        "NO_SUCHFILE": "there is no file yet: mg.io.export_onnx(model, path, images) comes before run",
-        "ambiguous": "an array has its own max: abs(...).max(), not max(abs(...))",
-        "a gradient": "the outputs of a model as an array: model(images).detach().numpy()",
-    }
+    name = "compared"
 
     def given(self) -> dict[str, Any]:
         return {"run": run_file}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from minigrad.support.errors import MinigradError, ScriptError
 
 from ...compare import difference, plain
 from ...feedback import Wrong, written
-from ...predicting import Choice
 from ...source_code import Program
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
@@ -41,18 +40,12 @@ class Call(NamedTuple):
         return f"{self.before}f({self.x}, {self.n})"
 
 
-
 @UNIT.task
 class SecondCall(ValueTask):
     """Which calls of a jitted function run its Python code?"""
 
     name = "second_call"
-    points = 2
-    minutes = 6
-    outcome = "calls"
     mistakes = ()
-    example = "[1, 2, 5]"
-    otherwise = "a list of numbers. Go call by call: is there a trace for this shape, this `n` and this `offset`?"
 
     def vary(self, draw: random.Random) -> None:
         small, large = draw.sample([2, 3, 4, 5, 6], 2)
@@ -106,33 +99,27 @@ class SecondCall(ValueTask):
             if before < number else f"look at call {number}: has a call before it this shape, `n` and `offset`?"
         )
 
-    why = "a new shape, a new Python number or a new global makes a new trace. Old traces are kept."
-
-    @mistake("that is eager mode: a call that finds a fitting trace runs the program, without Python")
+    @mistake
     def all_of_them(self) -> list[int]:
         return [i + 1 for i in range(len(self.calls))]
 
-    @mistake("the calls are counted from 1")
+    @mistake
     def from_zero(self) -> list[int]:
         return [number - 1 for number in self.right()]
 
-    @mistake("only the first? The loops of a program are made for one shape, and a Python number is in the graph")
-    def first_only(self) -> list[int]:
-        return [1]
-
-    @mistake("new shapes are right. But `n` is a Python number: it is written into the graph, and so is `offset`")
+    @mistake
     def shapes_only(self) -> list[int]:
         return self.new(lambda call: call.size)
 
-    @mistake("`n` is right. The function also reads `offset` by name, and a guard compares it")
+    @mistake
     def no_globals(self) -> list[int]:
         return self.new(lambda call: (call.size, call.n))
 
-    @mistake("the numbers *in* a tensor are inputs of the program: other numbers need no new trace")
+    @mistake
     def values_too(self) -> list[int]:
         return self.new(lambda call: (call.kind, call.x))
 
-    @mistake("a trace is kept: a later call of the same kind uses it, also when other calls came between")
+    @mistake
     def last_only_kept(self) -> list[int]:
         kinds = [None, *[call.kind for call in self.calls]]
         return [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
@@ -143,12 +130,7 @@ class BakedBranch(ValueTask):
     """A graph traced by an example: give an x for which it is wrong."""
 
     name = "baked_branch"
-    points = 2
-    minutes = 7
-    outcome = "baked"
     mistakes = ()
-    example = "[1.0, 2.0, 3.0]"
-    otherwise = "read the graph: which branch is in it? Then find an x for which the function takes the other one"
 
     def vary(self, draw: random.Random) -> None:
         self.limit, self.up = float(draw.choice([4, 6, 8, 10])), draw.choice([True, False])
@@ -208,13 +190,7 @@ def grown(x: Any) -> Any:
 
 @UNIT.task
 class Grow(FunctionTask):
-    """`grow(x)` doubles a number while it is less than 10.  It becomes a graph with a loop by `mg.script`."""
-
     name = "grow"
-    points = 0
-    minutes = 8
-    outcome = "ways"
-    otherwise = "while x < 10.0: x = x * 2. The last line returns x"
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield from [(asarray(value),) for value in (3.0, 12.0, 10.0, 5.0, 0.1)]
@@ -259,27 +235,27 @@ class Grow(FunctionTask):
     def right(self, x: Any) -> Any:
         return grown(x)
 
-    @mistake("only once. It goes on while x is less than 10: `while` in the place of `if`")
+    @mistake
     def once(self, x: Any) -> Any:
         return x * 2 if x < 10.0 else x
 
-    @mistake("that doubles one time too often: 10 itself is not doubled. `<` in the place of `<=`")
+    @mistake
     def too_far(self, x: Any) -> Any:
         return grown(x) * 2 if grown(x) == 10.0 else grown(x)
 
-    @mistake("that stops one turn too early: it goes on while x is less than 10")
+    @mistake
     def too_early(self, x: Any) -> Any:
         return grown(x) / 2 if x < 10.0 else x
 
-    @mistake("that returns x unchanged: does the loop assign x? x * 2 alone changes nothing")
+    @mistake
     def unchanged(self, x: Any) -> Any:
         return x
 
-    @mistake("compare first: a number that is 10 or more is not doubled at all")
+    @mistake
     def doubles_first(self, x: Any) -> Any:
         return grown(x * 2)
 
-    @mistake("`return` is inside of the loop, so the loop ends in its first turn")
+    @mistake
     def returns_inside(self, x: Any) -> Any:
         return x * 2 if x < 10.0 else None
 
@@ -293,74 +269,26 @@ class LoopDifference(ValueTask):
     """`grow` by script and by example: what do they compute for another x?"""
 
     name = "loop_difference"
-    points = 3
-    minutes = 6
-    outcome = "ways"
-    example = "[1.0, 0.25]"
-    otherwise = "two numbers: the script runs the loop for this x, the trace doubles as often as for the example"
-    hints: ClassVar[dict[str, str]] = {
-        "turned": "the other way round: the script first",
-        "all_like_the_first": "the first is right. The trace has no loop: it doubles as often as for the example",
-        "all_like_the_last": "the second is right. The script has the loop, and goes on while x is less than 10",
-        "first_only": "two numbers are asked for: by script, and by trace",
-    }
 
     def vary(self, draw: random.Random) -> None:
         self.turns = draw.choice([2, 3])
         self.first, self.last = 16 / 2**self.turns, draw.choice([0.75, 0.625, 12.0, 15.0, 20.0])
 
-    def text(self) -> str:
-        return (
-            f"`grow` becomes a graph by script, and a graph by trace with the example **{self.first:g}**. Both are "
-            f"called with **{self.last:g}**. **What do they compute?** Two numbers, the script's first. Work them out "
-            "before you run anything."
-        )
-
     def right(self) -> list[float]:
         return [grown(self.last), self.last * 2**self.turns]
 
-    def explained(self) -> str:
-        return f"the trace is {self.turns} products in a row: right for numbers that need {self.turns} turns only."
-
-    @mistake("the trace does not hold the example's result: it doubles the new x, as often as it doubled the example")
+    @mistake
     def result_of_the_example(self) -> list[float]:
         return [self.right()[0], 16]
 
-    @mistake("the trace doubles once for each turn of the example, not once in all")
+    @mistake
     def one_product(self) -> list[float]:
         return [self.right()[0], self.last * 2]
 
-    @mistake("count the example's turns again: it stops when x is 10 or more")
+    @mistake
     def one_turn_more(self) -> list[float]:
         return [self.right()[0], self.last * 2 ** (self.turns + 1)]
 
-    @mistake("the trace is right. The script stops too early: it goes on while x is less than 10")
+    @mistake
     def script_too_early(self) -> list[float]:
         return [self.right()[0] / 2, self.right()[1]]
-
-
-@UNIT.task
-class WhyLoop(Choice):
-    """Why do the two graphs of `grow` differ?
-
-    - `"A"`: the script reads the source, where the loop is; the trace sees only the operations that ran.
-    - `"B"`: the trace is optimised, and the passes have removed the loop.
-    - `"C"`: the script runs in eager mode, and the trace in graph mode.
-    - `"D"`: the trace stops after a fixed number of turns, to protect you from endless loops.
-
-    One letter.
-    """
-
-    name = "why_loop"
-    points = 0
-    minutes = 2
-    outcome = "ways"
-    right_value = "A"
-    options: ClassVar[dict[str, str]] = {
-        "A": "",
-        "B": "the passes change nothing that is computed. Look at the graph before the passes: has it a loop?",
-        "C": "both are graphs. `grow` was checked with one trace for five numbers",
-        "D": "it is the number of turns that the example needed: with another example, another number",
-    }
-
-    why = "a tracer sees operations. `while` is not an operation, but a word of Python."

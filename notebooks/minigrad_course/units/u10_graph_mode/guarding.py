@@ -70,12 +70,7 @@ STORIES = (
 
 
 class Guard(FunctionTask):
-    """`guard(values)` returns a function `holds()`: whether the values are still those of the trace."""
-
     name = "guard"
-    points = 0
-    minutes = 20
-    outcome = "guard"
 
     def given(self) -> dict[str, Any]:
         return {"network": tanh_network, "train": train}
@@ -118,52 +113,52 @@ class Guard(FunctionTask):
     def wrong(self, known: Any) -> Any:
         return Heard(known.program.__get__(self))
 
-    @mistake(BLIND)
+    @mistake
     def same_dictionary(self, values: Values) -> Any:
         noted = values
         return lambda: noted == values
 
-    @mistake(BLIND)
+    @mistake
     def names_only(self, values: Values) -> Any:
         noted = list(values)
         return lambda: noted == list(values)
 
-    @mistake(INVERTED)
+    @mistake
     def inverted(self, values: Values) -> Any:
         holds = careful(values)
         return lambda: not holds()
 
-    @mistake(SAME_LIST)
+    @mistake
     def same_list(self, values: Values) -> Any:
         noted = dict(values)
         return lambda: noted == values
 
-    @mistake(TYPES)
+    @mistake
     def types_ignored(self, values: Values) -> Any:
         noted = deepcopy(values)
         return lambda: noted == values
 
-    @mistake(IDENTITY)
+    @mistake
     def by_identity(self, values: Values) -> Any:
         noted = dict(values)
         return lambda: all(values.get(name) is noted[name] for name in noted)
 
-    @mistake(ALL)
+    @mistake
     def any_of_them(self, values: Values) -> Any:
         noted = deepcopy(values)
         return lambda: any(values.get(name) == noted[name] for name in noted)
 
-    @mistake(GONE)
+    @mistake
     def gone_ignored(self, values: Values) -> Any:
         noted = deepcopy(values)
         return lambda: all(repr(values[name]) == repr(noted.get(name)) for name in values)
 
-    @mistake(NEW)
+    @mistake
     def new_ignored(self, values: Values) -> Any:
         noted = deepcopy(values)
         return lambda: all(repr(values.get(name)) == repr(noted[name]) for name in noted)
 
-    @mistake(ONCE)
+    @mistake
     def notes_again(self, values: Values) -> Any:
         noted = [deepcopy(values)]
 

@@ -38,12 +38,7 @@ class OnlyGraph(ValueTask):
     """Four functions, one with a bug that only graph mode has: which, and at which node?"""
 
     name = "only_graph"
-    points = 3
-    minutes = 12
-    outcome = "debug"
     mistakes = ()
-    example = '("A", "add")'
-    otherwise = 'a letter, and the name of a node, in brackets: ("A", "add")'
 
     def vary(self, draw: random.Random) -> None:
         self.places = dict(zip("ABCD", draw.sample(PLACES, 4)))
@@ -83,8 +78,6 @@ class OnlyGraph(ValueTask):
 
     def right(self) -> tuple[str, str]:
         return self.letter, self.node
-
-    why = "no guard looks at environment variables, files or clocks. Read them outside, and pass an argument."
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         parts = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (answer, None)

@@ -64,9 +64,7 @@ def both_sides(equation: str, number: float) -> list[Any]:
 class Breaks(ValueTask):
     """Four equations. For each, find a number that breaks it; one of them holds for every number."""
 
-    name, outcome, points, minutes, mistakes = "breaks", "rules", 2, 10, ()
-    example = '{"A": 2.5, "B": "holds", "C": float("inf"), "D": -0.0}'
-    otherwise = f'for each letter a number, or "{HOLDS}": {example}'
+    name, mistakes = "breaks", ()
 
     def vary(self, draw: random.Random) -> None:
         chosen = [*ZERO, *draw.sample(list(BREAK), 2), draw.choice(LEGAL)]
@@ -168,8 +166,7 @@ def counterexample(equation: Equation) -> str | None:
 class MyRules(ValueTask):
     """Equations that are not in the compiler's table, hold for all floats, and make a gradient cheaper."""
 
-    name, outcome, points, minutes, mistakes = "my_rules", "rewrite", 2, 12, ()
-    example = '["x * 1 -> x", "x - 0 -> x"]'
+    name, mistakes = "my_rules", ()
 
     def vary(self, draw: random.Random) -> None:
         self.program = draw.choice(PROGRAMS)
@@ -194,9 +191,6 @@ class MyRules(ValueTask):
             "gradient": self.before, "after": lambda equations: self._optimised(self._legal(equations))[0],
             "as_pass": lambda equations: with_rules(self._legal(equations)),
         }
-
-    def right(self) -> list[str]:
-        return SOLUTION
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         equations = self._legal(answer)

@@ -33,9 +33,7 @@ COMBINED = ", combined"  # the second half of a reduction across rows
 class MyKernels(ValueTask):
     """Divide a program among kernels, so that it moves fewer bytes than with the compiler's own kernels."""
 
-    name, outcome, points, minutes, mistakes = "my_kernels", "fuse", 2, 12, ()
-    example = '[["exp_1"], ["sum_1"], ["divide_1"]]'
-    otherwise = f"a list of kernels, each a list of names in quotation marks: {example}"
+    name, mistakes = "my_kernels", ()
 
     def vary(self, draw: random.Random) -> None:
         self.function, self.sign = draw.choice(["exp", "tanh", "sin", "cos"]), draw.choice("/-")
@@ -136,8 +134,7 @@ PLACES = {  # programs, and the two operations that are not fused
 class WhyNot(ValueTask):
     """Three pairs of operations that are not fused: why not?"""
 
-    name, outcome, points, minutes, mistakes = "why_not_fused", "why", 2, 6, ()
-    example = '{"A": "library", "B": "rows", "C": "complete"}'
+    name, mistakes = "why_not_fused", ()
     otherwise = "for each of A, B and C one of " + ", ".join(f'"{reason}"' for reason in REASONS)
 
     def vary(self, draw: random.Random) -> None:
@@ -252,11 +249,7 @@ VIEWS = {  # a program -> one kernel for it, and what a wrong idea would compute
 class OneKernel(FusedTask):
     """`one_kernel(x)` computes the same numbers as a program that takes two kernels, in one."""
 
-    name, minutes = "one_kernel", 8
-    otherwise = still = (
-        "a view of x is free: the kernel reads x at other places. A view of a computed value has to wait until the "
-        "value is in memory. So take the view first, and compute afterwards"
-    )
+    name = "one_kernel"
     mistakes = rewrites(
         ("inside", "mixed", "the function of a sum is not the sum of the functions. Take each view of x alone, and "
                    "compute the function of each"),
@@ -275,25 +268,13 @@ class OneKernel(FusedTask):
         self.refused = draw.choice(list(VIEWS))
         self.better, self.mixed, self.bare, self.elsewhere, self.equal, self.axis = VIEWS[self.refused]
 
-    def text(self) -> str:
-        return (
-            f"The compiler makes two kernels of `{self.code}`: between them, `mg.{self.function}(x)` is written to "
-            "memory and read at other places. **Write `one_kernel(x)`, which returns the same numbers and takes one "
-            "kernel.**"
-        )
-
 
 @UNIT.task
 class RowLoops(FusedTask):
     """`row_loops(x, v)` computes the product of a table and a vector without the library."""
 
-    name, minutes, refused, better = "row_loops", 6, "f(x) @ v", "(f(x) * v).sum(-1)"
+    name = "row_loops"
     shapes: ClassVar = {"x": (ROWS, ROWS), "v": (ROWS,)}
-    otherwise = "number i of x @ v is the sum of x[i, j] * v[j] over j. A product and a sum along the rows are loops"
-    still = (
-        "a library call is still there: the matrix product (`@`, matmul, einsum), or a join of many parts. Multiply "
-        "place by place, `*`, and add along the rows, .sum(-1)"
-    )
     mistakes = rewrites(
         ("columns", "(f(x) * v).sum(0)", "that adds along the columns. Number i is a sum over row i: .sum(-1)"),
         ("everything", "(f(x) * v).sum()", "that adds everything to one number: .sum(-1) adds each row"),
@@ -308,9 +289,3 @@ class RowLoops(FusedTask):
         NOTHING,
         ("keeps", "(f(x) * v).sum(-1, keepdims=True)", "the result has one number for each row: without keepdims"),
     )
-
-    def text(self) -> str:
-        return (
-            f"`{self.code}`, for a vector v, takes two launches: `@` is a library call, which reads its inputs from "
-            "memory. **Write `row_loops(x, v)`, which computes the same in one kernel, without the library.**"
-        )

@@ -197,13 +197,7 @@ def _flat(images: Any) -> Any:
 
 @UNIT.task
 class MergeSame(FunctionTask):
-    """`merge_same(nodes)` finds nodes that compute the same: for each node, the node that takes its place."""
-
-    name, outcome, points, minutes = "merge_same", "common", 0, 25
-    otherwise = (
-        "two nodes compute the same if name, inputs and attrs are the same. The inputs may have been merged before: "
-        "look them up first. Constants (node.op is None) stay"
-    )
+    name = "merge_same"
     mistakes = tuple([each._replace(name=name) for name, each in WRONG.items()])
     hints = {name: each.hint for name, each in WRONG.items()}
 

@@ -50,11 +50,9 @@ RULES = (  # wrong rules for orders, with their hints
 class BestOrder(ValueTask):
     """An order in which two workers are done as early as possible."""
 
-    name, outcome, points, minutes = "best_order", "schedule", 2, 8
-    example = '["B", "A", "C"]'
+    name = "best_order"
     mistakes = tuple([
         Mistake(name, hint, lambda task, rule=rule: rule(*task.jobs), None) for name, hint, rule in RULES])
-    otherwise = "which chain of jobs takes longest? Its first job goes first, and its next job as soon as it is ready"
 
     def vary(self, draw: random.Random) -> None:
         times, waits = draw.choice(GRAPHS)
@@ -191,14 +189,7 @@ SHORTER = (  # wrong functions, with their hints
 
 @UNIT.task
 class LongestChains(FunctionTask):
-    """`longest_chains(costs, after)`: for each job the time of the longest chain that begins with it."""
-
-    name, outcome, points, minutes = "longest_chains", "path", 0, 12
-    otherwise = (
-        "go through the jobs from the last one to the first. The chain of a job is its own time, and the longest chain "
-        "among the jobs that wait for it"
-    )
-    advice = {"max() arg is an empty": "for the last jobs of a chain, no job waits: max(..., default=0)"}
+    name = "longest_chains"
     mistakes = tuple([Mistake(name, hint, program, None) for name, hint, program in SHORTER])
     hints = {name: hint for name, hint, _ in SHORTER}
 

@@ -138,8 +138,7 @@ class Offloaded:
 class MyPlacement(Offloaded, ValueTask):
     """A placement that is faster in the model than the one that the compiler finds."""
 
-    name, outcome, points, minutes, mistakes = "my_placement", "offload", 3, 12, ()
-    example = '["matmul_1", "sum_2"]'
+    name, mistakes = "my_placement", ()
 
     @cached_property
     def names(self) -> dict[str, Node]:
@@ -231,9 +230,8 @@ class MyPlacement(Offloaded, ValueTask):
 class Offload(Offloaded, FunctionTask):
     """`offloaded(x, u, v)`: the same program, with a part of it on cpu:1, and three transfers."""
 
-    name, outcome, points, minutes = "offloaded", "offload", 2, 8
+    name = "offloaded"
     most: ClassVar = 3
-    otherwise = 'the product, the function of it and the sum in one block: with mg.offload("cpu:1"): ...'
 
     def text(self) -> str:
         return (
@@ -280,41 +278,41 @@ class Offload(Offloaded, FunctionTask):
                 return known.hint
         return self.otherwise
 
-    @mistake('nothing runs there yet: put a part into a block, with mg.offload("cpu:1"):')
+    @mistake
     def nothing(self, x: Any, u: Any, v: Any) -> Any:
         return self.program(x, u, v)
 
-    @mistake("everything is in the block: x goes there too, 4 MB. The part that reads x stays outside")
+    @mistake
     def everything(self, x: Any, u: Any, v: Any) -> Any:
         with offload(THERE):
             return self.program(x, u, v)
 
-    @mistake("only the product is there, and its large result comes back. The function and the sum go along")
+    @mistake
     def product_only(self, x: Any, u: Any, v: Any) -> Any:
         with offload(THERE):
             table = u @ v
         return getattr(elementwise, self.program.f)(x).sum(0) + getattr(elementwise, self.program.g)(table).sum(0)
 
-    @mistake("the sum is outside of the block, so the large table comes back. A sum makes it small: take it along")
+    @mistake
     def without_sum(self, x: Any, u: Any, v: Any) -> Any:
         with offload(THERE):
             table = getattr(elementwise, self.program.g)(u @ v)
         return getattr(elementwise, self.program.f)(x).sum(0) + table.sum(0)
 
-    @mistake("that is the other part: it reads x, which is large. The part with u and v has small inputs")
+    @mistake
     def other_part(self, x: Any, u: Any, v: Any) -> Any:
         with offload(THERE):
             part = getattr(elementwise, self.program.f)(x).sum(0)
         return part + getattr(elementwise, self.program.g)(u @ v).sum(0)
 
-    @mistake("the two functions are swapped: look which one reads x")
+    @mistake
     def swapped(self, x: Any, u: Any, v: Any) -> Any:
         return Program(self.program.g, self.program.f)(x, u, v)
 
-    @mistake("that is another sum. sum(0) gives one number for each column of the table")
+    @mistake
     def another_sum(self, x: Any, u: Any, v: Any) -> Any:
         return getattr(elementwise, self.program.f)(x).sum(1) + getattr(elementwise, self.program.g)(u @ v).sum(1)
 
-    @mistake("that is another sum. sum(0) gives one number for each column of the table")
+    @mistake
     def one_number(self, x: Any, u: Any, v: Any) -> Any:
         return getattr(elementwise, self.program.f)(x).sum() + getattr(elementwise, self.program.g)(u @ v).sum()

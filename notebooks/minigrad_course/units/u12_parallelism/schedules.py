@@ -185,16 +185,7 @@ MISTAKES = (
 
 @UNIT.task
 class ListSchedule(FunctionTask):
-    """`list_schedule(costs, after, workers)`: who does what when, the longest chain first."""
-
-    name, outcome, points, minutes = "list_schedule", "schedule", 0, 30
-    seconds = 20.0
-    advice = {
-        "max() arg is an empty": "at times no job is ready: choose one only if the list of ready jobs is not empty",
-        "min() arg is an empty": "no job runs, and none was ready. A job is ready at the moment at which the last job "
-                                 "in after[job] ends, not later: <=",
-        "'function' object has no attribute": "that is the function itself: call it, longest_chains(costs, after)",
-    }
+    name = "list_schedule"
     mistakes = tuple([Mistake(name, hint, program, None) for name, hint, program in MISTAKES])
     hints = {name: hint for name, hint, _ in MISTAKES}
 

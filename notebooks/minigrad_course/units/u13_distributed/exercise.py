@@ -169,10 +169,7 @@ class RingTask(FunctionTask):
 
 @UNIT.task
 class ReduceScatter(RingTask):
-    """`reduce_scatter(comm, chunks)`: afterwards chunk r of rank r is the sum over all ranks."""
-
-    name, outcome, points, minutes = "reduce_scatter", "write", 0, 20
-    first = -1
+    name = "reduce_scatter"
     mistakes = rings(
         ("step=0",
          "each rank sends the same chunk in all rounds. In the next round it sends the chunk that has just come: the "
@@ -207,7 +204,6 @@ class ReduceScatter(RingTask):
          "nothing has changed: what comm.recv returns has to be added to a chunk, `chunks[i] += ...`"),
     )
     hints = hints_of(mistakes)
-    otherwise = 'course.task("reduce_scatter").show(reduce_scatter) draws each round: which is the first wrong one?'
 
     def wanted(self, chunks: Chunks) -> dict[tuple[int, int], Any]:
         return {(r, r): sum(row[r] for row in chunks) for r in range(len(chunks))}
@@ -218,10 +214,7 @@ class ReduceScatter(RingTask):
 
 @UNIT.task
 class AllGather(RingTask):
-    """`all_gather(comm, chunks)`: chunk r of rank r is complete; afterwards all ranks have all chunks."""
-
-    name, outcome, points, minutes = "all_gather", "write", 0, 10
-    first = 0
+    name = "all_gather"
     mistakes = rings(
         ("put=lambda into, got, sent: np.copyto(into, into + got)",
          "what comes is complete: it replaces the rank's own numbers, which are in it already. Do not add"),
@@ -241,7 +234,6 @@ class AllGather(RingTask):
          "nothing has changed: write what comm.recv returns into a chunk, `chunks[i][...] = ...`"),
     )
     hints = hints_of(mistakes)
-    otherwise = 'course.task("all_gather").show(all_gather) draws each round: which is the first that is wrong?'
 
     def before(self, chunks: Chunks) -> Chunks:
         total = [sum(row[c] for row in chunks) for c in range(len(chunks))]
@@ -264,8 +256,7 @@ OPS: dict[str, tuple[str, Any]] = {
 class OtherRing(FunctionTask):
     """An all-reduce in a ring with other cables, and another operation."""
 
-    name, outcome, points, minutes = "other_ring", "write", 3, 15
-    advice = ADVICE
+    name = "other_ring"
     mistakes = rings(
         ("op=np.add", "the arrays are added. Your task is another operation: see the text"),
         ("by_rank=True",
@@ -275,10 +266,6 @@ class OtherRing(FunctionTask):
          "that is the first half: each rank has the result of one chunk. The results have to go round too"),
     )
     hints = hints_of(mistakes)
-    otherwise = (
-        "write down the ring, 0 → ... → 0, for 5 ranks. p is a rank's place in this list. The chunks that are sent "
-        "depend on p as they depended on r before"
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.stride, self.op = draw.choice([2, 3]), draw.choice(list(OPS))

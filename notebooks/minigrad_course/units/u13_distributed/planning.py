@@ -28,7 +28,7 @@ Plan = list[list[int]]
 class RingPlan(ValueTask):
     """A table: which chunk each of four workers sends in each of three rounds."""
 
-    name, outcome, points, minutes = "ring_plan", "ring", 3, 12
+    name = "ring_plan"
     mistakes = values(
         ("[list(range(4))] * 3",
          "each worker sends the chunk of its own number three times: the second time, the same numbers are counted "
@@ -49,11 +49,6 @@ class RingPlan(ValueTask):
          "it begin to end where the text says?"),
         ("[[i] * 4 for i in range(3)]",
          "the same chunk in all workers: the other chunks never move. In a round, each worker sends another chunk"),
-    )
-    example = "[[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]"
-    otherwise = (
-        "look at it: the cell above draws each round. A worker passes on the chunk that it has just received; only the "
-        "chunk to begin with has to be found"
     )
 
     def vary(self, draw: random.Random) -> None:
@@ -123,8 +118,7 @@ class RingPlan(ValueTask):
 class BytesSent(ValueTask):
     """How many megabytes does a worker send?"""
 
-    name, outcome, points, minutes = "bytes_sent", "bytes", 1, 4
-    example, tolerance = "12.5", 1e-3
+    name = "bytes_sent"
     mistakes = values(
         ("self.of((self.workers - 1) / self.workers)",
          "that is the first half, the reduce-scatter. The all-gather sends as much again"),
@@ -143,16 +137,9 @@ class BytesSent(ValueTask):
         ("self.of(4 * (self.workers - 1) / self.workers)",
          "each message is sent by one worker and received by another: count the sent ones only"),
     )
-    otherwise = "2 (n − 1) rounds; in each, a worker sends one chunk, an n-th of its array. A float32 takes 4 bytes"
 
     def vary(self, draw: random.Random) -> None:
         self.workers, self.millions = draw.choice([5, 8, 16, 20]), draw.choice([10, 15, 30])
-
-    def text(self) -> str:
-        return (
-            f"A network has {self.millions} million parameters, float32. {self.workers} workers add up their gradients "
-            "in a ring. **How many MB (millions of bytes) does each worker send in a step?**"
-        )
 
     def of(self, factor: float) -> float:
         """So many times the bytes of the gradients."""
@@ -169,8 +156,7 @@ class BytesSent(ValueTask):
 class SlowStep(ValueTask):
     """The time of a step with overlap and one slow worker."""
 
-    name, outcome, points, minutes = "slow_step", "step", 2, 8
-    example, tolerance = "150", 2e-3
+    name = "slow_step"
     mistakes = values(
         ("self.time(slow=0)",
          "one of 1,000 is slow, and all wait for it: its times count, not the others'"),
@@ -191,23 +177,11 @@ class SlowStep(ValueTask):
         ("round((self.forward + self.backward) * self.percent / 100, 6)",
          "the slow worker computes 1 + p/100 times as long; your number has the extra time only"),
     )
-    otherwise = (
-        "all wait for the slow worker, so its times count. Sending begins with the first full bucket, while it "
-        "computes; what is left at the end is the last bucket"
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.forward, self.backward = draw.choice([40, 60, 80]), draw.choice([120, 160, 200])
         self.buckets, self.each = draw.choice([4, 5]), draw.choice([11, 12, 14])
         self.percent = draw.choice([25, 50])
-
-    def text(self) -> str:
-        return (
-            f"1,000 workers. Forward takes {self.forward} ms and backward {self.backward} ms. The gradients fill "
-            f"{self.buckets} equal buckets, one after the other, the last one at the end of backward; the all-reduce "
-            f"of a bucket takes {self.each} ms, and overlaps with computing. **One worker computes {self.percent} % "
-            "longer than the others. How many ms does a step take?** (The update takes no time.)"
-        )
 
     def time(self, **what_if: Any) -> float:
         """The milliseconds of a step, by the model of `mg.distributed`."""
@@ -228,8 +202,7 @@ class SlowStep(ValueTask):
 class WorkerMemory(ValueTask):
     """The memory of a worker with a sharded optimizer."""
 
-    name, outcome, points, minutes = "worker_memory", "shard", 2, 5
-    example, tolerance = "12.5", 2e-3
+    name = "worker_memory"
     mistakes = values(
         ("self.of((2 + self.KINDS[self.optimizer]) / self.workers)",
          "only the state of the optimizer is divided: each worker needs all parameters, and computes all gradients"),
@@ -248,7 +221,6 @@ class WorkerMemory(ValueTask):
         ("round(self.right() / 4, 6)",
          "that counts numbers. A float32 takes 4 bytes"),
     )
-    otherwise = "parameters and gradients are whole in each worker; the state of the optimizer is divided among all"
     KINDS = {"SGD with momentum": 1, "AdamW": 2}  # numbers of state for each parameter
 
     def vary(self, draw: random.Random) -> None:

@@ -75,9 +75,8 @@ class MissingPiece(FunctionTask):
 class ScoresGrad(MissingPiece):
     """The gradient at the scores of a network for digits."""
 
-    name, outcome, points, minutes = "scores_grad", "output_gradient", 2, 12
-    program, form, shape = Digits, "the gradient", (5, 10)
-    otherwise = "for each score: its probability, minus its smoothed target; divided by the number of pictures"
+    name = "scores_grad"
+    program, shape = Digits, (5, 10)
 
     def vary(self, draw: random.Random) -> None:
         self.smooth = draw.choice([0.05, 0.1, 0.15, 0.2])
@@ -150,8 +149,7 @@ def language(seen: Callable[[int], Any], read: slice = READ, say: slice = SAY) -
 class NamesLoss(MissingPiece):
     """The loss of a language model: what it sees, and what it should say."""
 
-    name, outcome, points, minutes, program = "names_loss", "language", 3, 20, Names
-    otherwise = "place i reads letter i, sees itself and some places before it, and should say letter i + 1"
+    name, program = "names_loss", Names
 
     def vary(self, draw: random.Random) -> None:
         self.window = draw.choice([4, 5, 6])
@@ -233,8 +231,7 @@ def messages(matrix: Callable[[Any], Any], read: Callable[[Any], Any] = lambda k
 class ClubLoss(MissingPiece):
     """The loss of a graph network: who sends messages to whom, and whose label is known."""
 
-    name, outcome, points, minutes, program = "club_loss", "graph", 3, 18, Club
-    otherwise = "1 for each tie, both ways, and on the diagonal; divide by √(dᵢ · dⱼ); mean over the known members"
+    name, program = "club_loss", Club
 
     def vary(self, draw: random.Random) -> None:
         self.known = draw.choice([(0, 33), (0, 32), (1, 33), (1, 32), (3, 33)])
@@ -318,24 +315,10 @@ def right_weights(stood: Any, discount: float) -> Any:
 class PoleLoss(MissingPiece):
     """The loss of a policy: which of the pushes should become more likely, and by how much."""
 
-    name, outcome, points, minutes, program = "pole_loss", "policy", 3, 25, Pole
-    otherwise = "print what you have after each of the steps 1 to 4, for one cart, and compare it with the text"
+    name, program = "pole_loss", Pole
 
     def vary(self, draw: random.Random) -> None:
         self.discount = draw.choice([0.95, 0.96, 0.97, 0.98])
-
-    def text(self) -> str:
-        return (
-            "32 carts play at the same time. `stood[t, c]` is the reward: 1.0 in each step in which the pole of cart c "
-            "still stood, and 0.0 after its fall (a NumPy array). `log_chances[t, c]` is the logarithm of the "
-            "probability of the push that was made (a tensor).\n\nWrite `pole_loss(log_chances, stood)`:\n"
-            f"1. the **return** of each step: its reward, plus **{self.discount} times the return of the next step**;\n"
-            "2. minus the **baseline**: the mean of the returns of all steps in which a pole stood;\n"
-            "3. **0 for steps after a fall**;\n"
-            "4. the loss: **minus** the sum of these weights times `log_chances`, divided by `stood.sum()`.\n\n"
-            "`mg.asarray(weights, dtype=mg.float32)` makes a tensor of an array. Floor: 80 steps upright, on average "
-            "over 100 new episodes. Untrained it is about 25; an episode ends after 150."
-        )
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         lengths = np.array([draw.randrange(2, 7), draw.randrange(3, 7), 7])

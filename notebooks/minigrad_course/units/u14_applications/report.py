@@ -44,9 +44,7 @@ SWAPPED = {
 class LineRooms(ValueTask):
     """The rooms of the library in the order in which a line of code meets them."""
 
-    name, outcome, points, minutes, mistakes = "line_rooms", "line", 2, 6, ()
-    example = '"ABCDEFGH"'
-    otherwise = "what does each room need? Loops need a kernel, a kernel needs a graph, a gradient needs nodes"
+    name, mistakes = "line_rooms", ()
 
     def vary(self, draw: random.Random) -> None:
         letters = list("ABCDEFGH")
@@ -147,16 +145,7 @@ HEAD = ("program", "kind", "score", "floor", "nodes", "launches", "fused")
 
 @UNIT.task
 class Sentences(ValueTask):
-    """Three sentences: what the four programs share, where they differ, and what the scores do not say."""
-
-    name, outcome, minutes, points, mistakes = "sentences", "report", 10, 0, ()
-    example = '["...", "...", "..."]'
-    otherwise = f"three sentences in brackets, with commas between them: {example}"
-
-    def right(self) -> list[str]:
-        return ["All four programs run the same four lines in each step.",
-                "They differ in their data, in their model, and in one piece.",
-                "The score of the club counts 32 members, so one member is 3 %."]
+    name, mistakes = "sentences", ()
 
     def given(self) -> dict[str, Any]:
         return {"report": Report}
