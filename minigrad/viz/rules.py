@@ -135,7 +135,13 @@ class _Written:
         symbols = {letter: self.symbol(value, self._free(letter, value)) for letter, value in self.inputs.items()}
         if sized:
             symbols = {letter: _sized(symbol, self.inputs[letter]) for letter, symbol in symbols.items()}
-        return VARIABLE.sub(lambda found: symbols.get(found.group(), found.group()), formula)
+
+        def put(found: re.Match[str]) -> str:
+            symbol = symbols.get(found.group(), found.group())
+            indexed_twice = "_{" in symbol and formula.startswith("_", found.end())
+            return f"{{{symbol}}}" if indexed_twice else symbol
+
+        return VARIABLE.sub(put, formula)
 
     def letter(self, index: int) -> str:
         """The letter of an input in the rules of the operation."""

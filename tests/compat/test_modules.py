@@ -5,10 +5,10 @@ import pickle
 import warnings
 
 import pytest
-from minigrad.compat.torch import nn, optim
 
 import minigrad as mg
 from minigrad.compat import torch
+from minigrad.compat.torch import nn, optim
 
 
 class Net(nn.Module):

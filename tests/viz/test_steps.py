@@ -12,7 +12,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.numbers import Summary
-from minigrad.viz.rules import formula_of, plain, rule_of
+from minigrad.viz.rules import formula_of, mathml, plain, rule_of
 from minigrad.viz.steps import record_steps
 
 
@@ -390,3 +390,10 @@ def test_freed_graphs_are_reported():
     with pytest.raises(mg.GradError, match="a second time"):
         mg.viz.step(loss)
     assert "tanh" in mg.viz.graph(loss).to_svg()  # the recipes are still there
+
+
+def test_a_numbered_name_with_an_index_is_one_symbol():
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+    formula = formula_of(mg.cumulative_sum(x).node, lambda node: "x₃" if node is x.node else "")
+    assert formula == r"\sum_{k \le i} {x_{3}}_k"
+    assert "math" in mathml(formula) or "<code>" in mathml(formula)
