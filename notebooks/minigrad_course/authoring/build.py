@@ -1,7 +1,7 @@
 """Make the notebooks from their sources: `python -m minigrad_course.authoring.build [UNIT ...]`.
 
 - `demo_notebook.py` of a unit is executed and becomes the demo `notebooks/NN_name.ipynb`, with its outputs stored.
-  The museum has a demo of its own, without a number.
+  The museum and the programs of PyTorch have demos of their own, without a number.
 - `exercise_notebook.py` holds solutions in nbgrader's format and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
   which holds none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 
@@ -27,7 +27,9 @@ from ..apart import search_path
 
 COURSE = Path(__file__).resolve().parents[1]
 NOTEBOOKS = COURSE.parent
-FOLDERS = {path.name.removeprefix("u"): path for path in (*sorted((COURSE / "units").glob("u*")), COURSE / "museum")}
+FOLDERS = {path.name.removeprefix("u"): path for path in (
+    *sorted((COURSE / "units").glob("u*")), COURSE / "museum", COURSE / "pytorch",
+)}
 DEMO, EXERCISE = "demo_notebook.py", "exercise_notebook.py"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # nbgrader's own
