@@ -2,24 +2,29 @@
 
 A class is a task, and an instance of it is one student's variant: `vary` draws the student's own numbers, so a copied
 answer is the answer to another question.  A known wrong answer is a program (`@mistake`), and its hint is given where
-the student's results are the same.  Short ones are pairs in `wrong_programs`, and constants in `wrong_values`.  The
-kinds of tasks derive the common wrong answers from the right one (swapped, without g, summed, only the first); `hints`
-replaces the words of these where a task can say more.
+the student's results are the same.  If it is the right program with one change, it is declared as this change in
+`slips`.  Short ones are pairs in `wrong_programs`, and constants in `wrong_values`.  The kinds of tasks derive the
+common wrong answers from the right one (swapped, without g, summed, only the first); `hints` replaces the words of
+these where a task can say more.
 
 What is text or a plain value is in the texts of the unit, `texts.en.toml`, by the name of the task: see `texts.py`.
 """
 
 from __future__ import annotations
+import __future__
 
 import hashlib
 import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from string import ascii_letters
+from textwrap import dedent
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from minigrad.support.errors import DeclarationError
 from minigrad.support.table import counted
 
 from .compare import Difference, difference, numerical, plain, same
@@ -68,6 +73,10 @@ class Task:
     hints: ClassVar[dict[str, str]] = {}  # the words for mistakes, by their names; common ones have words already
     advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
     wrong_programs: ClassVar[Sequence[tuple[Callable[..., Any], str]]] = ()  # more known mistakes, with their hints
+    # Known mistakes that are the right program with one change, by their names: a part of its text, and what a student
+    # writes in its place.  `slips_of` is the method with the right program.
+    slips: ClassVar[dict[str, tuple[str, str]]] = {}
+    slips_of: ClassVar[str] = "right"
     faults: ClassVar[Sequence[tuple[str, ...]]] = ()  # known mistakes as words, each with its hint: see `faulty`
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # those of the class itself first
 
@@ -77,6 +86,8 @@ class Task:
         cls._declare()
         for number, (*words, hint) in enumerate(vars(cls).get("faults", ()), 1):
             setattr(cls, f"fault_{number}", Mistake(f"fault_{number}", hint, _faulty(words), None))
+        for name, (right, slip) in vars(cls).get("slips", {}).items():
+            setattr(cls, name, Mistake(name, "", _slipped(cls, right, slip), None))
         own = [value for value in vars(cls).values() if isinstance(value, Mistake)]
         for number, (program, hint) in enumerate(vars(cls).get("wrong_programs", ()), 1):
             own.append(Mistake(f"wrong_program_{number}", hint, program, None))
@@ -147,6 +158,25 @@ class Task:
 
 def _faulty(words: Sequence[str]) -> Callable[..., Any]:
     return lambda task, *args: task.faulty(words, *args)
+
+
+def _slipped(cls: type[Task], right: str, slip: str) -> Callable[..., Any]:
+    """The right program of a task with a slip in its text.  It is made when it is used."""
+
+    @cache
+    def made() -> Callable[..., Any]:
+        function = getattr(cls, cls.slips_of)
+        text = dedent(inspect.getsource(function))
+        if text.count(right) != 1:
+            times = counted(text.count(right), "time")
+            raise DeclarationError(f"{cls.__name__}.{cls.slips_of}: {right!r} of a slip is there {times}, not once")
+        names: dict[str, Any] = {}
+        flags = __future__.annotations.compiler_flag  # those of the signature are not evaluated
+        exec(compile(text.replace(right, slip), "<slip>", "exec", flags), function.__globals__, names)
+        program: Callable[..., Any] = names[function.__name__]
+        return program
+
+    return lambda task, *args: made()(task, *args)
 
 
 class FunctionTask(Task):

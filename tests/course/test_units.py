@@ -17,7 +17,7 @@ from minigrad_course.compare import same
 from minigrad_course.feedback import Feedback, NotWritten, Wrong
 from minigrad_course.results import Progress
 from minigrad_course.session import SESSION
-from minigrad_course.tasks import GradientTask, ValueTask
+from minigrad_course.tasks import FunctionTask, GradientTask, ValueTask
 from minigrad_course.unit import names_in_use, parts, units
 from tests.course.running import run_notebook, stored
 
@@ -135,6 +135,36 @@ def test_known_mistakes_get_their_own_hints(task):
 def test_words_for_a_mistake_that_is_not_a_common_one_are_refused():
     with pytest.raises(mg.DeclarationError, match="Strange: hints names sloppy, which is not a common mistake"):
         type("Strange", (ValueTask,), {"hints": {"sloppy": "be careful"}})
+
+
+class Area(FunctionTask):
+    """The area of a triangle."""
+
+    name = "area"
+    slips = {"doubled": (" / 2", ""), "added": ("a * b", "(a + b)")}
+    hints = {"doubled": "half of the rectangle", "added": "multiply"}
+
+    def cases(self, draw):
+        yield 3.0, 5.0
+
+    def right(self, a, b):
+        return a * b / 2
+
+
+@pytest.mark.parametrize(("wrong", "hint"), [
+    (lambda a, b: a * b, "half of the rectangle"), (lambda a, b: (a + b) / 2, "multiply"), (lambda a, b: a, None),
+])
+def test_a_slip_of_the_right_program_is_a_known_mistake(wrong, hint):
+    with pytest.raises(Wrong) as refused:
+        Area().check(wrong)
+    assert refused.value.hint == hint
+
+
+def test_a_slip_must_be_in_the_right_program_once():
+    slips = {"minus": ("a - b", "a + b")}
+    task = type("Triangle", (Area,), {"slips": slips, "hints": {"minus": "no"}, "__module__": __name__})()
+    with pytest.raises(mg.DeclarationError, match=r"Triangle\.right: 'a - b' of a slip is there 0 times, not once"):
+        task.wrong(task.mistakes[0])(3.0, 5.0)
 
 
 class Sum(GradientTask):

@@ -33,27 +33,10 @@ class VisitingOrder(BrokenPicture):
     once, as a recursive function does?"""
 
     name = "visiting_order"
-    heading = "A node that sends too early"
     thread = Thread("Noob question about backprop implementation", "https://github.com/karpathy/micrograd/issues/21")
     taught_in = ("06_reverse_mode",)
     code = "a = 2 * x        # x is 1\nb = a * a\nc = a + b\ny = b * c\ny.backward()"
-    ask = (
-        "The picture shows the backward pass in the order of the list. A red box has sent its gradient, and got "
-        "another contribution afterwards: the contribution is lost. **Put the nodes in an order in which nothing is "
-        "lost.**"
-    )
     broken = ["y", "b", "a", "c"]
-    clue = "b and a have sent their gradients, and then c sends something to both. When has b got everything?"
-    said = "y sends first, then c, then b, then a. Every node has all of its contributions when it sends. ∂x is 88."
-    why = "each node sends after all nodes that use it: a topological order, turned round. ∂x is 88."
-    otherwise = "a node may send when all nodes that use it have sent. b is used by c and y; a is used by b and c"
-    wrong_values = (
-        (["a", "b", "c", "y"], "that is the order of the forward pass. The backward pass begins at y"),
-        (["y", "b", "c", "a"], "a comes last, which is right. But c sends to b, and b has sent already"),
-        (["y", "c", "a", "b"], "c is early enough. But b sends to a, and a has sent already"),
-        (["y", "a", "b", "c"], "a is used by b and by c, so it has to wait for both"),
-        (["y", "a", "c", "b"], "a is used by b and by c, so it has to wait for both"),
-    )
 
     def read(self, answer: Any) -> Any:
         names = answer.replace(",", " ").split() if isinstance(answer, str) else list(answer)
@@ -100,7 +83,6 @@ class ClearGradients(BrokenCode):
     gradients, so why throw them away?"""
 
     name = "clear_gradients"
-    heading = "Gradients of all steps together"
     thread = Thread("Why making gradients zero before backward pass?",
                     "https://github.com/jcjohnson/pytorch-examples/issues/31")
     taught_in = ("08_training", "06_reverse_mode")
@@ -108,17 +90,6 @@ class ClearGradients(BrokenCode):
         "def clear_gradients(loss_of, optimizer):\n    for _ in range(20):\n        loss = loss_of()\n"
         "        loss.backward()\n        optimizer.step()\n"
     )
-    ask = (
-        "The loss is (w − 3)². Each step should bring w closer to 3, and the picture shows a loss that falls and "
-        "rises, again and again. **Repair the function with one line.** (`optimizer.zero_grad()` clears the gradients.)"
-    )
-    clue = (
-        "the loss rises again and again. w.grad holds the sum of the gradients of all steps so far: clear it "
-        "in each step"
-    )
-    said = "The loss falls from 9 to nearly 0 and never rises."
-    why = "backward() adds to .grad. So each turn clears it: after step() has used it, and before the next backward()."
-    otherwise = "in each turn of the loop: clear the gradients, compute the loss, backward(), step()"
 
     def shown(self, answer: Callable[..., Any]) -> list[float]:
         """The losses that the function computes."""
@@ -146,17 +117,14 @@ class ClearGradients(BrokenCode):
         drawing.text(WIDE, 208, "loss of each step; dashed: as it should be", size=13, anchor="end", fill="quiet")
         return drawing
 
-    @mistake(
-        "now w does not move at all: either backward() is missing, or the gradients are cleared between "
-        "backward() and step(), before they are used"
-    )
+    @mistake
     def before_step(self, loss_of: Any, optimizer: Any) -> None:
         for _ in range(20):
             loss_of().backward()
             optimizer.zero_grad()
             optimizer.step()
 
-    @mistake("there is only one step. Is `return` or the rest of the loop indented too far?")
+    @mistake
     def one_step(self, loss_of: Any, optimizer: Any) -> None:
         loss_of().backward()
         optimizer.step()
@@ -167,7 +135,6 @@ class KeepFlags(BrokenPicture):
     what is different."""
 
     name = "keep_flags"
-    heading = "What the first backward() frees"
     thread = Thread("Unable to backward two losses", "https://github.com/pytorch/xla/issues/1961")
     taught_in = ("06_reverse_mode", "07_forward_and_memory")
     code = (
@@ -175,29 +142,10 @@ class KeepFlags(BrokenPicture):
         "losses = h.sum(), (h * 2).sum(), (h * 3).sum()\n"
         "for loss, flag in zip(losses, keep_flags):\n    loss.backward(retain_graph=flag)"
     )
-    ask = (
-        "One flag for each of the three calls. **Change the flags so that all calls run, and no memory is kept "
-        "at the end.**"
-    )
     broken = [False, False, False]
-    clue = "call 1 frees what tanh kept, and call 2 needs it. Which calls have a call after them?"
-    said = "Calls 1 and 2 keep the 4 kB of tanh, call 3 frees them. All three run."
-    why = "True says that another call comes. After the last call nothing is needed, so the last flag is False."
-    otherwise = "a call with False frees what tanh kept: a call after it stops"
-    wrong_values = (
-        ([True, True, True], "all calls run. But 4 kB are kept after the last call, for a call that never comes"),
-        ([True, False, False], "call 2 frees what tanh kept, and call 3 needs it"),
-        ([False, True, True], "call 1 frees what tanh kept. The flag of call 2 comes too late"),
-        ([False, False, True], "call 1 frees what tanh kept. The last flag comes too late"),
-        ([True, False, True], "call 2 frees what tanh kept, and call 3 needs it"),
-        ([False, True, False], "call 1 frees what tanh kept. The flag of call 2 comes too late"),
-    )
 
     def read(self, answer: Any) -> list[bool]:
         return [bool(flag) for flag in answer]
-
-    def right(self) -> list[bool]:
-        return [True, True, False]
 
     def is_right(self, value: list[bool]) -> bool:
         calls = self.calls(value)
@@ -238,7 +186,6 @@ class CarryingArrows(BrokenNames):
     graph is cut?"""
 
     name = "carrying_arrows"
-    heading = "Where detach and no_grad cut"
     thread = Thread("Difference between detach() and with torch.no_grad() in PyTorch",
                     "https://stackoverflow.com/questions/56816241/difference-between-detach-and-with-torch-nograd-in-pytorch")
     taught_in = ("04_graphs", "06_reverse_mode")
@@ -248,30 +195,8 @@ class CarryingArrows(BrokenNames):
         "arrows F and G\n"
         "y.backward()"
     )
-    ask = (
-        "The picture says that a gradient comes back through every arrow, and then ∂w would be 25. The library "
-        "computes ∂w = 12. **List the arrows through which a gradient comes back.**"
-    )
     names = tuple(ARROWS)
     broken = ["A", "B", "C", "D", "E", "F", "G"]
-    clue = "with all arrows ∂w is 25, and the library computes 12. d has the numbers of h, but which history?"
-    said = "A gradient comes back through F, D and A alone: from y to p, from p to h, from h to w. ∂w is 12."
-    why = "d is a copy without a history, h keeps its own. Under no_grad, k is recorded by no node."
-    otherwise = "begin at y. An arrow carries a gradient if both ends were recorded: d and k were not"
-    wrong_values = (
-        (["E", "F", "G"], "detach() does not change h: it returns a new tensor, d. The path y → p → h → w is whole"),
-        (["F"], "detach() does not change h: it returns a new tensor, d. p has a second input, h"),
-        (["A", "D", "E", "F"], "d has no history and needs no gradient. So nothing is sent to d"),
-        (["A", "D", "F", "G"], "k was computed under no_grad: it has no history, and nothing is sent to k"),
-        (["A", "D", "E", "F", "G"], "nothing is sent to d and k: no node recorded them"),
-        (["A", "B", "D", "E", "F"], "right for no_grad. d was made by detach(): it has no history either"),
-        (["A", "C", "D", "F", "G"], "right for detach(). k was computed under no_grad: it has no history either"),
-        (["B", "C", "E", "G"], "that is the opposite: these arrows are cut"),
-        (["A", "B", "E", "F"], "detach() gives d no history: nothing goes back from d to h. And p has a second input"),
-        (["A", "B", "D", "F"], "nothing arrives at d, so nothing goes on through B"),
-        (["A", "C", "F", "G"], "k was computed under no_grad: it has no history, and nothing is sent to k"),
-        (["D", "F"], "and from h on? h is w * x, recorded as ever"),
-    )
 
     def right(self) -> list[str]:
         """The arrows between tensors that the library has recorded."""
@@ -318,18 +243,9 @@ class MakeWeights(BrokenCode):
     user reports a bug."""
 
     name = "make_weights"
-    heading = "The name on the wrong box"
     thread = Thread("Failure to acquire gradient with requires_grad", "https://github.com/pytorch/pytorch/issues/8287")
     taught_in = ("04_graphs", "06_reverse_mode")
     code = "def make_weights():\n    w = mg.ones(3, requires_grad=True) * 0.1\n    return w\n"
-    ask = (
-        "Then `(w * mg.asarray([1.0, 2.0, 3.0])).sum().backward()`. The gradient goes to the box without a name, and "
-        "`w.grad` is None. **Change the line so that w, three times 0.1, gets the gradient.**"
-    )
-    clue = "the leaf is mg.ones(3). `* 0.1` makes a new tensor, and the name w stands on this one"
-    said = "w is a leaf with the values 0.1, 0.1, 0.1. Its gradient is [1, 2, 3]."
-    why = "first the numbers, then requires_grad: w itself is the leaf, and an optimizer can change it."
-    otherwise = "w should be a leaf and hold 0.1 three times: compute its numbers first, then require the gradient"
 
     def shown(self, answer: Callable[..., Any]) -> dict[str, Any]:
         w = answer()
@@ -361,15 +277,15 @@ class MakeWeights(BrokenCode):
             plan.link("loss", "w", colour="back")
         return plan
 
-    @mistake("now nothing is recorded: backward() finds no tensor that requires a gradient. w needs requires_grad=True")
+    @mistake
     def detached(self) -> Tensor:
         return (ones(3, requires_grad=True) * 0.1).detach()
 
-    @mistake("now w is a leaf, but its values are 1. They should be 0.1")
+    @mistake
     def not_scaled(self) -> Tensor:
         return ones(3, requires_grad=True)
 
-    @mistake("w.grad is there now. But w is still not a leaf, and an optimizer refuses it. Make w a leaf")
+    @mistake
     def retained(self) -> Tensor:
         w = ones(3, requires_grad=True) * 0.1
         w.retain_grad()
@@ -384,21 +300,9 @@ class Root(BrokenCode):
     NaN, although the root is not chosen there. A user asks why."""
 
     name = "root"
-    heading = "A branch that is not chosen"
     thread = Thread("nan when using np.where and grad", "https://github.com/jax-ml/jax/issues/5798")
     taught_in = ("05_gradient_functions",)
     code = "def root(x):\n    return mg.where(x < 1.0, x, mg.sqrt(x))\n"
-    ask = (
-        "The picture shows the gradient at four points. For x < 1 it should be 1. **Repair the function so that the "
-        "gradient is a number everywhere, and the values stay as they are.**"
-    )
-    clue = (
-        "`where` sends 0 back to the root, and the rule of the root multiplies it by 1 / (2·√0): 0 · ∞ is NaN. Does "
-        "the root need this x, where x < 1?"
-    )
-    said = "The gradient is 1 at −4, 0 and 0.25, and 0.25 at 4. There is no NaN."
-    why = "where the root is not chosen it gets another number than x, here 1: x is not on the way of a NaN any more."
-    otherwise = "keep the outer `where`. Give the root a harmless number where x < 1, by another `where` inside of it"
 
     @np.errstate(all="ignore")
     def shown(self, answer: Callable[..., Any]) -> dict[str, list[float]]:
@@ -420,14 +324,14 @@ class Root(BrokenCode):
         wrong += [(0, i) for i, (a, b) in enumerate(zip(value["values"], (-4.0, 0.0, 0.25, 2.0))) if abs(a - b) > 1e-3]
         return table([f"x = {short(x)}" for x in POINTS], rows, wrong, [divmod(i, 4) for i in range(8)], first=90)
 
-    @mistake("this is right at 0. At −4 the root still gets a negative number")
+    @mistake
     def shifted(self, x: Tensor) -> Tensor:
         return where(x < 1.0, x, sqrt(x + 1e-9))
 
-    @mistake("the branch for x < 1 is gone: its values should stay as they are")
+    @mistake
     def only_inside(self, x: Tensor) -> Tensor:
         return sqrt(where(x < 1.0, 1.0, x))
 
-    @mistake("the gradient is a number, but for x < 1 it should be 1: x itself belongs into the outer `where`")
+    @mistake
     def absolute(self, x: Tensor) -> Tensor:
         return where(x < 1.0, x.detach(), sqrt(where(x < 1.0, 1.0, x)))

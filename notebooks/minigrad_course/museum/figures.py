@@ -24,7 +24,6 @@ class Switches(BrokenPicture):
     it not be with it?"""
 
     name = "switches"
-    heading = "Two switches"
     thread = Thread("Why not use torch.no_grad when evaluating test data?",
                     "https://github.com/codertimo/BERT-pytorch/issues/92")
     taught_in = ("08_training",)
@@ -33,31 +32,7 @@ class Switches(BrokenPicture):
         "mg.no_grad():\n"
         "    model(x)"
     )
-    ask = (
-        'Which of the two causes each effect? The arrows begin at the wrong box. **Put "eval" or "no_grad" for '
-        'each.**'
-    )
     broken: ClassVar[dict[str, str]] = {"dropout": "no_grad", "batch_norm": "no_grad", "graph": "no_grad"}
-    clue = "no_grad() takes no model: how would it reach a layer inside of one? model.eval() reaches its layers"
-    said = "model.eval() leads to dropout and batch norm, no_grad() leads to the graph that is not recorded."
-    why = (
-        "eval() sets `training` in each layer; no_grad() sets whether operations are recorded. Neither does the "
-        "other's work."
-    )
-    otherwise = "which of them reaches the layers of a model, and which one the recording of operations?"
-    wrong_values = (
-        ({"dropout": "eval", "batch_norm": "eval", "graph": "eval"},
-         "right for the layers. But after eval() gradients can still be computed: operations are recorded"),
-        ({"dropout": "no_grad", "batch_norm": "no_grad", "graph": "eval"}, "the other way round, all three"),
-        ({"dropout": "eval", "batch_norm": "no_grad", "graph": "no_grad"},
-         "right for dropout. Batch norm is a layer too, and reads the same attribute, `training`"),
-        ({"dropout": "no_grad", "batch_norm": "eval", "graph": "no_grad"},
-         "right for batch norm. Dropout is a layer too, and reads the same attribute, `training`"),
-        ({"dropout": "eval", "batch_norm": "no_grad", "graph": "eval"},
-         "right for dropout alone: batch norm is a layer too"),
-        ({"dropout": "no_grad", "batch_norm": "eval", "graph": "eval"},
-         "right for batch norm alone: dropout is a layer too"),
-    )
 
     def read(self, answer: Any) -> dict[str, str]:
         return {key: str(each).strip().lower().partition("()")[0].rpartition(".")[2] for key, each in answer.items()}
@@ -99,7 +74,6 @@ class Factors(BrokenPicture):
     mean taken? A user asks for the same behaviour in both."""
 
     name = "factors"
-    heading = "Sum or mean of four workers"
     thread = Thread("same behavior in multi-gpu DataParallel vs single GPU", "https://github.com/pytorch/pytorch/issues/5778")
     taught_in = ("13_distributed",)
     code = (
@@ -108,27 +82,7 @@ class Factors(BrokenPicture):
                     enumerate(ROWS, 1))
         + "\ngradient = sum(factor * mean for factor, mean in zip(factors, means))"
     )
-    ask = (
-        "The dashed line is the gradient on one machine: the mean over all ten rows. The picture adds the four "
-        "means, and "
-        "is far off. **Which factor must each worker's mean have?**"
-    )
     broken = [1, 1, 1, 1]
-    clue = "together 17, and the mean over all rows is 3.5. How many of the ten rows does each mean stand for?"
-    said = "The factors are 0.3, 0.3, 0.3 and 0.1: the bars together reach the dashed line."
-    why = "each factor is the worker's share of the ten rows. With equal shares, 1/4 each, it is the mean of the means."
-    otherwise = "the mean over all rows is the sum of the ten, divided by 10. How many rows does each mean stand for?"
-    wrong_values = (
-        ([0.25, 0.25, 0.25, 0.25],
-         "the mean of the means counts the one row of worker 4 three times as much as other rows. Right for "
-         "equal parts"),
-        ([3, 3, 3, 1], "that is the sum over all ten rows. Divide by their number"),
-        ([0.1, 0.1, 0.1, 0.1], "a mean stands for three rows with workers 1 to 3, and for one with worker 4"),
-        ([1 / 3, 1 / 3, 1 / 3, 1], "these divide by the rows once more: the means have done this already"),
-        ([1, 1, 1, 1 / 3], "in the right proportion. But these add up to 3⅓, and shares of one whole add up to 1"),
-        ([0.3, 0.3, 0.3, 0.3], "right for workers 1 to 3. Worker 4 has one row of ten"),
-        ([0.75, 0.75, 0.75, 0.25], "these shares add up to 2.5. Shares of one whole add up to 1"),
-    )
 
     def is_right(self, value: list[float]) -> bool:
         return bool(np.allclose(value, self.right(), atol=0.005))
@@ -167,33 +121,13 @@ class TwoSums(BrokenPicture):
     user reports a bug: a sum cannot depend on the order."""
 
     name = "two_sums"
-    heading = "The same numbers, two sums"
     thread = Thread("Sum of entries of a matrix depends on row ordering", "https://github.com/numpy/numpy/issues/9723")
     taught_in = ("11_fusion", "12_parallelism")
     code = (
         "a, b, c, d = mg.asarray([1e8, 1.0, -1e8, 1.0])     # float32\none_by_one = ((a + b) + c) + d\n"
         "in_pairs = (a + b) + (c + d)"
     )
-    ask = (
-        "The picture gives both sums as 2, as on paper. In float32 the neighbours of 100,000,000 are 8 apart, "
-        "and a sum is "
-        "rounded to the nearest. **What does the library compute?**"
-    )
     broken: ClassVar[dict[str, float]] = {"one_by_one": 2, "in_pairs": 2}
-    clue = "a + b would be 100,000,001, which is not a float32. What is the nearest one?"
-    said = "One by one gives 1, in pairs gives 0."
-    why = (
-        "a + b is rounded to a, and c + d to c: each loses a 1. One by one, the second 1 is added to 0, and is "
-        "kept."
-    )
-    otherwise = "go through the additions one at a time, and round each: 100,000,001 becomes 100,000,000"
-    wrong_values = (
-        ({"one_by_one": 0, "in_pairs": 0}, "right in pairs. One by one, d is added last: 0 + 1 needs no rounding"),
-        ({"one_by_one": 1, "in_pairs": 1}, "right one by one. In pairs, c + d is rounded too"),
-        ({"one_by_one": 0, "in_pairs": 1}, "the other way round: in which of the two is d added to 0?"),
-        ({"one_by_one": 2, "in_pairs": 0}, "right in pairs. One by one, a + b is rounded, and b is lost"),
-        ({"one_by_one": 1, "in_pairs": 2}, "right one by one. In pairs, both 1s are added to something large"),
-    )
 
     def right(self) -> dict[str, float]:
         a, b, c, d = (asarray(np.float32(each)) for each in NUMBERS)

@@ -26,39 +26,12 @@ class Stopped(BrokenNames):
     numbers. A user asks which of the two is the bug."""
 
     name = "stopped"
-    heading = "What a write in place spoils"
     thread = Thread("backward pass different behaviors with inplace operation",
                     "https://github.com/pytorch/pytorch/issues/9391")
     taught_in = ("02_arrays", "06_reverse_mode")
     code = "\n".join(f"{code:36} # {letter}" for letter, (code, _, _) in PROGRAMS.items()) + "\ny.sum().backward()"
-    ask = (
-        "w requires a gradient, c does not. The picture says that each program stops, because each has a "
-        "write. **List "
-        "the programs in which backward() really stops.**"
-    )
     names = tuple(PROGRAMS)
     broken = ["A", "B", "C", "D", "E"]
-    clue = "in row B nothing is kept, so nothing can be spoilt. Compare the columns `kept` and `changed` in each row"
-    said = "A and C stop: the rule of the product keeps c, and c is then changed. B, D and E run."
-    why = (
-        "only a write to an array that a rule keeps. (PyTorch stops at D too: there, `+=` writes into the kept "
-        "result.)"
-    )
-    otherwise = "a program stops if the array that is kept is the array that is changed"
-    wrong_values = (
-        (["D"], "in minigrad `+=` on a recorded result makes a new array. And what does A write to?"),
-        (["C"], "A writes to c itself: the product keeps c there too"),
-        (["A", "E"], "E writes to no array: `c = c * 7` makes a new one. And C writes to v: whose memory is that?"),
-        (["A"], "C writes to v. Whose memory is that?"),
-        (["A", "B", "C"], "the rule of a sum needs no input: B keeps nothing that the write could spoil"),
-        (["A", "B"], "the rule of a sum needs no input. And C writes to v: whose memory is that?"),
-        (["A", "C", "D"],
-         "so it is in PyTorch. In minigrad `+=` on a recorded result makes a new array; the old one stays as it was"),
-        (["A", "C", "E"], "E writes to no array: `c = c * 7` makes a new one, and moves the name"),
-        (["A", "C", "D", "E"], "D and E make new arrays: the kept ones stay as they were"),
-        (["A", "B", "C", "D"], "B keeps nothing. And in D `+=` on a recorded result makes a new array"),
-        ([], "A runs with the wrong c, if nothing stops it: c was 3 when the product was computed, and is 7 now"),
-    )
 
     def right(self) -> list[str]:
         """The programs that the library stops."""
@@ -89,7 +62,6 @@ class SeesTheWrite(BrokenNames):
     which the user reports as a bug."""
 
     name = "sees_the_write"
-    heading = "Six names, how many arrays?"
     thread = Thread("Using reshape without clone gives unexpected results",
                     "https://github.com/pytorch/pytorch/issues/100900")
     taught_in = ("02_arrays",)
@@ -97,30 +69,8 @@ class SeesTheWrite(BrokenNames):
         "a = mg.asarray([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])\n"
         + "\n".join(f"{name} = {code}" for name, code in VIEWS.items()) + "\na[0] = 100"
     )
-    ask = "The picture gives every name an array of its own. **List the names that see the 100.**"
     names = tuple(VIEWS)  # an answer may list a too
     broken: ClassVar[list[str]] = []
-    clue = "g = a gives the same array a second name. And a reshape needs no copy, only another shape"
-    said = "b, c, f and g lead to the array of a. d and e have arrays of their own."
-    why = "reshape, .T and a slice are views of the same memory; arithmetic and a list of places make a new array."
-    otherwise = (
-        "another shape, other strides or a range of places needs no copy. Which of the names need other "
-        "numbers?"
-    )
-    wrong_values = (
-        (["g"], "a view is another shape for the same memory: reshape, .T and slices are views"),
-        (["b", "g"], "right for b. What about .T and a slice? They only change shape and strides"),
-        (["b", "f", "g"], ".T only swaps the strides: no number moves"),
-        (["b", "c", "g"], "a slice is a view too: it begins at the same place"),
-        (["b", "c", "f"], "g = a makes no copy: it is a second name for the same tensor"),
-        (["b", "c", "d", "e", "f", "g"],
-         "an operation makes a new array, also `+ 0`. And places in a list are copied"),
-        (["b", "c", "e", "f", "g"],
-         "places in a list are copied: they may lie anywhere, and strides cannot say that"),
-        (["b", "c", "d", "f", "g"], "an operation makes a new array, also `+ 0`"),
-        (["f", "g"], "right for these. A reshape needs no copy either: the six numbers stay in the same order"),
-        (["d", "e"], "the other way round: these two have arrays of their own"),
-    )
 
     def read(self, answer: Any) -> Any:
         return [name for name in super().read(answer) if name != "a"]

@@ -30,7 +30,6 @@ class BodyRuns(BrokenPicture):
     number."""
 
     name = "body_runs"
-    heading = "When the Python code runs"
     thread = Thread("How to print values inside a @jit-compiled function?", "https://github.com/jax-ml/jax/issues/196")
     taught_in = ("10_graph_mode",)
     code = (
@@ -38,30 +37,7 @@ class BodyRuns(BrokenPicture):
         "body(mg.ones(3))         # call 1\nbody(mg.zeros(3))        # call 2\nbody(mg.ones(5))         # call 3\n"
         "body(mg.ones(3))         # call 4\nscale = 4.0\nbody(mg.ones(3))         # call 5"
     )
-    ask = (
-        "The picture says that the Python code runs in every call. **Put 0 for the calls in which it does not "
-        "run.**"
-    )
     broken = [1, 1, 1, 1, 1]
-    clue = "then nothing would be saved. A jitted call looks for a program made for these shapes, and runs that"
-    said = "The Python code runs in calls 1, 3 and 5; calls 2 and 4 run the program of call 1."
-    why = (
-        "call 1 traces, call 3 has another shape, call 5 finds that `scale` has changed. (JAX reuses the old "
-        "scale there.)"
-    )
-    otherwise = "Python runs where no saved program fits: a new shape, or a changed name that the function reads"
-    wrong_values = (
-        ([1, 0, 0, 0, 0], "call 3 has another shape: the loops of the program are made for three numbers"),
-        ([1, 0, 1, 0, 0],
-         "so it is in JAX, and call 5 computes with the old scale. minigrad's guard sees the new scale"),
-        ([1, 0, 1, 1, 1], "call 4 has the shape of call 1, whose program is still there"),
-        ([1, 0, 1, 1, 0],
-         "call 4 has the shape of call 1, whose program is still there. And scale has changed in call 5"),
-        ([1, 1, 1, 0, 1], "call 2 has other numbers, but the same shape: the program of call 1 runs"),
-        ([1, 1, 1, 0, 0], "call 2 has other numbers, but the same shape: the program of call 1 runs"),
-        ([0, 0, 0, 0, 0], "Python has to run once: where else would the program come from?"),
-        ([1, 0, 0, 0, 1], "call 3 has another shape: the loops of the program are made for three numbers"),
-    )
 
     def right(self) -> list[int]:
         """Whether each call of the jitted function made a trace."""
@@ -87,7 +63,6 @@ class DifferentNumbers(BrokenPicture):
     whether this is expected."""
 
     name = "different_numbers"
-    heading = "Random numbers in a trace"
     thread = Thread("tf.data.Dataset.map does not support randomization",
                     "https://github.com/tensorflow/tensorflow/issues/60848")
     taught_in = ("10_graph_mode",)
@@ -95,22 +70,7 @@ class DifferentNumbers(BrokenPicture):
         "@mg.jit\ndef by_numpy(x):\n    return x + np.random.rand()\n\n@mg.jit\ndef by_minigrad(x):\n"
         "    return x + mg.random.uniform(())\n\n# each is called four times, with the same x"
     )
-    ask = "**How many different results do the four calls of each function have?**"
     broken: ClassVar[dict[str, int]] = {"by_numpy": 4, "by_minigrad": 4}
-    clue = "np.random.rand() is Python code. In how many of four calls does Python code run?"
-    said = "by_numpy returns the same result four times, by_minigrad four different ones."
-    why = "NumPy's number was drawn while tracing, and is a constant. mg.random is an operation: the program draws."
-    otherwise = (
-        "a number that Python computes is a constant of the trace. An operation of the library runs in each "
-        "call"
-    )
-    wrong_values = (
-        ({"by_numpy": 1, "by_minigrad": 1},
-         "right for NumPy. mg.random.uniform is recorded as an operation, which draws anew"),
-        ({"by_numpy": 4, "by_minigrad": 1},
-         "the other way round: which of the two does the trace record as an operation?"),
-        ({"by_numpy": 0, "by_minigrad": 4}, "four equal results are one result, not none"),
-    )
 
     def results(self) -> dict[str, list[float]]:
         """What four calls return, in the library."""
@@ -145,7 +105,6 @@ class TimedLines(BrokenPicture):
     right?"""
 
     name = "timed_lines"
-    heading = "A clock that does not wait"
     thread = Thread("Performance: perceptron", "https://github.com/JuliaGPU/CUDA.jl/issues/312")
     taught_in = ("03_devices",)
     code = (
@@ -154,31 +113,7 @@ class TimedLines(BrokenPicture):
         "clock again\n"
         "synchronize             # Python waits here until the device is done"
     )
-    ask = (
-        "The clock shows 15 µs, which is what three launches take. The kernels take 300 µs. **Put the words in "
-        "an order "
-        'in which the clock shows about 300 µs. You may write "synchronize" more than once.**'
-    )
     broken = ["start", "run", "stop", "synchronize"]
-    clue = "the clock is read while the kernels are still in the queue. Where must Python wait?"
-    said = "Python waits before the first reading and before the second. The clock shows 305 µs."
-    why = "one wait before the clock starts, because of the earlier kernel, and one before it stops."
-    otherwise = "Python waits where `synchronize` stands. What is still in the queue when the clock is read?"
-    wrong_values = (
-        (["start", "run", "synchronize", "stop"],
-         "the kernels are counted now, and the earlier kernel too: it was still in the queue when the clock started"),
-        (["start", "run", "synchronize", "stop", "synchronize"],
-         "the clock counts the earlier kernel too: it was still in the queue. The last wait comes after the reading"),
-        (["synchronize", "start", "run", "stop"],
-         "the queue is empty when the clock starts, which is right. But it is read again before the kernels "
-         "are done"),
-        (["start", "synchronize", "run", "stop"],
-         "that counts the earlier kernel, and only the launches of the others"),
-        (["synchronize", "start", "run", "stop", "synchronize"],
-         "the last wait comes after the clock was read: put it before `stop`"),
-        (["start", "synchronize", "run", "synchronize", "stop"],
-         "the first wait is inside of the measurement: put it before `start`"),
-    )
 
     def read(self, answer: Any) -> Any:
         words = answer.replace(",", " ").split() if isinstance(answer, str) else [str(each).strip() for each in answer]
@@ -215,9 +150,6 @@ class TimedLines(BrokenPicture):
         begin = max(ended(first), now - LAUNCH * (len(rest) - 1) if rest else 0.0)
         return begin + sum(work.time for work in rest)
 
-    def right(self) -> list[str]:
-        return ["synchronize", "start", "run", "synchronize", "stop"]
-
     def is_right(self, value: list[str]) -> bool:
         start, stop, _ = self.clock(value)
         return abs(stop - start - 3 * KERNEL_TIME) < 2 * LAUNCH
@@ -247,45 +179,10 @@ class AfterFusion(BrokenPicture):
     """A library says that its network is "fully fused". A user asks what this means, and why it is faster."""
 
     name = "after_fusion"
-    heading = "What fusion makes less"
     thread = Thread('What does "fully fused" actually mean?', "https://github.com/NVlabs/tiny-cuda-nn/issues/13")
     taught_in = ("11_fusion", "09_eager_costs")
     code = "@mg.jit\ndef f(x):                 # a million floats of 4 bytes\n    return mg.exp(x * 2 + 1)"
-    ask = (
-        "Without fusion: 3 kernels, 3 million operations, and 24 MB read or written. The picture says that one "
-        "fused kernel "
-        "computes a third of the operations. **Put the right numbers for the fused kernel.** (Operations in "
-        "millions, "
-        "bytes in MB.)"
-    )
     broken: ClassVar[dict[str, float]] = {"kernels": 1, "operations": 1, "MB": 24}
-    clue = (
-        "one kernel with three operations in it computes three operations for each number. What is no longer "
-        "needed?"
-    )
-    said = "One kernel, still 3 million operations, and 8 MB instead of 24."
-    why = (
-        "the kernel reads x once and writes the result once: two of six trips to memory are left, and all "
-        "operations."
-    )
-    otherwise = (
-        "each number is still multiplied, added to and put into exp. But how often does it travel to memory and "
-        "back?"
-    )
-    wrong_values = (
-        ({"kernels": 1, "operations": 3, "MB": 24},
-         "right for the operations. But the intermediate results stay in registers: what is still read and written?"),
-        ({"kernels": 1, "operations": 1, "MB": 8},
-         "right for the bytes. But x * 2, + 1 and exp are all computed, for each number"),
-        ({"kernels": 3, "operations": 3, "MB": 24}, "that is the program without fusion"),
-        ({"kernels": 3, "operations": 3, "MB": 8}, "the three are one kernel now"),
-        ({"kernels": 1, "operations": 3, "MB": 4}, "x is read, 4 MB, and the result is written"),
-        ({"kernels": 1, "operations": 3, "MB": 12}, "x is read once and the result is written once: 4 MB each"),
-        ({"kernels": 1, "operations": 3, "MB": 16}, "x is read once and the result is written once: 4 MB each"),
-        ({"kernels": 2, "operations": 3, "MB": 16},
-         "all three are in one kernel: it computes them one after another for each number, between read and write"),
-        ({"kernels": 1, "operations": 3, "MB": 0}, "x has to be read, and the result has to be written"),
-    )
 
     def measured(self) -> tuple[dict[str, float], dict[str, float]]:
         """The counts before and after fusion, from the compiler's own table of costs."""

@@ -62,17 +62,11 @@ class TypedGraph(GraphTask):
     def right(self) -> dict[str, tuple[Any, ...]]:
         return self.ended(2, self.positive)
 
-    @mistake
-    def one_round(self) -> Graph:
-        return self.ended(1, self.positive)
-
-    @mistake
-    def three_rounds(self) -> Graph:
-        return self.ended(3, self.positive)
-
-    @mistake
-    def other_branch(self) -> Graph:
-        return self.ended(2, not self.positive)
+    slips = {
+        "one_round": ("2,", "1,"),
+        "three_rounds": ("2,", "3,"),
+        "other_branch": ("2, ", "2, not "),
+    }
 
     @mistake
     def begins_with_w(self) -> Graph:

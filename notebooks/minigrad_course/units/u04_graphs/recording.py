@@ -62,6 +62,20 @@ class Emit(FunctionTask):
     def right(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), _edges(inputs)
 
+    slips = {
+        "swapped": ("op.compute(_values(inputs)), _edges(inputs)", "self.right(op, inputs)[::-1]"),
+        "tensors": ("_edges(inputs)", "inputs"),
+        "values": ("_edges", "_values"),
+        "each_once": ("_edges(inputs)", "list(dict.fromkeys(_edges(inputs)))"),
+        "without_numbers": ("_edges(inputs)", "[x.node for x in inputs if isinstance(x, Tensor)]"),
+        "turned": ("_edges(inputs)", "_edges(inputs)[::-1]"),
+        "first_only": ("_edges(inputs)", "_edges(inputs)[:1]"),
+        "last_only": ("_edges(inputs)", "_edges(inputs)[-1:]"),
+        "value_only": (", _edges(inputs)", ""),
+        "edges_only": ("op.compute(_values(inputs)), ", ""),
+        "nothing": ("op.compute(_values(inputs)), _edges(inputs)", "None"),
+    }
+
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
         known = super()._hint(found)
         if known != self.otherwise:
@@ -96,50 +110,6 @@ class Emit(FunctionTask):
         called = _letters(inputs)
         names = [called[x.node] if isinstance(x, Tensor) else written(x) for x in inputs]
         return f"emit({op.name}, [{', '.join(names)}])"
-
-    @mistake
-    def swapped(self, op: Any, inputs: Any) -> Any:
-        return self.right(op, inputs)[::-1]
-
-    @mistake
-    def tensors(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), inputs
-
-    @mistake
-    def values(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), _values(inputs)
-
-    @mistake
-    def each_once(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), list(dict.fromkeys(_edges(inputs)))
-
-    @mistake
-    def without_numbers(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), [x.node for x in inputs if isinstance(x, Tensor)]
-
-    @mistake
-    def turned(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), _edges(inputs)[::-1]
-
-    @mistake
-    def first_only(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), _edges(inputs)[:1]
-
-    @mistake
-    def last_only(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), _edges(inputs)[-1:]
-
-    @mistake
-    def value_only(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs))
-
-    @mistake
-    def edges_only(self, op: Any, inputs: Any) -> Any:
-        return _edges(inputs)
-
-    @mistake
-    def nothing(self, op: Any, inputs: Any) -> Any:
-        return None
 
     @mistake
     def names(self, op: Any, inputs: Any) -> Any:
@@ -251,37 +221,19 @@ class SameGraph(FunctionTask):
     def right(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, {})
 
-    @mistake
-    def trees(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, None, None)
-
-    @mistake
-    def one_way(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, {}, None)
-
-    @mistake
-    def without_numbers(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, {}, {}, numbers=False)
+    slips = {
+        "trees": ("{}, {}", "None, None"),
+        "one_way": ("{}, {}", "{}, None"),
+        "without_numbers": ("{}, {}", "{}, {}, numbers=False"),
+        "operations_only": ("_alike(one, other, {}, {})", "_names(one) == _names(other)"),
+        "last_operation": ("_alike(one, other, {}, {})", "bool(one.name == other.name)"),
+        "itself": ("_alike(one, other, {}, {})", "one is other"),
+        "always": ("_alike(one, other, {}, {})", "True"),
+    }
 
     @mistake
     def any_order(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, {}) or _names(one) == _names(other) == ["leaf", "multiply", "subtract"]
-
-    @mistake
-    def operations_only(self, one: Any, other: Any) -> bool:
-        return _names(one) == _names(other)
-
-    @mistake
-    def last_operation(self, one: Any, other: Any) -> bool:
-        return bool(one.name == other.name)
-
-    @mistake
-    def itself(self, one: Any, other: Any) -> bool:
-        return one is other
-
-    @mistake
-    def always(self, one: Any, other: Any) -> bool:
-        return True
 
 
 PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {

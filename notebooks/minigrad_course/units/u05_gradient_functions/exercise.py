@@ -73,33 +73,15 @@ class BiasGradient(ValueTask):
     def right(self) -> list[int]:
         return [one + two for one, two in zip(*self.g)]
 
-    @mistake
-    def first_row(self) -> list[int]:
-        return self.g[0]
-
-    @mistake
-    def second_row(self) -> list[int]:
-        return self.g[1]
-
-    @mistake
-    def of_the_table(self) -> list[list[int]]:
-        return self.g
-
-    @mistake
-    def rows_summed(self) -> list[int]:
-        return [sum(row) for row in self.g]
-
-    @mistake
-    def all_summed(self) -> int:
-        return sum(map(sum, self.g))
-
-    @mistake
-    def mean(self) -> list[float]:
-        return [(one + two) / 2 for one, two in zip(*self.g)]
-
-    @mistake
-    def multiplied(self) -> list[int]:
-        return [one * two for one, two in zip(*self.g)]
+    slips = {
+        "first_row": ("[one + two for one, two in zip(*self.g)]", "self.g[0]"),
+        "second_row": ("[one + two for one, two in zip(*self.g)]", "self.g[1]"),
+        "of_the_table": ("[one + two for one, two in zip(*self.g)]", "self.g"),
+        "rows_summed": ("one + two for one, two in zip(*self.g)", "sum(row) for row in self.g"),
+        "all_summed": ("[one + two for one, two in zip(*self.g)]", "sum(map(sum, self.g))"),
+        "mean": ("one + two", "(one + two) / 2"),
+        "multiplied": ("one +", "one *"),
+    }
 
 
 def summed(g: Any, shape: tuple[int, ...]) -> Any:
@@ -252,47 +234,23 @@ class MaximumGrad(ArrayRule):
     def right(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return self.shares(g, a, b, self.share, 1 - self.share)
 
+    slips = {
+        "tie_to_a": ("self.share, 1 - self.share", "1, 0"),
+        "tie_to_b": ("self.share, 1 - self.share", "0, 1"),
+        "tie_to_both": ("self.share, 1 - self.share", "1, 1"),
+        "tie_to_none": ("self.share, 1 - self.share", "0, 0"),
+        "smaller": ("a, b, self.share, 1 - self.share", "b, a, 0, 0"),
+        "only_which": ("g, a, b, self.share, 1 - self.share", "np.ones(a.shape), a, b, 0, 0"),
+        "tie_in_halves": ("self.share, 1 - self.share", "0.5, 0.5"),
+        "shares_swapped": ("self.share, 1 -", "1 - self.share,"),
+        "share_for_both": ("1 - ", ""),
+    }
+
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield self.drawn(draw, (6,), (6,))
         g, _, a, _ = self.drawn(draw, (4,), (4,))
         b = a + asarray([0.0, 1.0, -1.0, 0.0], dtype=float64)
         yield g, asarray(self.forward(plain(a), plain(b)), dtype=float64), a, b
-
-    @mistake
-    def tie_to_a(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, a, b, 1, 0)
-
-    @mistake
-    def tie_to_b(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, a, b, 0, 1)
-
-    @mistake
-    def tie_to_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, a, b, 1, 1)
-
-    @mistake
-    def tie_to_none(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, a, b, 0, 0)
-
-    @mistake
-    def smaller(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, b, a, 0, 0)
-
-    @mistake
-    def only_which(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(np.ones(a.shape), a, b, 0, 0)
-
-    @mistake
-    def tie_in_halves(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, a, b, 0.5, 0.5)
-
-    @mistake
-    def shares_swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, a, b, 1 - self.share, self.share)
-
-    @mistake
-    def share_for_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return self.shares(g, a, b, self.share, self.share)
 
     @mistake
     def share_without_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:

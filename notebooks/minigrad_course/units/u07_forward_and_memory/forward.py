@@ -39,6 +39,19 @@ class MulJvp(FunctionTask):
     def right(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * b + a * db
 
+    slips = {
+        "first_only": (" + a * db", ""),
+        "second_only": ("da * b + ", ""),
+        "step_end": ("da * b + a * db", "(a + da) * (b + db)"),
+        "swapped": ("da * b + a", "a * da + b"),
+        "product": ("da * b + a * db", "da * db"),
+        "value": ("da * b + a * db", "a * b"),
+        "without_tangents": ("da * b + a * db", "a + b"),
+        "rule_of_a_sum": ("da * b + a * db", "da + db"),
+        "minus": ("b +", "b -"),
+        "whole_step": ("da * b + a * db", "(a + da) * (b + db) - a * b"),
+    }
+
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:
             raise Wrong(self.name, "it returned None", "a function gives back only the value after `return`")
@@ -46,46 +59,6 @@ class MulJvp(FunctionTask):
             hint = "one number: what a contributes and what b contributes, added. The engine computes a * b itself"
             raise Wrong(self.name, f"it returned {written(yours)}, not one tangent\n  in {self._call(args)}", hint)
         return super().judge(yours, args)
-
-    @mistake
-    def first_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return da * b
-
-    @mistake
-    def second_only(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return a * db
-
-    @mistake
-    def step_end(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return (a + da) * (b + db)
-
-    @mistake
-    def swapped(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return a * da + b * db
-
-    @mistake
-    def product(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return da * db
-
-    @mistake
-    def value(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return a * b
-
-    @mistake
-    def without_tangents(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return a + b
-
-    @mistake
-    def rule_of_a_sum(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return da + db
-
-    @mistake
-    def minus(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return da * b - a * db
-
-    @mistake
-    def whole_step(self, a: Any, b: Any, da: Any, db: Any) -> Any:
-        return (a + da) * (b + db) - a * b
 
 
 @UNIT.task

@@ -178,33 +178,19 @@ class RunBlocks(FunctionTask):
     def right(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, plan)
 
-    @mistake
-    def plain(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return in_a_row(blocks)(x)
-
-    @mistake
-    def one_by_one(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return planned(blocks, x, [1] * sum(plan))
-
-    @mistake
-    def all_alone(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return planned(blocks, x, [1] * len(blocks))
-
-    @mistake
-    def all_in_one(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return planned(blocks, x, [len(blocks)])
-
-    @mistake
-    def joined(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return planned(blocks, x, [sum(plan)])
-
-    @mistake
-    def rest_lost(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return planned(blocks[: sum(plan)], x, plan)
-
-    @mistake
-    def rest_too(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return planned(blocks, x, [*plan, len(blocks) - sum(plan)])
+    slips = {
+        "plain": ("planned(blocks, x, plan)", "in_a_row(blocks)(x)"),
+        "one_by_one": ("x, plan", "x, [1] * sum(plan)"),
+        "all_alone": ("x, plan", "x, [1] * len(blocks)"),
+        "all_in_one": ("x, plan", "x, [len(blocks)]"),
+        "joined": ("x, plan", "x, [sum(plan)]"),
+        "rest_lost": (", x,", "[: sum(plan)], x,"),
+        "rest_too": ("x, plan", "x, [*plan, len(blocks) - sum(plan)]"),
+        "all_again": ("planned(blocks, x, plan)", "in_a_row(blocks)(planned(blocks[: sum(plan)], x, plan))"),
+        "detached": ("planned(blocks, x, plan)", "in_a_row(blocks)(x.detach() if plan else x)"),
+        "first_size": ("(blocks, x, plan)", "(blocks, x, plan[:1]) if plan else None"),
+        "first_x": ("planned(blocks, x, plan)", "in_a_row(blocks[sum(plan) :])(x)"),
+    }
 
     @mistake
     def not_advanced(self, blocks: Any, x: Any, plan: Any) -> Any:
@@ -219,19 +205,3 @@ class RunBlocks(FunctionTask):
             x = checkpoint(in_a_row(blocks[at:end]))(x)
             at = end
         return in_a_row(blocks[at:])(x)
-
-    @mistake
-    def all_again(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return in_a_row(blocks)(planned(blocks[: sum(plan)], x, plan))
-
-    @mistake
-    def detached(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return in_a_row(blocks)(x.detach() if plan else x)
-
-    @mistake
-    def first_size(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return planned(blocks, x, plan[:1]) if plan else None
-
-    @mistake
-    def first_x(self, blocks: Any, x: Any, plan: Any) -> Any:
-        return in_a_row(blocks[sum(plan) :])(x)

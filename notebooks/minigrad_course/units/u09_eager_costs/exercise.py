@@ -81,41 +81,17 @@ class Gelu(KernelTask):
     def formula(self, a: Any) -> Any:  # type: ignore[override]
         return a * (1 + erf(a / ROOT_2)) / 2
 
-    @mistake
-    def without_x(self, a: Any) -> Any:
-        return (1 + erf(a / ROOT_2)) / 2
-
-    @mistake
-    def without_half(self, a: Any) -> Any:
-        return a * (1 + erf(a / ROOT_2))
-
-    @mistake
-    def without_root(self, a: Any) -> Any:
-        return a * (1 + erf(a)) / 2
-
-    @mistake
-    def root_upside_down(self, a: Any) -> Any:
-        return a * (1 + erf(a * ROOT_2)) / 2
-
-    @mistake
-    def by_two(self, a: Any) -> Any:
-        return a * (1 + erf(a / 2)) / 2
-
-    @mistake
-    def without_brackets(self, a: Any) -> Any:
-        return (a * 1 + erf(a / ROOT_2)) / 2
-
-    @mistake
-    def half_of_erf(self, a: Any) -> Any:
-        return a * (1 + erf(a / ROOT_2) / 2)
-
-    @mistake
-    def rounded(self, a: Any) -> Any:
-        return a * (1 + erf(a * 0.707)) / 2
-
-    @mistake
-    def minus(self, a: Any) -> Any:
-        return a * (1 - erf(a / ROOT_2)) / 2
+    slips = {
+        "without_x": ("a * ", ""),
+        "without_half": (" / 2", ""),
+        "without_root": ("a / ROOT_2", "a"),
+        "root_upside_down": ("a /", "a *"),
+        "by_two": ("/ ROOT_2", "/ 2"),
+        "without_brackets": ("a * (1 + erf(a / ROOT_2))", "(a * 1 + erf(a / ROOT_2))"),
+        "half_of_erf": ("(1 + erf(a / ROOT_2)) / 2", "(1 + erf(a / ROOT_2) / 2)"),
+        "rounded": ("/ ROOT_2", "* 0.707"),
+        "minus": ("1 +", "1 -"),
+    }
 
     @mistake
     def by_tanh(self, a: Any) -> Any:
@@ -250,25 +226,13 @@ class SwishKernel(Swish, KernelTask):
     def formula(self, a: Any) -> Any:  # type: ignore[override]
         return a * self.sigmoid(a)
 
-    @mistake
-    def silu(self, a: Any) -> Any:
-        return a * self.sigmoid(a, 1.0)
-
-    @mistake
-    def other_sign(self, a: Any) -> Any:
-        return a * self.sigmoid(a, -self.b)
-
-    @mistake
-    def without_x(self, a: Any) -> Any:
-        return self.sigmoid(a)
-
-    @mistake
-    def upside_down(self, a: Any) -> Any:
-        return a / self.sigmoid(a)
-
-    @mistake
-    def b_outside(self, a: Any) -> Any:
-        return self.b * a * self.sigmoid(a)
+    slips = {
+        "silu": ("(a)", "(a, 1.0)"),
+        "other_sign": ("(a)", "(a, -self.b)"),
+        "without_x": ("a * ", ""),
+        "upside_down": ("a *", "a /"),
+        "b_outside": ("a ", "self.b * a "),
+    }
 
 
 @UNIT.task
@@ -325,30 +289,13 @@ class KernelsNeeded(ValueTask):
     def right(self) -> int:
         return 2 * self.devices * self.operations**2
 
-    @mistake
-    def without_gradients(self) -> int:
-        return self.devices * self.operations**2
-
-    @mistake
-    def one_device(self) -> int:
-        return 2 * self.operations**2
-
-    @mistake
-    def chains(self) -> int:
-        return self.operations**2
-
-    @mistake
-    def single(self) -> int:
-        return 2 * self.devices * self.operations
-
-    @mistake
-    def doubled(self) -> int:
-        return 4 * self.devices * self.operations
-
-    @mistake
-    def without_itself(self) -> int:
-        return 2 * self.devices * self.operations * (self.operations - 1)
-
-    @mistake
-    def without_order(self) -> int:
-        return self.devices * self.operations * (self.operations - 1)
+    slips = {
+        "without_gradients": ("2 * ", ""),
+        "one_device": (".devices * self.", "."),
+        "chains": ("2 * self.devices * ", ""),
+        "single": ("**2", ""),
+        "doubled": ("2 * self.devices * self.operations**2", "4 * self.devices * self.operations"),
+        "without_itself": ("**2", " * (self.operations - 1)"),
+        "without_order": ("2 * self.devices * self.operations**2",
+                          "self.devices * self.operations * (self.operations - 1)"),
+    }

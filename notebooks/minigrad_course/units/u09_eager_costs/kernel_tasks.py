@@ -30,6 +30,7 @@ class KernelTask(FunctionTask):
     """
 
     names: tuple[str, ...] = ("x", "out")  # of its arrays
+    slips_of = "formula"
     moves = 8  # bytes for each place, at best
     minutes = 8
     advice = ADVICE

@@ -119,9 +119,18 @@ class Norm(ComposedTask):
     def right(self, x: Any, weight: Any, bias: Any) -> Any:
         return self.computed(x, weight, bias)
 
-    @mistake
-    def without_epsilon(self, x: Any, weight: Any, bias: Any) -> Any:
-        return self.computed(x, weight, bias, 0.0)
+    slips = {
+        "without_epsilon": ("weight, bias", "weight, bias, 0.0"),
+        "sample_variance": ("weight, bias", "weight, bias, ddof=1"),
+        "columns": ("weight, bias", "weight, bias, axis=0"),
+        "of_all": ("weight, bias", "weight, bias, axis=None"),
+        "plain": ("weight, bias", "1.0, 0.0"),
+        "without_bias": ("weight, bias", "weight, 0.0"),
+        "without_weight": ("weight,", "1.0,"),
+        "bias_multiplied": ("self.computed(x, weight, bias)", "(self.computed(x, 1.0, 0.0) + bias) * weight"),
+        "not_centred": ("self.computed(x, weight, bias)",
+                        "x / np.sqrt(over(x, np.var) + self.epsilon) * weight + bias"),
+    }
 
     @mistake
     def outside_of_root(self, x: Any, weight: Any, bias: Any) -> Any:
@@ -132,44 +141,12 @@ class Norm(ComposedTask):
         return (x - over(x, np.mean)) / (over(x, np.var) + self.epsilon) * weight + bias
 
     @mistake
-    def sample_variance(self, x: Any, weight: Any, bias: Any) -> Any:
-        return self.computed(x, weight, bias, ddof=1)
-
-    @mistake
-    def columns(self, x: Any, weight: Any, bias: Any) -> Any:
-        return self.computed(x, weight, bias, axis=0)
-
-    @mistake
-    def of_all(self, x: Any, weight: Any, bias: Any) -> Any:
-        return self.computed(x, weight, bias, axis=None)
-
-    @mistake
-    def plain(self, x: Any, weight: Any, bias: Any) -> Any:
-        return self.computed(x, 1.0, 0.0)
-
-    @mistake
-    def without_bias(self, x: Any, weight: Any, bias: Any) -> Any:
-        return self.computed(x, weight, 0.0)
-
-    @mistake
-    def without_weight(self, x: Any, weight: Any, bias: Any) -> Any:
-        return self.computed(x, 1.0, bias)
-
-    @mistake
-    def bias_multiplied(self, x: Any, weight: Any, bias: Any) -> Any:
-        return (self.computed(x, 1.0, 0.0) + bias) * weight
-
-    @mistake
     def variance_of_all(self, x: Any, weight: Any, bias: Any) -> Any:
         return (x - over(x, np.mean)) / np.sqrt(over(x, np.var).mean() + self.epsilon) * weight + bias
 
     @mistake
     def squares_of_x(self, x: Any, weight: Any, bias: Any) -> Any:
         return (x - over(x, np.mean)) / np.sqrt(over(x * x, np.mean) + self.epsilon) * weight + bias
-
-    @mistake
-    def not_centred(self, x: Any, weight: Any, bias: Any) -> Any:
-        return x / np.sqrt(over(x, np.var) + self.epsilon) * weight + bias
 
     @mistake
     def summed(self, x: Any, weight: Any, bias: Any) -> Any:

@@ -9,7 +9,7 @@ from minigrad.core.primitive import P
 from minigrad_course import erf, exp, sqrt
 from minigrad_course.unit import units
 from minigrad_course.units.u09_eager_costs import gpt, train_gpt
-from minigrad_course.units.u09_eager_costs.demo import ELEMENTWISE
+from minigrad_course.units.u09_eager_costs.demo import ELEMENTWISE, PYTORCH
 from minigrad_course.units.u09_eager_costs.in_registers import traffic
 from minigrad_course.views.costs import passes
 from tests.course.running import said_to
@@ -314,3 +314,10 @@ def test_a_training_hardly_shows_that_a_part_of_the_gradient_is_missing_but_show
 
     right = losses(gelu_backward)
     assert abs(losses(one_part) - right) < 0.05 and losses(without_g) > right + 0.3
+
+
+def test_the_texts_have_the_numbers_of_the_library_and_of_pytorch():
+    assert TASKS["pairs"].right_value == sum(op.kind == "elementwise" for op in P) ** 2
+    assert TASKS["pytorch"].right_value == PYTORCH["operators"]
+    why = f"{PYTORCH['operators']:,}, with {PYTORCH['kernels']:,} kernels for kinds of devices."
+    assert TASKS["pytorch"].why == why

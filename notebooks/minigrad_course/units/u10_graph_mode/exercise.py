@@ -79,6 +79,14 @@ class SecondCall(ValueTask):
     def right(self) -> list[int]:
         return self.new(lambda call: call.kind)
 
+    slips = {
+        "all_of_them": ("self.new(lambda call: call.kind)", "[i + 1 for i in range(len(self.calls))]"),
+        "from_zero": ("self.new(lambda call: call.kind)", "[number - 1 for number in self.right()]"),
+        "shapes_only": (".kind", ".size"),
+        "no_globals": ("call.kind", "(call.size, call.n)"),
+        "values_too": ("call.kind", "(call.kind, call.x)"),
+    }
+
     def new(self, kind: Callable[[Call], Any]) -> list[int]:
         """The numbers of the calls with a `kind` that no call before has."""
         kinds = [kind(call) for call in self.calls]
@@ -98,26 +106,6 @@ class SecondCall(ValueTask):
             f"look at calls {before} and {number}: the same shape, `n` and `offset`. The trace of call {before} is kept"
             if before < number else f"look at call {number}: has a call before it this shape, `n` and `offset`?"
         )
-
-    @mistake
-    def all_of_them(self) -> list[int]:
-        return [i + 1 for i in range(len(self.calls))]
-
-    @mistake
-    def from_zero(self) -> list[int]:
-        return [number - 1 for number in self.right()]
-
-    @mistake
-    def shapes_only(self) -> list[int]:
-        return self.new(lambda call: call.size)
-
-    @mistake
-    def no_globals(self) -> list[int]:
-        return self.new(lambda call: (call.size, call.n))
-
-    @mistake
-    def values_too(self) -> list[int]:
-        return self.new(lambda call: (call.kind, call.x))
 
     @mistake
     def last_only_kept(self) -> list[int]:
@@ -235,29 +223,14 @@ class Grow(FunctionTask):
     def right(self, x: Any) -> Any:
         return grown(x)
 
-    @mistake
-    def once(self, x: Any) -> Any:
-        return x * 2 if x < 10.0 else x
-
-    @mistake
-    def too_far(self, x: Any) -> Any:
-        return grown(x) * 2 if grown(x) == 10.0 else grown(x)
-
-    @mistake
-    def too_early(self, x: Any) -> Any:
-        return grown(x) / 2 if x < 10.0 else x
-
-    @mistake
-    def unchanged(self, x: Any) -> Any:
-        return x
-
-    @mistake
-    def doubles_first(self, x: Any) -> Any:
-        return grown(x * 2)
-
-    @mistake
-    def returns_inside(self, x: Any) -> Any:
-        return x * 2 if x < 10.0 else None
+    slips = {
+        "once": ("grown(x)", "x * 2 if x < 10.0 else x"),
+        "too_far": ("(x)", "(x) * 2 if grown(x) == 10.0 else grown(x)"),
+        "too_early": ("(x)", "(x) / 2 if x < 10.0 else x"),
+        "unchanged": ("grown(x)", "x"),
+        "doubles_first": ("(x)", "(x * 2)"),
+        "returns_inside": ("grown(x)", "x * 2 if x < 10.0 else None"),
+    }
 
 
 RECURSION = "a loop, not a function that calls itself: the inner call is not scripted, so its `if` cannot be recorded"
@@ -277,18 +250,10 @@ class LoopDifference(ValueTask):
     def right(self) -> list[float]:
         return [grown(self.last), self.last * 2**self.turns]
 
-    @mistake
-    def result_of_the_example(self) -> list[float]:
-        return [self.right()[0], 16]
-
-    @mistake
-    def one_product(self) -> list[float]:
-        return [self.right()[0], self.last * 2]
-
-    @mistake
-    def one_turn_more(self) -> list[float]:
-        return [self.right()[0], self.last * 2 ** (self.turns + 1)]
-
-    @mistake
-    def script_too_early(self) -> list[float]:
-        return [self.right()[0] / 2, self.right()[1]]
+    slips = {
+        "result_of_the_example": ("grown(self.last), self.last * 2**self.turns", "self.right()[0], 16"),
+        "one_product": ("grown(self.last), self.last * 2**self.turns", "self.right()[0], self.last * 2"),
+        "one_turn_more": ("grown(self.last), self.last * 2**self.turns",
+                          "self.right()[0], self.last * 2 ** (self.turns + 1)"),
+        "script_too_early": ("grown(self.last), self.last * 2**self.turns", "self.right()[0] / 2, self.right()[1]"),
+    }

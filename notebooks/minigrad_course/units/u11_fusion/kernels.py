@@ -185,7 +185,7 @@ class FusedTask(FunctionTask):
     refused: str  # the program as it is written now
     better: str  # a program of one kernel
     shapes: ClassVar[dict[str, tuple[int, ...]]] = {"x": (ROWS, ROWS)}
-    still: str  # the hint where the numbers are right, and it is not fused
+    still: str | None = None  # the hint where the numbers are right, and it is not fused: else `otherwise`
 
     def vary(self, draw: random.Random) -> None:
         self.function = draw.choice(["exp", "tanh", "sin"])
@@ -226,7 +226,7 @@ class FusedTask(FunctionTask):
             reasons = program.partition.reasons.items()
             why = "".join([f". Not fused: {names[a]} and {names[b]}: {why}" for (a, b), why in reasons][:1])
             what = f"the numbers are right, but it takes {counted(count.launches, 'launch', 'launches')}{why}"
-            raise Wrong(self.name, what, self.still)
+            raise Wrong(self.name, what, self.still or self.otherwise)
         return (
             f"1 launch instead of {before.launches}, {bytes_text(count.bytes)} instead of {bytes_text(before.bytes)}; "
             f"operations: {count.flops:,}, before: {before.flops:,}."
