@@ -225,6 +225,22 @@ def test_an_optimizer_takes_groups_names_and_a_closure():
     assert other.param_groups[0]["lr"] == 0.2
 
 
+def test_lbfgs_calls_its_closure_as_pytorch_does():
+    x = torch.nn.Parameter(torch.tensor([-1.5, 2.0], dtype=torch.float64))
+    optimizer, calls = torch.optim.LBFGS([x], line_search_fn="strong_wolfe", max_iter=4), []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        loss.backward()
+        calls.append(loss)
+        return loss
+
+    losses = [optimizer.step(closure).item() for _ in range(4)]
+    assert losses == pytest.approx([12.5, 5.861853124644989, 5.660712537635339, 3.8669078852383354], rel=1e-9)
+    assert len(calls) == 20  # losses and calls of PyTorch 2.13
+
+
 def test_attention_gives_weights_and_takes_masks():
     attention, x = nn.MultiheadAttention(4, 2, batch_first=True), torch.randn(3, 5, 4)
     _, weights = attention(x, x, x, average_attn_weights=False)
