@@ -67,13 +67,13 @@ def elementwise(
 
 def _of_three(op: Primitive) -> Callable[..., Any]:
     """The function of an operation of three inputs, such as `where`, whose quick form takes any number of them."""
-    def call(condition: Any, x: Any = None, y: Any = None) -> Any:
+    def apply(condition: Any, x: Any = None, y: Any = None) -> Any:
         if y is None:
             places = "condition.nonzero() gives the places where it is true"
             raise ConversionError(f"{op.name} needs a condition, x and y", hint=places)
         return op.apply(condition, x, y)
 
-    return call
+    return apply
 
 
 def _elementwise_infer(name: str, result: Any) -> Any:
