@@ -122,6 +122,15 @@ def test_distributions_have_densities():
     assert mg.distributions.Normal(0.0, 1.0).log_prob(mg.asarray(0.0)).item() == pytest.approx(-0.9189385)
 
 
+def test_compat_runs_a_line_of_pytorch():
+    from minigrad.compat import speaking, torch
+
+    try:
+        assert torch.cat([torch.ones(2), torch.zeros(1)], dim=0).tolist() == [1.0, 1.0, 0.0]
+    finally:
+        speaking.deactivate()
+
+
 def test_rooms_all_have_a_smoke_test():
     tested = {name.split("_")[1] for name in globals() if name.startswith("test_")}
     there = {path.name for path in Path(mg.__file__).parent.iterdir() if (path / "__init__.py").exists()}

@@ -213,9 +213,8 @@ class CPrinter(CWords, Walk):
 
     def function(self) -> str:
         """The function of the kernel."""
-        body = self.block(self.kernel.body)
         head = f"void {self.name}({self.arguments(self.kernel)}) {{"
-        return "\n".join([head, *indented(body), "}"])
+        return "\n".join([head, *indented(self.block(self.kernel.body)), "}"])
 
     def let(self, let: Let) -> list[str]:
         self.kinds[let.name] = let.dtype
@@ -237,10 +236,11 @@ class CPrinter(CWords, Walk):
 
     def head(self, loop: For) -> str:
         """The first line of a loop."""
-        i, low, high, stride = loop.variable, self.index(loop.low), self.index(loop.high), loop.stride
-        if stride > 1:
-            return f"for ({self.integer} {i} = {low}; {i} + {stride - 1} < {high}; {i} += {stride}) {{"
-        return f"for ({self.integer} {i} = {low}; {i} < {high}; {i}++) {{"
+        i, low, high = loop.variable, self.index(loop.low), self.index(loop.high)
+        until, step = f"{i} < {high}", f"{i}++"
+        if loop.stride > 1:
+            until, step = f"{i} + {loop.stride - 1} < {high}", f"{i} += {loop.stride}"
+        return f"for ({self.integer} {i} = {low}; {until}; {step}) {{"
 
     def body(self, loop: For) -> list[str]:
         """The statements of one iteration."""
@@ -253,7 +253,8 @@ class CPrinter(CWords, Walk):
         if op == "load":
             return self.read(self.place(*let.args), dtype)
         if op == "index":
-            return f"({self.kind(let)})({self.index(let.args[0])}{' + lane' * (let.lanes > 1)})"
+            lane = " + lane" * (let.lanes > 1)
+            return f"({self.kind(let)})({self.index(let.args[0])}{lane})"
         if op not in OPERATIONS:  # a transform has written it
             return f"{op}({', '.join(map(str, let.args))})"
         kinds = operand_dtypes(let, self.kinds.__getitem__)

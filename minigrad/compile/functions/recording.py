@@ -289,7 +289,8 @@ class Recording:
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
-        written = found_at([place for place, _ in self.writes], arguments) if self.writes else []
+        places = [place for place, _ in self.writes]
+        written = found_at(places, arguments) if places else []
         for tensor in written:
             if not tensor.device.is_writable(tensor._data):
                 raise read_only()

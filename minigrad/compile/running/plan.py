@@ -407,5 +407,7 @@ def _stays_in_place(call: Call, buffer: Buffer) -> bool:
     """Whether the result of a library call stays where the library put it, instead of moving into the arena.
 
     Several results are one tuple of arrays, of which `project` takes one.  GPUs keep memory for results themselves.
+    A transfer that has begun goes on in its own memory.
     """
-    return isinstance(buffer.dtype, tuple) or call.op is P.project or not buffer.device.is_standard
+    alone = isinstance(buffer.dtype, tuple) or call.op is P.project or bool(call.op.effect)
+    return alone or not buffer.device.is_standard
