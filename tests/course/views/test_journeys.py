@@ -25,7 +25,7 @@ def test_a_line_goes_through_all_rooms(found):
 @pytest.mark.parametrize(("stage", "text"), [
     ("your line", "return mg.tanh(x @ w) * 2"), ("primitive", "x=lambda g, out:"), ("nodes", "n3 = tanh(n2)"),
     ("graph", "tanh_1: float32 (4, 8) = tanh(matmul_1)"), ("kernels", "for each element: tanh_1, multiply_1"),
-    ("C", "own_tanh"), ("LLVM", "define internal void @body"), ("CUDA", "tanhf"), ("plan", "kernel_1"),
+    ("C", "own_tanh"), ("LLVM", "define void @kernel"), ("CUDA", "tanhf"), ("plan", "kernel_1"),
     ("result", "(4, 8) float32"),
 ])
 def test_a_stage_shows_what_there_is(found, stage, text):
