@@ -234,7 +234,9 @@ class Tracer(Interpreter, State, Control):
     ) -> Any:
         if op is P.call:  # a custom function: its operations are recorded
             return attrs["application"].compute(*values)
-        beyond = int in map(type, values) and any(v.__class__ is int and not 0 <= v <= SAFE for v in values)
+        beyond = int in map(type, values) and any(
+            v.__class__ is int and not 0 <= v <= SAFE for v in values
+        )
         if beyond or op is P.full or op is P.put:
             values = in_range(self, op, values, attrs, device)
         return self.recorded(op, values, attrs, device)
