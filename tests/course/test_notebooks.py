@@ -119,7 +119,7 @@ def output(notebook, source):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in DEMOS if path.stem != "pytorch"], ids=lambda path: path.stem)
 def test_cells_can_be_run_twice_and_in_any_order(path):
-    """The text after a cell stays true, whatever the reader ran before it.  `pytorch` begins with a magic of IPython."""
+    """The text after a cell stays true, whatever the reader ran before it.  One notebook has a magic of IPython."""
     cells = [cell for cell in stored(path).cells if cell.cell_type == "code" and "course.check" not in cell.source]
     notebook = Notebook()
     first = {cell.id: output(notebook, cell.source) for cell in cells}
