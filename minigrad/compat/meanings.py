@@ -149,14 +149,6 @@ def joined(tensors: Any) -> list[Any]:
     return [each for each in whole if each.shape != (0,)] or whole if any(each.ndim > 1 for each in whole) else whole
 
 
-def unfolded(x: Any, size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    """Columns of windows: (examples, channels × size, places)."""
-    size, (up, left) = pair(size), pair(padding)
-    seen = mg.windows(mg.pad(x, ((0, 0), (0, 0), (up, up), (left, left))), size, (-2, -1), pair(stride), pair(dilation))
-    n, c, rows, columns = seen.shape[:4]
-    return mg.reshape(mg.permute_dims(seen, (0, 1, 4, 5, 2, 3)), (n, c * math.prod(size), rows * columns))
-
-
 def unshuffled(x: Any, r: int) -> Any:
     *n, c, h, w = x.shape
     x = mg.reshape(x, (*n, c, h // r, r, w // r, r))

@@ -193,9 +193,6 @@ def _set_require_grad(x: Any, value: Any) -> None:
     warn_caller("x.require_grad changes nothing, in PyTorch too: the attribute is requires_grad")
 
 
-switch("require_grad", property(lambda x: False, _set_require_grad))
-switch("data", property(lambda x: x.detach(), _set_data))
-Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
 def _offer(path: str, *classes: type) -> None:
     """Put classes into a room."""
     for each in classes:
@@ -203,6 +200,9 @@ def _offer(path: str, *classes: type) -> None:
         setattr(_room(path), each.__name__, each)
 
 
+switch("require_grad", property(lambda x: False, _set_require_grad))
+switch("data", property(lambda x: x.detach(), _set_data))
+Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
 _offer("", Tensor, device, Generator)
 _offer("nn", *CONTAINERS)
 _offer("utils.data", *data.PUBLIC)
