@@ -82,6 +82,11 @@ class Node:
         return self.size * self.dtype.itemsize
 
     @property
+    def sources(self) -> list[Node]:
+        """The inputs that are nodes: not the Python numbers among them."""
+        return [each for each in self.inputs if isinstance(each, Node)]
+
+    @property
     def scope(self) -> tuple[str, ...]:
         """The modules and functions that were running when the node was made, outermost first."""
         return self.mode.scope
@@ -104,6 +109,11 @@ class Node:
     @property
     def name(self) -> str:
         return "?" if self.op is None else self.op.name
+
+    @property
+    def is_view(self) -> bool:
+        """Whether its operation makes another view of a value, and computes nothing."""
+        return self.op is not None and self.op.kind == "view"
 
     @property
     def effect(self) -> str | None:

@@ -241,16 +241,16 @@ def _cell(
     drawing: Drawing, worker: int, chunk: int, numbers: Any, of: frozenset[int], n: int, came: bool
 ) -> None:
     """The numbers of a chunk, and a mark for each of n workers, filled if its part is in the sum."""
-    x, y, whose, begin = _left(chunk), _top(worker), sorted(of), len(drawing.pieces)
+    x, y, whose = _left(chunk), _top(worker), sorted(of)
     listed = ", ".join([*map(short, numbers[:3].tolist()), *["…"] * (numbers.size > 3)]) or "empty"
     fill, colour = ("leaf-fill", "good") if len(whose) == n else ("there-fill" if whose[1:] else "paper", "there")
     about = f"worker {worker}, chunk {chunk}: {listed}, the sum of workers {' + '.join(map(str, whose))}"
-    drawing.rect(x, y, WIDTH, HEIGHT, fill, "now" if came else "line", thick=2.4 if came else 1.2, about=about)
-    drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", bold=True, room=WIDTH - 8)
-    marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
-    drawing.shape("".join(marks), "line", 0.35)
-    drawing.shape("".join([marks[i] for i in whose]), colour)
-    drawing.merge(begin)
+    with drawing.piece():
+        drawing.rect(x, y, WIDTH, HEIGHT, fill, "now" if came else "line", thick=2.4 if came else 1.2, about=about)
+        drawing.text(x + WIDTH / 2, y + 16, listed, anchor="middle", bold=True, room=WIDTH - 8)
+        marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
+        drawing.shape("".join(marks), "line", 0.35)
+        drawing.shape("".join([marks[i] for i in whose]), colour)
 
 
 def _arrow(drawing: Drawing, message: Message) -> None:

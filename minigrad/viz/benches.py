@@ -325,13 +325,14 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
         for i, (left, number, x) in enumerate(zip(lefts, measure.numbers, measure.at(setting).tolist())):
             slope, (axes, piece) = float(reading.rows[0][i]), chart(i, (*setting[:i], 0, *setting[i + 1 :]))
             drawing.add(piece)
-            begin, axes.drawing = len(drawing.pieces), drawing
+            axes.drawing = drawing
             reach = (number.values[-1] - number.values[0]) / 10
-            axes.curve([(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)], "back", dashes=DASHES[1])
-            for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
-                if up[0] <= level <= up[1]:
-                    drawing.dot(*axes.at(x, level), fill=fill)
-            drawing.merge(begin)
+            with drawing.piece():
+                tangent = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
+                axes.curve(tangent, "back", dashes=DASHES[1])
+                for level, fill in ((y, "now"), (slope, "back"))[: 1 + bool(slopes)]:
+                    if up[0] <= level <= up[1]:
+                        drawing.dot(*axes.at(x, level), fill=fill)
             drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
             text = f"slope {short(slope)} × gradient {short(g[0])} = {short(passed[i])}"
             drawing.text(left + wide / 2 + 20, high + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
@@ -379,10 +380,10 @@ def _cells(
     drawing: Drawing, x: float, y: float, values: Any, most: float, name: str = "", stroke: str = "back"
 ) -> None:
     """Numbers in a row, on the colour of their sign, which is stronger the larger they are."""
-    begin = len(drawing.pieces)
-    drawing.text(x - 12, y + 24, name, anchor="end", bold=True, fill="back" if stroke == "back" else "ink")
-    for left, value in zip(np.arange(len(values)) * SIDE + x, map(float, values)):
-        share = min(0.6, 0.6 * abs(value) / most) if math.isfinite(value) else 0.0
-        drawing.rect(left + 2, y + 2, SIDE - 4, 40, "back" if value < 0 else "there", stroke, opacity=max(share, 0.01))
-        drawing.text(left + SIDE / 2, y + 26, short(value), anchor="middle", bold=True)
-    drawing.merge(begin)
+    with drawing.piece():
+        drawing.text(x - 12, y + 24, name, anchor="end", bold=True, fill="back" if stroke == "back" else "ink")
+        for left, value in zip(np.arange(len(values)) * SIDE + x, map(float, values)):
+            share = min(0.6, 0.6 * abs(value) / most) if math.isfinite(value) else 0.0
+            colour = "back" if value < 0 else "there"
+            drawing.rect(left + 2, y + 2, SIDE - 4, 40, colour, stroke, opacity=max(share, 0.01))
+            drawing.text(left + SIDE / 2, y + 26, short(value), anchor="middle", bold=True)

@@ -9,13 +9,13 @@ import inspect
 import linecache
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, NamedTuple
 
 import minigrad
 
-from ..compile.look.watching import Call
+from ..compile.look.watching import Call, watching
 from ..compile.running.profiler import profile
 from ..core.programs import programs_run
 from ..devices.registry import DEVICES, Device
@@ -24,9 +24,9 @@ from ..support.errors import MinigradError
 from ..support.source import HOME, in_library
 from ..support.table import counted
 from .drawing import Drawing
+from .exhibit import check_function
 from .flipbook import Flipbook, Knob, Page
 from .scene import excerpt_at
-from .watched import calls_of
 
 MOST = 120  # calls that have a page
 AROUND = 4  # lines of source before and after the current one
@@ -72,6 +72,29 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: dict[str, A
     first = works.index(True) if True in works else 0
     knob = Knob("why", tuple([page.name.removeprefix("why ") for [page] in pages]), first, choice=True)
     return Flipbook(title, pages, (knob,), words=f"{in_words(calls)}\n{aside}", wide=True)
+
+
+def calls_of(
+    view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str,
+    named: Mapping[str, Any] | None = None,
+) -> list[Call]:
+    """The kernels that a function runs; `named` are its keyword arguments.
+
+    >>> [call.op.name for call in calls_of("bench", mg.tanh, (mg.ones(2),), "", "")]
+    ['tanh']
+    """
+    check_function(view, function, example)
+    devices = len(DEVICES)
+    with watching() as calls:
+        function(*args, **(named or {}))
+    for name in [*DEVICES][devices:]:
+        raise MinigradError(f"{view}: {name} was first used in this call, which did not show its kernels",
+                            hint="the same call again shows them")
+    if not calls:
+        raise MinigradError(
+            f"{view}: no operation ran", expect="a function that computes with tensors", hint=hint
+        )
+    return calls
 
 
 def pages_of(calls: Sequence[Call], aside: str, most: int) -> list[Page]:
@@ -275,17 +298,17 @@ def _cell(name: str, device: Device, call: Call) -> str:
 
 def _drawn(levels: Sequence[Level]) -> Drawing:
     drawing = Drawing(WIDTH, len(levels) * STEP - 12)
-    for i, level in enumerate(levels):
-        y, last = i * STEP, i == len(levels) - 1
-        drawing.rect(0, y, WIDTH, HEIGHT, "paper", "now" if last else "line", thick=2.4 if last else 1.0)
-        drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
-        drawing.text(18, y + 16, level.part, fill="quiet")
-        drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
-        code = level.code or {"file": "", "text": ["compiled"], "line": 0, "first": 0}
-        drawing.text(WIDTH - 12, y + 16, code["file"], fill="quiet", anchor="end", room=250)
-        line = code["text"][code["line"] - code["first"]].strip()
-        drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 120, code=True)  # narrow pages squeeze it
-        if i:
-            drawing.path([(30, y - 12), (30, y - 1)], "quiet", thick=1.6, arrow=True)
-    drawing.merge(0)  # the pages of a bench share it
+    with drawing.piece():  # the pages of a bench share it
+        for i, level in enumerate(levels):
+            y, last = i * STEP, i == len(levels) - 1
+            drawing.rect(0, y, WIDTH, HEIGHT, "paper", "now" if last else "line", thick=2.4 if last else 1.0)
+            drawing.rect(0, y, 6, HEIGHT, level.colour, level.colour, round=2)
+            drawing.text(18, y + 16, level.part, fill="quiet")
+            drawing.text(18, y + 32, level.name, size=12.0, bold=True, room=WIDTH - 30)
+            code = level.code or {"file": "", "text": ["compiled"], "line": 0, "first": 0}
+            drawing.text(WIDTH - 12, y + 16, code["file"], fill="quiet", anchor="end", room=250)
+            line = code["text"][code["line"] - code["first"]].strip()
+            drawing.text(18, y + 49, line, size=11.0, room=WIDTH - 120, code=True)  # narrow pages squeeze it
+            if i:
+                drawing.path([(30, y - 12), (30, y - 1)], "quiet", thick=1.6, arrow=True)
     return drawing

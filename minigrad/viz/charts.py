@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ..support.table import escape
@@ -29,15 +30,14 @@ def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) ->
 
 def legend(drawing: Drawing, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> float:
     """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text); the end of it."""
-    begin = len(drawing.pieces)
-    for stroke, fill, text in entries:
-        if fill:
-            drawing.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
-        else:
-            drawing.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
-        drawing.text(x + 22.0, y, text, fill="quiet")
-        x += 22.0 + text_width(text, LINE) + 18.0
-    drawing.merge(begin, "mg-legend")
+    with drawing.piece('class="mg-legend"'):
+        for stroke, fill, text in entries:
+            if fill:
+                drawing.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
+            else:
+                drawing.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
+            drawing.text(x + 22.0, y, text, fill="quiet")
+            x += 22.0 + text_width(text, LINE) + 18.0
     return x
 
 
@@ -70,21 +70,19 @@ class Chart(Drawing):
 
         Without a key, one can not choose it.
         """
-        begin, (border, fill) = len(self.pieces), KINDS[kind]
-        self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
-        shown = fitting(label, width - 6.0)
-        if shown:
-            self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
-        if key:
-            self._mark(begin, key, about or label)
+        (border, fill), shown = KINDS[kind], fitting(label, width - 6.0)
+        with self.mark(key, about or label) if key else nullcontext():
+            self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0, dashes=DASHED if model else "")
+            if shown:
+                self.text(x + width / 2, y + height / 2 + 3.5, shown, anchor="middle", room=width - 6.0)
 
-    def _mark(self, begin: int, key: str, about: str) -> None:
-        """Turn all pieces since number `begin` into one mark."""
-        self.merge(begin)
+    @contextmanager
+    def mark(self, key: str, about: str) -> Iterator[None]:
+        """All that is drawn meanwhile is one mark."""
         words = escape(cleaned(about))
-        button = f'tabindex="0" role="button" aria-label="{words}"'
-        inside = f"<title>{words}</title>{self.pieces[begin]}"
-        self.pieces[begin] = f'<g class="mg-mark" data-mark="{escape(key)}" {button}>{inside}</g>'
+        with self.piece(f'class="mg-mark" data-mark="{escape(key)}" tabindex="0" role="button" aria-label="{words}"'):
+            self.add(f"<title>{words}</title>")
+            yield
 
     def ruler(
         self, ends: tuple[float, float], heights: tuple[float, float], most: float, name: Callable[[float], str]

@@ -24,7 +24,7 @@ from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .models import BUFFER, DATA, PARAMETER, Role, roles_of, types_in
 from .phases import FORWARD, UPDATE, Path, paths_of, within
-from .traced import names_of_tensors, ran_of
+from .traced import FunctionCall, names_of_tensors
 
 E = TypeVar("E", bound=Exhibit)
 
@@ -96,15 +96,16 @@ def _computed(step: Step) -> Sequence[str]:
     return step.computes if isinstance(step, (Launch, Blocked)) else (step.name,)
 
 
-def programs_of(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: str) -> list[Shown]:
+def programs_of(call: FunctionCall, view: str) -> list[Shown]:
     """The program of a function for these arguments, and the gradient's program if it ran in the last call.
 
-    `what` can also be a jitted function, a Graph, a Program or a loaded program.
+    What is called can also be a jitted function, a Graph, a Program or a loaded program.
     """
+    what = call.what
     if isinstance(what, LoadedProgram):
         return [Shown("", what.program, {})]
     if isinstance(what, Program):
-        return [Shown(what.title, what, {}), *(programs_of(what.gradient, (), {}, view) if what.gradient else ())]
+        return [Shown(what.title, what, {}), *(programs_of(FunctionCall(what.gradient), view) if what.gradient else ())]
     if isinstance(what, Graph):
         if target_of((*what.inputs, *what.nodes)) is not HOST:
             raise no_kernels(view)
@@ -115,46 +116,45 @@ def programs_of(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], vie
             f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
-    ran = ran_of(what, args, kwargs)
+    ran = call.ran()
     tensors = ran.tensors_of_inputs
-    names, models = names_of_tensors(what, args, dict(kwargs), tensors, ran.graph.nodes)
+    names, models = names_of_tensors(call, tensors, ran.graph.nodes)
     roles, types = roles_of(tensors, names, models), types_in(models)
     return [_of_part(part, ran, view)._replace(names=names, roles=roles, types=types) for part in ran.parts]
 
 
-def jitted_once(what: Any) -> Any:
-    """A function that is not jitted, as a jitted one, so that all that is shown of it is of the same program."""
+def jitted_once(call: FunctionCall) -> FunctionCall:
+    """A call of a function that is not jitted, as that of a jitted one: all that is shown of it is of one program."""
     known = (Jitted, JittedMethod, LoadedProgram, Program, Graph, Tensor)
-    return what if isinstance(what, known) or not callable(what) else jit(what)
+    return call if isinstance(call.what, known) or not callable(call.what) else call._replace(what=jit(call.what))
 
 
-def records_of(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int = RUNS) -> list[Record]:
+def records_of(call: FunctionCall, runs: int = RUNS) -> list[Record]:
     """The record of a function's program, and of its gradient's if that ran in the last call."""
+    what, args, kwargs = jitted_once(call)
     if isinstance(what, LoadedProgram):
-        return [record_of_call(lambda: what(*args, **kwargs), lambda: what.program, runs)]
-    found = [jitted_once(what).record(*args, runs=runs, **kwargs)]
+        return [record_of_call(call.run, lambda: what.program, runs)]
+    found = [what.record(*args, runs=runs, **kwargs)]
     while found[-1].gradient is not None:
         found.append(found[-1].gradient)
     return found
 
 
-def eager_record_of(
-    what: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], gradient: bool, runs: int = RUNS
-) -> Record:
+def eager_record_of(call: FunctionCall, gradient: bool, runs: int = RUNS) -> Record:
     """The record of a function in eager mode; with the `gradient` of its results, which start with ones."""
-    plain = not_jitted(what)
+    plain = call._replace(what=not_jitted(call.what))
     if not gradient:
-        return eager_record(lambda: plain(*args, **kwargs), runs)
-    if not _tracked(plain(*args, **kwargs)):
-        args = _differentiable(args)
+        return eager_record(plain.run, runs)
+    if not _tracked(plain.run()):
+        plain = plain._replace(args=_differentiable(call.args))
 
-    def call() -> list[Tensor]:
-        results = _tracked(plain(*args, **kwargs))
+    def both() -> list[Tensor]:
+        results = _tracked(plain.run())
         with switch(grad=False):
             exhaust(walk([t.node for t in results], [ones_like(t) for t in results], yields=False))
         return results
 
-    return eager_record(call, runs)
+    return eager_record(both, runs)
 
 
 def not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:

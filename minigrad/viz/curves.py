@@ -59,7 +59,6 @@ def curves(
     If `log` is not given, the axis is logarithmic where the values go through powers of ten.  A mark at the top is a
     step with a value that is not finite, or beyond the axis: that of a curve which leaves all others far below.
     """
-    begin = len(drawing.pieces)
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
     limit = _limit(arrays.values())
@@ -75,19 +74,19 @@ def curves(
     log = high > 30 * low > 0 if log is None else log and high > 0
     least = float(values[values > 0].min()) if log else low - 0.06 * (high - low)
     room = 0.0 if log else 0.06 * (high - low)
-    drawing.heading(x + Axes.LEFT, y + 12, title)
-    chart = Axes(drawing, (x, y + 20, width, height - 20), across, (least - room, high + room), log=log,
-                 log_across=log_across)
-    for i, (name, points) in enumerate(arrays.items()):
-        columns = columns_of(points, across, int(chart.width / WIDE))
-        _curve(chart, columns, points, i, len(arrays))
-        each = round(len(points) / (len(columns) or 1))
-        if len(arrays) > 1:
-            curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
-        elif each > 1:
-            said = f"line: mean of {each} steps, shade: their least to their largest"
-            drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
-    drawing.merge(begin)
+    with drawing.piece():
+        drawing.heading(x + Axes.LEFT, y + 12, title)
+        chart = Axes(drawing, (x, y + 20, width, height - 20), across, (least - room, high + room), log=log,
+                     log_across=log_across)
+        for i, (name, points) in enumerate(arrays.items()):
+            columns = columns_of(points, across, int(chart.width / WIDE))
+            _curve(chart, columns, points, i, len(arrays))
+            each = round(len(points) / (len(columns) or 1))
+            if len(arrays) > 1:
+                curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
+            elif each > 1:
+                said = f"line: mean of {each} steps, shade: their least to their largest"
+                drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
     return chart
 
 
@@ -103,9 +102,8 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
     drawing, colour = chart.drawing, SERIES[i % len(SERIES)]
     shown = [(c.at, c.least, c.most) for c in columns if c.least > 0 or not chart.log]
     chart.band(shown, colour, 0.25 if many == 1 else 0.12)
-    begin = len(drawing.pieces)
-    chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
-    drawing.merge(begin, "mg-curve")  # which a page can smooth
+    with drawing.piece('class="mg-curve"'):  # which a page can smooth
+        chart.curve([(c.at, c.mean) for c in columns], colour, dashes=DASHES[i % len(DASHES)])
     strange = points[~np.isfinite(points[:, 1]), 0].tolist()
     places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
     if places:
@@ -114,10 +112,10 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
 
 def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> None:
     """The name of curve number `i`, with a sample of its line."""
-    entry, colour = len(drawing.pieces), SERIES[i % len(SERIES)]
-    drawing.path([(x, level - 4), (x + 18, level - 4)], colour, dashes=DASHES[i % len(DASHES)], thick=2)
-    drawing.text(x + 23, level, name, fill="quiet", room=LEGEND)
-    drawing.merge(entry, "mg-legend")
+    colour = SERIES[i % len(SERIES)]
+    with drawing.piece('class="mg-legend"'):
+        drawing.path([(x, level - 4), (x + 18, level - 4)], colour, dashes=DASHES[i % len(DASHES)], thick=2)
+        drawing.text(x + 23, level, name, fill="quiet", room=LEGEND)
 
 
 def dots(drawing: Drawing, chart: Axes, lines: Sequence[Points | np.ndarray]) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ..support.table import escape, printable
 from .colours import LIGHT
@@ -54,10 +55,21 @@ class Drawing:
         """Add a piece of SVG, in which all text of the user is escaped."""
         self.pieces.append(piece)
 
-    def merge(self, begin: int, group: str = "") -> None:
-        """Join all pieces since number `begin` into one piece, which is a group if it has a class."""
+    @contextmanager
+    def piece(self, attributes: str = "") -> Iterator[None]:
+        """Join all that is drawn meanwhile into one piece; with attributes, it is a group of SVG.
+
+        >>> drawing = Drawing(100, 20)
+        >>> with drawing.piece('class="dots"'):
+        ...     drawing.dot(0, 0)
+        ...     drawing.dot(9, 0)
+        >>> len(drawing.pieces)
+        1
+        """
+        begin = len(self.pieces)
+        yield
         joined = "".join(self.pieces[begin:])
-        self.pieces[begin:] = [f'<g class="{group}">{joined}</g>' if group else joined]
+        self.pieces[begin:] = [f"<g {attributes}>{joined}</g>" if attributes else joined] * bool(joined)
 
     def rect(
         self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",

@@ -33,18 +33,18 @@ class Outline:
         self.inner: dict[Path, list[Path]] = {}
         for path in sorted(self.members, key=lambda path: self.members[path][0]):
             self.inner.setdefault(path[:-1], []).append(path)
-        self.sources: dict[int, list[int]] = {}
-        self.users: dict[int, list[int]] = {}
         self.arrows: dict[int, list[int]] = {}  # of each box: the numbers of the edges that begin or end there
         for number, (source, target, _) in enumerate(scene.edges):
-            self.sources.setdefault(target, []).append(source)
-            self.users.setdefault(source, []).append(target)
             self.arrows.setdefault(source, []).append(number)
             self.arrows.setdefault(target, []).append(number)
         self.made = [tuple([(node.name, node.shape, node.dtype) for node in box.nodes]) for box in scene.boxes]
         self.runs = {path: self._runs(inner) for path, inner in self.inner.items()}
         self.run_of = {path: run for runs in self.runs.values() for run in runs for path in run}
         self.piles: dict[tuple[Path, ...], Box] = {}
+
+    def _edges(self, box: int) -> list[Edge]:
+        """The edges that begin or end at a box."""
+        return [self.scene.edges[number] for number in self.arrows.get(box, ())]
 
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
@@ -61,7 +61,8 @@ class Outline:
         found = []
         for i in members:
             inside = len(self.scene.boxes[i].scope) - depth
-            found.append((self.made[i], inside, tuple([place.get(s) for s in self.sources.get(i, ())])))
+            sources = [place.get(edge.source) for edge in self._edges(i) if edge.target == i]
+            found.append((self.made[i], inside, tuple(sources)))
         return tuple(found)
 
     def closed(
@@ -136,8 +137,9 @@ class Outline:
     def _result(self, members: Sequence[int]) -> Box:
         """The box whose value leaves a group."""
         inside = set(members)
-        ends = [i for i in members if self.scene.boxes[i].result or not inside.issuperset(self.users.get(i, ()))]
-        return self.scene.boxes[(ends or members)[-1]]
+        boxes, reached = self.scene.boxes, {i: {edge.target for edge in self._edges(i)} for i in members}
+        ends = [i for i in members if boxes[i].result or not inside.issuperset(reached[i])]
+        return boxes[(ends or members)[-1]]
 
 
 def _in_order(boxes: Sequence[Box], edges: Sequence[Edge], ahead: Sequence[Edge]) -> Scene:

@@ -23,6 +23,7 @@ from .graphs import MOST
 from .kernels import source_of
 from .listings import Listing, values_of
 from .moving import Tables
+from .traced import FunctionCall
 from .written import Written
 
 
@@ -38,22 +39,22 @@ def fusion(what: Any, *args: Any, measure: bool = False, **kwargs: Any) -> Fusio
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion of 9 operations: 2 launches instead of 9 one by one, 36.9 kB instead of 120 kB>
     """
-    what = jitted_once(what)
+    call = jitted_once(FunctionCall(what, args, kwargs))
     if measure and isinstance(what, (Graph, Program)):
         raise MinigradError(
             f"fusion: a {type(what).__name__} alone has no arguments to be measured with",
             hint="mg.viz.fusion(f, *arguments, measure=True)",
         )
-    shown = programs_of(what, args, kwargs, "fusion")
+    shown = programs_of(call, "fusion")
     found: dict[Program, list[Record | None]] = {}  # the records of each program
     if measure:
         rest: list[Record | None] = [None for _ in shown]
         alone = eager = rest
-        if isinstance(what, (Jitted, JittedMethod)):
-            eager = [eager_record_of(what, args, kwargs, len(shown) > 1), *rest]
+        if isinstance(call.what, (Jitted, JittedMethod)):
+            eager = [eager_record_of(call, len(shown) > 1), *rest]
             alone = [record_node_by_node(each.program.graph, each.given()) for each in shown]
-        records = records_of(what, args, kwargs)  # the programs last: loops count the rounds of their last run
-        shown = programs_of(what, args, kwargs, "fusion")  # which the calls may have traced again
+        records = records_of(call)  # the programs last: loops count the rounds of their last run
+        shown = programs_of(call, "fusion")  # which the calls may have traced again
         found = {each.program: [*runs] for each, *runs in zip(shown, records, alone, eager)}
     shown = [each for each in shown if each is shown[0] or each.program.plan.steps]  # without steps, nothing to fuse
     return view_of(shown, lambda each: Fusion(each, *found.get(each.program, ())))

@@ -52,9 +52,9 @@ def graph(
 
         subject = written_out(what, what.inputs)
     elif callable(what):
-        from .traced import traced
+        from .traced import FunctionCall, traced
 
-        subject = traced(what, args, kwargs, backward)
+        subject = traced(FunctionCall(what, args, kwargs), backward)
     else:
         raise MinigradError(
             f"there is no graph in a {type(what).__name__}",

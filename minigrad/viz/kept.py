@@ -114,7 +114,7 @@ def owner_of(value: Any) -> Any:
 
 def maker_of(node: Node) -> Node:
     """The node that made the memory of a node; views make none."""
-    while node.op is not None and (node.op.kind == "view" or node.op is P.project):
+    while node.is_view or node.op is P.project:
         node = node.inputs[0]
     return node
 
@@ -179,7 +179,7 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     for i in range(len(tape.units)):
         if i in segment_of:
             segment = segment_of[i]
-            read = {maker_of(source) for node in needs([i]) for source in node.inputs if isinstance(source, Node)}
+            read = {maker_of(source) for node in needs([i]) for source in node.sources}
             outer = [number[node] for node in read - needs(segment).keys() if node in number]
             kept[segment] = kept.get(segment, frozenset()).union(outer)
         else:

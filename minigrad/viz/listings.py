@@ -92,7 +92,7 @@ class Listing:
 
     def _shared(self, new: Node, old: Node) -> int:
         """How many inputs of two nodes are the same."""
-        first, second = [[self.line.get(each) for each in node.inputs if isinstance(each, Node)] for node in (old, new)]
+        first, second = [[self.line.get(each) for each in node.sources] for node in (old, new)]
         return sum(map(eq, first, second))
 
     def _named(self, final: Mapping[Node, str]) -> dict[int, str]:
@@ -156,7 +156,7 @@ class Listing:
             self.row[line] = len(rows)
             rows.append({
                 "name": self.names[line], "type": type_of(node), "texts": texts[line], **known[line],
-                "view": node.op is not None and node.op.kind == "view", "inside": _inside(node),
+                "view": node.is_view, "inside": _inside(node),
                 "span": code["span"] if code is not None else None,
             })
         return rows
@@ -164,7 +164,7 @@ class Listing:
     def _texts(self) -> dict[int, list[list[Any]]]:
         found: dict[int, list[list[Any]]] = {}
         for number, graph in enumerate(self.graphs):
-            read = {each for node in graph.nodes for each in node.inputs if isinstance(each, Node)} | {*graph.outputs}
+            read = {each for node in graph.nodes for each in node.sources} | {*graph.outputs}
             now = {self.line[node]: [""] for node in graph.inputs if node in read}
             now |= {self.line[node]: self._text(node) for node in graph.nodes}
             for line, text in now.items():

@@ -136,7 +136,7 @@ class Tape:
 
     def append(self, node: Node) -> None:
         """Add a node: instructions if it depends on a leaf, else its value is worked out when it is needed."""
-        behind = set().union(*[self.behind.get(i, ()) for i in node.inputs if isinstance(i, Node)])
+        behind = set().union(*[self.behind.get(i, ()) for i in node.sources])
         if not behind or node in self.registers:
             return
         self.behind[node] = behind

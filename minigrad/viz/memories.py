@@ -26,7 +26,7 @@ from .phases import BACKWARD, Section
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles
-from .traced import ran_of
+from .traced import FunctionCall
 
 WIDTH, TOP, HEIGHT = 1000.0, 24.0, 384.0
 OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
@@ -67,26 +67,27 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    jitted = jitted_once(what)
+    given = FunctionCall(what, args, kwargs)
+    call = jitted_once(given)
     try:
-        shown = programs_of(jitted, args, kwargs, "memory")
+        shown = programs_of(call, "memory")
     except MinigradError as problem:
-        tape = tape_of(lambda: what(*args, **kwargs)) if jitted is not what else None
+        tape = tape_of(given.run) if call is not given else None
         if tape is None:
             raise
         ways, why = _taped(tape), str(problem).splitlines()[0]
         return _book(f"memory of eager mode: {ways[0].say}; there is no fused program: {why}", ways)
-    tape = _tape_of_call(jitted, args, kwargs) if shown[0].keeps else None
+    tape = _tape_of_call(call) if shown[0].keeps else None
     return view_of(shown, lambda each: memory_of(each, tape if each is shown[0] else None))
 
 
-def _tape_of_call(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tape | None:
+def _tape_of_call(call: FunctionCall) -> Tape | None:
     """The tape of a jitted function in eager mode.  Tensors that it writes get their numbers back."""
-    ran = ran_of(what, args, kwargs)
+    ran = call.ran()
     written = [place.find(ran.tensors).detach() for place, _ in ran.recording.writes]
     before = [tensor.copy() for tensor in written]
     try:
-        return tape_of(lambda: not_jitted(what)(*args, **kwargs))
+        return tape_of(call._replace(what=not_jitted(call.what)).run)
     finally:
         for tensor, values in zip(written, before):
             tensor[...] = values
@@ -336,9 +337,9 @@ class _Stack(Chart):
         steps = range(min(life.begin for life in layer.values), max(life.end for life in layer.values) + 1)
         corners = [(n + end, n) for n in steps for end in (0, 1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
-        begin, (border, fill) = len(self.pieces), KINDS[layer.kind]
-        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
-        self._mark(begin, key, about)
+        border, fill = KINDS[layer.kind]
+        with self.mark(key, about):
+            self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
         flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         n, *more = max(flat, key=lambda run: len(run) * (above[run[0]] - below[run[0]]))
         (left, low), (right, high) = self.at(n, below[n]), self.at(n + 1 + len(more), above[n])
@@ -352,7 +353,7 @@ class _Stack(Chart):
             self.line([(n + end, size) for n, size in enumerate(held) for end in (0, 1)], "there")
         text = f"at most {bytes_text(most)} in use"
         x, y = self.at([*held, 0].index(most) + 0.5, most)
-        begin, (border, fill) = len(self.pieces), KINDS["result"]
-        self.dot(x, y, fill, radius=5.5, stroke=border)
-        self._mark(begin, "most", f"{text}: all ways")
+        border, fill = KINDS["result"]
+        with self.mark("most", f"{text}: all ways"):
+            self.dot(x, y, fill, radius=5.5, stroke=border)
         self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True)

@@ -52,7 +52,7 @@ def with_gradients(
 
 
 def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
-    title = "∂" + (box.called or symbol_of(_name(box)))
+    title = "∂" + (box.called or symbol_of(box.name or box.title))
     gradient = Box(title, "gradient", scope=box.scope, path=box.path, mirrors=number)
     if box.called:
         known = numbers[-1] if numbers else None
@@ -60,10 +60,6 @@ def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
         return replace(gradient, lines=(line,), called=gradient.title, grid=box.grid, cells=cells)
     shown = [each.short() for each in numbers] if box.kind != "group" else []
     return replace(gradient, lines=(*box.lines[:1], *shown), count=box.count)
-
-
-def _name(box: Box) -> str:
-    return box.title.split("→")[-1].strip() if box.kind != "group" else box.title
 
 
 def _passes(box: Box, slot: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..core.node import Leaf, Node
@@ -110,8 +109,6 @@ def with_types(scene: Scene, models: Sequence[Module]) -> Scene:
         kind = types.get(dotted(path)) or types.get(dotted(path[1:]))  # a phase may stand before the model
         return f"{number} {kind}" if number.isdigit() and kind else path[-1]
 
-    boxes = [
-        replace(box, scope=tuple([named(box.scope[: depth + 1]) for depth in range(len(box.scope))]))
-        for box in scene.boxes
-    ]
-    return Scene(tuple(boxes), scene.edges)
+    return scene.in_scopes(
+        [tuple([named(box.scope[: depth + 1]) for depth in range(len(box.scope))]) for box in scene.boxes]
+    )

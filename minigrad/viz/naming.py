@@ -80,8 +80,9 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
     made = [node for node in nodes if node.op is not None]
     for node in made:
-        sources = [each for each in node.inputs if isinstance(each, Node)]
-        known = [{_plain(names[each]): names[each]} if each in names else versions.get(each, {}) for each in sources]
+        known = [
+            {_plain(names[each]): names[each]} if each in names else versions.get(each, {}) for each in node.sources
+        ]
         versions[node] = {name: version for each in known for name, version in each.items()}
     for node in written_in_code(made):
         found[node] = _written(_expression(node.code, node.offset), versions[node])
@@ -196,12 +197,12 @@ def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] |
         return None
     name = ast.unparse(written.args[0])
     for node in run:
-        for source in node.inputs:
+        for source in node.sources:
             if isinstance(source, Constant):
                 return source, name if source.tensor() is not None else f"from {name}"
-            if isinstance(source, Node) and source.op is None and not node.scope:
+            if source.op is None and not node.scope:
                 return source, name
-            if isinstance(source, Node) and source.op is not None and source not in run:
+            if source.op is not None and source not in run:
                 return None
     return None
 

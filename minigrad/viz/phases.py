@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -53,15 +52,21 @@ def paths_of(
     return found
 
 
-def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
-    users: dict[Node, list[Node]] = {}
+def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
+    """The nodes that read each value, each of them once."""
+    found: dict[Node, list[Node]] = {}
     for node in nodes:
-        for source in _sources(node):
-            users.setdefault(source, []).append(node)
+        for source in {*node.sources}:
+            found.setdefault(source, []).append(node)
+    return found
+
+
+def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
+    users = readers_of(nodes)
     rules = {node for node in nodes if node.origin is not None}
     after, before, used = set(rules), set(rules), set[Node]()
     for node in nodes:
-        if any(source in after for source in _sources(node)):
+        if any(source in after for source in node.sources):
             after.add(node)
     for node in reversed(nodes):
         readers = users.get(node, ())
@@ -69,7 +74,7 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
             before.add(node)
         if node not in before and (any(reader in used or reader in after for reader in readers)):
             used.add(node)  # it is computed for the update only
-    replaced = {source.shape for node in nodes for source in _sources(node) if source.op is None}
+    replaced = {source.shape for node in nodes for source in node.sources if source.op is None}
     changes = set[Node]()  # what leads to a new value for an input
     for node in reversed(nodes):
         readers = users.get(node, ())
@@ -77,22 +82,18 @@ def _paths(nodes: Sequence[Node]) -> dict[Node, Path]:
             changes.add(node)
     found: dict[Node, Path] = {}
     for node in nodes:
-        made_here = not node.scope and node.composite is None and not _sources(node)
+        made_here = not node.scope and node.composite is None and not node.sources
         if node in after or (made_here and after.intersection(users.get(node, ()))):  # such as the 1 to begin with
             phase = BACKWARD if node in before else UPDATE if node in changes else FORWARD
         else:
-            reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in _sources(node))
+            reads_forward = any(found.get(source, ("",))[0] == FORWARD for source in node.sources)
             is_forward = node in before or node.scope or (reads_forward and node not in used)
             phase = UPDATE if changes and not is_forward else FORWARD
         scope = node.origin.scope if node.origin is not None else node.scope
-        inner = [found[source][1:] for source in _sources(node) if source in found]
+        inner = [found[source][1:] for source in node.sources if source in found]
         named = tuple([layer_name((name,)) for name in scope])
         found[node] = (phase, *(_deepest(inner) if phase != FORWARD and not scope else named))
     return found
-
-
-def _sources(node: Node) -> list[Node]:
-    return [source for source in node.inputs if isinstance(source, Node)]
 
 
 def _deepest(paths: Collection[Path]) -> Path:
@@ -170,15 +171,11 @@ def phased(scene: Scene) -> Scene:
     if not any(path[:1] == (BACKWARD,) for path in known.values()):
         return scene
     homes = [known.get(box.nodes[0]) for box in scene.boxes]
-    read: dict[int, list[Path]] = {}
-    for source, target, _ in scene.edges:
-        if homes[target] is not None:
-            read.setdefault(source, []).append(homes[target])  # type: ignore[arg-type]
+    users = scene.users()
     for i, box in enumerate(scene.boxes):
         if homes[i] is None:
-            users = read.get(i, [box.scope])
-            first = min([path[0] for path in users if path], key=PHASES.index, default="")
-            home = reduce(common, [path for path in users if path[:1] == (first,)])
+            read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
+            first = min([path[0] for path in read if path], key=PHASES.index, default="")
+            home = reduce(common, [path for path in read if path[:1] == (first,)])
             homes[i] = home[:1] if box.kind == "input" else home  # what comes from outside is seen at once
-    paths = [home or () for home in homes]
-    return Scene(tuple([replace(box, scope=path) for box, path in zip(scene.boxes, paths)]), scene.edges)
+    return scene.in_scopes([home or () for home in homes])

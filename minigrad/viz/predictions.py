@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..compile.look.placement import Placement, Prediction, System, measured_system, placed, predicted
 from ..compile.nodes.graph import Graph
@@ -16,7 +16,7 @@ from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text, counted, time_text
 from .lanes import Band, Bar, Lane, Work
 from .titles import listed
-from .traced import ran_of, without_detours
+from .traced import FunctionCall, without_detours
 
 WORKERS = 8  # the end of the slider
 
@@ -121,11 +121,9 @@ def _says(plan: Schedule, count: int, whole: float) -> str:
     return f"by the model, {first}; any number of workers is at most {limit:.2f} times as fast"
 
 
-def on_devices(
-    what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], devices: Sequence[str], system: System | None
-) -> list[Band]:
+def on_devices(call: FunctionCall, devices: Sequence[str], system: System | None) -> list[Band]:
     """A graph node by node: as it is, all on each device, and as a search places it."""
-    graph = what if isinstance(what, Graph) else without_detours(ran_of(what, args, kwargs).graph)
+    graph = call.what if isinstance(call.what, Graph) else without_detours(call.ran().graph)
     names = [*dict.fromkeys([*[node.device.name for node in graph.nodes], *devices])]
     system = system or measured_system(*names)
     tried: dict[str, Placement] = {f"all on {name}": dict.fromkeys(graph.nodes, name) for name in devices}

@@ -8,7 +8,6 @@ of one call of a library function have the same place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -46,12 +45,12 @@ def with_rounds(scene: Scene) -> Scene:
         box = scene.boxes[i]
         (node,) = box.nodes
         kinds.append(seen.setdefault((node.name, node.shape, place_of(node), box.scope), len(seen)))
-    boxes = list(scene.boxes)
+    scopes = [box.scope for box in scene.boxes]
     inside: dict[int, Turn] = {}
     rounds: dict[int, int] = {}
     taken: set[tuple[Any, str]] = set()
     for start, period, count in repeats(kinds):
-        first = boxes[made[start]]
+        first = scene.boxes[made[start]]
         place = place_of(first.nodes[0])
         name = f"line {place[1]}" if place is not None else "round"
         while (first.scope, name) in taken:  # two loops in one line
@@ -61,10 +60,10 @@ def with_rounds(scene: Scene) -> Scene:
         for k in range(period * count):
             inside[made[start + k]] = Turn(start, k % period, f"{name} [{k // period}]")
     for i, turn in inside.items():
-        boxes[i] = replace(boxes[i], scope=(*boxes[i].scope, turn.name))
+        scopes[i] = (*scopes[i], turn.name)
     for i, beside in _alongside(scene, inside, rounds).items():
-        boxes[i] = replace(boxes[i], scope=boxes[beside].scope)
-    return Scene(tuple(boxes), scene.edges)
+        scopes[i] = scopes[beside]
+    return scene.in_scopes(scopes)
 
 
 def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, int]) -> dict[int, int]:
@@ -73,11 +72,9 @@ def _alongside(scene: Scene, inside: Mapping[int, Turn], rounds: Mapping[int, in
     They are parameters and operations that only one round reads, and operations that read only one round, where each
     round of the loop has one.
     """
-    users: dict[int, list[tuple[int, int]]] = {}
+    users = {i: [edge[1:] for edge in edges] for i, edges in scene.users().items() if i not in inside}
     sources: dict[int, list[tuple[int, int]]] = {}
     for source, target, slot in scene.edges:
-        if source not in inside:
-            users.setdefault(source, []).append((target, slot))
         if target not in inside and source in inside:
             sources.setdefault(target, []).append((source, slot))
     found: dict[tuple[object, ...], list[tuple[int, int]]] = {}
@@ -112,13 +109,11 @@ def with_calls(scene: Scene) -> tuple[Scene, set[Path]]:
             found.add(path)
             for i in inside:
                 scope[i] = (*path, *scope[i][depth:])
-    users: dict[int, list[Path]] = {}
-    for source, target, _ in scene.edges:
-        users.setdefault(source, []).append(scope[target])
+    users = scene.users()
     for i, box in enumerate(scene.boxes):
         if box.kind == "constant" and box.title == box.nodes[0].name and i in users:
-            scope[i] = reduce(common, users[i])
-    return Scene(tuple([replace(box, scope=path) for box, path in zip(scene.boxes, scope)]), scene.edges), found
+            scope[i] = reduce(common, [scope[edge.target] for edge in users[i]])
+    return scene.in_scopes(scope), found
 
 
 def _members(scene: Scene, made: Sequence[int]) -> dict[Any, list[int]]:
@@ -145,8 +140,9 @@ def _title(call: Any, last: Box, nested: bool) -> str:
     """What a call is called: as the program writes its result, or by its function."""
     if nested:
         return str(call.name)
-    _, arrow, target = last.title.partition(" → ")
-    return last.title if last.called else call.name + arrow + target
+    if last.called:
+        return last.title
+    return f"{call.name} → {last.name}" if last.name else call.name
 
 
 def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:

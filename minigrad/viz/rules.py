@@ -127,7 +127,7 @@ class _Written:
     def __init__(self, node: Node, called: Called, around: Collection[str]) -> None:
         assert node.op is not None
         self.node, self.called = node, called
-        self.taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)} | set(around)
+        self.taken = {called(each) for each in (node, *node.sources)} | set(around)
         self.inputs: dict[str, Any] = {node.op.name_of(i): x for i, x in enumerate(node.inputs)}
 
     def filled(self, formula: str, sized: bool) -> str:

@@ -151,13 +151,13 @@ def _hover(chart: Axes, stops: Sequence[float]) -> str:
 def _pictures(log: Log, step: int) -> Drawing:
     """The images and the weights of the last moment until a step, from the top down."""
     drawing, x, y = Drawing(WIDE, 60), WIDE + 40, 0.0
-    for near, (name, pictures) in _last(log.images, step):
-        drawing.heading(x, y + 12, f"{name} after step {near:,}")
-        y += 32 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE)
-    for _, (name, weights) in _last(log.weights, step):
-        y += weights.draw(drawing, x, y, name, log.most(name), True)
+    with drawing.piece('class="mg-beside"'):
+        for near, (name, pictures) in _last(log.images, step):
+            drawing.heading(x, y + 12, f"{name} after step {near:,}")
+            y += 32 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE)
+        for _, (name, weights) in _last(log.weights, step):
+            y += weights.draw(drawing, x, y, name, log.most(name), True)
     if y:
-        drawing.merge(0, "mg-beside")
         drawing.width, drawing.height = x + 340, y
     return drawing
 

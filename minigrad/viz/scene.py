@@ -38,6 +38,7 @@ class Box:
     lines: tuple[str, ...] = ()  # under the title
     scope: Path = ()
     nodes: tuple[Node, ...] = ()
+    name: str = ""  # that the user's code has for its value; it is a part of the title
     result: bool = False  # whether it is what the picture is of
     count: int = 1
     about: tuple[str, ...] = ()  # shown when the pointer is on it
@@ -63,6 +64,17 @@ class Scene:
 
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
+
+    def in_scopes(self, scopes: Iterable[Path]) -> Scene:
+        """The scene with each box in another scope."""
+        return Scene(tuple([replace(box, scope=scope) for box, scope in zip(self.boxes, scopes)]), self.edges)
+
+    def users(self) -> dict[int, list[Edge]]:
+        """The edges that begin at each box."""
+        found: dict[int, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return found
 
 
 class Scopes:
@@ -142,7 +154,7 @@ def _box(node: Node, name: str | None, result: bool, scope: Path) -> Box:
     title = name or ("parameter" if isinstance(node, Leaf) else node.name)
     if node.op is not None:
         title = _operation(node) if name is None else f"{_operation(node)} → {name}"
-    return Box(title, _kind(node), (type_of(node),), scope, (node,), result, about=tuple(about))
+    return Box(title, _kind(node), (type_of(node),), scope, (node,), name or "", result, about=tuple(about))
 
 
 @lru_cache(10_000)

@@ -229,8 +229,8 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
             values |= {at: value for at, value in kept.items() if not isinstance(at.dtype, tuple)}
     users: dict[Node, list[Node]] = {}
     for node in nodes:
-        for source in node.inputs:
-            if isinstance(source, Node) and source.op is None:
+        for source in node.sources:
+            if source.op is None:
                 users.setdefault(source, []).append(node)
     for node in nodes:
         if node.op is None and node not in values:
@@ -241,7 +241,7 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
     able: set[Node] = set(values)
     runnable = []
     for node in nodes:
-        if node.op is not None and node not in able and all(i in able for i in node.inputs if isinstance(i, Node)):
+        if node.op is not None and node not in able and able.issuperset(node.sources):
             runnable.append(node)
             able.add(node)
     summaries, small = dict[Node, Summary](), dict[Node, Any]()
@@ -261,7 +261,7 @@ def on_host(value: Any, node: Node) -> Any:
 def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]) -> Check | None:
     """(f(x + εd) - f(x - εd)) · g / 2ε beside value · d, in float64; None where the comparison has no meaning."""
     target = node.inputs[index]
-    known = all(source in values for source in node.inputs if isinstance(source, Node))
+    known = values.keys() >= {*node.sources}
     smooth = node.op is not None and node.op.kind not in ("random", "creation", "structural") and not node.op.effect
     if not known or not smooth or isinstance(node.dtype, tuple) or isinstance(target.dtype, tuple):
         return None

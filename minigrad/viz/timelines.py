@@ -35,6 +35,7 @@ from .phases import BACKWARD, FORWARD, UPDATE, Section
 from .predictions import facts_of, on_devices, on_workers
 from .scene import excerpt_at
 from .titles import Titles, listed
+from .traced import FunctionCall
 
 MOST = 4_000  # bars of a lane in a page: of more, the shortest that follow each other are one
 WALKS = "/minigrad/autodiff/reverse.py", "/minigrad/autodiff/quick_steps.py"  # the code of the backward pass
@@ -73,15 +74,15 @@ def timeline(
     if isinstance(what, recorder):
         end = max([event.end for event in what.events], default=0.0)
         return timeline_of([Record("recorded", end, what.events)])
+    call = jitted_once(FunctionCall(what, args, kwargs))
     if not (callable(what) or isinstance(what, Graph)):
-        programs_of(what, args, kwargs, VIEW)  # raises the error
-    what = jitted_once(what)
-    placed = on_devices(what, args, kwargs, devices, system) if devices else []
+        programs_of(call, VIEW)  # raises the error
+    placed = on_devices(call, devices, system) if devices else []
     if isinstance(what, (Program, Graph)) or not runs:
-        return _placed(placed) if placed else _predicted(programs_of(what, args, kwargs, VIEW), workers)
-    records, why = _records(what, args, kwargs, runs)
+        return _placed(placed) if placed else _predicted(programs_of(call, VIEW), workers)
+    records, why = _records(call, runs)
     compiled = any(record.program is not None for record in records)
-    programs = programs_of(what, args, kwargs, VIEW) if compiled else []
+    programs = programs_of(call, VIEW) if compiled else []
     found = timeline_of(records, why, workers, programs)
     found.bands += placed
     found.words += _in_words(placed)
@@ -95,17 +96,17 @@ def _in_words(placed: Sequence[Band]) -> str:
 # What is measured -----------------------------------------------------------------------------------------------------
 
 
-def _records(what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int) -> tuple[list[Record], str]:
+def _records(call: FunctionCall, runs: int) -> tuple[list[Record], str]:
     """The records of eager mode, of the program and of its gradient; and why one of them is missing."""
     records, why = list[Record](), ""
     try:
-        records = records_of(what, args, kwargs, runs)
+        records = records_of(call, runs)
     except MinigradError as error:
         why = f"It does not run as a program: {_first_line(error)}"
-    if isinstance(what, LoadedProgram):
+    if isinstance(call.what, LoadedProgram):
         return records, why
     try:
-        records.insert(0, eager_record_of(what, args, kwargs, len(records) > 1, runs))
+        records.insert(0, eager_record_of(call, len(records) > 1, runs))
     except MinigradError as error:
         if not records:
             raise

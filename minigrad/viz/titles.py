@@ -27,9 +27,9 @@ Part = tuple[str, Any, str]  # "∂" or "", a call of a composed function, and t
 class Titles:
     """The titles of the steps of a program, and where each step belongs.
 
-    >>> from minigrad.viz.compiled import programs_of
+    >>> from minigrad.viz.compiled import FunctionCall, programs_of
     >>> f = mg.jit(lambda x, w: mg.softmax(mg.tanh(x @ w)))
-    >>> titles = Titles(*programs_of(f, (mg.ones((4, 4)), mg.ones((4, 4))), {}, "fusion"))
+    >>> titles = Titles(*programs_of(FunctionCall(f, (mg.ones((4, 4)), mg.ones((4, 4)))), "fusion"))
     >>> {step: titles.of(step) for step in titles.computed}
     {'matmul_1': 'x @ w', 'kernel_1': 'tanh, softmax'}
 
@@ -83,9 +83,9 @@ class Titles:
     def sections(self) -> dict[str, Section]:
         """The section of each step, by its name.
 
-        >>> from minigrad.viz.compiled import programs_of
+        >>> from minigrad.viz.compiled import FunctionCall, programs_of
         >>> net = mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU())
-        >>> Titles(*programs_of(net, (mg.ones(3),), {}, "fusion")).sections
+        >>> Titles(*programs_of(FunctionCall(net, (mg.ones(3),)), "fusion")).sections
         {'kernel_0': Section(phase='', layer='layer 1')}
         """
         found = {}
@@ -122,7 +122,7 @@ class Titles:
         updates = _updates(roles, path)
         if updates:
             return updates
-        main = [node for node in nodes if self.home[node] == step and _computes(node)]
+        main = [node for node in nodes if self.home[node] == step and computes(node)]
         main = [node for node in main if self.places[node][0] == phase] or main or list(nodes)
         if phase == UPDATE and (called := self._called(main, path)):
             return called
@@ -140,7 +140,7 @@ class Titles:
         found = listed([word for word in words if word.rpartition(".")[0] not in words])
         if {sign for sign, _, _ in parts} == {"∂"}:
             found = f"∂({found})" if ", " in found else f"∂{found}"
-        return found if any(map(_computes, main)) else f"{found}, copied"
+        return found if any(map(computes, main)) else f"{found}, copied"
 
     def _called(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
@@ -171,7 +171,7 @@ class Titles:
         """The word of a part; a single operation of a call is named with its operands, or with the operation."""
         sign, call, word = part
         operations = {node.name for node in nodes}
-        if call is None or len(operations) > 1 or not any(map(_computes, nodes)):
+        if call is None or len(operations) > 1 or not any(map(computes, nodes)):
             return word
         (operation,) = operations
         known = [role.name.rpartition(".")[2] for x in nodes[0].inputs if (role := self._parameter(x))]
@@ -194,7 +194,7 @@ class Titles:
 
     def _parameter(self, node: Any) -> Role | None:
         """The role of a parameter, or of a view of one."""
-        while isinstance(node, Node) and node.op is not None and node.op.kind == "view":
+        while isinstance(node, Node) and node.is_view:
             node = node.inputs[0]
         role = self.shown.roles.get(node)
         return role if role is not None and role.kind == PARAMETER else None
@@ -205,7 +205,7 @@ class Titles:
         made = traced.inputs[slot] if slot < len(traced.inputs) else None
         given = {value: INPUT if name in ("x", "a") else name for name, value in call.inputs.items() if value}
         while isinstance(made, Node) and made not in given:
-            below = [each for each in made.inputs if isinstance(each, Node)]
+            below = made.sources
             if made.composite is not call and made.composite is not None:
                 return _name(made.composite)
             if len(below) != 1:
@@ -224,8 +224,9 @@ def _sign(node: Node) -> str:
     return "" if node.origin is None else "∂"
 
 
-def _computes(node: Node) -> bool:
-    return node.op is not None and node.op.kind != "view"
+def computes(node: Node) -> bool:
+    """Whether a node is more than an input, a constant or a view."""
+    return node.op is not None and not node.is_view
 
 
 def _name(call: Any) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran
@@ -24,22 +24,38 @@ from .scene import Subject
 from .steps import history_of
 
 
-def traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool) -> Subject:
-    """What a function records for these arguments."""
+class FunctionCall(NamedTuple):
+    """What a view shows: a function, or a program, and the arguments that it is called with."""
+
+    what: Any
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+
+    def run(self) -> Any:
+        """The results of the function."""
+        return self.what(*self.args, **self.kwargs)
+
+    def ran(self) -> Ran:
+        """The graphs of the last call of a jitted function; another function is jitted first."""
+        what = self.what
+        return (what if isinstance(what, (Jitted, JittedMethod)) else jit(what)).ran(*self.args, **self.kwargs)
+
+
+def traced(call: FunctionCall, backward: bool) -> Subject:
+    """What a function records in a call."""
     if backward:
-        result = function(*args, **kwargs)
-        tensors = [t for t in flatten(result)[0] if t.tracked]
+        tensors = [t for t in flatten(call.run())[0] if t.tracked]
         if not tensors:
             raise MinigradError(
                 "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
         results, nodes = history_of([t.node for t in tensors])
-        known, models = names_of_tensors(function, args, kwargs, tensors_of(nodes), nodes)
+        known, models = names_of_tensors(call, tensors_of(nodes), nodes)
         return Subject(nodes, results, names_in_code(nodes) | known, models)
-    ran = ran_of(function, args, kwargs)
+    ran = call.ran()
     graph = without_detours(ran.graph)
-    known, models = names_of_tensors(function, args, kwargs, ran.tensors_of_inputs, graph.nodes)
-    used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
+    known, models = names_of_tensors(call, ran.tensors_of_inputs, graph.nodes)
+    used = {source for node in graph.nodes for source in node.sources}
     inputs = [node for node in graph.inputs if node in used or node in graph.outputs]
     found = written_out(graph, inputs)
     return found._replace(names={**found.names, **known}, models=models)
@@ -60,17 +76,11 @@ def without_detours(graph: Graph) -> Graph:
     return apply_rules(graph, moves, lambda *change: None)
 
 
-def ran_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ran:
-    """The graphs of the last call of a jitted function; another function is jitted first."""
-    jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
-    return jitted.ran(*args, **kwargs)
-
-
 def names_of_tensors(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Mapping[Node, Tensor],
-    nodes: Sequence[Node],
+    call: FunctionCall, tensors: Mapping[Node, Tensor], nodes: Sequence[Node]
 ) -> tuple[dict[Node, str], list[Module]]:
     """The names of the tensors behind nodes: paths in models, arguments, and names in the closure."""
+    function, args, kwargs = call
     if isinstance(getattr(function, "jitted", None), Jitted):
         args = (function.__self__, *args)  # type: ignore[attr-defined]
     target: Any = function.forward if isinstance(function, Module) else function

@@ -176,16 +176,15 @@ def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
     losses = log.numbers["loss"]
     chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": losses}, "loss")
     dots(drawing, chart, [losses[: moment.step - (moment.phase == "batch")]])
-    begin = len(drawing.pieces)
-    drawing.heading(x, 12, "parameters")
-    drawing.heading(x + BESIDE, 12, "their gradients" if moment.gradients else "no gradients yet")
-    for name, weights in log.weights[at].items():
-        y += weights.draw(drawing, x, y, name, log.most(name), moment.phase == "update")
-    hidden = len(moment.parameters) - len(log.weights[at])
-    if hidden > 0:
-        drawing.text(x, y + 10, f"{hidden} more", fill="quiet")
+    with drawing.piece('class="mg-beside"'):
+        drawing.heading(x, 12, "parameters")
+        drawing.heading(x + BESIDE, 12, "their gradients" if moment.gradients else "no gradients yet")
+        for name, weights in log.weights[at].items():
+            y += weights.draw(drawing, x, y, name, log.most(name), moment.phase == "update")
+        hidden = len(moment.parameters) - len(log.weights[at])
+        if hidden > 0:
+            drawing.text(x, y + 10, f"{hidden} more", fill="quiet")
     drawing.height = max(drawing.height, y + 14)
-    drawing.merge(begin, "mg-beside")
     return drawing
 
 

@@ -52,7 +52,7 @@ def unfolded(results: Sequence[Node]) -> list[Node]:
         elif _opens(node, room):
             parts[node], count = _operations(node, new, scopes)
             room -= count
-        elif any(new.get(source, source) is not source for source in node.inputs if isinstance(source, Node)):
+        elif any(new.get(source, source) is not source for source in node.sources):
             new[node] = copy.copy(node)
             new[node].inputs = tuple([new.get(i, i) if isinstance(i, Node) else i for i in node.inputs])
         if node in new and node in HOOKS:

@@ -8,8 +8,7 @@ laid out here, for the static picture too; the page only opens rows, and moves o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import log2
 from typing import Any, NamedTuple
@@ -23,9 +22,9 @@ from .colours import themed
 from .compiled import Shown
 from .drawing import Drawing, cleaned
 from .naming import layer_name
-from .phases import PHASES, UPDATE, Path
+from .phases import PHASES, UPDATE, Path, readers_of
 from .svg import number, text_width
-from .titles import SEVERAL, Titles
+from .titles import SEVERAL, Titles, computes
 
 GAP, TOP, SIZE = 12.0, 62.0, 11.5  # between columns, above the rows, and of the text
 WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the name of a kernel
@@ -34,6 +33,7 @@ TALL = 780.0  # the height up to which rows are opened at first, those with most
 ROOMY = 20  # the most lines of a picture with much space between them
 HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
+HIDDEN = ' display="none"'
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
 
@@ -118,7 +118,7 @@ class Written:
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
         before, after = self.cost.eager, self.cost.program
-        operations = sum(node.op is not None and node.op.kind != "view" for node in self.shown.program.graph.nodes)
+        operations = sum(map(computes, self.shown.program.graph.nodes))
         return (
             f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'launches')} "
             f"instead of {before.launches} one by one, {bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
@@ -197,12 +197,9 @@ class Written:
         stays: dict[Node, Node] = {}
         for old, new in sorted(became.items(), key=lambda pair: pair[0].op is not pair[1].op):
             stays.setdefault(new, old)
-        readers: dict[Node, list[Node]] = {}
-        for node in graph.nodes:
-            for source in {each for each in node.inputs if isinstance(each, Node)}:
-                readers.setdefault(source, []).append(node)
+        readers = readers_of(graph.nodes)
         found = {old: home[new] for new, old in stays.items()}
-        replaced: dict[Node, str] = {node: step for node, step in found.items() if node.op and node.op.kind == "view"}
+        replaced: dict[Node, str] = {node: step for node, step in found.items() if node.is_view}
         for node in reversed(graph.nodes):
             after = readers.get(node, ())
             if node not in became and len(after) == 1 and after[0] in replaced:
@@ -353,7 +350,7 @@ class Picture:
         x = self.label + i * self.column
         own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
         columns = ("one by one", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
-        with _group(drawing, f'class="mgw-phase" data-phase="{i}"'):
+        with drawing.piece(f'class="mgw-phase" data-phase="{i}"'):
             drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
             for title, at, sizes in columns:
                 drawing.text(at, 33.0, title, size=SIZE, bold=True)
@@ -366,15 +363,15 @@ class Picture:
         heights = " ".join([",".join(map(number, self.heights(len(lines)))) for lines in self.lines[row]])
         shut = "" if is_open else " mgw-shut"
         place = f'data-high="{heights}" transform="translate(0 {number(y)})"'
-        with _group(drawing, f'class="mgw-row{shut}" data-row="{name}" {place}'):
+        with drawing.piece(f'class="mgw-row{shut}" data-row="{name}" {place}'):
             drawing.path([(0.0, 0.0), (drawing.width, 0.0)], "line", thick=0.6)
             if self.label > 8.0:
                 button = f'tabindex="0" role="button" aria-expanded="{str(is_open).lower()}" aria-label="{name}"'
-                with _group(drawing, f'class="mgw-rowname" {button}'):
+                with drawing.piece(f'class="mgw-rowname" {button}'):
                     sign = "⊟" if is_open else "⊞"
                     drawing.text(0.0, 15.0, f"{sign} {row}", size=SIZE, bold=True, room=self.label - 8.0)
             for i in range(len(self.lines[row])):
-                with _group(drawing, f'class="mgw-phase" data-phase="{i}"'):
+                with drawing.piece(f'class="mgw-phase" data-phase="{i}"'):
                     self._cell(drawing, i, row, is_open)
 
     def _cell(self, drawing: Drawing, i: int, row: str, is_open: bool) -> None:
@@ -383,16 +380,16 @@ class Picture:
         low = min(SHUT, TALLEST / max(1, self.tall[row])) / self.pitch
         own = [self.bands[k] for k in lines if self.bands[k].row == row]
         scale = "" if is_open else f" scale(1 {low:.3f})"
-        with _group(drawing, f'class="mgw-lines" data-low="{low:.3f}" transform="translate(0 6){scale}"'):
+        with drawing.piece(f'class="mgw-lines" data-low="{low:.3f}" transform="translate(0 6){scale}"'):
             for n, k in enumerate(lines):
                 if self.bands[k].row == row:
                     self._band(drawing, k, x, n * self.pitch, is_open)
                     continue
-                with _group(drawing, f'class="mgw-name" data-k="{k}"', is_open):
+                with drawing.piece(f'class="mgw-name" data-k="{k}"' + HIDDEN * (not is_open)):
                     y, text = (n + 0.7) * self.pitch, f"a part is in {self.bands[k].row}"
                     drawing.text(x + self.left + GAP, y, text, size=SIZE, fill="quiet")
         was, now = _sum([band.written for band in own]), _sum([band.size for band in own])
-        with _group(drawing, 'class="mgw-sum"', not is_open):
+        with drawing.piece('class="mgw-sum"' + HIDDEN * is_open):
             for n, unit in enumerate(dict.fromkeys([LAUNCHES, self.unit]) if own else ()):
                 text = f"{_words(was, unit).partition(' launch')[0]} → {_words(now, unit)}"
                 drawing.text(x + self.column - GAP, 14.0 + 13.0 * n, text, size=SIZE, fill="quiet", anchor="end")
@@ -403,16 +400,16 @@ class Picture:
         removed, hue = band.kind == "removed", HUES[band.phase]
         wide = max(band.size[self.unit] * self.scale, 1.0)
         places = " ".join(map(number, (x, right, wide)))
-        with _group(drawing, f'class="mgw-band mgw-{band.kind}" data-k="{k}" data-x="{places}"'):
+        with drawing.piece(f'class="mgw-band mgw-{band.kind}" data-k="{k}" data-x="{places}"'):
             drawing.rect(x - 4.0, y - 2.0, self.column - GAP + 6.0, self.pitch, "now", "none", opacity=0.0)
             outline = self._outline(band, x, y + tall / 2)
             if outline:
-                with _group(drawing, 'class="mgw-was" opacity="0.45"'):
+                with drawing.piece('class="mgw-was" opacity="0.45"'):
                     drawing.shape(outline, stroke="quiet" if removed else hue, thick=tall)
             if not removed:
                 solid = 1.0 if band.kind == "library" else 0.6
                 drawing.rect(right, y, wide, tall, hue, "none", round=1.5, opacity=solid)
-            with _group(drawing, 'class="mgw-name"', is_open):
+            with drawing.piece('class="mgw-name"' + HIDDEN * (not is_open)):
                 at = right + (0.0 if removed else wide + 5.0)
                 fill, room = "ink" if band.kind in ("kernel", "library") else "quiet", x + self.column - GAP - at
                 drawing.text(at, y + tall / 2 + 4.0, band.title, size=SIZE, fill=fill, room=room)
@@ -430,20 +427,9 @@ class Picture:
         return f"M{number(x)} {number(y)}{''.join(pieces)}" if pieces else ""
 
 
-@contextmanager
-def _group(drawing: Drawing, attributes: str, seen: bool = True) -> Iterator[None]:
-    """All pieces that are drawn meanwhile as one group, which may be hidden."""
-    begin = len(drawing.pieces)
-    yield
-    if len(drawing.pieces) > begin:
-        drawing.merge(begin)
-        hidden = "" if seen else ' display="none"'
-        drawing.pieces[begin] = f"<g {attributes}{hidden}>{drawing.pieces[begin]}</g>"
-
-
 def _below(node: Node, computed: Mapping[Node, str]) -> Node:
     """The node that a step computes, below views."""
-    while node not in computed and node.op is not None and node.op.kind == "view":
+    while node not in computed and node.is_view:
         node = node.inputs[0]
     return node
 

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz import listings
-from minigrad.viz.compiled import programs_of
+from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.listings import Listing, values_of
 from minigrad.viz.numbers import Summary
 from tests.viz.ten_programs import TEN
@@ -48,7 +48,7 @@ def test_an_operation_keeps_its_line_though_it_reads_something_else():
 def test_each_graph_can_be_read_from_the_lines(name):
     """In each stage, a line for each operation; in the last one, with the names of the kernels."""
     function, *args = TEN[name]()
-    for shown in programs_of(mg.jit(function), args, {}, "fusion"):
+    for shown in programs_of(FunctionCall(mg.jit(function), args), "fusion"):
         listing = Listing(shown.program, shown.names)
         rows = [row for row in listing.rows() if "name" in row]
         assert len({row["name"] for row in rows}) == len(rows)

@@ -5,14 +5,14 @@ from functools import cache
 import minigrad as mg
 from minigrad import nn
 from minigrad.examples.names_gpt import GPT
-from minigrad.viz.compiled import programs_of
+from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.models import BUFFER, COUNTER, DATA, PARAMETER, STATE
 from minigrad.viz.titles import Titles
 from tests.training import training_step
 
 
 def shown_of(f, *args):
-    return programs_of(f if hasattr(f, "ran") else mg.jit(f), args, {}, "fusion")[0]
+    return programs_of(FunctionCall(f if hasattr(f, "ran") else mg.jit(f), args), "fusion")[0]
 
 
 def names_of_steps(shown):

@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.compile.look.record import record_node_by_node
 from minigrad.viz.colours import themes
-from minigrad.viz.compiled import programs_of, records_of
+from minigrad.viz.compiled import FunctionCall, programs_of, records_of
 from minigrad.viz.page import safe, static
 from minigrad.viz.written import Written
 from tests.training import training_step
@@ -21,7 +21,7 @@ from tests.viz.ten_programs import TEN
 @cache
 def written(name):
     function, *args = TEN[name]()
-    shown = programs_of(function if hasattr(function, "ran") else mg.jit(function), tuple(args), {}, "fusion")
+    shown = programs_of(FunctionCall(function if hasattr(function, "ran") else mg.jit(function), args), "fusion")
     return [Written(each) for each in shown if each.program.plan.steps]
 
 
@@ -61,12 +61,12 @@ def test_a_function_has_one_column_without_a_title():
 def test_modules_of_the_same_name_in_two_models_are_two_rows():
     one, two = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     one._name, two._name = "up", "down"
-    found = Written(programs_of(mg.jit(lambda x: two(one(x))), (mg.ones((2, 2)),), {}, "fusion")[0])
+    found = Written(programs_of(FunctionCall(mg.jit(lambda x: two(one(x))), (mg.ones((2, 2)),)), "fusion")[0])
     assert len(set(found.rows)) == len(found.rows) >= 2
 
 
 def test_what_the_passes_removed_is_said():
-    (shown,) = programs_of(mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)), (mg.ones(4),), {}, "fusion")
+    (shown,) = programs_of(FunctionCall(mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)), (mg.ones(4),)), "fusion")
     found = Written(shown)
     (removed,) = [band for band in found.bands if band.kind == "removed"]
     assert removed.title == "removed: 3 operations"  # both products with 1, and the second tanh
@@ -77,7 +77,7 @@ def test_what_the_passes_removed_is_said():
 def test_a_convolution_in_another_layout_keeps_its_operations():
     net = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
     step = training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1))
-    (shown,) = programs_of(step, (mg.ones((2, 16, 8, 8)),), {}, "fusion")
+    (shown,) = programs_of(FunctionCall(step, (mg.ones((2, 16, 8, 8)),)), "fusion")
     found = Written(shown)
     gone = sum(band.written["bytes"] for band in found.bands if band.kind == "removed")
     assert gone < 0.3 * found.cost.eager.bytes
@@ -103,8 +103,8 @@ def summed(xs):
 ], ids=["kernels", "loop"])
 def test_times_are_those_of_records(f, between):
     f, x = mg.jit(f), mg.ones((32, 32))
-    records = records_of(f, (x,), {}, runs=1)
-    (shown, *_) = programs_of(f, (x,), {}, "fusion")
+    records = records_of(FunctionCall(f, (x,)), runs=1)
+    (shown, *_) = programs_of(FunctionCall(f, (x,)), "fusion")
     found = Written(shown, records[0], record_node_by_node(shown.program.graph, shown.given()))
     assert found.units == ["bytes", "launches", "time"]
     assert all(band.size["time"] > 0 for band in found.bands if band.kind in ("kernel", "library"))
@@ -120,7 +120,7 @@ def test_a_graph_or_a_saved_program_has_the_picture_too(tmp_path):
     f, x = mg.jit(lambda x: mg.softmax(mg.tanh(x @ x) * 1)), mg.ones((8, 8))
     f.save(tmp_path / "program", x)
     for what in (mg.trace(f.function, x), mg.load_program(tmp_path / "program")):
-        found = Written(programs_of(what, (), {}, "fusion")[0])
+        found = Written(programs_of(FunctionCall(what, ()), "fusion")[0])
         assert [band.kind for band in found.bands] == ["library", "kernel", "removed"]
         assert found.said() == "fusion of 9 operations: 2 launches instead of 9 one by one, 1.02 kB instead of 3.78 kB"
 
@@ -136,7 +136,7 @@ def hostile_view():
 
     net = Net()
     step = training_step(lambda x: net(x).sum(), mg.optim.SGD(net.parameters(), lr=0.1))
-    return Written(*programs_of(step, (mg.ones((2, 3)),), {}, "fusion"))
+    return Written(*programs_of(FunctionCall(step, (mg.ones((2, 3)),)), "fusion"))
 
 
 # The page -------------------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from minigrad.devices.registry import as_device
 from minigrad.devices.table import label_of
 from minigrad.support.source import in_library
 from minigrad.support.table import counted
+from minigrad.viz.callpaths import calls_of
 from minigrad.viz.drawing import Drawing, round_numbers, tick_text
 from minigrad.viz.flipbook import Flipbook, Knob, Page, settings_of
-from minigrad.viz.watched import calls_of
 
 PYTHON, COPY_IN, KERNEL, COPY_OUT = "Python", "copies in", "kernels", "copies out"  # what works on its own
 SILENT = ("view", "structural")  # kinds of operations that compute nothing

@@ -142,11 +142,10 @@ def wall(
     for i, picture in enumerate(pictures):
         top, left = (i // columns) * (rows + 1), (i % columns) * (wide + 1)
         levels[top : top + rows, left : left + wide] = picture
-    begin = len(drawing.pieces)
-    image(drawing, x, y, columns * side, levels, f"{count} pictures, {sum(framed)} of them with a frame")
-    places = [(x + (i % columns) * side, y + (i // columns) * side) for i, each in enumerate(framed) if each]
-    edge = number(side - 1.6)
-    outline = "".join(f"M{number(a)} {number(b)}h{edge}v{edge}h-{edge}z" for a, b in places)
-    drawing.shape(outline, stroke="now")
-    drawing.merge(begin)
+    with drawing.piece():
+        image(drawing, x, y, columns * side, levels, f"{count} pictures, {sum(framed)} of them with a frame")
+        places = [(x + (i % columns) * side, y + (i // columns) * side) for i, each in enumerate(framed) if each]
+        edge = number(side - 1.6)
+        outline = "".join(f"M{number(a)} {number(b)}h{edge}v{edge}h-{edge}z" for a, b in places)
+        drawing.shape(outline, stroke="now")
     return lines * side

@@ -18,7 +18,7 @@ from minigrad.compile.look.roofline import Machine
 from minigrad.compile.running import profiler
 from minigrad.compile.running.profiler import Event
 from minigrad.core.node import topological_order
-from minigrad.viz.compiled import eager_record_of, records_of
+from minigrad.viz.compiled import FunctionCall, eager_record_of, records_of
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_gradient_has_a_record_of_its_own():
     found = f.record(X, runs=1)
     assert found.title.startswith("forward pass, keeps values") and found.gradient.title == "gradient"
     assert found.count == f.cost(X).program and found.gradient.count == f.cost(X).gradient.program
-    assert [each.title for each in records_of(f, (X,), {}, 1)] == [found.title, "gradient"]
+    assert [each.title for each in records_of(FunctionCall(f, (X,)), 1)] == [found.title, "gradient"]
 
 
 def test_a_call_that_keeps_values_is_called():
@@ -101,7 +101,7 @@ def test_methods_and_loaded_programs_have_records(tmp_path):
     assert Model().run.record(X, runs=1).count.launches == 2
     mg.jit(chain).save(tmp_path / "f.program", X)
     loaded = mg.load_program(tmp_path / "f.program")
-    (found,) = records_of(loaded, (X,), {}, 1)
+    (found,) = records_of(FunctionCall(loaded, (X,)), 1)
     assert found.count.launches == 2
 
 
@@ -158,9 +158,9 @@ def test_updates_and_gradients_are_programs_in_eager_mode():
 
 def test_the_gradient_of_eager_mode_leaves_no_trace():
     w = mg.ones((8, 8), requires_grad=True)
-    found = eager_record_of(mg.jit(lambda x: mg.tanh(x @ w).sum()), (X,), {}, True, 1)
+    found = eager_record_of(FunctionCall(mg.jit(lambda x: mg.tanh(x @ w).sum()), (X,)), True, 1)
     assert w.grad is None and found.count.launches > eager_record(lambda: mg.tanh(X @ w).sum(), 1).count.launches
-    alone = eager_record_of(chain, (X,), {}, True, 1)  # arguments that require no gradients get stand-ins
+    alone = eager_record_of(FunctionCall(chain, (X,)), True, 1)  # arguments that require no gradients get stand-ins
     assert alone.count.launches > 3 and not X.requires_grad
 
 

@@ -71,21 +71,21 @@ def _base(steps: Steps) -> tuple[list[str], dict[Node, tuple[float, float, float
     """The graphs without light; the place of each node, and the size of its light."""
     drawing = Drawing(0, 0)
     places: dict[Node, tuple[float, float, float]] = {}
-    for i, (name, graph) in enumerate(steps.items()):
-        x = i * (PANEL + BETWEEN)
-        nodes = [node for node in graph.nodes if node.op is not None]
-        drawing.heading(x, 14, name)
-        drawing.text(x, 32, counted(len(nodes), "node"), fill="quiet")
-        drawing.rect(x, TOP, PANEL, HIGH, "tint", "line")
-        own = _placed(nodes, x)
-        size = 2.0 if len(nodes) > MANY else 3.2
-        places |= {node: (*place, size) for node, place in own.items()}
-        edges = [(own[source], own[node]) for node in nodes for source in node.inputs
-                 if isinstance(source, Node) and source in own]
-        line = "".join(f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in edges)
-        drawing.shape(line, stroke="line", thick=0.6)
-        drawing.shape("".join(_dot(*place, 1.3) for place in own.values()), "quiet", 0.8)
-    drawing.merge(0)
+    with drawing.piece():
+        for i, (name, graph) in enumerate(steps.items()):
+            x = i * (PANEL + BETWEEN)
+            nodes = [node for node in graph.nodes if node.op is not None]
+            drawing.heading(x, 14, name)
+            drawing.text(x, 32, counted(len(nodes), "node"), fill="quiet")
+            drawing.rect(x, TOP, PANEL, HIGH, "tint", "line")
+            own = _placed(nodes, x)
+            size = 2.0 if len(nodes) > MANY else 3.2
+            places |= {node: (*place, size) for node, place in own.items()}
+            edges = [(own[source], own[node]) for node in nodes for source in node.inputs
+                     if isinstance(source, Node) and source in own]
+            line = "".join(f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in edges)
+            drawing.shape(line, stroke="line", thick=0.6)
+            drawing.shape("".join(_dot(*place, 1.3) for place in own.values()), "quiet", 0.8)
     return drawing.pieces, places
 
 
@@ -119,20 +119,19 @@ def _light(drawing: Drawing, places: Mapping[Node, tuple[float, float, float]], 
 def _tiles(drawing: Drawing, found: Mapping[str, Sequence[int]], lit: Sequence[str], at: int) -> None:
     """All primitives of the library: those that are used can be chosen, the others are pale."""
     top = drawing.height + 30
-    begin = len(drawing.pieces)
-    drawing.heading(0, top - 8, f"the {len(P)} primitives: a click lights the nodes of one")
-    rest = [op.name for op in P if op.name not in found]
-    for i, name in enumerate([*found, *rest]):
-        x, y = TILE * (i % COLUMNS), top + LINE * (i // COLUMNS)
-        many = sum(map(bool, found.get(name, ())))
-        stroke, fill = LOOKS[min(many, 4)]
-        on = name in lit
-        about = f"{name}: used by {many}" if many else f"{name}: not used"
-        go = f"0:{list(found).index(name) + 1}" if many else ""
-        stroke, thick = ("now", 2.6) if on else (stroke, 1.4 if many else 0.7)
-        drawing.rect(x, y, TILE - 4, LINE - 4, fill, stroke, thick=thick, about=about, go=go)
-        drawing.text(x + 5, y + 12.5, name, size=10.5, room=TILE - 22, fill="ink" if many else "quiet", bold=on)
-        if many:
-            drawing.text(x + TILE - 9, y + 12.5, str(many), size=10.5, anchor="end", fill="ink" if on else "quiet")
-    drawing.merge(begin)
+    with drawing.piece():
+        drawing.heading(0, top - 8, f"the {len(P)} primitives: a click lights the nodes of one")
+        rest = [op.name for op in P if op.name not in found]
+        for i, name in enumerate([*found, *rest]):
+            x, y = TILE * (i % COLUMNS), top + LINE * (i // COLUMNS)
+            many = sum(map(bool, found.get(name, ())))
+            stroke, fill = LOOKS[min(many, 4)]
+            on = name in lit
+            about = f"{name}: used by {many}" if many else f"{name}: not used"
+            go = f"0:{list(found).index(name) + 1}" if many else ""
+            stroke, thick = ("now", 2.6) if on else (stroke, 1.4 if many else 0.7)
+            drawing.rect(x, y, TILE - 4, LINE - 4, fill, stroke, thick=thick, about=about, go=go)
+            drawing.text(x + 5, y + 12.5, name, size=10.5, room=TILE - 22, fill="ink" if many else "quiet", bold=on)
+            if many:
+                drawing.text(x + TILE - 9, y + 12.5, str(many), size=10.5, anchor="end", fill="ink" if on else "quiet")
     drawing.height = top + LINE * -(-len(P) // COLUMNS)
