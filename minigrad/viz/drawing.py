@@ -143,9 +143,9 @@ class Drawing:
         place = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
         self.add(f"<circle {place} {_look(fill, stroke, 1.0)}/>")
 
-    def heading(self, x: float, y: float, text: str, room: float = 0.0) -> None:
+    def heading(self, x: float, y: float, text: str) -> None:
         """A line of text over a part of the drawing."""
-        self.text(x, y, text, size=TITLE, bold=True, room=room)
+        self.text(x, y, text, size=TITLE, bold=True)
 
 
 def cleaned(text: str) -> str:

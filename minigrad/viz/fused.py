@@ -20,8 +20,7 @@ from ..support.table import as_table, bytes_text, time_text
 from .compiled import Shown, eager_record_of, jitted_once, programs_of, records_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
-from .kernels import source_of
-from .listings import Listing, values_of
+from .listings import Listing, source_of, values_of
 from .moving import Tables
 from .traced import FunctionCall
 from .written import Written

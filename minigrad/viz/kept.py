@@ -44,6 +44,11 @@ class Tape:
     size: dict[int, int]
     made: dict[int, Node]
 
+    @property
+    def number(self) -> dict[Node, int]:
+        """The number of the array that each node made."""
+        return {node: key for key, node in self.made.items()}
+
 
 class Moment(NamedTuple):
     """The state of the tape after a step: the arrays that it keeps, their bytes, and the part of the forward pass."""
@@ -162,7 +167,7 @@ def play(tape: Tape, segments: Sequence[range]) -> list[Moment]:
     Each segment is the parts of one checkpoint; parts outside of all segments keep what their rules need.  Before the
     backward pass through a segment, this is computed again.
     """
-    number = {node: key for key, node in tape.made.items()}
+    number = tape.number
     segment_of = {unit: segment for segment in segments for unit in segment}
     kept: dict[Any, frozenset[int]] = {}  # what each node keeps, and each checkpoint
     again = frozenset[int]()

@@ -75,6 +75,11 @@ class Unit:
     where: dict[int, float]  # item -> the distance of its middle from the unit's left
     x: float = 0.0
 
+    @property
+    def layers(self) -> range:
+        """All layers that it reaches over."""
+        return range(self.first, self.last + 1)
+
 
 @dataclass
 class Scope:
@@ -328,9 +333,8 @@ def _start(units: list[Unit]) -> None:
     """Put units side by side, in the order in which they were made."""
     ends: dict[int, float] = defaultdict(float)
     for unit in units:
-        layers = range(unit.first, unit.last + 1)
-        unit.x = max(ends[layer] for layer in layers)
-        for layer in layers:
+        unit.x = max(ends[layer] for layer in unit.layers)
+        for layer in unit.layers:
             ends[layer] = unit.x + unit.width + unit.gap
 
 
@@ -381,15 +385,13 @@ def _separate(units: list[Unit]) -> None:
     pushed = {}
     for i in order:
         unit = units[i]
-        layers = range(unit.first, unit.last + 1)
-        pushed[i] = max([unit.x, *[rights[layer] for layer in layers]])
-        for layer in layers:
+        pushed[i] = max([unit.x, *[rights[layer] for layer in unit.layers]])
+        for layer in unit.layers:
             rights[layer] = pushed[i] + unit.width + unit.gap
     for i in reversed(order):
         unit = units[i]
-        layers = range(unit.first, unit.last + 1)
-        x = min([unit.x, *[lefts[layer] - unit.width - unit.gap for layer in layers]])
-        for layer in layers:
+        x = min([unit.x, *[lefts[layer] - unit.width - unit.gap for layer in unit.layers]])
+        for layer in unit.layers:
             lefts[layer] = x
         unit.x = (pushed[i] + x) / 2
 

@@ -261,7 +261,7 @@ def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -
     _, *moments = history = play(tape, segments)  # at first, nothing is kept
     steps = [tape.units[moment.unit].name for moment in moments]
     users = Counter([key for needs in tape.needs.values() for key in needs])
-    number = {node: key for key, node in tape.made.items()}
+    number = tape.number
     layers = []
     for unit, again in product(tape.units, (False, True)):
         lives = []

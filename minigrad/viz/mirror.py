@@ -25,16 +25,11 @@ def flowing(nodes: Collection[Node]) -> set[Node]:
     return found
 
 
-def with_gradients(
-    scene: Scene, numbers: Mapping[Node, Summary] | None = None, wanted: Collection[Node] | None = None
-) -> Scene:
+def with_gradients(scene: Scene, numbers: Mapping[Node, Summary], wanted: Collection[Node]) -> Scene:
     """The scene with a gradient across from each box that has one, and the arrows between the gradients.
 
-    `numbers` are the gradients of nodes, where they are known; `wanted` are the nodes that have a gradient, where the
-    scene is only a part of the graph.
+    `numbers` are the gradients of nodes, where they are known; `wanted` are the nodes that have a gradient.
     """
-    numbers = numbers or {}
-    wanted = flowing([node for box in scene.boxes for node in box.nodes]) if wanted is None else wanted
     partner: dict[int, int] = {}
     boxes = list(scene.boxes)
     for i, box in enumerate(scene.boxes):

@@ -44,7 +44,7 @@ class Part(NamedTuple):
     doors: dict[int, int]
 
 
-def parts_of(scene: Scene, budget: int, shut: Collection[Path] = (), whole: int = WHOLE) -> list[Part]:
+def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> list[Part]:
     """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
 
     A picture has at most so many boxes, as far as there are scopes to close; those in `shut` are closed at first.  Of a

@@ -61,7 +61,7 @@ class Stepper(Exhibit):
 
     script = "step"
 
-    def __init__(self, recording: Recording, names: Any = None, budget: int = SEEN) -> None:
+    def __init__(self, recording: Recording, names: Any, budget: int) -> None:
         self.recording, self.steps = recording, recording.steps
         self.nodes = nodes = recording.nodes
         self.result = nodes[-1]

@@ -194,10 +194,13 @@ def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:
     return list(found.values())
 
 
+def _rule(node: Node, index: int) -> Any:
+    return next(rule for rule in node.plan.rules if rule.index == index)
+
+
 def _needed(node: Node, index: int) -> tuple[Node, ...]:
     """The nodes whose values the rule of an input reads."""
-    reads = next(rule.reads for rule in node.plan.rules if rule.index == index)
-    found = [node if slot == OUT else node.inputs[slot] for slot in reads if slot >= OUT]
+    found = [node if slot == OUT else node.inputs[slot] for slot in _rule(node, index).reads if slot >= OUT]
     return tuple(dict.fromkeys([each for each in found if isinstance(each, Node)]))
 
 
@@ -206,7 +209,7 @@ def _derivatives(node: Node, index: int, g: Tensor) -> Any:
     target = node.inputs[index]
     if isinstance(node.dtype, tuple) or isinstance(target.dtype, tuple) or not 0 < target.size * g.size <= MATRIX:
         return None
-    rule = next(rule for rule in node.plan.rules if rule.index == index)
+    rule = _rule(node, index)
     rows = []
     for unit in np.eye(g.size, dtype=_array(g).dtype):
         given = wrap(node.device.from_numpy(unit.reshape(g.shape)), node.device)

@@ -13,7 +13,7 @@ from minigrad.compile.running.program import PlainProgram
 from minigrad.support.table import bytes_text
 from minigrad.viz import compiled
 from minigrad.viz.charts import Chart
-from minigrad.viz.kernels import source_of
+from minigrad.viz.listings import source_of
 from minigrad.viz.memories import lives_of
 from tests.viz.ten_programs import TEN
 

@@ -14,7 +14,7 @@ from minigrad.support.errors import CompileError
 from minigrad.support.table import counted
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.kernels import source_of
+from minigrad.viz.listings import source_of
 
 HIGH, SIZE, WIDE = 17.0, 13.0, 820.0
 SHOWN, BEFORE = 34, 4  # lines of machine code, and how many of them are before the first subtraction

@@ -23,7 +23,7 @@ from minigrad.support.table import counted
 from minigrad.viz.callpaths import levels_of
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
-from minigrad.viz.kernels import source_of
+from minigrad.viz.listings import source_of
 
 from ...views.descents import machine_code
 
