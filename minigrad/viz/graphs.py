@@ -39,9 +39,8 @@ def graph(
     >>> mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3))
     <picture of a graph of 1 input, 2 operations>
     """
-    numbers: tuple[dict[Node, Summary] | None, dict[Node, Summary]] = None, {}  # of values, and of gradients
     if isinstance(what, Tensor):
-        subject, numbers = _recorded(what, names, values, backward)
+        subject = _recorded(what, names, values, backward)
     elif values:
         raise MinigradError(
             "a graph that was only recorded has no values", expect="values=True for a tensor",
@@ -61,7 +60,7 @@ def graph(
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
     check_length(len(subject.nodes), LONGEST, "draw")
-    scene = scene_of(subject.nodes, subject.results, subject.names, numbers[0])
+    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values)
     scene = _joined(scene, subject.again)
     shut: list[Path] = []
     if callable(what) and not isinstance(what, Tensor) and not backward:
@@ -71,7 +70,7 @@ def graph(
     parts = folded(scene, subject.models, budget, shut, WHOLE)
     if backward:
         wanted = flowing(subject.nodes)
-        parts = [part._replace(scene=with_gradients(part.scene, numbers[1], wanted)) for part in parts]
+        parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
     return Picture(_drawable(parts[0].scene), direction, parts).titled(subject.title, nodes=subject.nodes)
 
 
@@ -93,8 +92,8 @@ def check_length(count: int, most: int, to: str) -> None:
 
 def _recorded(
     tensor: Tensor, names: Mapping[str, Tensor] | Module | None, values: bool, backward: bool
-) -> tuple[Subject, tuple[dict[Node, Summary] | None, dict[Node, Summary]]]:
-    """What a tensor was computed from; and summaries of the values and of the gradients, if they are wanted."""
+) -> Subject:
+    """What a tensor was computed from, with summaries of the values and of the gradients, if they are wanted."""
     if tensor.node is None:
         raise MinigradError(
             "nothing was recorded for this tensor, so there is nothing to draw",
@@ -111,7 +110,7 @@ def _recorded(
         nodes = history_of([tensor.node])[1]
         summaries = values_of(nodes)[0] if values else None
     known, models = known_of(nodes, names)
-    return Subject(nodes, nodes[-1:], known, models), (summaries, gradients)
+    return Subject(nodes, nodes[-1:], known, models, values=summaries, gradients=gradients)
 
 
 def shown(what: Any) -> dict[str, str]:

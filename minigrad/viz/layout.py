@@ -106,7 +106,7 @@ def arrange(
     if direction == "right":
         turned = [(height, width) for width, height in sizes]
         arrangement = _Arrangement(turned, edges, paths, (HEADER, MARGIN), (MARGIN, MARGIN), between, port)
-        return _transposed(arrangement.layout())
+        return transposed(arrangement.layout())
     return _Arrangement(sizes, edges, paths, (MARGIN, MARGIN), (HEADER, MARGIN), between, port).layout()
 
 
@@ -396,15 +396,15 @@ def _separate(units: list[Unit]) -> None:
         unit.x = (pushed[i] + x) / 2
 
 
-def _transposed(layout: Layout) -> Layout:
-    """The same layout from left to right."""
+def transposed(layout: Layout) -> Layout:
+    """The same layout from left to right, or a layout from left to right from the top down."""
 
     def turned(r: Rectangle) -> Rectangle:
         return Rectangle(r.y, r.x, r.height, r.width)
 
     return Layout(
         [turned(r) for r in layout.boxes],
-        [Frame(f.path, turned(f.place)) for f in layout.frames],
+        [Frame(f.path, turned(f.place), f.mirrored, f.upside_down) for f in layout.frames],
         [Route(tuple([(y, x) for x, y in r.points]), r.backwards) for r in layout.routes],
         layout.height,
         layout.width,

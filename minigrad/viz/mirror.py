@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ..core.node import Leaf, Node
-from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
+from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route, transposed
 from .naming import symbol_of
 from .numbers import Summary
 from .scene import Box, Edge, Scene
@@ -64,12 +64,12 @@ def _passes(box: Box, slot: int) -> bool:
 
 def mirrored(layout: Layout, scene: Scene, direction: str) -> Layout:
     """The layout of a scene with gradients, from the layout of the boxes that they mirror."""
-    axis = _axis(layout, scene, direction)
+    if direction == "right":
+        return transposed(mirrored(transposed(layout), scene, "down"))
+    axis = _axis(layout, scene)
 
     def across(r: Rectangle) -> Rectangle:
-        if direction == "down":
-            return r._replace(x=2 * axis - r.x - r.width)
-        return r._replace(y=2 * axis - r.y - r.height)
+        return r._replace(x=2 * axis - r.x - r.width)
 
     forward = {(e.source, e.target, e.slot): route for e, route in zip(scene.edges, layout.routes)}
     boxes = list(layout.boxes)
@@ -79,47 +79,32 @@ def mirrored(layout: Layout, scene: Scene, direction: str) -> Layout:
         boxes.append(across(boxes[box.mirrors]))
     for edge in scene.edges[len(routes) :]:
         source, target = scene.boxes[edge.source], scene.boxes[edge.target]
-        if source.mirrors is None:
-            routes.append(_seed(boxes[edge.source], boxes[edge.target], direction))
+        if source.mirrors is None:  # from a result across the line to its gradient
+            a, b = boxes[edge.source], boxes[edge.target]
+            y = a.y + a.height / 2
+            routes.append(Route(((a.x + a.width, y), (b.x, y)), False))
             continue
         way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
-        points = [(2 * axis - x, y) if direction == "down" else (x, 2 * axis - y) for x, y in way.points]
+        points = [(2 * axis - x, y) for x, y in way.points]
         routes.append(Route(tuple(reversed(points)), not way.backwards))
     paths = _scopes_of([box for box in scene.boxes if box.mirrors is not None])
-    upside_down = direction == "right"
-    turned = [Frame(f.path, across(f.place), upside_down, not upside_down) for f in layout.frames if f.path in paths]
-    places = boxes + [f.place for f in turned]
-    points = [point for route in routes for point in route.points]
-    width, height = layout.width, layout.height
-    if direction == "down":
-        width = max([r.x + r.width for r in places] + [x for x, _ in points])
-    else:
-        height = max([r.y + r.height for r in places] + [y for _, y in points])
-    return Layout(boxes, [*layout.frames, *turned], routes, width, height)
+    turned = [Frame(f.path, across(f.place), mirrored=True) for f in layout.frames if f.path in paths]
+    ends = [r.x + r.width for r in (*boxes, *[f.place for f in turned])]
+    width = max([*ends, *[x for route in routes for x, _ in route.points]])
+    return Layout(boxes, [*layout.frames, *turned], routes, width, layout.height)
 
 
-def _axis(layout: Layout, scene: Scene, direction: str) -> float:
+def _axis(layout: Layout, scene: Scene) -> float:
     """Where the mirror is: as near as what is reflected allows, which is not all that is there."""
-    down = direction == "down"
     partners = {box.mirrors for box in scene.boxes if box.mirrors is not None}
     paths = _scopes_of([scene.boxes[i] for i in partners])
     places = [layout.boxes[i] for i in partners] + [frame.place for frame in layout.frames if frame.path in paths]
-    ends = [r.x + r.width if down else r.y + r.height for r in places]
+    ends = [r.x + r.width for r in places]
     for edge, route in zip(scene.edges, layout.routes):
         if edge.source in partners and edge.target in partners:
-            ends += [x if down else y for x, y in route.points]
-    whole = layout.width if down else layout.height
-    return (whole + max(ends, default=whole)) / 2 + BETWEEN_LAYERS
+            ends += [x for x, _ in route.points]
+    return (layout.width + max(ends, default=layout.width)) / 2 + BETWEEN_LAYERS
 
 
 def _scopes_of(boxes: Collection[Box]) -> set[tuple[str, ...]]:
     return {box.scope[:depth] for box in boxes for depth in range(1, len(box.scope) + 1)}
-
-
-def _seed(a: Rectangle, b: Rectangle, direction: str) -> Route:
-    """From a result across the line to its gradient."""
-    if direction == "down":
-        y = a.y + a.height / 2
-        return Route(((a.x + a.width, y), (b.x, y)), False)
-    x = a.x + a.width / 2
-    return Route(((x, a.y + a.height), (x, b.y)), False)
