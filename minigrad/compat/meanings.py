@@ -13,7 +13,7 @@ import minigrad as mg
 from ..core import dtypes
 from ..core.tensor import contiguous_base, host_array
 from .speaking import ours
-from .table import refuse
+from .table import PLAIN, refuse
 
 Keys = namedtuple("Keys", "missing_keys unexpected_keys")
 Sorted = namedtuple("Sorted", "values indices")
@@ -290,30 +290,15 @@ def padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
     return mg.pad(x, widths, **({"value": value or 0.0} if mode == "constant" else {"mode": mode}))
 
 
-def kept(mask: Any, padding: Any, heads: int) -> Any:
-    """A mask of ours, which is True where attention goes, of masks of PyTorch, which are True where it does not."""
-    if mask is not None and mask.ndim == 3:  # (examples × heads, queries, keys)
-        mask = mg.reshape(mask, (-1, heads, *mask.shape[1:]))
-    if padding is not None:
-        padding = padding[:, None, None, :]
-        if mask is not None and (mask.dtype.kind == "f" or padding.dtype.kind == "f"):
-            mask, padding = [mg.where(m, -math.inf, 0.0) if m.dtype.kind == "b" else m for m in (mask, padding)]
-            return mask + padding
-        mask = padding if mask is None else mg.logical_or(mask, padding)
-    return mg.logical_not(mask) if mask is not None and mask.dtype.kind == "b" else mask
-
-
 def attended(
     self: Any, base: Any, inputs: Any, padding: Any, weights: bool, mask: Any, average: bool, causal: bool,
 ) -> Any:
     """`nn.MultiheadAttention`: the result and the weights, averaged over the heads."""
     if inputs[0].ndim == 2:
         refuse("nn.MultiheadAttention without a dimension for the examples", "x.unsqueeze(0) with batch_first=True")
-    mask = kept(mask, padding, self.heads)
-    if not weights:
-        return base.forward(self, *inputs, mask, causal and mask is None), None
-    out, seen = base.forward(self, *inputs, mask, causal and mask is None, need_weights=True)
-    return out, mg.mean(seen, 1) if average else seen
+    out, seen = base.forward(self, *inputs, PLAIN["kept"](mask, self.heads), causal and mask is None,
+                             need_weights=True, key_padding_mask=padding)
+    return out, None if not weights else mg.mean(seen, 1) if average else seen
 
 
 # Training -------------------------------------------------------------------------------------------------------------

@@ -103,6 +103,9 @@ class Module(mg.nn.Module):
             return self._kinds[name]
         return super()._kind(name, tensor) if self._nested else ""
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | ({"_hooks": self._hooks} if self._hooks else {})  # a copy has them, too
+
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         vars(self)["_kinds"] = {**self._kinds, name: BUFFER if persistent else UNSAVED}
         setattr(self, name, tensor)
@@ -213,9 +216,22 @@ def layer_class(arguments: Any, base: type, home: str) -> type:
         _keep(self, arguments, args, kwargs)
         base.__init__(self, *(given[:-1] if options else given), **options)  # type: ignore[misc]
         _adopt(self)
+        vars(self)["_given"] = given
+        if getattr(type(self), "reset_parameters", None) is not getattr(made, "reset_parameters", None):
+            self.reset_parameters()  # that of a program's own class
 
     names = {"__init__": __init__, "__module__": home, "_nested": True, "ours": base}
-    return type(base)(base.__name__, (Module, base), names)
+    made: Any = type(base)(base.__name__, (Module, base), names)
+    return made  # type: ignore[no-any-return]
+
+
+def made_again(layer: Any) -> None:
+    """Give a layer the numbers of a new one with the same arguments."""
+    options = layer._given[-1] if isinstance(layer._given[-1], dict) else {}
+    new = layer.ours(*(layer._given[:-1] if options else layer._given), **options)
+    with mg.no_grad():
+        for name, tensor in new.named_tensors():
+            getattr(layer, name)[...] = tensor
 
 
 def called_class(name: str, arguments: Any, forward: Any, home: str) -> type:

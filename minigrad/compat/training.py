@@ -11,7 +11,7 @@ from typing import Any
 import minigrad as mg
 
 from .meanings import given_group
-from .modules import Kind
+from .modules import Kind, Parameter
 
 # Functions with their own gradient ------------------------------------------------------------------------------------
 
@@ -82,23 +82,6 @@ class Optimizer(metaclass=Kind):
         raise NotImplementedError(f"{type(self).__name__} has no step")
 
 
-class OfOptimizers:
-    """What PyTorch's optimizers take, and ours do not."""
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None
-        if isinstance(self, mg.optim.LBFGS):  # which calls the closure itself, several times
-            return super().step(closure)  # type: ignore[misc]
-        if closure is not None:
-            with mg.enable_grad():
-                loss = closure()
-        super().step()  # type: ignore[misc]
-        return loss
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        super().zero_grad()  # type: ignore[misc]
-
-
 # Schedules ------------------------------------------------------------------------------------------------------------
 
 
@@ -124,26 +107,6 @@ class LRScheduler(metaclass=Kind):
         return [group["lr"] for group in self.optimizer.param_groups]
 
 
-class OfSchedules:
-    """What PyTorch's schedules have, and ours do not."""
-
-    def step(self, epoch: int | None = None) -> None:
-        if epoch is not None:
-            self.count[...] = epoch - 1.0  # type: ignore[attr-defined]
-        super().step()  # type: ignore[misc]
-
-    @property
-    def last_epoch(self) -> int:
-        return int(self.count)  # type: ignore[attr-defined]
-
-    @property
-    def base_lrs(self) -> list[float]:
-        return self.bases  # type: ignore[attr-defined, no-any-return]
-
-
-MIXINS: dict[type, type] = {mg.optim.Optimizer: OfOptimizers, mg.optim.lr_scheduler.Schedule: OfSchedules}
-
-
 def _own_options(groups: Any, known: Any) -> list[dict[str, Any]]:
     """Take the options of a program's own out of groups of parameters; PyTorch keeps them there."""
     found = []
@@ -163,34 +126,41 @@ def plain_class(arguments: Any, base: type, home: str) -> type:
         for group, options in zip(self.param_groups if own else (), own):
             group.options.update(options)
 
-    mixins = [mixin for kind, mixin in MIXINS.items() if issubclass(base, kind)]
-    return type(base)(base.__name__, (*mixins, base), {"__init__": __init__, "__module__": home, "ours": base})
+    return type(base)(base.__name__, (base,), {"__init__": __init__, "__module__": home, "ours": base})
 
 
 # Weights that are computed --------------------------------------------------------------------------------------------
 
 
-def size_along(v: Any, dim: int) -> Any:
-    """The norms of the rows of a tensor."""
-    axes = tuple([axis for axis in range(v.ndim) if axis != dim % v.ndim])
-    return mg.linalg.vector_norm(v, axis=axes, keepdims=True)
-
-
-def weight_norm(module: Any, name: str, dim: int, parameter: Any) -> Any:
-    """Make a weight the product of a size `weight_g` and a direction `weight_v`, computed before each call."""
-    v = getattr(module, name).detach()
+def computed(module: Any, name: str, parts: dict[str, Any], function: Callable[..., Any]) -> Any:
+    """Compute a weight of a module before each call, from parts: parameters and buffers with these endings."""
     delattr(module, name)
-    setattr(module, f"{name}_g", parameter(size_along(v, dim)))
-    setattr(module, f"{name}_v", parameter(v))
+    for ending, part in parts.items():
+        register = module.register_parameter if isinstance(part, Parameter) else module.register_buffer
+        register(name + ending, part)
 
     def compute(module: Any, args: Any) -> None:
-        v = getattr(module, f"{name}_v")
-        vars(module)[name] = v * (getattr(module, f"{name}_g") / size_along(v, dim))
+        vars(module)[name] = function(module, *[getattr(module, name + ending) for ending in parts])
 
     with mg.no_grad():
         compute(module, ())
     module.register_forward_pre_hook(compute)
+    compute.parts = name, parts  # type: ignore[attr-defined]
     return module
+
+
+def computed_once(module: Any, name: str) -> Any:
+    """Make a weight that is computed before each call a parameter again."""
+    for handle in module._hooks.added if module._hooks else ():
+        known, parts = getattr(handle.hook, "parts", ("", ()))
+        if known == name:
+            handle.hook(module, ())
+            handle.remove()
+            for ending in parts:
+                delattr(module, name + ending)
+            setattr(module, name, Parameter(vars(module).pop(name)))
+            return module
+    raise ValueError(f"the {name} of {module} is not computed before each call")
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------

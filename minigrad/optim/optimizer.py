@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.clock import tick, written_since
 from ..core.emit import EAGER, Eager
-from ..core.mode import current_mode, no_grad
+from ..core.mode import current_mode, enable_grad, no_grad
 from ..core.programs import SMALL, maker, programs_run
 from ..core.tensor import Tensor
 from ..nn.state import StateError, load_tensors
@@ -87,8 +87,21 @@ class Optimizer:
         for group in self.param_groups:
             group["lr"] = value
 
-    def step(self) -> None:
-        """Change every parameter that has a gradient."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient; a closure computes them first, and returns the loss.
+
+        >>> w = mg.asarray([1.0], requires_grad=True)
+        >>> def closure():
+        ...     loss = (w * w).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> mg.optim.SGD([w], lr=0.25).step(closure).item(), w.tolist()
+        (1.0, [0.5])
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
         began = tick()
         try:
             with no_grad():
@@ -98,6 +111,7 @@ class Optimizer:
         except BaseException as error:
             self._note_half_done(error, began)
             raise
+        return loss
 
     def _uses_program(self, group: Group) -> bool:
         """Whether one program may change all parameters of a group: if they are not few, and the rule is one of ours.
