@@ -268,11 +268,9 @@ def dann():
 
     model = CNNModel()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    loss_class, loss_domain, count = torch.nn.NLLLoss(), torch.nn.NLLLoss(), [0]
+    loss_class, loss_domain, alpha = torch.nn.NLLLoss(), torch.nn.NLLLoss(), 0.5
 
     def step(source, labels, target):
-        alpha = 2.0 / (1.0 + np.exp(-10 * count[0] / 10)) - 1
-        count[0] += 1
         model.zero_grad()
         found, domain = model(input_data=source, alpha=alpha)
         _, other = model(input_data=target, alpha=alpha)
@@ -340,7 +338,8 @@ def detr():
     model = Transformer(d_model=16, nhead=2, num_encoder_layers=1, num_decoder_layers=2, dim_feedforward=32,
                         dropout=0.0, return_intermediate_dec=True)
     queries, head = nn.Embedding(3, 16), nn.Linear(16, 4)
-    optimizer = torch.optim.AdamW([{"params": model.parameters()}, {"params": head.parameters(), "lr": 1e-4}], lr=1e-3)
+    optimizer = torch.optim.AdamW([
+        {"params": model.parameters()}, {"params": [*head.parameters(), *queries.parameters()], "lr": 1e-4}], lr=1e-3)
 
     def loss_of(x, y):
         mask = torch.zeros(2, 4, 4, dtype=torch.bool)
@@ -439,10 +438,13 @@ def ensemble():
 
     builtins.range = everything
     together = script.vmap(script.train_step_fn, in_dims=(0, None, None))
-    weights = [script.init_fn(num_models=2)]
+    weights = script.init_fn(num_models=2)
 
     def step(x, y):
-        loss, weights[0] = together(weights[0], x, y)
+        loss, changed = together(weights, x, y)
+        with torch.no_grad():
+            for name in weights:
+                weights[name].copy_(changed[name])
         return loss.sum()
 
     return step, lambda: (real(8, 2), classes(2, 8))

@@ -65,6 +65,7 @@ class Listed(list):  # type: ignore[type-arg]
 class Module(mg.nn.Module):
     """PyTorch's module.  A frozen parameter stays one; the state does not hold other tensors."""
 
+    caches = (*mg.nn.Module.caches, "_given")
     _nested = False
     _kinds: dict[str, str] = {}  # what each registered attribute is
 
@@ -104,7 +105,8 @@ class Module(mg.nn.Module):
         return super()._kind(name, tensor) if self._nested else ""
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | ({"_hooks": self._hooks} if self._hooks else {})  # a copy has them, too
+        copied = {name: vars(self).get(name) for name in ("_hooks", "_given")}
+        return super().__getstate__() | {name: value for name, value in copied.items() if value}
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         vars(self)["_kinds"] = {**self._kinds, name: BUFFER if persistent else UNSAVED}

@@ -140,7 +140,7 @@ PLAIN.update(
     contextlib=contextlib, functools=functools, Parameter=Parameter, shaped_norm=shaped_norm, collate=data.collate,
     Listed=Listed, within=within, load_tensors=load_tensors, retitle=retitle, MinigradError=mg.MinigradError,
     computed=computed, computed_once=computed_once, split_at_random=data.split_at_random, refuse=refuse,
-    made_again=made_again, Function=Function,
+    made_again=made_again, Function=Function, Kind=Kind, Device=Device,
 )
 for _row in rows():
     for _name in _row.names:
@@ -149,24 +149,6 @@ for _row in rows():
 
 
 # What the table cannot say --------------------------------------------------------------------------------------------
-
-
-class Tensor(metaclass=Kind):
-    """The class of all tensors, and a function that makes one."""
-
-    counted = (mg.Tensor,)
-
-    def __new__(cls, *shape: Any) -> Any:
-        return meanings.typed(shape, mg.float32)
-
-
-class device(metaclass=Kind):
-    """The class of all devices, and a function that finds one."""
-
-    counted = (Device,)
-
-    def __new__(cls, type: Any, index: int | None = None) -> Any:
-        return mg.as_device(meanings.device_of(type if index is None else f"{type}:{index}"))
 
 
 class Generator(mg.random.Generator):
@@ -230,7 +212,7 @@ def _offer(path: str, *classes: type) -> None:
 switch("require_grad", property(lambda x: False, _set_require_grad))
 switch("data", property(_data, _set_data))
 Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
-_offer("", Tensor, device, Generator)
+_offer("", Generator)
 _offer("nn", *CONTAINERS)
 _offer("utils.data", *data.PUBLIC)
 _offer("optim", Optimizer)
@@ -239,11 +221,6 @@ _offer("autograd", Function)
 torch.optim.lr_scheduler._LRScheduler = LRScheduler
 ADOPTED.update({getattr(mg.nn, name): getattr(torch.nn, name) for name in ("Linear", "LayerNorm", "Dropout")})
 torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
-for _name, *_counted in (
-    ("_BatchNorm", mg.nn.BatchNorm1d, mg.nn.BatchNorm2d), ("_ConvNd", mg.nn.Conv1d, mg.nn.Conv2d),
-    ("_Loss", mg.nn.MSELoss.__mro__[1]), ("RNNBase", mg.nn.RNN, mg.nn.GRU, mg.nn.LSTM),
-):
-    _offer("nn", Kind(_name, (), {"counted": tuple(_counted)}))
 Module._parameters = property(lambda self: Parts(self, self.named_parameters(recurse=False)))  # type: ignore[attr-defined]
 Module._buffers = property(lambda self: Parts(self, self.named_buffers(recurse=False)))  # type: ignore[attr-defined]
 Module._modules = property(lambda self: Parts(self, self.named_children()))  # type: ignore[attr-defined]

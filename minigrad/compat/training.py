@@ -10,6 +10,7 @@ from typing import Any
 
 import minigrad as mg
 
+from ..nn.hooks import Hooks
 from .meanings import given_group
 from .modules import Kind, Parameter
 
@@ -139,28 +140,40 @@ def computed(module: Any, name: str, parts: dict[str, Any], function: Callable[.
         register = module.register_parameter if isinstance(part, Parameter) else module.register_buffer
         register(name + ending, part)
 
+    before: list[Any] = []
+
     def compute(module: Any, args: Any) -> None:
+        before.append(vars(module).get(name))
         vars(module)[name] = function(module, *[getattr(module, name + ending) for ending in parts])
+
+    def restore(module: Any, args: Any, output: Any) -> None:
+        was = before.pop()
+        if vars(module)[name]._data.__class__ is not was._data.__class__:  # a trace leaves modules as they were
+            vars(module)[name] = was
 
     with mg.no_grad():
         compute(module, ())
+    before.clear()
+    vars(module)["_activations"] = frozenset([*(module._activations or ()), name])  # no part of the state
     module.register_forward_pre_hook(compute)
-    compute.parts = name, parts  # type: ignore[attr-defined]
+    module.register_forward_hook(restore)
+    compute.parts = restore.parts = name, parts  # type: ignore[attr-defined]
     return module
 
 
 def computed_once(module: Any, name: str) -> Any:
     """Make a weight that is computed before each call a parameter again."""
-    for handle in module._hooks.added if module._hooks else ():
-        known, parts = getattr(handle.hook, "parts", ("", ()))
-        if known == name:
-            handle.hook(module, ())
-            handle.remove()
-            for ending in parts:
-                delattr(module, name + ending)
-            setattr(module, name, Parameter(vars(module).pop(name)))
-            return module
-    raise ValueError(f"the {name} of {module} is not computed before each call")
+    hooks = [each for each in (module._hooks or Hooks()).added if getattr(each.hook, "parts", ("",))[0] == name]
+    if not hooks:
+        raise ValueError(f"the {name} of {module} is not computed before each call")
+    hooks[0].hook(module, ())
+    for handle in hooks:
+        handle.remove()
+    for ending in hooks[0].hook.parts[1]:  # type: ignore[attr-defined]
+        delattr(module, name + ending)
+    vars(module)["_activations"] = module._activations - {name}
+    setattr(module, name, Parameter(vars(module).pop(name)))
+    return module
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------

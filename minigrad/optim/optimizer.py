@@ -200,7 +200,8 @@ class Optimizer:
         """
         name, groups = type(self).__name__, self.param_groups
         saved = saved_groups(name, state, groups)
-        lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own if what not in saved[n]]
+        lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own
+                 if what not in saved[n] and own[what] is not False]  # a file without an option has it off
         unknown = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
         options = [
             own.options | {what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
