@@ -365,7 +365,7 @@ def hifi_gan():
     def step(x, y):
         made = maker(x)
         optimizer.zero_grad()
-        real_out, real_map = critic(y)
+        _, real_map = critic(y)
         fake_out, fake_map = critic(made)
         loss = F.l1_loss(y, made) * 45 + models.feature_loss([real_map], [fake_map])
         loss = loss + models.generator_loss([fake_out])[0]
@@ -406,7 +406,7 @@ def balanced_batches():
     data = torch.utils.data.TensorDataset(x, y)
     loader = torch.utils.data.DataLoader(
         data, sampler=BalancedBatchSampler(data, y), batch_size=6, num_workers=2,
-        collate_fn=lambda items: {"x": torch.stack([a for a, _ in items]), "y": torch.tensor([int(b) for _, b in items])})
+        collate_fn=lambda items: {"x": torch.stack([a for a, _ in items]), "y": torch.stack([b for _, b in items])})
     model, batches = nn.Linear(4, 3), iter(loader)
     step = training(torch.optim.SGD(model.parameters(), lr=0.1),
                     lambda batch: F.cross_entropy(model(batch["x"]), batch["y"]))
@@ -433,7 +433,8 @@ def clip():
 @program("pytorch/pytorch", "functorch/examples/ensembling/parallel_train.py", "functorch/examples/ensembling")
 def ensemble():
     sys.argv, everything = ["parallel_train.py"], builtins.range
-    builtins.range = lambda *given: everything(3) if given == (2000,) else everything(*given)  # the script trains when it is imported
+    # The script trains when it is imported.
+    builtins.range = lambda *given: everything(3) if given == (2000,) else everything(*given)
     import parallel_train as script
 
     builtins.range = everything

@@ -148,8 +148,8 @@ class DataLoader:
         if isinstance(dataset, IterableDataset):
             sampler = dataset  # the batches are lists of its items
         elif sampler is None:
-            count = len(dataset)
-            sampler = SequentialSampler(count, lambda: generator.permutation(count).tolist() if shuffle else range(count))
+            n = len(dataset)
+            sampler = SequentialSampler(n, lambda: generator.permutation(n).tolist() if shuffle else range(n))
         self.sampler = sampler
         self.batch_sampler = batch_sampler or BatchSampler(sampler, batch_size or 1, drop_last)
 

@@ -44,7 +44,8 @@ _PATHS = {  # the rooms of the table that are not named by their path
     "mps": "backends.mps",
 }
 _OURS = {
-    "nn": mg.nn, "utils.data": data, "distributions": mg.distributions, "optim": mg.optim, "lr_scheduler": mg.optim.lr_scheduler,
+    "nn": mg.nn, "utils.data": data, "distributions": mg.distributions, "optim": mg.optim,
+    "lr_scheduler": mg.optim.lr_scheduler,
 }
 _REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write instead
 

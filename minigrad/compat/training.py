@@ -169,7 +169,7 @@ def computed_once(module: Any, name: str) -> Any:
     hooks[0].hook(module, ())
     for handle in hooks:
         handle.remove()
-    for ending in hooks[0].hook.parts[1]:  # type: ignore[attr-defined]
+    for ending in hooks[0].hook.parts[1]:  # type: ignore[union-attr]
         delattr(module, name + ending)
     vars(module)["_activations"] = module._activations - {name}
     setattr(module, name, Parameter(vars(module).pop(name)))

@@ -102,6 +102,10 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        self._change()
+        return loss
+
+    def _change(self) -> None:
         began = tick()
         try:
             with no_grad():
@@ -111,7 +115,6 @@ class Optimizer:
         except BaseException as error:
             self._note_half_done(error, began)
             raise
-        return loss
 
     def _uses_program(self, group: Group) -> bool:
         """Whether one program may change all parameters of a group: if they are not few, and the rule is one of ours.
