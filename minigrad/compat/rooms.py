@@ -35,7 +35,7 @@ from .modules import (
     within,
 )
 from .speaking import switch
-from .table import PLAIN, forward_of, function_of, refuse, retitle
+from .table import PLAIN, forward_of, function_of, refuse, retitle, words_of
 from .training import Function, LRScheduler, Optimizer, Parts, computed, computed_once, plain_class
 
 HOME = f"{__package__}.torch"
@@ -91,7 +91,9 @@ def _put(row: Row, room: str, name: str) -> None:
         _override(into[cls], method, Default(function) if row.kind == "@" else function)
     elif row.kind == "class":
         maker = layer_class if room == "nn" else plain_class
-        into[name] = maker(function_of(_as_tuple(row), name), getattr(_OURS[room], name), f"{HOME}.{path}")
+        arguments = function_of(row._replace(expression=row.expression or "()"), name)
+        arguments.words = words_of(row)
+        into[name] = maker(arguments, getattr(_OURS[room], name), f"{HOME}.{path}")
     elif row.kind == "layer":
         into[name] = called_class(name, function_of(row._replace(expression="()"), name), forward_of(row, name),
                                   f"{HOME}.{path}")
@@ -113,10 +115,6 @@ def _refused_class(name: str, hint: str, home: str) -> type:
         return refuse(f"torch.{name}", hint)
 
     return type(name.rpartition(".")[2], (), {"__new__": __new__, "__module__": home})
-
-
-def _as_tuple(row: Row) -> Row:
-    return row._replace(expression=row.expression or "()")
 
 
 def _override(cls: type, name: str, function: Any) -> None:

@@ -12,7 +12,7 @@ import minigrad as mg
 
 from ..nn.hooks import Hooks
 from .meanings import given_group
-from .modules import Kind, Parameter
+from .modules import Kind, Parameter, begin
 
 # Functions with their own gradient ------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ def plain_class(arguments: Any, base: type, home: str) -> type:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         first, *rest = arguments(*args, **kwargs)
         own = _own_options(first, signature(arguments).parameters) if issubclass(base, mg.optim.Optimizer) else []
-        base.__init__(self, first, *rest)  # type: ignore[misc]
+        begin(self, base, arguments, (first, *rest))
         for group, options in zip(self.param_groups if own else (), own):
             group.options.update(options)
 
