@@ -278,5 +278,5 @@ def test_a_step_with_computed_weights_compiles_and_leaves_the_module_as_it_was()
 
 
 def test_a_weight_that_is_not_computed_cannot_be_made_a_parameter_again():
-    with pytest.raises(ValueError, match="the weight of Linear.* is not computed"):
+    with pytest.raises(ValueError, match=r"the weight of Linear.* is not computed"):
         nn.utils.remove_weight_norm(nn.Linear(3, 2))
