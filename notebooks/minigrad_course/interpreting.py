@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,8 +51,10 @@ class Operation:
 class Students(Eager):
     """Eager mode in which a student's functions record operations that are recorded, or choose kernels, or both."""
 
-    def __init__(self, emit: Student | None = None, dispatch: Student | None = None) -> None:
-        self.emit, self.dispatch = emit, dispatch
+    emit: Student | None = None
+    dispatch: Student | None = None
+
+    def __init__(self) -> None:
         self.chosen: list[Any] = []  # for each operation that is being applied: a cast inside of one is another
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Any) -> Any:
@@ -116,12 +119,13 @@ def _recording(found: Any, op: str, inputs: list[Any], name: str) -> tuple[Any, 
 
 
 @contextmanager
-def _with(**student: Student) -> Iterator[Swapped]:
+def _with(part: str, function: Callable[..., Any]) -> Iterator[Swapped]:
     """Interpret by a student's function too, beside that of a block around this one."""
-    around = current_mode().interpreter
-    both = {"emit": around.emit, "dispatch": around.dispatch} if isinstance(around, Students) else {}
-    with switch(interpreter=Students(**both | student)):
-        yield next(iter(student.values()))[1]
+    around, swapped = current_mode().interpreter, Swapped(function.__name__)
+    both = copy(around) if isinstance(around, Students) else Students()
+    setattr(both, part, (function, swapped))
+    with switch(interpreter=both):
+        yield swapped
 
 
 def emitter(function: Callable[[Operation, list[Any]], Any]) -> AbstractContextManager[Swapped]:
@@ -138,7 +142,7 @@ def emitter(function: Callable[[Operation, list[Any]], Any]) -> AbstractContextM
     >>> y.item(), x.grad.item(), mine
     (9.0, 6.0, <emit in the engine, called once>)
     """
-    return _with(emit=(function, Swapped(function.__name__)))
+    return _with("emit", function)
 
 
 def dispatcher(function: Callable[[str, list[Any], Mapping[str, Any]], Any]) -> AbstractContextManager[Swapped]:
@@ -152,4 +156,4 @@ def dispatcher(function: Callable[[str, list[Any], Mapping[str, Any]], Any]) -> 
     >>> mine
     <always_the_first in the engine, called once>
     """
-    return _with(dispatch=(function, Swapped(function.__name__)))
+    return _with("dispatch", function)

@@ -39,7 +39,7 @@ from ...digits import Trained
 from ...feedback import Stopped
 from ...limits import TimeIsUp, at_most
 from ...session import SESSION
-from ...source_code import as_file
+from ...source_code import source_of
 from . import on_ranks
 from .lockstep import in_lockstep
 from .on_ranks import BATCH, LIMIT, RATE, SEED, Ring, Ringed, Run, batches, measured, network, read, run
@@ -89,7 +89,7 @@ def on_real_ranks(ring: Ring) -> Run:
     """Start the launcher with a file that holds the student's functions; what rank 0 wrote."""
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder) / "ring.py", Path(folder) / "result.json"
-        source.write_text(as_file(*ring), encoding="utf-8")
+        source.write_text(str(source_of(*ring)), encoding="utf-8")
         command = [sys.executable, "-m", "minigrad.distributed", "-n", str(RANKS), "--timeout", "20",
                    on_ranks.__file__, str(source), str(result), *[function.__name__ for function in ring]]
         try:
