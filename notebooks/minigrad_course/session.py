@@ -349,7 +349,9 @@ def _source(given: Any) -> str:
 def _uses(which: Task, given: Any) -> dict[str, Any]:
     """The source of an answer with all that it uses, for `my_framework`; empty where there is none."""
     try:
-        return source_of(given)._asdict() if callable(given) else {"head": [line_of(which.name, plain(given))], "code": {}}
+        if callable(given):
+            return source_of(given)._asdict()
+        return {"head": [line_of(which.name, plain(given))], "code": {}}
     except Misused:
         return {}
 

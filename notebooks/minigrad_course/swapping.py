@@ -14,6 +14,7 @@ from inspect import unwrap
 from typing import Any
 
 from minigrad.autodiff import forward, reverse
+from minigrad.autodiff.visits import after_hooks
 from minigrad.compile.rewriting import passes
 from minigrad.compile.running.order import Schedule, ScheduledStep
 from minigrad.compile.running.plan import Plan as ProgramPlan
@@ -228,7 +229,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
                 node.saved = None if node.saved is None else FREED
         leaves = {node for node in gradients if isinstance(node, Leaf)}
         targets = {*also, *(leaves if wanted is None else wanted)}
-        return {node: g.copy() for node, g in gradients.items() if node in targets}
+        return {node: after_hooks(node, g.copy()) for node, g in gradients.items() if node in targets}
 
     with overriding(reverse.walk, walk):
         yield swapped

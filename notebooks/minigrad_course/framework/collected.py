@@ -50,7 +50,7 @@ def collected(progress: Progress, values: Collection[str] = ()) -> Collected:
         written |= set(new.values())
     whose = f"{progress.student}'s framework" if progress.student else "My framework"
     head = (f'"""{whose}: {counted(len(found), "piece")} from the minigrad course, each of which passed its check.\n\n'
-            "`course.my_framework()` makes this file anew from the latest right answers: copy it before you change it.\n"
+            "`course.my_framework()` makes this file from the latest right answers: copy it before you change it.\n"
             '"""')
     text = "\n\n\n".join(["\n\n".join([head, "\n".join(sorted(imports))]), *[each.rstrip() for each in sections]])
     return Collected(text + "\n", list(found), [name for name in wanted if name not in found])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from minigrad.data import digits
 from minigrad.viz.curves import curves
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
 
+from ..letters import names_drawn
 from ..views.readings import reading
 from .pieces import COMPILED, EAGER, JOBS
 from .training import ARGUMENTS
@@ -17,19 +19,26 @@ from .training import ARGUMENTS
 if TYPE_CHECKING:
     from . import Framework
 
-WIDE, HIGH, APART, ACROSS = 236.0, 62.0, 14.0, 3
+WIDE, HIGH, APART, ACROSS = 196.0, 62.0, 14.0, 4
 
 
 def drawn(framework: Framework) -> Flipbook:
-    """Three pages: the rooms, the curves, and the digits before and after."""
+    """The rooms, the curves, and what the network made before and after."""
     said = repr(framework)
-    images, labels = digits()[1].arrays
-    losses = [(float(i), value) for i, value in enumerate(framework.run.losses, 1)]
-    read = reading(said, losses, images.reshape(-1, 8, 8), labels, framework.run.before, framework.run.after)
     pages = [Page(_rooms(framework), said.replace("\n", ". ") + ".", (), "rooms"),
              Page(_curves(framework), "The loss of each step, by your framework and by minigrad alone.", (), "curves"),
-             read.pages[0][0]]
+             _before_and_after(framework)]
     return Flipbook(said.partition("\n")[0], [pages], cover=0, unit="picture", words=f"{said}\n{framework.table()}")
+
+
+def _before_and_after(framework: Framework) -> Page:
+    run = framework.run
+    losses = [(float(i), value) for i, value in enumerate(run.losses, 1)]
+    if framework.program == "digits":
+        images, labels = digits()[1].arrays
+        book = reading("", losses, images.reshape(-1, 8, 8), labels, np.asarray(run.before), np.asarray(run.after))
+        return book.pages[0][0]
+    return Page(names_drawn(losses, run.before, run.after), "Names that the GPT made up.", (), "before and after")
 
 
 def _rooms(framework: Framework) -> Drawing:
@@ -41,20 +50,23 @@ def _rooms(framework: Framework) -> Drawing:
     for job, names in ARGUMENTS.items():
         written.setdefault(job, []).extend([name for name in names if name in framework.file.names][:1])
     drawing = Drawing(ACROSS * (WIDE + APART) - APART, 0)
-    y = 16.0
-    for room, jobs in groupby(sorted(JOBS, key=lambda job: list(ROOMS).index(JOBS[job][1])), key=lambda job: JOBS[job][1]):
-        drawing.heading(0, y, f"{room}: {ROOMS[room]}")
+    column, y = 0, 16.0
+    for room, says in ROOMS.items():
+        jobs = [job for job in JOBS if JOBS[job][1] == room]
+        if column + len(jobs) > ACROSS:
+            column, y = 0, y + HIGH + 44
+        drawing.heading(column * (WIDE + APART), y, f"{room}: {says}")
         for i, job in enumerate(jobs):
-            x, top = i % ACROSS * (WIDE + APART), y + 8 + i // ACROSS * (HIGH + APART)
-            _box(drawing, x, top, job, framework.jobs.get(job, (0, 0)), written.get(job, []))
-        y = top + HIGH + 34
-    drawing.height = y - 30
+            x, times = (column + i) * (WIDE + APART), framework.jobs.get(job, (0, 0))
+            _box(drawing, x, y + 8, job, times, written.get(job, []))
+        column += len(jobs)
+    drawing.height = y + 8 + HIGH
     return drawing
 
 
-ROOMS = {
-    "ops": "the functions that you call", "nn": "layers", "core": "what is recorded", "devices": "kernels",
-    "autodiff": "gradients", "optim": "updates", "train": "the loop", "compile": "a step as one program",
+ROOMS = {  # in an order that fills the rows of the picture
+    "ops": "arrays", "nn": "layers", "devices": "kernels", "train": "the loop", "autodiff": "gradients",
+    "optim": "updates", "core": "what is recorded", "distributed": "ranks", "compile": "a step as a program",
 }
 
 

@@ -137,14 +137,15 @@ def _are_tensors(out: Tensor, *inputs: Any) -> bool:
 
 def _convolution(clock: Clock, convolve: Callable[..., Any]) -> AbstractContextManager[Swapped]:
     @wraps(convolve)
-    def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, **usual: Any) -> Tensor:
+    def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, *usual: Any, **more: Any) -> Tensor:
         maps = convolve(x[:, 0], weight[:, 0]).permute_dims((0, 3, 1, 2))
         return maps if bias is None else maps + bias.reshape(1, -1, 1, 1)
 
-    def fits(x: Tensor, weight: Tensor, bias: Any = None, **options: Any) -> bool:
-        plain = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
-        usual = all(value in (plain[name], (plain[name],) * 2) for name, value in options.items())
-        return x.ndim == 4 and weight.shape[1:] == (1, 3, 3) and usual
+    def fits(x: Tensor, weight: Tensor, bias: Any = None, *given: Any, **more: Any) -> bool:
+        usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+        options = dict(zip(usual, given)) | more
+        is_usual = all(value in (usual[name], (usual[name],) * 2) for name, value in options.items())
+        return is_usual and x.ndim == 4 and weight.shape[1:] == (1, 3, 3)
 
     return _composed("conv2d", clock, conv2d, fits)
 
@@ -175,7 +176,7 @@ JOBS = {  # what a training does, and in which room of the library
     "walk": ("backward passes", "autodiff"), "blocks": ("blocks run by a plan", "autodiff"),
     "updates": ("parameters updated", "optim"), "steps": ("training steps", "train"),
     "guards": ("traces guarded", "compile"), "passes": ("passes over the graph", "compile"),
-    "turns": ("programs scheduled", "compile"),
+    "turns": ("programs scheduled", "compile"), "sums": ("sums over all ranks", "distributed"),
 }
 EAGER = (  # the later ones are entered inside of the earlier ones
     Piece(("dispatch",), "kernels", lambda clock, dispatch: dispatcher(clock.yours(dispatch))),

@@ -233,5 +233,13 @@ course.check("row_loops")
 # The last change is not exact: the library adds in another order, so the last digits may differ. That is why a compiler does not make it. Large speed-ups in
 # practice, such as FlashAttention, are changes of this kind: a person wrote the same mathematics in a form that fits into one kernel.
 
+# %% [markdown]
+# ## Your framework so far
+#
+# Everything that you have written, in the engine's place at once. The last row is the compiler's:
+
+# %% name="my-framework"
+course.my_framework()
+
 # %% name="progress"
 course.progress()
