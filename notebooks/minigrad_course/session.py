@@ -25,7 +25,7 @@ from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, un
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
 from .source_code import line_of, source_of
-from .tasks import HIDDEN_ROUNDS, ROUNDS, Prediction, Task
+from .tasks import HIDDEN_ROUNDS, ROUNDS, Bet, Prediction, Task
 from .unit import Unit, names_in_use, parts, task_names
 
 watch_cells()
@@ -241,6 +241,8 @@ def _run(which: Task, given: Any, rounds: int) -> Box:
         raise Stopped(which.name, where, hint) from None
     except Exception as error:
         raise stopped(which.name, error, which.advice) from None
+    if isinstance(which, Bet):
+        return Box("noted", which.name, f"noted, {written(given)}. {said}")
     points = f", {counted(which.points, 'point')}" if which.points else ""
     return Box("right", which.name, f"right{points}" + (f"\n  {said}" if said else ""))
 
