@@ -475,7 +475,8 @@ class Bet(Prediction):
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if answer not in self.choices:
-            raise Misused(self.name, f"{written(answer)} is none of the choices", f"one of {written(list(self.choices))}")
+            choices = written(list(self.choices))
+            raise Misused(self.name, f"{written(answer)} is none of the choices", f"one of {choices}")
         return "The next cell measures it."
 
 

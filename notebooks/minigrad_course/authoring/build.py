@@ -2,7 +2,7 @@
 
 - `demo_notebook.py` of a unit is executed and becomes the demo `notebooks/NN_name.ipynb`, with its outputs stored.
   The museum and the programs of PyTorch have demos of their own, without a number.
-  A cell whose outputs differ from run to run, such as measured times, has the tag `nbval-ignore-output`: none is stored.
+  No output is stored of a cell with the tag `nbval-ignore-output`, which measures times for example.
 - `exercise_notebook.py` holds solutions in nbgrader's format and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
   which holds none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 

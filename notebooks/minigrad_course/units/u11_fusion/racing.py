@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from minigrad.compile.fusion.count import Count
 from minigrad.compile.jitted import jit
 from minigrad.compile.look.cost import Cost
 from minigrad.core.programs import eager_programs
@@ -75,9 +76,13 @@ def _lanes(function: Callable[..., Any], args: Sequence[Tensor]) -> list[Lane]:
             begin = perf_counter()
             run(*args)
             times[i] = min(times[i], perf_counter() - begin)
-    nodes = [Trip(each.name, each.eager.bytes_read, each.eager.bytes_written) for each in cost.nodes if each.eager.bytes]
-    kernels = [Trip(each.name, each.program.bytes_read, each.program.bytes_written) for each in cost.kernels]
+    nodes = [_trip(each.name, each.eager) for each in cost.nodes if each.eager.bytes]
+    kernels = [_trip(each.name, each.program) for each in cost.kernels]
     return [Lane("node by node", nodes, times[0]), Lane("one program", kernels, times[1])]
+
+
+def _trip(name: str, count: Count) -> Trip:
+    return Trip(name, count.bytes_read, count.bytes_written)
 
 
 def _says(lanes: Sequence[Lane], moved: int) -> str:
@@ -121,7 +126,8 @@ def _lane(drawing: Drawing, lane: Lane, top: float, moved: int) -> None:
     x = MEMORY + 66 + share * (REGISTERS - 86 - BLOCK - MEMORY - 66)
     drawing.rect(x, top + 35, BLOCK, BLOCK, "there-fill" if reading else "back-fill", "there" if reading else "back",
                  thick=2.0, about=f"{trip.name} {'reads' if reading else 'writes'}")
-    drawing.text(x + BLOCK / 2, top + 88, f"{trip.name} {'reads →' if reading else '← writes'}", anchor="middle", size=12)
+    words = f"{trip.name} {'reads →' if reading else '← writes'}"
+    drawing.text(x + BLOCK / 2, top + 88, words, anchor="middle", size=12)
 
 
 def _at(lane: Lane, moved: int) -> tuple[Trip, int]:
