@@ -68,7 +68,7 @@ def test_all_pieces_of_the_course_train_as_the_engine_does(tmp_path, monkeypatch
     assert framework.apart < 1e-3 and "the losses are those of minigrad alone" in repr(framework)
     assert framework.path == tmp_path / NAME and framework.path.read_text() == framework.file.text
     whole = {job for job, (mine, every) in framework.jobs.items() if mine == every}
-    assert whole == set(JOBS) - {"layers", "rules", "passes", "sums"}
+    assert whole == set(JOBS) - {"rules", "passes", "sums"}
     assert all(0 < mine < every for job, (mine, every) in framework.jobs.items() if job not in whole)
     assert 0.1 < framework.run.share < 1
     assert {each for piece in (*EAGER, *COMPILED) for each in piece.tasks} <= set(framework.file.names)

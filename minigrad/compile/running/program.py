@@ -142,7 +142,7 @@ class Program(Titled):
     def divided(self, partition: Partition) -> Program:
         """The same program with another partition of its graph."""
         other = Program.__new__(Program)
-        other._begin(self.graph, self.constants, replace(self.settings, backend="numpy"))
+        other._begin(self.graph, self.constants, self.settings)
         lowered = {group: lower(partition, group) for group in partition.kernels}
         plan = planned(partition, lowered, other.settings.turns)
         other._keep(Compiled(self.optimised, self.log, partition, lowered, plan))
