@@ -21,6 +21,7 @@ from ..units.u02_arrays.striding import views
 from ..units.u09_eager_costs.operators import operator
 from ..units.u10_graph_mode.student_guards import guard
 from ..units.u11_fusion.equations import with_rules
+from ..units.u11_fusion.league import fused_by
 from ..units.u11_fusion.merging import as_pass
 from ..units.u12_parallelism.schedules import in_turns
 
@@ -176,7 +177,8 @@ JOBS = {  # what a training does, and in which room of the library
     "walk": ("backward passes", "autodiff"), "blocks": ("blocks run by a plan", "autodiff"),
     "updates": ("parameters updated", "optim"), "steps": ("training steps", "train"),
     "guards": ("traces guarded", "compile"), "passes": ("passes over the graph", "compile"),
-    "turns": ("programs scheduled", "compile"), "sums": ("sums over all ranks", "distributed"),
+    "kernels_made": ("programs divided", "compile"), "turns": ("programs scheduled", "compile"),
+    "sums": ("sums over all ranks", "distributed"),
 }
 EAGER = (  # the later ones are entered inside of the earlier ones
     Piece(("dispatch",), "kernels", lambda clock, dispatch: dispatcher(clock.yours(dispatch))),
@@ -198,5 +200,6 @@ COMPILED = (
     Piece(("guard",), "guards", lambda clock, function: guard(function)),
     Piece(("my_rules",), "passes", lambda clock, rules: compiler_pass("simplify", with_rules(rules))),
     Piece(("merge_same",), "passes", lambda clock, merge: compiler_pass("common", as_pass(merge))),
+    Piece(("my_fusion",), "kernels_made", lambda clock, function: fused_by(function)),
     Piece(("list_schedule",), "turns", lambda clock, function: scheduler(in_turns(function))),
 )

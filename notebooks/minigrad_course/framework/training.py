@@ -252,5 +252,5 @@ def compiled(pieces: Pieces) -> dict[str, tuple[int, int]]:
         for images, labels in in_batches()[:CALLS]:
             step(images, labels)
     yours = {job: sum(each.calls for each in found) for job, found in entered.items()}
-    every = {"guards": CALLS - 1, "passes": len(PASSES), "turns": 1}
+    every = {"guards": CALLS - 1, "passes": len(PASSES), "kernels_made": 1, "turns": 1}
     return {job: (min(yours.get(job, 0), times), times) for job, times in every.items()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import unwrap
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -11,6 +13,9 @@ import numpy as np
 
 from minigrad.autodiff.transforms import grad
 from minigrad.compile.fusion.by_hand import Finish, divided, members_of
+from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.fusion.group import Partition
+from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.jitted import trace
 from minigrad.compile.look.cost import Cost
 from minigrad.compile.nodes.graph import Graph
@@ -27,6 +32,7 @@ from minigrad.support.table import as_table, bytes_text, counted, time_text
 from ...compare import Difference
 from ...feedback import Wrong, written
 from ...session import SESSION
+from ...swapping import Swapped, swap
 from ...tasks import FunctionTask, Mistake, mistake
 from .about import UNIT
 from .graphs import SIZE, evaluated
@@ -45,16 +51,16 @@ FORM = 'return a list of kernels, each a list of names: [["tanh_1", "multiply_1"
 class Division:
     """The operations of a program, which can be divided among kernels."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.program = Program(graph)
-        names = self.program.partition.graph.names()
-        members = [member for kernel in members_of(self.program.partition) for member in kernel]
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        names = partition.graph.names()
+        members = [member for kernel in members_of(partition) for member in kernel]
         self.members = {names[m.node] + COMBINED if isinstance(m, Finish) else names[m]: m for m in members}
 
     @property
     def operations(self) -> list[str]:
         """The names of all operations, each after those that it reads."""
-        computes = self.program.partition.computes
+        computes = self.partition.computes
         places = {name: (computes[m.node if isinstance(m, Finish) else m].position, isinstance(m, Finish))
                   for name, m in self.members.items()}
         return sorted(self.members, key=places.__getitem__)
@@ -67,12 +73,31 @@ class Division:
             return False
         return True
 
-    def divided(self, kernels: Sequence[Sequence[str]]) -> Program:
-        """The program with these kernels."""
+    def divided(self, kernels: Sequence[Sequence[str]]) -> Partition:
+        """The partition with these kernels."""
         inside = {name for kernel in kernels for name in kernel}
         alone = [[member] for name, member in self.members.items() if name not in inside]
         together = [[self.members[name] for name in kernel] for kernel in kernels]
-        return self.program.divided(divided(self.program.partition, [*together, *alone]))
+        return divided(self.partition, [*together, *alone], self.partition.chunking)
+
+
+@contextmanager
+def fused_by(function: Callable[..., Kernels]) -> Iterator[Swapped]:
+    """Let `function(operations, possible)` divide each program that is compiled among kernels.
+
+    >>> with fused_by(lambda operations, possible: [[name] for name in operations]) as mine:
+    ...     mg.jit(lambda x: mg.tanh(x) * 2 + 1).kernels(mg.ones(3))
+    <Partition of 3 nodes: 3 groups, 3 of them kernels>
+    """
+    own, swapped = unwrap(fuse), Swapped(function.__name__)
+
+    def by_student(graph: Graph, chunking: Chunking | None = None) -> Partition:
+        swapped.calls += 1
+        division = Division(own(graph, chunking))
+        return division.divided(function(division.operations, division.possible))
+
+    with swap(fuse, by_student):
+        yield swapped
 
 
 def greedy(operations: Sequence[str], possible: Callable[[Kernels], bool]) -> Kernels:
@@ -99,7 +124,7 @@ class MyFusion(FunctionTask):
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         self.divisions = {}
         for text in draw.sample(PROGRAMS, len(PROGRAMS)):
-            division = Division(trace(lambda x: evaluated(text, x=x), ones((SIZE, SIZE))))  # noqa: B023
+            division = Division(Program(trace(lambda x: evaluated(text, x=x), ones((SIZE, SIZE)))).partition)  # noqa: B023
             self.divisions[tuple(division.operations)] = text, division
             yield division.operations, division.possible
 
@@ -202,9 +227,10 @@ def training_step(images: Tensor, labels: Tensor, *weights: Tensor) -> tuple[Ten
 def league(fusion: Callable[..., Kernels]) -> League:
     """Divide a training step by a student's function, and compare it with minigrad's own kernels."""
     args = _arguments()
-    division = Division(trace(training_step, *args))
-    kernels = [list(kernel) for kernel in fusion(division.operations, division.possible)]
-    yours, own = division.divided(kernels), division.program
+    graph = trace(training_step, *args)
+    own = Program(graph).ready()
+    with fused_by(fusion):
+        yours = Program(graph).ready()
     arrays = [np.asarray(each.numpy()) for each in args]
     plain = eager_programs(False)(training_step)
     seconds = _fastest([lambda: plain(*args), lambda: yours(arrays), lambda: own(arrays)])
