@@ -476,7 +476,7 @@ class Bet(Prediction):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if answer not in self.choices:
             choices = written(list(self.choices))
-            raise Misused(self.name, f"{written(answer)} is none of the choices", f"one of {choices}")
+            raise Misused(self.name, f"{written(answer)} is not among the choices", f"one of {choices}")
         return "The next cell measures it."
 
 

@@ -94,7 +94,7 @@ def test_a_bet_is_one_of_its_choices():
     assert bets
     for task in bets:
         assert all("The next cell measures it" in str(feedback_on(task, "", each)[0]) for each in task.choices)
-        with pytest.raises(Misused, match="is none of the choices"):
+        with pytest.raises(Misused, match="is not among the choices"):
             task("").check(1234567)
 
 

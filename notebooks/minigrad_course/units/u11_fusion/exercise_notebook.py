@@ -215,7 +215,7 @@ course.check("my_fusion")
 # %% [markdown]
 # The league: a training step of the network for digits, node by node, by your kernels, and by minigrad's. Launches and bytes are counted, and the time is measured on
 # this machine. Three numbers to lower: which order of the kernels, or which order of the operations, moves fewer bytes? (Your fusion asks `possible`, and knows no prices. minigrad's own
-# knows them, and asks nobody.)
+# knows them, and needs no question.)
 
 # %% name="league"
 league = course.task("my_fusion").league(my_fusion)
