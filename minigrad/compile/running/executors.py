@@ -29,11 +29,11 @@ Run = Callable[[Any], object]  # called with the starts of the generators of ran
 
 
 class Named(NamedTuple):
-    """The function of a step, with its name and its own cost, without that of the steps inside a loop."""
+    """The function of a step, with its name and its own cost after a run, without that of the steps inside a loop."""
 
     name: str
     run: Run
-    cost: Count
+    cost: Callable[[], Count]
 
 
 def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:

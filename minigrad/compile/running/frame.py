@@ -117,7 +117,7 @@ class Frame:
         made = [self._made(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
         self.native = {number: step for number, step in enumerate(made) if isinstance(step, NativeStep)}
         runs = [self._as_run(step) if isinstance(step, NativeStep) else step for step in made]
-        named = [Named(step.name, run, own_count(step)) for step, run in zip(self.plan.steps, runs)]
+        named = [Named(step.name, run, partial(own_count, step)) for step, run in zip(self.plan.steps, runs)]
         calls = [[named[i] for i in turn] for turn in self.plan.turns]
         early = self.plan.early
         self.early, self.early_calls = self._joined(self.plan.turns[:early], calls[:early]), calls[:early]
