@@ -1,4 +1,4 @@
-"""Rules that need loops or shapes, not algebra: overlapping windows, reductions and joins of a single element."""
+"""Rules that need loops or shapes, not algebra: overlapping windows, and joins."""
 
 from __future__ import annotations
 
@@ -95,21 +95,6 @@ def windows_as_parts(node: Node) -> Node | None:
         part = made.slice(x, index=(..., *offset))
         total = made.add(total, made.place(part, shape=node.shape, index=(*index, ...)))
     return total  # type: ignore[no-any-return]
-
-
-@rule("sum", "prod", "max", "min", "cumulative_sum", "cumulative_prod")
-def reduction_of_one(node: Node) -> Node | None:
-    """A reduction over dimensions of size 1 is its only element; a sum starts with 0.0, so it is x + 0.0."""
-    (x,) = node.inputs
-    axes = node.attrs["axis"]
-    if any(x.shape[a] != 1 for a in (axes if isinstance(axes, tuple) else (axes,))):
-        return None
-    made = Replacing(node)
-    if x.dtype != node.dtype:
-        x = made.astype(x, dtype=node.dtype)
-    if x.shape != node.shape:
-        x = made.reshape(x, shape=node.shape)
-    return made.add(x, 0.0) if node.name == "sum" and node.dtype.kind == "f" else x
 
 
 @rule("concat")
