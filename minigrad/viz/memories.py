@@ -206,6 +206,8 @@ def lives_of(plan: Plan) -> list[Life]:
         reads, writes = plan.uses(step)
         if isinstance(step, Call) and step.op is P.project:  # one of several results lies in the memory of all
             home[step.out] = home[reads[0]]
+        for base in plan.written_into(step):  # a write goes into the memory of its operand
+            home[writes[0]] = home[base]
         for buffer in writes:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.clock import SHARED, LastWrite, buffer_of, written_since
 from ...core.emit import EAGER
+from ...core.primitive import P
 from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import CompileError, IndexingError, MinigradError
@@ -314,12 +315,17 @@ class Frame:
     def _library(self, call: Call) -> Callable[[Starts], object]:
         readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
         op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
-        place = self.arrays[number] if out.kind == SLOT else None
+        place: Any = self.arrays[number].reshape(out.shape) if out.kind == SLOT else None
+        put, there = place is not None and op is P.put, self.plan.written_into(call)
 
         def run(starts: Starts) -> None:
             given = started(attrs, starts)
             values = [read() for read in readers]
             try:
+                if put:
+                    if not there:
+                        place[...] = values[0]
+                    values[0], given = place, {**given, "out": place}
                 if op.kind == "own":
                     result = given["kernel"].run(out, values, given)
                 else:
@@ -327,10 +333,10 @@ class Frame:
             except Exception as error:
                 raise failed(error, op, attrs, out.device, call.where, values) from None
             _check_result(out, result)
-            if place is not None:
-                place.reshape(result.shape)[...] = result  # its own memory is free for the next call
-                return
-            self.bind(number, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
+            if place is None:
+                self.bind(number, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
+            elif result is not place:
+                place[...] = result.reshape(out.shape)  # its own memory is free for the next call
 
         return tallied(attrs, run)
 

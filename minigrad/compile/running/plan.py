@@ -7,7 +7,7 @@ the cost model read plans.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
@@ -102,6 +102,7 @@ class Call:
     fills: bool
     count: Count
     effect: str | None = None  # what it does apart from computing its result, such as "print"
+    writes: Count | None = None  # the cost of a `put` that writes into its operand's memory
     where: Where | None = None
 
 
@@ -224,7 +225,7 @@ class Plan:
             reads, writes = self.uses(step)
             after = {made_by[buffer] for buffer in reads if buffer in made_by}
             overwritten = [self.buffers[i].number for i in writes if self.buffers[i].kind == IN_PLACE]
-            for source in overwritten:
+            for source in (*overwritten, *self.written_into(step)):
                 after.update(read_by.get(source, ()))
             if overwritten or has_effect(step):
                 after.update(checks)
@@ -238,6 +239,22 @@ class Plan:
                 read_by.setdefault(buffer, []).append(number)
             found.append(tuple(sorted(after)))
         return tuple(found)
+
+    def put_into(self, step: Step) -> tuple[int, int] | None:
+        """The buffer that a `put` copies in order, which holds none of its other operands, and that of its result."""
+        if not isinstance(step, Call) or step.op is not P.put:
+            return None
+        base, *others = [read for read in step.reads if isinstance(read, Read)]
+        alone = self.is_whole(base) and all(read.buffer != base.buffer for read in others)
+        return (base.buffer, step.out) if alone else None
+
+    def written_into(self, step: Step) -> list[int]:
+        """The buffer of a value that a `put` overwrites, because nothing reads the value afterwards."""
+        found = self.put_into(step)
+        if found is None:
+            return []
+        base, out = [self.buffers[i] for i in found]
+        return [found[0]] if base.kind == out.kind == SLOT and base.number == out.number else []
 
     def is_whole(self, read: Read) -> bool:
         """Whether a view is all of its buffer, in the order in memory."""
@@ -359,13 +376,32 @@ def laid_out(
     sizes: list[int | None] = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
     for i in kept:
         sizes[i] = None
-    arena = arena_for(used, sizes.__getitem__)
-    slots = arena.place | {i: number for number, i in enumerate(kept, start=len(arena.slots))}
+    home = _homes(draft, order, used, sizes)
+    joined = [([home[i] for i in reads], [home[i] for i in writes]) for reads, writes in used]
+    arena = arena_for(joined, sizes.__getitem__)
+    slots = {i: arena.place[h] for i, h in enumerate(home) if h in arena.place}
+    slots |= {i: number for number, i in enumerate(kept, start=len(arena.slots))}
+    put = {step.out for step in steps if isinstance(step, Call) and home[step.out] != step.out}
+    steps = [replace(s, count=s.writes) if isinstance(s, Call) and s.out in put and s.writes else s for s in steps]
     placed = [
         b if b.kind else Buffer(b.name, b.shape, b.dtype, b.device, b.where, kind, slots.get(i, number))
         for i, (b, (kind, number)) in enumerate(zip(buffers, places))
     ]
-    return Plan(tuple(placed), draft.steps, draft.outputs, order, len(early))
+    return Plan(tuple(placed), tuple(steps), draft.outputs, order, len(early))
+
+
+def _homes(
+    plan: Plan, order: Sequence[Sequence[int]], used: Sequence[tuple[list[int], list[int]]], sizes: Sequence[int | None]
+) -> list[int]:
+    """The buffer whose place each buffer has: another one's where a `put` is the last step that reads that one."""
+    home = list(range(len(plan.buffers)))
+    last = {buffer: at for at, (reads, _) in enumerate(used) for buffer in reads}
+    for at, turn in enumerate(order):
+        for base, out in filter(None, [plan.put_into(plan.steps[number]) for number in turn]):
+            alone = last[base] == at and used[at][0].count(base) == 1
+            if alone and None not in (sizes[base], sizes[out]):
+                home[out] = home[base]
+    return home
 
 
 def _early(plan: Plan, places: Sequence[tuple[str, int]]) -> tuple[list[int], list[int]]:
