@@ -36,7 +36,7 @@ from .compute import (
     Looped,
     Views,
 )
-from .count import Count, library_count, operations, rounds_text
+from .count import Count, eager_count, library_count, operations, rounds_text
 from .spans import spans
 
 SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
@@ -309,8 +309,9 @@ class Library(Compute):
 
     @property
     def count(self) -> Count:
-        """The cost of the call."""
-        return library_count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
+        """The cost of the call; of a write, without a copy of what it writes into."""
+        count = eager_count if self.node.op is P.put else library_count
+        return count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
 
     @cached_property
     def why(self) -> str:

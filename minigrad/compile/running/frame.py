@@ -131,7 +131,9 @@ class Frame:
         if isinstance(step, Check):
             return self._check(step)
         if isinstance(step, Blocked):
-            return BlockedRun(step, made, self._reader, self.table_for).run
+            table = (ctypes.c_void_p * (len(step.launch.kernel.parameters) + 2))()
+            self._fill(table, step.launch)
+            return BlockedRun(step, made, self._reader, table).run
         if made is not None:
             return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)
@@ -225,12 +227,6 @@ class Frame:
                 table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
         return table
 
-    def table_for(self, launch: Launch) -> Table:
-        """A table of a kernel for a range that changes."""
-        table = self._table(launch.kernel)
-        self._fill(table, launch)
-        return table
-
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
         self.keep.append(self.new_memory(size))
@@ -316,14 +312,14 @@ class Frame:
         readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
         op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
         place: Any = self.arrays[number].reshape(out.shape) if out.kind == SLOT else None
-        put, there = place is not None and op is P.put, self.plan.written_into(call)
+        put = place is not None and op is P.put
 
         def run(starts: Starts) -> None:
             given = started(attrs, starts)
             values = [read() for read in readers]
             try:
                 if put:
-                    if not there:
+                    if not call.in_place:
                         place[...] = values[0]
                     values[0], given = place, {**given, "out": place}
                 if op.kind == "own":

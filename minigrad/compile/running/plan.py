@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
@@ -102,8 +102,8 @@ class Call:
     fills: bool
     count: Count
     effect: str | None = None  # what it does apart from computing its result, such as "print"
-    writes: Count | None = None  # the cost of a `put` that writes into its operand's memory
     where: Where | None = None
+    in_place: bool = False  # whether a `put` writes into the memory of its operand, which nothing reads afterwards
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,7 @@ class Blocked:
 
 Step = Launch | Call | Check | Blocked
 Turns = Callable[["Plan"], Sequence[Sequence[int]]]
+Used = Sequence[tuple[list[int], list[int]]]  # what each turn reads and writes
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ class Plan:
             reads, writes = self.uses(step)
             after = {made_by[buffer] for buffer in reads if buffer in made_by}
             overwritten = [self.buffers[i].number for i in writes if self.buffers[i].kind == IN_PLACE]
-            for source in (*overwritten, *self.written_into(step)):
+            for source in (*overwritten, *([step.reads[0].buffer] if isinstance(step, Call) and step.in_place else [])):
                 after.update(read_by.get(source, ()))
             if overwritten or has_effect(step):
                 after.update(checks)
@@ -239,22 +240,6 @@ class Plan:
                 read_by.setdefault(buffer, []).append(number)
             found.append(tuple(sorted(after)))
         return tuple(found)
-
-    def put_into(self, step: Step) -> tuple[int, int] | None:
-        """The buffer that a `put` copies in order, which holds none of its other operands, and that of its result."""
-        if not isinstance(step, Call) or step.op is not P.put:
-            return None
-        base, *others = [read for read in step.reads if isinstance(read, Read)]
-        alone = self.is_whole(base) and all(read.buffer != base.buffer for read in others)
-        return (base.buffer, step.out) if alone else None
-
-    def written_into(self, step: Step) -> list[int]:
-        """The buffer of a value that a `put` overwrites, because nothing reads the value afterwards."""
-        found = self.put_into(step)
-        if found is None:
-            return []
-        base, out = [self.buffers[i] for i in found]
-        return [found[0]] if base.kind == out.kind == SLOT and base.number == out.number else []
 
     def is_whole(self, read: Read) -> bool:
         """Whether a view is all of its buffer, in the order in memory."""
@@ -368,7 +353,7 @@ def laid_out(
     early, kept = _early(draft, places)
     later = [tuple([number for number in turn if number not in early]) for turn in turns(draft)]
     order = (*[(number,) for number in early], *filter(None, later))
-    used: list[tuple[list[int], list[int]]] = []
+    used = []
     for turn in order:
         each = [draft.uses(draft.steps[number]) for number in turn]
         used.append(([n for reads, _ in each for n in reads], [n for _, writes in each for n in writes]))
@@ -381,26 +366,34 @@ def laid_out(
     arena = arena_for(joined, sizes.__getitem__)
     slots = {i: arena.place[h] for i, h in enumerate(home) if h in arena.place}
     slots |= {i: number for number, i in enumerate(kept, start=len(arena.slots))}
-    put = {step.out for step in steps if isinstance(step, Call) and home[step.out] != step.out}
-    steps = [replace(s, count=s.writes) if isinstance(s, Call) and s.out in put and s.writes else s for s in steps]
     placed = [
         b if b.kind else Buffer(b.name, b.shape, b.dtype, b.device, b.where, kind, slots.get(i, number))
         for i, (b, (kind, number)) in enumerate(zip(buffers, places))
     ]
-    return Plan(tuple(placed), tuple(steps), draft.outputs, order, len(early))
+    put = tuple([_put(step, buffers[step.out], home) if _is_put(step) else step for step in steps])
+    return Plan(tuple(placed), put, draft.outputs, order, len(early))
 
 
-def _homes(
-    plan: Plan, order: Sequence[Sequence[int]], used: Sequence[tuple[list[int], list[int]]], sizes: Sequence[int | None]
-) -> list[int]:
+def _is_put(step: Step) -> TypeGuard[Call]:
+    return isinstance(step, Call) and step.op is P.put
+
+
+def _put(step: Call, out: Buffer, home: Sequence[int]) -> Call:
+    """A write into the memory of its operand, or into a copy, which costs more."""
+    in_place = home[step.out] != step.out
+    return replace(step, in_place=in_place, count=step.count + Count(out.nbytes, out.nbytes) * (not in_place))
+
+
+def _homes(plan: Plan, order: Sequence[Sequence[int]], used: Used, sizes: Sequence[int | None]) -> list[int]:
     """The buffer whose place each buffer has: another one's where a `put` is the last step that reads that one."""
     home = list(range(len(plan.buffers)))
     last = {buffer: at for at, (reads, _) in enumerate(used) for buffer in reads}
     for at, turn in enumerate(order):
-        for base, out in filter(None, [plan.put_into(plan.steps[number]) for number in turn]):
-            alone = last[base] == at and used[at][0].count(base) == 1
-            if alone and None not in (sizes[base], sizes[out]):
-                home[out] = home[base]
+        for step in filter(_is_put, [plan.steps[number] for number in turn]):
+            base, reads = step.reads[0], [read.buffer for read in step.reads if isinstance(read, Read)]
+            alone = last[base.buffer] == at and [*reads, *used[at][0]].count(base.buffer) == 2  # it is in both lists
+            if alone and plan.is_whole(base) and None not in (sizes[base.buffer], sizes[step.out]):
+                home[step.out] = home[base.buffer]
     return home
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.node import Node
-from ...core.primitive import P
 from ..fusion.blocks import multiplied
-from ..fusion.count import Count, eager_count
+from ..fusion.count import Count
 from ..fusion.group import Block, Group, Partition
 from ..fusion.kinds import Library
 from ..loops.ir import Parameter
@@ -164,8 +163,7 @@ class _Planning:
         assert node.op is not None
         reads = tuple([self._read(read) if isinstance(read, View) else read for read in compute.reads])
         fills = is_product(node.op, node.shape, node.dtype)
-        alone = eager_count(node, self.partition.views) if node.op is P.put else None
-        takes = compute.count, node.effect, alone, node.where
+        takes = compute.count, node.effect, node.where
         return Call(self.names[node], node.op, reads, node.attrs, self._buffer(node), fills, *takes)
 
     def _check(self, group: Group | None) -> None:

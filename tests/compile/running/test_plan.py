@@ -168,7 +168,7 @@ def rows_written(x, read_later=False):
 
 def puts_of(plan):
     """For each write, whether it goes into the memory of its operand."""
-    return [bool(plan.written_into(step)) for step in plan.steps if getattr(step, "op", None) is P.put]
+    return [step.in_place for step in plan.steps if getattr(step, "op", None) is P.put]
 
 
 def test_writes_go_into_the_memory_of_a_value_that_nothing_reads_later():
