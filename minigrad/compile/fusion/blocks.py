@@ -19,18 +19,21 @@ from typing import NamedTuple
 from ...core.dtypes import float32, float64
 from ...core.node import Node
 from ...core.primitive import P
+from ..nodes.thresholds import (
+    BLOCK_ELEMENTS,
+    FEWEST_BLOCK_ROWS,
+    LARGE_MATRIX,
+    LONGEST_SUMS,
+    MOST_BLOCK_ROWS,
+    MOST_NODES,
+    MOST_TRIANGLE_ROWS,
+    TIMES_LONGER,
+)
 from ..nodes.view import View, whole
 from .compute import IN_ORDER, PER_ELEMENT, Compute
-from .group import MOST_NODES, Block, Group, Partition
+from .group import Block, Group, Partition
 from .kinds import Elementwise, Library
 from .masks import hides_later_columns
-
-BLOCK = 1 << 17  # elements of a block, so that a core's cache holds it
-FEWEST, MOST = 64, 256  # rows of a block: smaller products are slower
-MOST_OF_TRIANGLE = 128  # rows: a block computes all columns up to that of its last row
-LARGE = 1 << 16  # elements of a matrix: smaller ones stay in a cache between a product and a kernel
-LONGER = 4  # times the length of the sums in a product: the least height and width of its result
-LONGEST = 128  # of these sums: such a product takes less time than to store and load its result
 
 
 def with_blocks(partition: Partition) -> Partition:
@@ -220,9 +223,9 @@ def _is_short(product: Node) -> bool:
     """Whether computing the matrices of a product takes less time than to store and load them."""
     height, width = product.shape[-2:]
     depth = product.inputs[0].shape[-1]
-    return height * width >= LARGE and depth <= LONGEST and min(height, width) >= LONGER * depth
+    return height * width >= LARGE_MATRIX and depth <= LONGEST_SUMS and min(height, width) >= TIMES_LONGER * depth
 
 
 def _rows(width: int, triangular: bool) -> int:
     """The rows of a block."""
-    return max(FEWEST, min(MOST_OF_TRIANGLE if triangular else MOST, BLOCK // width))
+    return max(FEWEST_BLOCK_ROWS, min(MOST_TRIANGLE_ROWS if triangular else MOST_BLOCK_ROWS, BLOCK_ELEMENTS // width))

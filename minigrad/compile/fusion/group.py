@@ -11,14 +11,12 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
 from ..nodes.tally import listing_inside
+from ..nodes.thresholds import FEW_PARTIALS
 from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, level_of
 from .kinds import Library
 from .loop_shape import Chunking, Loops
-
-MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
-FEW_CHUNKS = 4  # so many partial results are added up where the sum is used
 
 
 @dataclass(eq=False)
@@ -155,7 +153,7 @@ class Partition(Titled):
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
-        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > FEW_CHUNKS
+        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > FEW_PARTIALS
         return whole and several and accumulated_in(node) == node.dtype
 
     @property

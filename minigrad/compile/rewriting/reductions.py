@@ -11,13 +11,11 @@ from ...core.dtypes import int64
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Replacing, reapplied
+from ..nodes.thresholds import MOST_JOINED, MOST_PARTS, SHORTEST_VECTOR
 from ..nodes.view import picks_of
 from .rules import Rules
 
 rule = Rules()
-FEWEST_COLUMNS = 8  # for a product by loops: fewer do not fill a vector
-MOST_PARTS = 25  # the most elements of a window: each becomes a term of the sum
-MOST_JOINED = 4  # tensors of a join by position: each is a choice at each element
 
 
 @rule("overlap_add", reads="permute_dims")
@@ -34,7 +32,7 @@ def windows_as_product(node: Node) -> Node | None:
     weights, grads = product.inputs
     channels, kernel, sizes = node.shape[1], x.shape[node.ndim :], x.shape[2 : node.ndim]
     fits = node.attrs["axis"] == image and set(node.attrs["stride"]) == {1}
-    many = channels >= FEWEST_COLUMNS or (sizes[-1] >= FEWEST_COLUMNS > grads.shape[0])  # of channels, or of pixels
+    many = channels >= SHORTEST_VECTOR or (sizes[-1] >= SHORTEST_VECTOR > grads.shape[0])  # of channels, or of pixels
     if not fits or not many or weights.shape[0] != channels * prod(kernel):
         return None
     made = Replacing(node)

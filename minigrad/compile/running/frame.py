@@ -29,20 +29,17 @@ from ..fusion.count import Count
 from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.tally import tallied
+from ..nodes.thresholds import PIECE_ELEMENTS, PIECES, POOLED_BYTES, UNINTERRUPTED_BYTES, WORTH_SHARING_BYTES
 from ..nodes.view import row_major
 from .blocked import BlockedRun
 from .counts import COPIES, copies_of, own_count
-from .executors import WORTH_SHARING_BYTES, Named, Run, as_steps, as_timed_steps, is_profiled
-from .memory import POOLED, aligned
+from .executors import Named, Run, as_steps, as_timed_steps, is_profiled
+from .memory import aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product, ranges
 from .profiler import note
-
-UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
-PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
-STEP = 16  # elements: pieces begin where vectors do
 
 Table = Any  # of addresses
 
@@ -150,7 +147,7 @@ class Frame:
                 found += as_steps([named])
                 continue
             last = found[-1] if found else None
-            if isinstance(last, list) and work < UNINTERRUPTED:
+            if isinstance(last, list) and work < UNINTERRUPTED_BYTES:
                 last.append(step)
             else:
                 found.append([step])
@@ -253,7 +250,7 @@ class Frame:
         blocks = divided(product)
         if not (is_shared(call) and can_share_products()):
             return multiplied(blocks, self._write_operand)
-        pieces = [piece for block in blocks for piece in block.pieces(THREADS.count, STEP)]
+        pieces = [piece for block in blocks for piece in block.pieces(THREADS.count, PIECE_ELEMENTS)]
         steps = [multiplied([piece], self._write_operand) for piece in pieces]
         self.keep += steps
         return self._entry(steps[0].function, [step.table for step in steps])
@@ -454,7 +451,7 @@ def _number(value: Any) -> Any:
 def pieces_of(launch: Launch) -> list[tuple[int, int]]:
     """The ranges of a kernel's units for threads to share; a single range if the work is too small."""
     kernel, count = launch.kernel, PIECES * THREADS.count if is_shared(launch) else 1
-    return ranges(kernel.units, count, STEP if kernel.parallel == "elements" else 1)
+    return ranges(kernel.units, count, PIECE_ELEMENTS if kernel.parallel == "elements" else 1)
 
 
 def is_shared(step: Step) -> bool:
@@ -464,7 +461,7 @@ def is_shared(step: Step) -> bool:
 
 def memory_for(buffer: Buffer) -> Callable[[tuple[int, ...], Any], Any]:
     """The function that allocates memory for a result of this size."""
-    if buffer.nbytes >= POOLED:
+    if buffer.nbytes >= POOLED_BYTES:
         return buffer.device.pool.take  # type: ignore[no-any-return]
     return np.empty
 

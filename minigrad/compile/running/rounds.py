@@ -16,16 +16,13 @@ import numpy as np
 from ...devices.control import EACH_ROUND
 from ..codegen.rounds import FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
-from .frame import UNINTERRUPTED, Frame, Table
+from ..nodes.thresholds import MOST_AT_FIRST, PATIENCE, UNINTERRUPTED_BYTES
+from .frame import Frame, Table
 from .native_steps import Entry, listed
 from .order import work_of
 from .plan import INPUT, RESULT, SLOT
 from .program import PlainProgram, Program
 from .targets import HOST
-
-FEWEST = 4  # rounds that are worth it
-MOST_AT_FIRST = 1000  # rounds in one call, until a call was timed
-PATIENCE = 0.05  # seconds between two looks for an interrupt
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes
 AnyProgram = Program | PlainProgram
@@ -136,7 +133,7 @@ class NativeLoop:
     def _run(self, rounds: int) -> int:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
-        done, most = 0, max(1, int(UNINTERRUPTED / max(self.work, UNINTERRUPTED / MOST_AT_FIRST)))
+        done, most = 0, max(1, int(UNINTERRUPTED_BYTES / max(self.work, UNINTERRUPTED_BYTES / MOST_AT_FIRST)))
         look = EACH_ROUND.get()
         WORKERS.ready()
         while done < rounds:
