@@ -43,8 +43,7 @@ PIECE_ELEMENTS = 16  # pieces begin where vectors do [compiled: chain]
 UNINTERRUPTED_BYTES = 2e8  # cost of steps in one call, some 20 ms: Python raises interrupts between calls
 POOLED_BYTES = 1 << 16  # larger memory comes from a pool [compiled: chain]
 FEWEST_LOOP_ROUNDS = 4  # rounds of a loop that are worth running in machine code [compiled: RNN]
-MOST_AT_FIRST = 1000  # rounds in one call, until a call was timed [compiled: RNN]
-PATIENCE = 0.05  # seconds of rounds between two looks for an interrupt
+MOST_ROUNDS = 4000  # rounds of a loop in one call, however little they do: Python raises interrupts between calls
 
 # Products by OpenBLAS's own kernels for small ones, with AVX-512: up to which sizes it uses them.
 DIRECT_ELEMENTS, DIRECT_TERMS = 1024, 10**6  # of the result, and in all its sums [training: MLP, b64]

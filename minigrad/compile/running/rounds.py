@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from ...devices.control import EACH_ROUND
 from ..codegen.rounds import FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
-from ..nodes.thresholds import MOST_AT_FIRST, PATIENCE, UNINTERRUPTED_BYTES
+from ..nodes.thresholds import MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table
 from .native_steps import Entry, listed
 from .order import work_of
@@ -133,19 +132,16 @@ class NativeLoop:
     def _run(self, rounds: int) -> int:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
-        done, most = 0, max(1, int(UNINTERRUPTED_BYTES / max(self.work, UNINTERRUPTED_BYTES / MOST_AT_FIRST)))
+        done, most = 0, min(MOST_ROUNDS, max(1, int(UNINTERRUPTED_BYTES / (self.work or 1))))
         look = EACH_ROUND.get()
         WORKERS.ready()
         while done < rounds:
             look()
             table[0], table[1] = done, min(most, rounds - done)
-            begun = perf_counter()
             run(where)
             done += table[2]
             if table[2] < table[1]:
                 break
-            taken = perf_counter() - begun
-            most = most * 2 if taken < PATIENCE / 2 else max(1, most // 2) if taken > PATIENCE else most
         return done
 
 
