@@ -72,7 +72,7 @@ class Rules:
         """Add equations, or return a decorator that adds a function as a rule for some primitives.
 
         An equation holds for the kinds of dtypes in `on`, where `when`, a function of its letters, returns True.  A
-        function is for the named primitives and for all primitives of a `kind`.
+        function is for the named primitives and for all primitives of a `kind` ("source": nodes without a primitive).
         With `reads`, the node must read the result of that primitive; with `alone`, nothing else may read its first
         input.
         """
@@ -123,7 +123,7 @@ class Rules:
         return found
 
     def _find(self, op: Primitive | None) -> Found:
-        name, kind = ("", "") if op is None else (op.name, op.kind)
+        name, kind = ("", "source") if op is None else (op.name, op.kind)
         rules = tuple([rule for rule in self._rules if name in rule.primitives or kind in rule.kinds])
         looks = any(rule.reads or isinstance(rule.function, Equation) for rule in rules)
         found = self._found[op] = rules, {} if looks else None
