@@ -83,10 +83,12 @@ rule("-(n / x) -> -n / x", alone=True)
 rule("abs(-x) -> abs(x)", on="if")
 
 # Two numbers make one
-rule("(x + n) + m -> x + (n + m)", "(x - n) - m -> x - (n + m)", on="iu")
+rule("(x + n) + m -> x + (n + m)", on="iu")
+rule("(x - n) - m -> x - (n + m)", on="iu")
 rule("(x * n) * m -> x * (n * m)", on="iuf", when=product_is_exact)
 rule("x / n -> x * (1 / n)", on="f", when=reciprocal_is_exact)
-rule("x // n -> x >> log2(n)", "x % n -> x & (n - 1)", on="iu", when=power_of_two)
+rule("x // n -> x >> log2(n)", on="iu", when=power_of_two)
+rule("x % n -> x & (n - 1)", on="iu", when=power_of_two)
 
 # Choices and dtypes
 rule("where(n, x, y) -> x", when=is_true)
