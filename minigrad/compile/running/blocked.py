@@ -68,7 +68,7 @@ class BlockedRun:
             for parameter, number in step.given:
                 table[parameter] = memory[number].ctypes.data - first * memory[number].strides[0]
             table[count], table[count + 1] = first, first + stop - start
-            self.function(addressof(table))
+            self._kernel(table)
             for factor, (left, right, result) in zip(step.out, out):
                 rows = held[left] if left.__class__ is int else left[start:stop, :end]
                 if not factor.turned:
@@ -78,6 +78,9 @@ class BlockedRun:
                 else:
                     result[:end] += np.matmul(rows.T, right[start:stop])
         self.idle.append(memory)
+
+    def _kernel(self, table: Any) -> None:
+        self.function(addressof(table))
 
 
 def units_of(step: Blocked) -> list[Unit]:
