@@ -10,13 +10,14 @@ import numpy as np
 from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
-from ..fusion.group import FEW_CHUNKS, Group, Partition
+from ..fusion.group import Group, Partition
 from ..fusion.kinds import Scatter, is_counted
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Parameter, Running, Statement, Store
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import accumulated_in, typed
+from ..nodes.thresholds import FEW_PARTIALS
 from ..nodes.view import View, is_filled, whole
 from .write import WRITERS, positioned
 
@@ -126,7 +127,7 @@ class ValueWriter:
         dtype, chunks = accumulated_in(node), self.chunks_of[node]
         reduction = self.computes[node].reduction
         index, _ = self.index(whole(node), node.size)
-        if chunks <= FEW_CHUNKS:
+        if chunks <= FEW_PARTIALS:
             value: Operand = self.let(block, "load", (self.partial(node), index), dtype)
             for number in range(1, chunks):
                 place = plus(index, number * node.size)
