@@ -37,6 +37,7 @@ from ..loops.ir import (
 )
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
+from .by_nodes import ByNodes, Region
 from .product import product_kernel
 from .values import Argument, Block, Part, ValueWriter
 
@@ -53,6 +54,20 @@ class Lowered:
     arguments: list[Argument]
     count: Count
     origins: dict[str, Node] = field(default_factory=dict)  # name in the kernel -> the node that it belongs to
+
+    @property
+    def by_nodes(self) -> ByNodes:
+        """What runs the kernel without machine code."""
+        overwritten = {source: output for output, source in self.group.inplace.items()}
+        read, written = list[Region](), list[Region]()
+        for number, (argument, parameter) in enumerate(zip(self.arguments, self.kernel.parameters)):
+            if argument.node is not None:
+                region = Region(number, parameter, argument.node, argument.offset, argument.reduction)
+                if parameter.role.startswith("in"):
+                    read.append(region)
+                if parameter.role != "in":
+                    written.append(region._replace(node=overwritten.get(argument.node, argument.node)))
+        return ByNodes(len(self.arguments), read, written)
 
 
 def lower(partition: Partition, group: Group) -> Lowered:

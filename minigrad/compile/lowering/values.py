@@ -31,6 +31,7 @@ class Argument(NamedTuple):
     node: Node | None
     kind: str  # value, number, partial or scratch
     offset: int = 0
+    reduction: str = ""  # of partial results
 
 
 @dataclass(eq=False)
@@ -300,9 +301,10 @@ class ValueWriter:
         """The name of the pointer to a node's partial results; the result of a single chunk is already final."""
         if node in self.group.stores and node in self.group.partials:
             return self.parameter(node, "out").name
-        found = self.parameters.get(Argument(node, "partial"))
+        argument = Argument(node, "partial", reduction=self.computes[node].reduction)
+        found = self.parameters.get(argument)
         if found is None:
             role = "partial" if node in self.group.partials else "in"
             size = node.size * self.chunks_of[node]
-            found = self._parameter(Argument(node, "partial"), accumulated_in(node), size, role)
+            found = self._parameter(argument, accumulated_in(node), size, role)
         return found.name

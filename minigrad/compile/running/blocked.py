@@ -40,6 +40,9 @@ class BlockedRun:
     def run(self, starts: Any) -> None:
         """Run all units, by all threads."""
         arrays = [[read() for read in readers] for readers in self.read]
+        if self.function is self.step.launch.by_nodes:
+            self._whole(arrays)
+            return
         waiting = deque(self.units)
 
         def work(lane: int, _: int) -> None:
@@ -58,6 +61,17 @@ class BlockedRun:
                 before.function(before.table)
                 stack.callback(after.function, after.table)
             in_blocks(work, len(self.lanes), 1)
+
+    def _whole(self, arrays: list[list[Any]]) -> None:
+        """One block of all rows, because NumPy runs the kernel."""
+        step, lane = self.step, _Lane(self.step, self.lanes[0].table, self.step.shape)
+        into, out = arrays[: len(step.into)], arrays[len(step.into) :]
+        for left, right, number in into:
+            np.matmul(left, right, out=lane.scratch[number])
+        self._kernel(lane, 0, prod(step.shape[:-1]))
+        for factor, (left, right, result) in zip(step.out, out):
+            matrix = lane.scratch[left] if left.__class__ is int else left
+            np.matmul(np.swapaxes(matrix, -1, -2) if factor.turned else matrix, right, out=result)
 
     def _unit(self, lane: _Lane, unit: Unit, arrays: list[list[Any]]) -> None:
         """One unit, block by block: the last block first, because it has all columns."""
@@ -92,9 +106,9 @@ class BlockedRun:
 class _Lane:
     """What one thread needs: the arguments of the kernel, and memory for a block and for products that are added."""
 
-    def __init__(self, step: Blocked, table: Any) -> None:
+    def __init__(self, step: Blocked, table: Any, shape: Sequence[int] = ()) -> None:
         self.table = table
-        self.scratch = [_memory((step.rows, step.shape[-1]), dtype) for dtype in step.scratch]
+        self.scratch = [_memory(shape or (step.rows, step.shape[-1]), dtype) for dtype in step.scratch]
         self.addresses = [each.ctypes.data for each in self.scratch]
         self.totals = [_total_memory(step, factor) for factor in step.out]
 

@@ -11,7 +11,7 @@ from minigrad.compile.lowering.lower import lower
 from minigrad.compile.lowering.product import Block, blocks
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.interpreter import run_kernel
-from tests.compile.partitions import Runner, by_blocks, natively
+from tests.compile.partitions import Runner, by_nodes, natively
 
 NARROW, WIDE = Chunking(), Chunking(lanes=16, registers=32)
 
@@ -46,7 +46,7 @@ CASES = {  # a function, the shapes of image and weights, options, the number of
 
 
 RUNS = [(case, natively, chunking) for case in CASES for chunking in (NARROW, WIDE)]
-RUNS += [(case, run, NARROW) for case in ("columns that overlap", "one channel") for run in (run_kernel, by_blocks)]
+RUNS += [(case, run, NARROW) for case in ("columns that overlap", "one channel") for run in (run_kernel, by_nodes)]
 
 
 @pytest.mark.slow
