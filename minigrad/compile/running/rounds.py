@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...devices.control import EACH_ROUND
-from ..codegen.rounds import FIELDS, rounds_function
+from ..codegen.round_code import FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
 from .frame import UNINTERRUPTED, Frame, Table
 from .native_steps import Entry, listed
