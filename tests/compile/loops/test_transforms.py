@@ -6,7 +6,6 @@ The kernels are samples of every kind of loop, those of random programs, and tho
 import numpy as np
 import pytest
 
-from minigrad.compile.codegen.llvm import stages
 from minigrad.compile.loops.hoist import hoist
 from minigrad.compile.loops.ir import (
     BOOL,
@@ -24,6 +23,7 @@ from minigrad.compile.loops.ir import (
 )
 from minigrad.compile.loops.lanes import Machine
 from minigrad.compile.loops.plain import plain
+from minigrad.compile.loops.stages import stages
 from minigrad.compile.loops.widen import widen
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.running import native
