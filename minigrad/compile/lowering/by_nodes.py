@@ -7,10 +7,10 @@ of their own.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,64 +22,60 @@ from ..loops.ir import Parameter
 from ..loops.operations import OPERATIONS, REDUCTIONS
 from ..loops.scalar import identity
 from ..nodes.graph import Graph
-
-
-class Region(NamedTuple):
-    """A parameter of a kernel with a node: its memory has a value, an element of it, or parts of a reduction."""
-
-    number: int
-    parameter: Parameter
-    node: Node
-    offset: int  # of the element that the pointer points to
-    reduction: str = ""  # of parts
-
-    def memory(self, addresses: Any) -> Any:
-        """The value, or the parts along a first dimension."""
-        parameter, element = self.parameter, self.parameter.dtype.itemsize
-        shape = (parameter.size // self.node.size, *self.node.shape) if self.reduction else self.node.shape
-        raw = (ctypes.c_uint8 * (prod(shape) * element)).from_address(addresses[self.number] - self.offset * element)
-        return np.frombuffer(raw, parameter.dtype).reshape(shape)
-
-    def read(self, addresses: Any) -> Any:
-        """The value of the node."""
-        memory = self.memory(addresses)
-        if not self.reduction:
-            return memory
-        return OPERATIONS[REDUCTIONS[self.reduction]].numpy.reduce(memory, axis=0).astype(self.node.dtype)
-
-    def write(self, addresses: Any, value: Any) -> None:
-        """Store a value; the first part of a reduction is all of it."""
-        memory = self.memory(addresses)
-        if self.reduction:
-            memory[1:] = identity(self.reduction, memory.dtype)
-            memory = memory[0, ...]
-        memory[...] = value
+from .elements import Argument
 
 
 class ByNodes:
-    """A kernel that takes the address of its table, as machine code does.  Its first part computes all units."""
+    """A kernel that takes the address of its table, as machine code does.  Its first part computes all units.
 
-    def __init__(self, size: int, read: Sequence[Region], written: Sequence[Region]) -> None:
-        self.size, self.read, self.written = size, read, written
+    `overwritten` has the node that is stored in place of another.
+    """
+
+    def __init__(
+        self, arguments: Sequence[Argument], parameters: Sequence[Parameter], overwritten: Mapping[Node, Node]
+    ) -> None:
+        self.arguments, self.parameters = arguments, parameters
+        numbered = [(number, each.node) for number, each in enumerate(arguments) if each.node is not None]
+        roles = [parameter.role for parameter in parameters]
+        self.read = {number: node for number, node in numbered if roles[number] in ("in", "inout")}
+        self.written = {n: overwritten.get(node, node) for n, node in numbered if roles[n] != "in"}
 
     @cached_property
     def nodes(self) -> Sequence[Node]:
         """The nodes from what is read to what is written, in order."""
-        return Graph([region.node for region in self.read], [region.node for region in self.written]).nodes
+        return Graph([*self.read.values()], [*self.written.values()]).nodes
 
     def __call__(self, table: int) -> None:
-        addresses = (ctypes.c_void_p * (self.size + 2)).from_address(table)
-        if addresses[self.size]:  # another part
+        count, wanted = len(self.arguments), {*self.written.values()}
+        addresses = (ctypes.c_void_p * (count + 2)).from_address(table)
+        if addresses[count]:  # another part
             return
-        values: dict[Node, Any] = {region.node: region.read(addresses) for region in self.read}
-        wanted = [region.node for region in self.written]
+        values: dict[Node, Any] = {}
+        for number, node in self.read.items():
+            memory, reduction = self.memory(number, addresses), self.arguments[number].reduction
+            if reduction:
+                memory = OPERATIONS[REDUCTIONS[reduction]].numpy.reduce(memory, axis=0).astype(node.dtype)
+            values[node] = memory
         with np.errstate(all="ignore"):
-            for _ in evaluate_nodes(self.nodes, values, _computed, {*wanted}):
+            for _ in evaluate_nodes(self.nodes, values, _computed, wanted):
                 pass
         views = [node for node in wanted if node.op is not None and node.op.kind == "view"]
         values |= {node: values[node].copy() for node in views}  # of what is overwritten, perhaps
-        for region in self.written:
-            region.write(addresses, values[region.node])
+        for number, node in self.written.items():
+            memory, reduction = self.memory(number, addresses), self.arguments[number].reduction
+            if reduction:  # the first part is all of it
+                memory[1:] = identity(reduction, memory.dtype)
+                memory = memory[0, ...]
+            memory[...] = values[node]
+
+    def memory(self, number: int, addresses: Any) -> Any:
+        """The value of a node, or the parts of a reduction along a first dimension."""
+        (node, _, offset, reduction), parameter = self.arguments[number], self.parameters[number]
+        assert node is not None
+        shape = (parameter.size // node.size, *node.shape) if reduction else node.shape
+        size = parameter.dtype.itemsize
+        raw = (ctypes.c_uint8 * (prod(shape) * size)).from_address(addresses[number] - offset * size)
+        return np.frombuffer(raw, parameter.dtype).reshape(shape)
 
 
 def _computed(node: Node, given: list[Any]) -> Any:

@@ -37,7 +37,7 @@ from ..loops.ir import (
 )
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
-from .by_nodes import ByNodes, Region
+from .by_nodes import ByNodes
 from .elements import Argument, Block, Part
 from .per_kind import PerKind
 from .product import product_kernel
@@ -60,15 +60,7 @@ class Lowered:
     def by_nodes(self) -> ByNodes:
         """What runs the kernel without machine code."""
         overwritten = {source: output for output, source in self.group.inplace.items()}
-        read, written = list[Region](), list[Region]()
-        for number, (argument, parameter) in enumerate(zip(self.arguments, self.kernel.parameters)):
-            if argument.node is not None:
-                region = Region(number, parameter, argument.node, argument.offset, argument.reduction)
-                if parameter.role.startswith("in"):
-                    read.append(region)
-                if parameter.role != "in":
-                    written.append(region._replace(node=overwritten.get(argument.node, argument.node)))
-        return ByNodes(len(self.arguments), read, written)
+        return ByNodes(self.arguments, self.kernel.parameters, overwritten)
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
