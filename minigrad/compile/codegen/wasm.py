@@ -218,20 +218,12 @@ class _WasmWords(Words):
         given = [self.value(each, a.dtype, vector, part) for each in (before, a.value)]
         return self.words(REDUCTIONS[a.op], a.dtype, a.dtype, vector, given)
 
-    def loop(self, loop: For) -> list[Instruction]:
-        for a in loop.accumulators:
-            self.vectors[a.name] = self.width(a)
-        return super().loop(loop)
-
-    def width(self, a: Accumulator) -> int:
-        """The lanes of one vector of an accumulator."""
-        return 1 if a.lanes == 1 else VECTOR // a.dtype.itemsize
-
     def rounds(self, loop: For, body: list[Instruction]) -> list[Instruction]:
         """A test before the first round, and one after each round."""
         i, high, code, ends = loop.variable, self.value(loop.high, INT), list[Instruction](), list[Instruction]()
         for a in loop.accumulators:
-            vector, start = self.width(a), identity(a.op, a.dtype) if a.start is None else a.start
+            vector = 1 if a.lanes == 1 else VECTOR // a.dtype.itemsize
+            start = identity(a.op, a.dtype) if a.start is None else a.start
             for part in range(a.lanes // vector):
                 target = self.set(a.name, a.dtype, vector, part)
                 code += [self.value(start, a.dtype, vector, part), target]
