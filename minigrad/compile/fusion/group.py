@@ -231,13 +231,17 @@ class Partition(Titled):
         return replace(self, groups=tuple(sorted(own.values(), key=lambda g: g.depth))), refused
 
     def _depth_after(self, source: Node, group: Group, own: Mapping[Group, Group]) -> int | None:
-        """The depth at which a group runs after all other readers of the source; None if others wait for the group."""
+        """The depth at which a group runs after all other readers of the source; None if others wait for the group, or
+        overwrite before that depth what it reads.
+        """
         others = max([own[g].depth for g in self._users.get(source, ()) if g is not group], default=-1)
         if others < own[group].depth:
             return own[group].depth
         made = {*group.stores, *group.partials}
         waiting = any(g is not group for node in made for g in self._users.get(node, ()))
-        return None if waiting else others + 1
+        before = [g for g in own.values() if g.depth <= others + 1 and g is not own[group]]
+        earlier = {node for g in before for node in g.inplace.values()}
+        return None if waiting or not earlier.isdisjoint(group.loads) else others + 1
 
     def _refused(self, group: Group, output: Node, source: Node) -> str:
         if source.dtype != output.dtype or source.size != output.size:

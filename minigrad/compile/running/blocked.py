@@ -38,11 +38,30 @@ class BlockedRun:
     def run(self, starts: Any) -> None:
         """Run all units, by all threads."""
         arrays = [[read() for read in readers] for readers in self.read]
+        if self.function is self.step.launch.by_nodes:
+            self._whole(arrays)
+            return
         with ExitStack() as stack:
             for before, after in self.alone:  # several threads of ours call OpenBLAS at the same time
                 before.function(before.table)
                 stack.callback(after.function, after.table)
             in_blocks(lambda first, _: self._unit(self.units[first], arrays), len(self.units), 1)
+
+    def _whole(self, arrays: list[list[Any]]) -> None:
+        """One block of all rows, because NumPy runs the kernel."""
+        step = self.step
+        memory = [_memory(step.shape, dtype) for dtype in step.scratch]
+        into, out = arrays[: len(step.into)], arrays[len(step.into) :]
+        for left, right, number in into:
+            np.matmul(left, right, out=memory[number])
+        table, count = type(self.table).from_buffer_copy(self.table), len(step.launch.kernel.parameters)
+        for parameter, number in step.given:
+            table[parameter] = memory[number].ctypes.data
+        table[count], table[count + 1] = 0, prod(step.shape[:-1])
+        self._kernel(table)
+        for factor, (left, right, result) in zip(step.out, out):
+            matrix = memory[left] if left.__class__ is int else left
+            np.matmul(np.swapaxes(matrix, -1, -2) if factor.turned else matrix, right, out=result)
 
     def _unit(self, unit: Unit, arrays: list[list[Any]]) -> None:
         """One unit, block by block: the last block first, because it has all columns."""

@@ -74,7 +74,8 @@ class Read:
 class Launch:
     """A call of a compiled kernel: the buffer of each parameter (None: scratch memory), and the first element.
 
-    `computes` names the values that the kernel computes, also those that it does not store.
+    `computes` names the values that the kernel computes, also those that it does not store.  `by_nodes` is called like
+    machine code, where there is none.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Launch:
     count: Count
     computes: tuple[str, ...] = ()
     where: Where | None = None
+    by_nodes: Callable[[int], object] | None = None
 
 
 @dataclass(frozen=True)

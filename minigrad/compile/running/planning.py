@@ -147,8 +147,8 @@ class _Planning:
         computed.sort(key=lambda node: self.partition.computes[node].position)
         offsets = tuple([argument.offset for argument in lowered.arguments])
         names = tuple(dict.fromkeys(self.names[node] for node in computed))
-        where = computed[0].where if computed else None
-        return Launch(group.name, lowered.kernel, tuple(numbers), offsets, lowered.count, names, where)
+        where, takes = computed[0].where if computed else None, (tuple(numbers), offsets)
+        return Launch(group.name, lowered.kernel, *takes, lowered.count, names, where, lowered.by_nodes)
 
     @staticmethod
     def _is_computed_in(node: Node, group: Group) -> bool:

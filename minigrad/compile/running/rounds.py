@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...devices.control import EACH_ROUND
-from ..codegen.rounds import FIELDS, rounds_function
+from ..codegen.round_code import FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
 from ..nodes.thresholds import MOST_ROUNDS, UNINTERRUPTED_BYTES
 from .frame import Frame, Table

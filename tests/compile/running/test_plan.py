@@ -8,8 +8,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.group import Group, Partition
+from minigrad.compile.lowering.elements import Argument
 from minigrad.compile.lowering.lower import Lowered
-from minigrad.compile.lowering.values import Argument
 from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Call, Check, Launch
 from minigrad.compile.running.program import Program, compile
