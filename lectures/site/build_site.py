@@ -14,9 +14,11 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import tempfile
 import webbrowser
 import zipfile
 from argparse import ArgumentParser
+from contextlib import chdir
 from pathlib import Path
 
 from minigrad.core.programs import eager_programs
@@ -29,6 +31,7 @@ from .browser.pyodide import ADDRESS, PyodideError
 from .cells import notebook_page, notebooks, page_of
 from .frames import LECTURES, NAME, deck, page, texts
 from .house import picture, rooms_page
+from .howto import FIRST, howtos, list_of_howtos
 from .instructors import instructors
 from .markup import Lecture, as_page, as_slides, slug
 from .museum import museum
@@ -53,6 +56,7 @@ def build(folder: Path = SITE, editable: bool = False, pyodide: str | None = Non
     """
     python = live.files_of(pyodide) if editable else []
     browser = browser.rstrip("/")
+    folder = folder.resolve()
     if folder.exists():
         shutil.rmtree(folder)
     (folder / "live").mkdir(parents=True)
@@ -72,12 +76,7 @@ def build(folder: Path = SITE, editable: bool = False, pyodide: str | None = Non
         _write_views(folder, lecture)
     others = reference()
     for name, text in others.items():
-        lecture = Lecture(name, text, prose=name in texts(), editable=editable)
-        body = with_anchors(as_page(lecture)) if name in TABLES else as_page(lecture)
-        read[name] = lecture
-        kind = "reference" if name in TABLES or name not in texts() else "lecture"
-        _write(folder / f"{name}.html", page(name, lecture.title, body, lecture.sections[1:], kind))
-        _write_views(folder, lecture)
+        read[name] = _text_page(folder, name, text, editable)
     body, contents = rooms_page(known)
     _write(folder / "rooms.html", page("rooms", "The map", body, contents, "reference"))
     body, contents = api_page()
@@ -107,11 +106,23 @@ def lectures_page(folder: Path, lecture: Lecture, browser: str = "") -> None:
     _write(folder / f"{lecture.name}.html", page(lecture.name, lecture.title, body, lecture.sections[1:], "lecture"))
 
 
+def _text_page(folder: Path, name: str, text: str, editable: bool) -> Lecture:
+    """Write a page that is neither a lecture nor a notebook.  What its code writes into files is then removed."""
+    written = name in texts() or name in howtos()
+    lecture = Lecture(name, text, prose=written, editable=editable)
+    with tempfile.TemporaryDirectory() as scratch, chdir(scratch):
+        body = with_anchors(as_page(lecture)) if name in TABLES else as_page(lecture)
+    kind = "reference" if name in TABLES or not written else "lecture"
+    _write(folder / f"{name}.html", page(name, lecture.title, body, lecture.sections[1:], kind))
+    _write_views(folder, lecture)
+    return lecture
+
+
 def reference() -> dict[str, str]:
     """The Markdown of the other pages, by their names."""
     made = {name.removesuffix(".md"): text for name, text in build_reference.pages().items()}
     stored = {name: (LECTURES / f"{name}.md").read_text(encoding="utf-8") for name in texts()}
-    return stored | made | {"museum": museum(), "instructors": instructors()}
+    return stored | made | {"museum": museum(), "instructors": instructors(), FIRST: list_of_howtos()} | howtos()
 
 
 def with_anchors(body: str) -> str:
