@@ -12,8 +12,9 @@ import pytest
 
 import minigrad as mg
 from lectures.site import api, build_site, overview
-from lectures.site.cells import notebooks, page_of
+from lectures.site.cells import notebook_page, notebooks, page_of
 from lectures.site.frames import texts
+from lectures.site.hosts import Hosts
 from lectures.site.markup import Lecture, LectureError, as_page, as_slides
 from minigrad_course.unit import units
 from tests.course.running import ROOT
@@ -197,16 +198,28 @@ def test_the_api_page_has_every_room(site):
     assert not re.search(r":[a-z]+:`", text + script + (site / "primitives.html").read_text(encoding="utf-8"))  # reST
 
 
-@pytest.mark.slow
 def test_units_link_to_their_notebooks_in_the_browser_when_these_have_an_address():
-    unit = units()["00_start"]
+    unit, hosts = units()["00_start"], Hosts("https://here/browser", "me/minigrad@spring")
     demo = 'href="https://here/browser/notebooks/index.html?path=00_start.ipynb"'
-    assert demo in overview.opening(unit, unit.key, "https://here/browser")
-    about = overview.about(unit, "https://here/browser")
+    assert demo in overview.opening(unit, unit.key, hosts)
+    about = overview.about(unit, hosts)
     assert demo in about and "index.html?path=exercises/00_start_exercise.ipynb" in about
-    first = overview.index({}, "start<hr />\nlive<hr />\nrest", "", "https://here/browser")
-    assert 'start<p><a href="https://here/browser/">All notebooks in your browser</a>' in first
+    first = overview.index({}, '<h2 id="start">start<hr />\nlive<hr />\nrest', "", hosts)
+    assert first.index('href="https://here/browser/">Open the notebooks') < first.index('<h2 id="start">')
     assert "browser" not in overview.opening(unit, unit.key) + overview.about(unit)
+
+
+def test_pages_of_notebooks_have_a_button_for_each_host():
+    tasks = units()["00_start"].tasks
+    _, body, _ = notebook_page("00_start", "exercise", tasks, Hosts("browser", "me/minigrad@spring"))
+    path = "notebooks/exercises/00_start_exercise.ipynb"
+    for address in (f"https://colab.research.google.com/github/me/minigrad/blob/spring/{path}",
+                    f"https://mybinder.org/v2/gh/me/minigrad/spring?urlpath=lab/tree/{path}",
+                    "browser/notebooks/index.html?path=exercises/00_start_exercise.ipynb"):
+        assert f'<a class="button" href="{address}">' in body
+    assert "pip install -q git+https://github.com/me/minigrad@spring " in body
+    _, body, _ = notebook_page("00_start", "exercise", tasks)
+    assert "colab" not in body.lower() and "binder" not in body.lower()
 
 
 @pytest.mark.slow
