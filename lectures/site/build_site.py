@@ -20,6 +20,7 @@ import webbrowser
 import zipfile
 from argparse import ArgumentParser
 from contextlib import chdir
+from hashlib import sha256
 from pathlib import Path
 
 from minigrad.core.programs import eager_programs
@@ -97,6 +98,7 @@ def build(
     _write(folder / "search-index.js", search_index(known, read, others["glossary"]))
     if editable:
         live.write(folder, python)
+    _with_digests(folder)
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -136,6 +138,16 @@ def with_anchors(body: str) -> str:
         return f'<tr id="{slug(re.sub(r"<.*?>", "", cell).partition("(")[0])}">\n<td>{cell}</td>'
 
     return re.sub(r"<tr>\n<td>(.*?)</td>", row, body)
+
+
+def _with_digests(folder: Path) -> None:
+    """Address scripts and styles by their content too, so that no browser shows a new page with an old script."""
+    parts = [*folder.glob("*.js"), *folder.glob("*.css")]
+    digests = {path.name: sha256(path.read_bytes()).hexdigest()[:8] for path in parts}
+    address = re.compile(rf'(src|href)="({"|".join(map(re.escape, digests))})"')
+    for path in folder.glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        _write(path, address.sub(lambda found: f'{found[1]}="{found[2]}?{digests[found[2]]}"', text))
 
 
 def _write_views(folder: Path, lecture: Lecture) -> None:

@@ -312,7 +312,8 @@ def as_page(lecture: Lecture, rules: bool = False) -> str:
     lecture.sections = [Section(level, slug(inline.content), words(inline)) for level, inline in headings]
     lecture.title = lecture.sections[0].text if headings else lecture.name
     kept = [token for token in tokens if rules or token.type != "hr"]
-    return str(md.renderer.render(kept, md.options, {"anchors": True}))
+    body = str(md.renderer.render(kept, md.options, {"anchors": True}))
+    return body.replace("<th></th>", "<td></td>")  # a table may have an empty corner
 
 
 def texts(lecture: Lecture) -> list[tuple[str, str]]:

@@ -109,7 +109,7 @@ def _linked(source: str) -> str:
     """A source with its addresses as links, without their common beginning."""
     parts = []
     for word in escape(source).split(" "):
-        address = word.rstrip(",;:)")
+        address = word.rstrip(".,;:)")
         known = address.startswith("https://")
         named = address.removeprefix("https://").removeprefix("www.").rstrip("/")
         parts.append(f'<a href="{address}">{named}</a>{word[len(address) :]}' if known else word)

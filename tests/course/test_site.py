@@ -112,12 +112,29 @@ def test_every_link_leads_somewhere(site):
                 continue
             if anchor.startswith("/") and path.name.endswith(".slides.html"):
                 continue  # the number of a slide
-            target = path.parent / name if name else path
+            target = path.parent / name.partition("?")[0] if name else path
             there = target.is_file()
             if anchor and there:
                 there = anchor in known[target].anchors
             broken += [] if there else [f"{path.name}: {link}"]
     assert broken == []
+
+
+@pytest.mark.slow
+def test_links_to_other_places_end_as_addresses_do_and_pages_have_one_title(site):
+    for path in pages(site):
+        text = path.read_text(encoding="utf-8")
+        ends = [link for link in Links(text).links if link.startswith("http") and link[-1] in ".,;:"]
+        assert not ends and text.count("<h1") == 1, path.name
+
+
+def test_scripts_and_styles_are_addressed_by_their_content(site):
+    for name in ("index.html", "06_reverse_mode.slides.html"):
+        parts = [part for part in Links((site / name).read_text(encoding="utf-8")).parts if "/" not in part]
+        assert len(parts) >= 3
+        for part in parts:
+            file, _, digest = part.partition("?")
+            assert hashlib.sha256((site / file).read_bytes()).hexdigest().startswith(digest) and len(digest) == 8
 
 
 @pytest.mark.slow

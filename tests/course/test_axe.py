@@ -1,0 +1,52 @@
+"""The pages have no fault that axe-core finds: names, roles, order of headings, contrast, in light and dark."""
+
+import subprocess
+
+import pytest
+
+from tests.viz import axe
+from tests.viz.browser import needs_browser, opened
+
+# A page of each kind; the run with `--long` has every page.
+KINDS = ("index", "howto_freeze", "11_fusion", "06_reverse_mode.exercise", "rooms", "coming_from")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def there():
+    """Without npm or a network these tests are skipped."""
+    try:
+        axe.script()
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"there is no axe-core: {error}")
+
+
+def faults(path, dark=False):
+    with opened(url=path.as_uri(), size=(1280, 900), dark=dark, timeout=60_000, strict=False) as page:
+        if path.name.endswith(".slides.html"):
+            page.wait_for_selector("body[data-ready]")
+        return axe.faults(page)
+
+
+@needs_browser
+def test_a_fault_is_found():
+    with opened('<html lang="en"><title>a</title><main><h1>a</h1><img src="data:,"></main>', strict=False) as page:
+        assert [each.partition(":")[0] for each in axe.faults(page)] == ["image-alt"]
+
+
+@needs_browser
+@pytest.mark.parametrize("name", KINDS)
+def test_a_page_of_each_kind(site, name):
+    assert faults(site / f"{name}.html", dark=KINDS.index(name) % 2 == 1) == []
+
+
+@needs_browser
+def test_slides(site):
+    assert faults(site / "00_start.slides.html") == []
+
+
+@needs_browser
+@pytest.mark.long
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_page(site, dark):
+    found = {path.name: faults(path, dark) for path in sorted(site.glob("*.html"))}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}

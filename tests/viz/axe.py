@@ -1,0 +1,42 @@
+"""axe-core looks for what people with other eyes and hands cannot use on a page.  It comes from npm, for tests."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tarfile
+from functools import cache
+from pathlib import Path
+
+from minigrad.support.files import locked
+
+VERSION = "4.14.1"
+HASH = "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745"  # of the package, SHA-256
+FOLDER = Path(__file__).resolve().parents[2] / ".course"
+RUN = """async (without) => (await axe.run(document, {iframes: false, resultTypes: ["violations"],
+  rules: Object.fromEntries(without.map((rule) => [rule, {enabled: false}]))}))
+  .violations.flatMap((found) => found.nodes.map((node) => `${found.id}: ${node.html.slice(0, 120)}`))"""
+
+
+@cache
+def script():
+    """The script, or the reason why there is none, as an error."""
+    package = FOLDER / f"axe-core-{VERSION}.tgz"
+    FOLDER.mkdir(exist_ok=True)
+    with locked(FOLDER / "axe-core", seconds=120):
+        if not package.exists():
+            npm = shutil.which("npm")
+            if not npm:
+                raise OSError("there is no npm")
+            command = [npm, "pack", f"axe-core@{VERSION}", "--silent", "--pack-destination", os.fspath(FOLDER)]
+            subprocess.run(command, cwd=FOLDER, check=True, capture_output=True, timeout=100)
+    if hashlib.sha256(package.read_bytes()).hexdigest() != HASH:
+        raise OSError(f"{package} is not the package that was published")
+    with tarfile.open(package) as files:
+        return files.extractfile("package/axe.min.js").read().decode()
+
+
+def faults(page, without=()):
+    """What axe-core finds on a page, but for some of its rules: 'rule: the element'."""
+    page.evaluate(script())
+    return page.evaluate(RUN, list(without))
