@@ -36,6 +36,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.container import container_plugin
@@ -100,7 +101,7 @@ class Lecture:
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         printed = io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed), _meanings():
+            with contextlib.redirect_stdout(printed), np.errstate(all="ignore"), _meanings():
                 exec(compile(tree, called, "exec"), names)
                 value = eval(compile(ast.Expression(last.value), called, "eval"), names) if last else None
         except Exception as error:

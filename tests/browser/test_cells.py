@@ -179,6 +179,7 @@ def test_cells_are_edited_run_and_stopped(address):
         assert cells.wait(0, r"\d s$") == "ready"
         view = shown.frame_locator(".try:nth-of-type(2) .said iframe").locator(".mg-view")
         view.locator("math").first.wait_for()  # formulas are set, not written as code
+        assert re.match(r"\w.* steps", shown.locator(".try .said iframe").first.get_attribute("title"))
         view.locator("button", has_text="next").click()
         view.locator(".mg-say", has_text="y").wait_for()
         cells.write(2, "")

@@ -328,9 +328,12 @@ body { margin: 0; display: flow-root } table { border-collapse: collapse } td, t
 const SIZE = `<script>new ResizeObserver(() => parent.postMessage({ minigrad: "size", height: document.body.offsetHeight }, "*"))
 .observe(document.body)<\/script>`;
 
+// What a view is about, in words: its title without the brackets around it.
+const titled = (text) => new DOMParser().parseFromString(text, "text/html").title.replace(/^<|>$/g, "") || "a view";
+
 function shown(kind, text) {
   if (kind === "view" || kind === "html") {
-    const frame = make("iframe", { title: kind === "view" ? /<title>(.*?)<\/title>/.exec(text)?.[1] ?? "a view" : "an output" });
+    const frame = make("iframe", { title: kind === "view" ? titled(text) : "an output" });
     frame.setAttribute("sandbox", "allow-scripts");
     frame.srcdoc = kind === "view" ? text : FRAME + text + SIZE;
     return make("div", { className: "live" }, frame);
