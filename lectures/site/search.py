@@ -67,6 +67,8 @@ SYNONYMS = (
     ("mixed precision", "autocast", "half precision"),
     ("in-place", "mutation"),
     ("right", "correct"),
+    ("fall", "drop", "decrease", "go down"),
+    ("unbalanced", "imbalanced", "rare class"),
     ("view", "alias", "shared memory", "strides"),
     ("version", "version counter", "modified by an inplace operation"),
     ("windows", "im2col", "as_strided", "sliding window"),

@@ -58,6 +58,12 @@ QUESTIONS = {
     "Expected all tensors to be on the same device, but found at least two devices, cpu and cuda:0!": "howto_gpu",
     "Trying to backward through the graph a second time (or directly access saved tensors)": "howto_backward_twice",
     "Why does PyTorch require to retain graph?": "errors",
+    "Why didn't my loss drop in training?": "howto_loss_does_not_fall",
+    "Loss does not decrease during training": "howto_loss_does_not_fall",
+    "How to handle unbalanced data?": "howto_class_weights",
+    "How to print values inside a @jit-compiled function?": "howto_print_in_jit",
+    "Any way to convert a tracer back into a numpy or print out its values?": "howto_print_in_jit",
+    "Apply JIT compiling for faster training": "howto_fast",
 }
 
 FORMS = [
