@@ -103,7 +103,7 @@ def deck(name: str, title: str, slides: str, chapters: Sequence[tuple[str, int]]
     )
     return (
         f'<!doctype html><html lang="en"><head>{_head(f"{title} · slides · minigrad")}{links}</head><body>'
-        f'<main><div class="reveal"><div class="slides">{slides}</div></div></main>'
+        f'<main class="reveal"><div class="slides">{slides}</div></main>'
         f'<footer><a class="unit" href="{name}.html">{escape(title.partition(":")[0])}</a>'
         f'<nav aria-label="Chapters"><ol>{parts}</ol></nav><span id="keys"></span>{NO_SCRIPT}</footer>'
         f"{code}</body></html>\n"

@@ -362,6 +362,7 @@ def test_the_lecture_prints_no_answer_of_the_exercise_in_the_open(site):
 def test_slides_by_keyboard_with_a_live_view_inside(site):
     with opened(url=(site / "00_start.slides.html").as_uri(), size=(1280, 720)) as page:
         page.wait_for_selector("body[data-ready]")
+        assert page.evaluate("document.elementFromPoint(640, 300).closest('section.present') !== null")  # it is seen
         answer = "Reveal.getCurrentSlide().querySelector('details').open"
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")

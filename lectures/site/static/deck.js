@@ -113,6 +113,7 @@ Reveal.initialize({
   await Promise.all([...document.fonts].map((face) => face.load().catch(() => null))); // those of hidden slides too
   for (const slide of phone ? [] : document.querySelectorAll(".slides > section")) fit(slide);
   Reveal.layout();
+  document.querySelector(".reveal").removeAttribute("role"); // of an application: it is a text with pages
   Reveal.on("slidechanged", tellWhere);
   Reveal.on("slidechanged", onlyThis);
   onlyThis();
