@@ -6,9 +6,10 @@ import pytest
 
 from tests.viz import axe
 from tests.viz.browser import needs_browser, opened
+from tests.viz.firefox import Firefox, needs_firefox
 
 # A page of each kind; the run with `--long` has every page.
-KINDS = ("index", "howto_freeze", "11_fusion", "06_reverse_mode.exercise", "rooms", "coming_from")
+KINDS = ("index", "11_fusion", "06_reverse_mode.exercise", "coming_from")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,3 +51,15 @@ def test_slides(site):
 def test_every_page(site, dark):
     found = {path.name: faults(path, dark) for path in sorted(site.glob("*.html"))}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+@needs_firefox
+@pytest.mark.slow
+def test_pages_and_the_search_in_firefox(site, tmp_path):
+    browser = Firefox(tmp_path)
+    try:
+        for name in ("11_fusion", "index"):
+            assert axe.faults_in_firefox(browser, (site / f"{name}.html").as_uri()) == []
+        assert browser.run("ranked('how do I freeze layers')[0][2]") == "howto_freeze.html"
+    finally:
+        browser.close()

@@ -1,6 +1,7 @@
 """axe-core looks for what people with other eyes and hands cannot use on a page.  It comes from npm, for tests."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -40,3 +41,12 @@ def faults(page, without=()):
     """What axe-core finds on a page, but for some of its rules: 'rule: the element'."""
     page.evaluate(script())
     return page.evaluate(RUN, list(without))
+
+
+def faults_in_firefox(browser, url):
+    """What axe-core finds on a page in Firefox."""
+    browser.ask("browsingContext.navigate", **browser.page, url=url, wait="complete")
+    browser.ask("script.evaluate", expression=f"{script()};0", target=browser.page, awaitPromise=False)
+    code = f"({RUN})([]).then(JSON.stringify)"
+    found = browser.ask("script.evaluate", expression=code, target=browser.page, awaitPromise=True)
+    return json.loads(found["result"]["value"])
