@@ -160,7 +160,15 @@ def parser(lecture: Lecture) -> MarkdownIt:
     def drawn(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return _drawn(lecture, tokens[index].children or [], env)
 
+    def head(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """A cell of a table's head; an empty corner is a plain cell."""
+        inside = tokens[index + tokens[index].nesting].content
+        made = str(self.renderToken(tokens, index, options, env))
+        return made if inside else made.replace("th", "td", 1)
+
     md.add_render_rule("drawn", drawn)
+    for kind in ("th_open", "th_close"):
+        md.add_render_rule(kind, head)
     md.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
     md.add_render_rule("table_close", lambda *_: "</table></div>\n")
     for kind in ("math_inline", "math_inline_double", "math_block"):
@@ -313,8 +321,7 @@ def as_page(lecture: Lecture, rules: bool = False) -> str:
     lecture.sections = [Section(level, slug(inline.content), words(inline)) for level, inline in headings]
     lecture.title = lecture.sections[0].text if headings else lecture.name
     kept = [token for token in tokens if rules or token.type != "hr"]
-    body = str(md.renderer.render(kept, md.options, {"anchors": True}))
-    return body.replace("<th></th>", "<td></td>")  # a table may have an empty corner
+    return str(md.renderer.render(kept, md.options, {"anchors": True}))
 
 
 def texts(lecture: Lecture) -> list[tuple[str, str]]:

@@ -341,6 +341,11 @@ def test_blocks_for_pages_and_slides_are_kept_apart():
     assert slides.count("<section") == 3 and "<hr" not in page
 
 
+def test_an_empty_corner_of_a_table_is_a_plain_cell():
+    made = html("| | a |\n|---|---|\n| b | c |")
+    assert "<td></td>\n<th>a</th>" in made and made.count("<th>") == 1 and made.count("<td>") == 3
+
+
 def test_an_answer_is_shown_after_a_click():
     shown = html("::: reveal What is *x*?\n3\n:::")
     assert '<details class="answer"><summary>What is <em>x</em>?</summary>' in shown and "open" not in shown

