@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tasks import FunctionTask, Task
+from ..texts import texts_in
 from ..unit import Unit, units
 from .build import COURSE, DEMO, EXERCISE, NOTEBOOKS
 
@@ -143,6 +144,14 @@ def _lecture(unit: Unit, path: Path) -> list[str]:
     if "::: notes" not in text:
         found.append("the lecture has no speaker notes")
     return found
+
+
+def untranslated(unit: Unit) -> list[str]:
+    """What the translations of a unit's texts lack, a line for each."""
+    folder = files(unit.key)["demo source"].parent
+    languages = [path.name.split(".")[1] for path in sorted(folder.glob("texts.*.toml"))]
+    found = [texts_in(folder, language) for language in languages]
+    return [f"{texts.path.name} lacks {key}" for texts in found if texts is not None for key in texts.missing]
 
 
 # ---- a new one -----------------------------------------------------------------------------------------------------
@@ -315,4 +324,5 @@ if __name__ == "__main__":
         begin(int(sys.argv[1]), sys.argv[2])
     else:
         for known in units().values():
-            print(known.key, *(problems(known) or ["is as it should be"]), sep="\n    ")
+            said = [*(problems(known) or ["is as it should be"]), *untranslated(known)]
+            print(known.key, *said, sep="\n    ")

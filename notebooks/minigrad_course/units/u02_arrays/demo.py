@@ -29,10 +29,6 @@ class LoopTimes(Choice, Prediction):
 class LibraryCalls(Guess):
     name = "library_calls"
     right_value = SIDE**2
-    wrong_values = (
-        (SIDE, "that is one call for each row. Here there is one for each number of the result"),
-        (SIDE**3, "that is the number of products x · y. A call of `row @ column` computes 64 of them"),
-    )
 
 
 @UNIT.task

@@ -63,12 +63,6 @@ class WhoChanges(ValueTask):
         lines += [f"{letter} = {each.code}" for letter, each in zip(LETTERS, self.named)]
         return "\n".join([*lines, "b += 100"])
 
-    def text(self) -> str:
-        return (
-            f"```python\n{self.code()}\n```\n\n`a` has three rows. The last line changes b. **Which of the names c to "
-            "h have other numbers after it than before?** Decide first, then check."
-        )
-
     def given(self) -> dict[str, Any]:
         return {"code": self.code()}
 
@@ -137,13 +131,9 @@ class Versions(ValueTask):
             lines += [f"{name} = {each.code}", event.code]
         return lines
 
-    def text(self) -> str:
-        listed = "\n".join(self.lines())
-        return (
-            f"```python\n{listed}\n```\n\nThe buffer of x has version 0 after its first line. **Which version has it "
-            "at the end? And for which of p, q and r does `.sum().backward()` now stop with an error?** Two parts: "
-            '`(1, ["p"])`, for example.'
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "\n".join(self.lines())
 
     def given(self) -> dict[str, Any]:
         return {"code": "\n".join(self.lines())}
@@ -211,14 +201,6 @@ def code_of(function: Any) -> str:
 @UNIT.task
 class Refilled(FunctionTask):
     name = "refilled"
-    wrong_programs = (
-        (lambda self, w, batches: np.float32(batches[-1]),
-         "that is the last batch alone. The function returns the sum of the losses of all batches"),
-        (lambda self, w, batches: np.float32(batches[0]),
-         "that is the first batch alone: is the `return` inside of the loop?"),
-        (lambda self, w, batches: np.float32(batches[-1]) * len(batches),
-         "each loss uses the last batch: the products are computed after the loop, when the buffer holds the last"),
-    )
     advice = ADVICE | {"'numpy.ndarray' object": "tensors have copy() too: buffer.copy()"}
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
@@ -319,27 +301,6 @@ PRODUCTS = {  # a part of an error in a student's convolution -> the hint
 class Convolve(FunctionTask):
     name = "convolve"
     advice = PRODUCTS | ADVICE | PRODUCTS  # its own hints first
-
-    wrong_programs = (
-        (lambda self, pictures, kernels: np.moveaxis(responses(pictures, kernels), -1, 1),
-         "the kernels' axis belongs at the end: (n, rows, columns, k)"),
-        (lambda self, pictures, kernels: np.swapaxes(responses(pictures, kernels), 1, 2),
-         "rows and columns of the result are exchanged: axis=(1, 2), in this order"),
-        (lambda self, pictures, kernels: responses(pictures, np.swapaxes(plain(kernels), 1, 2)),
-         "the kernels or the windows are turned: reshape kernels to (k, 9) first, and transpose after that"),
-        (lambda self, pictures, kernels: responses(pictures, columns(kernels)),
-         "reshape(9, k) mixes the kernels: reshape them to (k, 9), one in each row, and then .T"),
-        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(-1, len(kernels)),
-         "right, but in one long list of windows. Keep their places: reshape the windows to (n, rows, columns, 9)"),
-        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(len(pictures), -1, len(kernels)),
-         "right, but in one list of windows for each picture. Keep rows and columns: (n, rows, columns, 9)"),
-        (lambda self, pictures, kernels: responses(pictures, plain(kernels)[:, ::-1, ::-1]),
-         "the kernels are flipped, as in mathematics. Here, as in all frameworks, they are not"),
-        (lambda self, pictures, kernels: responses(pictures, kernels) / 9,
-         "that is the mean of the products: a convolution adds them"),
-        (lambda self, pictures, kernels: responses(pictures, kernels).sum(-1),
-         "all kernels are added here. Each kernel has its own number at the end of the result"),
-    )
 
     def given(self) -> dict[str, Any]:
         return {"see": see}

@@ -55,11 +55,11 @@ class GraphTask(ValueTask):
     example = FORM.partition("}:")[0] + "}"
     otherwise = "go through the program line by line, as Python does: which operation runs next, and on which values?"
     mistakes = common(
-        each_use_anew=(ONE_NODE, _changed(unfolded)),
-        used_once=(EACH_USE, _changed(lambda graph, result: _used_once(graph))),
-        swapped=(SWAPPED, _changed(lambda graph, result: _swapped(graph))),
-        without_numbers=("a number is an input too", _changed(lambda graph, result: _without_numbers(graph))),
-        unused=(UNUSED, _changed(lambda graph, result: {**graph, "unused": ("add", result, 1)})),
+        each_use_anew=_changed(unfolded),
+        used_once=_changed(lambda graph, result: _used_once(graph)),
+        swapped=_changed(lambda graph, result: _swapped(graph)),
+        without_numbers=_changed(lambda graph, result: _without_numbers(graph)),
+        unused=_changed(lambda graph, result: {**graph, "unused": ("add", result, 1)}),
     )
 
     def given(self) -> dict[str, Any]:
@@ -105,8 +105,8 @@ class OrderTask(ValueTask):
     """
 
     mistakes = common(
-        turned=("the other way round: what is computed first comes first", lambda self: self.right()[::-1]),
-        without_the_last=("the last one is missing", lambda self: self.right()[:-1]),
+        turned=lambda self: self.right()[::-1],
+        without_the_last=lambda self: self.right()[:-1],
     )
     example = '["a", "b"]'
     values: ClassVar[dict[str, float]] = {}  # of what is given, for the board

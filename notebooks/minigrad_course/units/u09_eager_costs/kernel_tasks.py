@@ -89,15 +89,12 @@ class BackwardTask(KernelTask):
     names, moves = ("g", "x", "dx"), 12
     minutes = 12
     mistakes = common(
-        without_g=("g is missing: that is the slope. dx[i] = g[i] * slope", lambda self, g, a: self.slope(a)),
-        times_value=("that is g times the output. How fast does the output *change* with x?",
-                     lambda self, g, a: g * self.value(a)),
-        only_value=("that is the output itself. How fast does it *change* with x, and what about g?",
-                    lambda self, g, a: self.value(a)),
-        exchanged=("g and x are exchanged. The parameters are (i, g, x, dx), in this order; the slope is taken at x",
-                   lambda self, g, a: a * self.slope(g)),
-        g_unchanged=("that passes g on unchanged: multiply g by the slope at x", lambda self, g, a: g),
-        g_added=("you added g. Multiply: dx[i] = g[i] * slope", lambda self, g, a: g + self.slope(a)),
+        without_g=lambda self, g, a: self.slope(a),
+        times_value=lambda self, g, a: g * self.value(a),
+        only_value=lambda self, g, a: self.value(a),
+        exchanged=lambda self, g, a: a * self.slope(g),
+        g_unchanged=lambda self, g, a: g,
+        g_added=lambda self, g, a: g + self.slope(a),
     )
 
     def value(self, a: Any) -> Any:

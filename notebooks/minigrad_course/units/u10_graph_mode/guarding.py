@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...digits import tanh_network
 from ...feedback import Wrong, place, written
-from ...tasks import ROUNDS, FunctionTask, mistake
+from ...tasks import ROUNDS, FunctionTask
 from .saved import train
 
 Values = dict[str, Any]
@@ -70,7 +70,7 @@ STORIES = (
 
 
 class Guard(FunctionTask):
-    name = "guard"
+    name, slips_of = "guard", "careful"
 
     def given(self) -> dict[str, Any]:
         return {"network": tanh_network, "train": train}
@@ -104,69 +104,19 @@ class Guard(FunctionTask):
                 problem = f"holds() is wrong{after}\n  Expected: {right}\n  Got: {bool(said)}"
                 raise Wrong(self.name, f"{problem}\n  in guard(values={story.values})", change.hint)
 
+    def careful(self, values: Values) -> Callable[[], bool]:
+        """The right guard."""
+        noted = repr(values)
+        return lambda: repr(values) == noted
+
     def solution(self) -> Any:
-        return careful
+        return self.careful
 
     def right(self, story: Story) -> list[bool]:
-        return Heard(careful)(story)
+        return Heard(self.careful)(story)
 
     def wrong(self, known: Any) -> Any:
         return Heard(known.program.__get__(self))
-
-    @mistake
-    def same_dictionary(self, values: Values) -> Any:
-        noted = values
-        return lambda: noted == values
-
-    @mistake
-    def names_only(self, values: Values) -> Any:
-        noted = list(values)
-        return lambda: noted == list(values)
-
-    @mistake
-    def inverted(self, values: Values) -> Any:
-        holds = careful(values)
-        return lambda: not holds()
-
-    @mistake
-    def same_list(self, values: Values) -> Any:
-        noted = dict(values)
-        return lambda: noted == values
-
-    @mistake
-    def types_ignored(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: noted == values
-
-    @mistake
-    def by_identity(self, values: Values) -> Any:
-        noted = dict(values)
-        return lambda: all(values.get(name) is noted[name] for name in noted)
-
-    @mistake
-    def any_of_them(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: any(values.get(name) == noted[name] for name in noted)
-
-    @mistake
-    def gone_ignored(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: all(repr(values[name]) == repr(noted.get(name)) for name in values)
-
-    @mistake
-    def new_ignored(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: all(repr(values.get(name)) == repr(noted[name]) for name in noted)
-
-    @mistake
-    def notes_again(self, values: Values) -> Any:
-        noted = [deepcopy(values)]
-
-        def holds() -> bool:
-            same, noted[0] = noted[0] == values, deepcopy(values)
-            return same
-
-        return holds
 
 
 class Heard:
@@ -177,9 +127,3 @@ class Heard:
 
     def __call__(self, given: Any) -> Any:
         return list(map(bool, given.said_by(self.guard))) if isinstance(given, Story) else self.guard(given)
-
-
-def careful(values: Values) -> Callable[[], bool]:
-    """The right guard."""
-    noted = repr(values)
-    return lambda: repr(values) == noted

@@ -51,13 +51,9 @@ class OnlyGraph(ValueTask):
         self.letter = next(letter for letter, place in self.places.items() if place is PLACES[-1])
         self.node = OPERATIONS[operations[self.letter]]
 
-    def text(self) -> str:
-        listed = "\n".join(f"{each.code}\n" for each in self.programs.values())
-        return (
-            f"```python\n{listed}```\n\nAll four are right in eager mode, also after the number that they read has "
-            "changed. **One of them is wrong in graph mode. Which, and which node is the first that differs?** "
-            "`task.change(letter)` changes the number."
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "\n".join(f"{each.code}\n" for each in self.programs.values())
 
     def given(self) -> dict[str, Any]:
         return {"f": self.function, "change": self.change}

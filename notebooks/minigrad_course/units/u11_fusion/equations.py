@@ -71,13 +71,9 @@ class Breaks(ValueTask):
         draw.shuffle(chosen)
         self.equations = dict(zip("ABCD", chosen))
 
-    def text(self) -> str:
-        listed = "".join(f"\n- {letter}: `{text}`" for letter, text in self.equations.items())
-        return (
-            f"A compiler may use an equation only if both sides have **the same bits for every float32**.\n{listed}\n\n"
-            f'Three of these break. **Find a number for each that breaks it; write "{HOLDS}" for the one that does '
-            'not break.** `task.both("A", 2.5)` computes both sides of A for x = 2.5.'
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "".join(f"\n- {letter}: `{text}`" for letter, text in self.equations.items())
 
     def given(self) -> dict[str, Any]:
         return {"both": lambda letter, x: both_sides(self.equations[letter], x)}
@@ -178,13 +174,6 @@ class MyRules(ValueTask):
         run = with_rules(equations)
         with overriding(algebra.simplify, lambda graph, note, without: run(graph, note)):
             return optimise(self.traced)
-
-    def text(self) -> str:
-        return (
-            f"Your function is `{self.program}`. Autodiff records its gradient, and the passes of minigrad leave "
-            f"**{operations(self.before)} operations**, shown here. **Write equations that leave {self.budget}.** "
-            "Each has to hold for every float: x, y, z are any values, n and m are numbers."
-        )
 
     def given(self) -> dict[str, Any]:
         return {

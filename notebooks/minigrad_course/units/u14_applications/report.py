@@ -29,17 +29,6 @@ STATIONS = {  # rooms of the library, in the order in which a line meets them
     "running": "launches the kernels on arrays",
 }
 
-SWAPPED = {
-    ("ops", "core"): "a node records an operation that has been checked: the check comes first",
-    ("core", "autodiff"): "the backward pass goes through nodes: they have to exist before",
-    ("autodiff", "rewriting"): "the graph contains the gradient: the equations are applied to all of it",
-    ("rewriting", "fusion"): "kernels are chosen in the graph that the equations leave",
-    ("fusion", "lowering"): "loops are made of a whole kernel: first it is decided what is in it",
-    ("lowering", "codegen"): "text is printed from loops: first there are loops",
-    ("codegen", "running"): "a kernel without code cannot be launched",
-}
-
-
 @UNIT.task
 class LineRooms(ValueTask):
     """The rooms of the library in the order in which a line of code meets them."""
@@ -51,13 +40,10 @@ class LineRooms(ValueTask):
         draw.shuffle(letters)
         self.letters = dict(zip(STATIONS, letters))
 
-    def text(self) -> str:
-        listed = "".join(f"\n- **{letter}** {STATIONS[room]}"
+    def listed(self) -> str:
+        """The list in the text."""
+        return "".join(f"\n- **{letter}** {STATIONS[room]}"
                          for room, letter in sorted(self.letters.items(), key=lambda item: item[1]))
-        return (
-            f"Eight rooms of the library:\n{listed}\n\nA jitted training step runs for the first time. **In which "
-            "order do its lines meet these rooms?** All eight letters, in quotation marks."
-        )
 
     def right(self) -> list[str]:
         return list(self.letters.values())
@@ -78,8 +64,6 @@ class LineRooms(ValueTask):
         """The right order, with two rooms exchanged."""
         change = {self.letters[one]: self.letters[two], self.letters[two]: self.letters[one]}
         return [change.get(each, each) for each in self.right()]
-
-    wrong_programs = tuple([(lambda self, pair=pair: self.swapped(*pair), hint) for pair, hint in SWAPPED.items()])
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------
