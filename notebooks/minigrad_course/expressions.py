@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.support.source import parsed
 
 from .compare import plain
 
@@ -43,7 +44,7 @@ def around(of: Any) -> dict[str, Any]:
 @cache
 def _compiled(text: str) -> tuple[CodeType, frozenset[str]]:
     """An expression, and the names that it reads."""
-    tree = ast.parse(text.strip(), mode="eval")
+    tree = parsed(text.strip(), "eval")
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     return compile(tree, "<expression>", "eval"), frozenset({node.id for node in names} - own)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 import re
 import sysconfig
@@ -13,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from minigrad.support.errors import MinigradError
-from minigrad.support.source import in_library
+from minigrad.support.source import in_library, parsed
 
 from .boxes import Box
 
@@ -193,7 +192,7 @@ def unreadable(source: str, filename: str = "<cell>") -> SyntaxError | None:
     1
     """
     try:
-        ast.parse(source, filename)
+        parsed(source, filename=filename)
     except SyntaxError as error:
         return error
     return None
