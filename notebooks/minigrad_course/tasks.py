@@ -385,7 +385,8 @@ class ByHandTask(ValueTask):
 
     def distinct(self) -> bool:
         """Whether no mistake that has a hint of this task gives the right number, or the number of another."""
-        hints = [hint for name, hint in self.hints.items() if name not in vars(type(self))]
+        own = vars(type(self))
+        hints = [hint for name, hint in own.get("hints", {}).items() if name not in own]
         found = [self.right(), *[self.wrong(known) for known in self.mistakes if known.hint in hints]]
         return len(set(found)) == len(found)
 

@@ -100,7 +100,7 @@ def met(cls):
     found, task = [], cls()
     right = task.right() if task.kind == "value" else None
     for known in cls.mistakes:
-        if known.name in cls.hints or known.name in vars(cls):
+        if known.name in vars(cls).get("hints", {}) or known.name in vars(cls):
             found.append(known)
         elif task.kind == "value":
             wrong = task.wrong(known)

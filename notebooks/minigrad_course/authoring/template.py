@@ -43,7 +43,10 @@ def problems(unit: Unit) -> list[str]:
         return missing
     there = files(unit.key)
     demo, exercise = (json.loads(there[each].read_text(encoding="utf-8"))["cells"] for each in ("demo", "exercise"))
-    said = _about(unit), _references(unit, demo + exercise), _tasks(unit, exercise), _lecture(unit, there["lecture"])
+    said = (
+        _about(unit), _references(unit, demo + exercise), _questions(unit, demo), _tasks(unit, exercise),
+        _lecture(unit, there["lecture"]),
+    )
     return [problem for part in said for problem in part]
 
 
@@ -94,7 +97,8 @@ def _questions(unit: Unit, demo: list[Any]) -> list[str]:
     sources = ["".join(cell["source"]) for cell in demo if cell["cell_type"] == "code"]
     for name, task in unit.tasks.items():
         if not task.strict:
-            if f'{name} = ...\n\ncourse.check("{name}")' not in sources:
+            asked = re.compile(rf'{name} = [^=]*\.\.\.[^=]*\n\ncourse\.check\("{name}"\)')
+            if not any(map(asked.fullmatch, sources)):
                 found.append(f"{name}: the demo has no cell that asks it")
             found += [f"{name}: {words}" for words in _task(task, unit)]
     return found
@@ -158,7 +162,7 @@ def untranslated(unit: Unit) -> list[str]:
 
 PACKAGE = '''"""Unit {number:02}: ..."""
 
-from . import demo, exercise  # which add their tasks to the unit
+from . import exercise  # which adds its tasks to the unit
 from .about import UNIT
 '''
 ABOUT = '''"""Unit {number:02}: its question, outcomes, misconceptions and seeds are in `texts.en.toml`."""
@@ -202,7 +206,7 @@ wrong = [
 why = "..."
 otherwise = "..."
 '''
-TASKS = '''"""Unit {number:02}: {what}."""
+TASKS = '''"""Unit {number:02}: what the student writes."""
 
 from __future__ import annotations
 
@@ -303,8 +307,7 @@ def begin(number: int, name: str) -> None:
         folder / "__init__.py": PACKAGE,
         folder / "about.py": ABOUT,
         folder / "texts.en.toml": TEXTS,
-        folder / "demo.py": TASKS.replace("{what}", "what the notebook asks"),
-        folder / "exercise.py": TASKS.replace("{what}", "what the student writes"),
+        folder / "exercise.py": TASKS,
         folder / "test_newcomers.py": NEWCOMERS,
         there["lecture"]: LECTURE,
         there["lecture"].parent / "pictures" / f"u{key}.py": PICTURES,
