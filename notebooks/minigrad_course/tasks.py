@@ -319,6 +319,10 @@ class ValueTask(Task):
         """The answer in its usual form, where several forms are accepted."""
         return answer
 
+    def misformed(self, answer: Any, hint: str | None = None) -> Wrong:
+        """The refusal of an answer that has another form; the hint is `otherwise` if there is no better one."""
+        return Wrong(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
+
     def right(self) -> Any:
         """The right value."""
         return self.right_value

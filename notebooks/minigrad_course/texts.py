@@ -29,18 +29,18 @@ TEXT, NUMBER, TABLE = (str,), (int, float), (dict,)
 KINDS: dict[str, tuple[type, ...]] = {
     "text": TEXT, "outcome": TEXT, "otherwise": TEXT, "why": TEXT, "example": TEXT, "kind": TEXT, "program": TEXT,
     "points": NUMBER, "minutes": NUMBER, "seconds": NUMBER, "tolerance": NUMBER, "hints": TABLE, "advice": TABLE,
-    "options": TABLE, "wrong": (list,), "mistakes": (list,),
+    "options": TABLE, "signs": TABLE, "wrong": (list,), "mistakes": (list,),
 }
 PARTS = ("tasks", "kinds")  # tables of tasks, and of kinds of tasks by their classes
 ROWS = {
-    "wrong": "a wrong answer should be [answer, hint]",
+    "wrong": "a wrong answer should be [answer, hint]", "errors": "a row of an error is [kind, pattern, hint]",
     "mistakes": "a mistake should be [expression, hint], or [what is right, what is written, hint]",
 }
 WORDS = {str: "a text", int: "a number", dict: "a table", list: "a list"}
 
 
 PROSE = {"text", "otherwise", "why", "title", "question", "belief", "idea"}  # keys that a translation should have
-TABLES = {"hints", "advice", "options", "outcomes"}  # and tables of which it should have all keys
+TABLES = {"hints", "advice", "options", "signs", "outcomes"}  # and tables of which it should have all keys
 
 
 class Texts(NamedTuple):

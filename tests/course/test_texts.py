@@ -162,3 +162,4 @@ def test_tasks_have_the_order_of_the_texts():
 def test_the_wheel_has_thetexts_in_each_unit():
     names = shipped()
     assert all(f"minigrad_course/units/u{key}/texts.en.toml" in names for key in units())
+    assert "minigrad_course/texts.en.toml" in names

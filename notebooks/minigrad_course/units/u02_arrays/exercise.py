@@ -16,7 +16,8 @@ from minigrad.support.errors import GradError, MutationError
 from ...arrays import ADVICE, array
 from ...compare import Difference, difference, plain
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, ValueTask
+from ...forms import names_in, parts_of
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
 from .about import UNIT
 from .training import see
 
@@ -70,9 +71,9 @@ class WhoChanges(ValueTask):
         return [letter for letter, each in zip(LETTERS, self.named) if each.changes]
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        given = letters(answer)
+        given = _letters(answer)
         if given is None or not set(given) <= set("ab" + LETTERS):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         for letter, each in zip(LETTERS, self.named):
             if (letter in given) != each.changes:
                 verb = "changes" if each.changes else "does not change"
@@ -80,13 +81,10 @@ class WhoChanges(ValueTask):
         return self.explained()
 
 
-def letters(answer: Any) -> list[str] | None:
-    """Names in an answer: a list of texts, or one text with several names."""
-    if isinstance(answer, str):
-        answer = answer.replace(",", " ").split()
-    if not isinstance(answer, list | tuple | set) or not all(isinstance(each, str) for each in answer):
-        return None
-    return [each.strip().lower() for each in answer]
+def _letters(answer: Any) -> list[str] | None:
+    """Names in an answer, in small letters."""
+    names = names_in(answer)
+    return None if names is None else [name.lower() for name in names]
 
 
 # ---- a damaged gradient ----------------------------------------------------------------------------------------------
@@ -144,10 +142,10 @@ class Versions(ValueTask):
         return sum(event.acts for event in self.between), stops
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        version, names = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (None, None)
-        names = letters(names)
+        version, names = parts_of(answer, 2)
+        names = _letters(names)
         if type(version) is not int or names is None or not set(names) <= set("pqr"):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         right, stops = self.right()
         if version != right:
             raise Wrong(self.name, f"{version} is not the version", self._version(version))
@@ -267,11 +265,8 @@ class Refilled(FunctionTask):
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         return difference(yours, self.right(*args), ["the sum of the losses", "w.grad"])
 
-    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
-        for known in self.mistakes:
-            if all(np.allclose(yours[1], known.program(self, *args)) for args, yours, _ in found):
-                return known.hint
-        return self.otherwise
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        return np.allclose(yours[1], known.program(self, *args))
 
 
 # ---- a convolution ---------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from minigrad.viz.flipbook import Flipbook, Page
 
 from ...compare import Difference
 from ...feedback import Misused, Wrong, written
+from ...forms import parts_of
 from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .strides import read_by, says, strided
@@ -27,7 +28,7 @@ SHAPE_AND_STRIDES = ("the shape is", "the strides are")
 
 def drawn(answer: Any, held: int) -> Flipbook:
     """What an answer (shape, strides, offset) reads from a buffer that holds 0, 1, 2 …"""
-    parts = answer if isinstance(answer, tuple | list) and len(answer) == 3 else (None, None, None)
+    parts = parts_of(answer, 3)
     shape, strides, offset = sizes(parts[0]), sizes(parts[1]), parts[2]
     if shape is None or strides is None or not isinstance(offset, int) or len(shape) != len(strides) or not shape:
         hint = "three parts, with commas: ((rows, columns), (step down, step right), offset)"
@@ -64,11 +65,11 @@ class ViewOf(ValueTask):
         return self.form
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        parts = answer if isinstance(answer, tuple | list) and len(answer) == 3 else (None, None, None)
+        parts = parts_of(answer, 3)
         shape, strides, offset = sizes(parts[0]), sizes(parts[1]), parts[2]
         if shape is None or strides is None or type(offset) is not int:
             hint = "three parts: ((rows, columns), (step down, step right), offset)"
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", hint)
+            raise self.misformed(answer, hint)
         wanted = self.form
         if (shape, strides, offset) == wanted:
             return self.explained()
@@ -97,14 +98,6 @@ class Stepped(FunctionTask):
     """A function that returns the shape and the strides of a view."""
 
     points = 0
-    advice = {
-        "assignment": "a tuple cannot be changed: make a list of it, list(shape), and change this; or make a new tuple",
-        "can only concatenate": "one number in a tuple needs a comma: (size,). shape + (size,) appends it",
-        "index out of range": "shapes have different lengths: for i in range(len(shape))",
-        "has no attribute": "shape and strides are tuples of numbers, not arrays",
-        "to unpack": "there may be any number of axes: go through them in a loop",
-        "indices must be integers": "a tuple takes one index at a time: tuple(shape[axis] for axis in axes)",
-    }
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:

@@ -116,13 +116,6 @@ def check_array(task: str, result: Any, kernel: str) -> None:
 
 # ---- the meter -------------------------------------------------------------------------------------------------------
 
-ALL = "a kernel has any number of inputs, and attributes: def run(*values, **attrs), and kernel(*values, **attrs)"
-EARLY = "the kernel runs too early: def run(*values, **attrs): ... inside of metered; return run, without brackets"
-METERS = {  # a part of an error in a student's meter -> the hint
-    "but 0 were given": EARLY, "positional argument": ALL, "unexpected keyword": ALL, "'dict'": ALL, "'tuple'": ALL,
-    "'bill'": "one entry of the bill grows: bill[op] += ...",
-    "no attribute 'nbytes'": "a Python number has no bytes: count a value only if isinstance(value, np.ndarray)",
-}
 
 def nbytes(*values: Any) -> float:
     """The bytes of the arrays among some values."""
@@ -183,11 +176,8 @@ class Metered(FunctionTask):
         shapes = [", ".join(str(getattr(value, "shape", value)) for value in values) for values, _ in calls]
         return f"{op}, called with {', and then with '.join(shapes)}; all arrays are float32"
 
-    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
-        for known in self.mistakes:
-            if all(same(yours, self.billed(self.wrong(known), *args)) for args, yours, _ in found):
-                return known.hint
-        return self.otherwise
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        return same(yours, self.billed(self.wrong(known), *args))
 
     def right(self, op: str, kernel: Kernel, calls: Any) -> Any:
         return self.billed(self.solution(), op, kernel, calls)

@@ -14,6 +14,7 @@ from minigrad.ops.creation import ones
 
 from ...compare import Difference, difference
 from ...feedback import Wrong, stopped, written
+from ...forms import parts_of
 from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .chips import ChipKernels, Metered, check_array, f32
@@ -67,9 +68,9 @@ class Stops(ValueTask):
         return self.at + 1, sum(line.copies for line in self.lines[: self.at])
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        line, copies = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (None, None)
+        line, copies = parts_of(answer, 2)
         if not isinstance(line, int) or not isinstance(copies, int):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         if not 1 <= line <= len(self.lines):
             raise Wrong(self.name, f"there is no line {line}", self.otherwise)
         if line != self.right()[0]:

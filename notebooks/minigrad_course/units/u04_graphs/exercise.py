@@ -9,6 +9,7 @@ from minigrad.viz.numbers import short  # noqa: F401  (in the texts)
 
 from ...boards import Arrow, arrows_of, evaluated, mover, with_arrow
 from ...feedback import Wrong, written
+from ...forms import parts_of
 from ...graphs import Graph
 from ...tasks import ROUNDS, ValueTask
 from .about import UNIT
@@ -100,10 +101,9 @@ class Moved(ValueTask):
         return f"{left} {SIGNS[op]} {right}"
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        parts = tuple([each.strip() if isinstance(each, str) else each for each in answer]) if (
-            isinstance(answer, tuple | list) and len(answer) == 3) else ()
-        if not parts or not isinstance(parts[0], str) or not isinstance(parts[2], str):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"like {self.example}")
+        parts = tuple([each.strip() if isinstance(each, str) else each for each in parts_of(answer, 3)])
+        if not isinstance(parts[0], str) or not isinstance(parts[2], str):
+            raise self.misformed(answer, f"like {self.example}")
         target, slot, source = parts
         if target not in self.graph:
             raise Wrong(self.name, f"no arrow ends at {target!r}", "the first part is the box where the arrow ends")

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from ...boards import act_out, draw
 from ...feedback import Wrong, written
+from ...forms import names_in
 from ...graphs import FORM, Graph, Unreadable, disorder, folded, reached, read_graph, unfolded, unlike
 from ...tasks import ROUNDS, ValueTask, common
 
 UNUSED = "no arrow leads from it to the result, so it does not belong to the graph of the result"
 ONE_NODE = "a value that is used twice is computed once: it is one node, with an arrow for each use"
-EACH_USE = "one arrow for each use: both inputs of a * a are a, and the node lists a twice"
 SWAPPED = "the inputs are swapped: in b - a, b is the first input, and a the second"
 
 
@@ -122,12 +122,12 @@ class OrderTask(ValueTask):
         return list(self.graph())
 
     def read(self, answer: Any) -> list[str]:
-        names = answer.replace(",", " ").split() if isinstance(answer, str) else answer
-        if isinstance(names, set):
+        names = names_in(answer)
+        if isinstance(answer, set):
             raise Wrong(self.name, "braces, { }, keep no order", f"in brackets: {self.example}")
-        if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
+        if names is None:
             raise Wrong(self.name, f"your answer {written(answer)} is not a list of names", f"like {self.example}")
-        return [each.strip() for each in names]
+        return names
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         names = self.read(answer)

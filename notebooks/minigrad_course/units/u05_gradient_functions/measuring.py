@@ -10,6 +10,7 @@ import numpy as np
 
 from ...compare import Difference, numerical
 from ...feedback import Wrong, written
+from ...forms import parts_of
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 
@@ -146,11 +147,11 @@ class WrongRule(ValueTask):
         return self.letter, round(GradCheck().right(f, rule, self.x, g), 2)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        letter, number = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (answer, None)
+        letter, number = parts_of(answer, 2)
         letter = letter.strip().upper() if isinstance(letter, str) else letter
         form = isinstance(number, int | float | np.number) and not isinstance(number, bool)
         if letter not in self.operations or not form:
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         right, largest = self.right()
         if letter != right:
             problem = f"the rule of {letter}, {self._at(letter).code}, is right"

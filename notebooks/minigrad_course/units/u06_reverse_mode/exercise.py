@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from minigrad.support.errors import GradError
 
 from ...compare import Difference
 from ...feedback import Wrong, written
+from ...predicting import Matches
 from ...programs import leaf
 from ...tasks import ROUNDS, FunctionTask, ValueTask
 from ...walking import Passes, add, impatient, made_from
@@ -112,7 +113,7 @@ BUGS: dict[str, Callable[..., None]] = {"lost": lost, "order": impatient, "stale
 
 
 @UNIT.task
-class Broken(ValueTask):
+class Broken(Matches):
     """Three engines, each with one bug: which is which?"""
 
     name = "broken"
@@ -140,22 +141,3 @@ class Broken(ValueTask):
 
     def right(self) -> dict[str, str]:
         return self.bugs
-
-    SIGNS: ClassVar[dict[str, str]] = {
-        "lost": "is there a box with two contributions, where no step says that they are added?",
-        "order": "is there a box that passes back, and gets another contribution afterwards?",
-        "stale": "is there a step where the rule and finite differences do not agree (✗)?",
-    }
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if isinstance(answer, dict):
-            answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
-        if not isinstance(answer, dict) or set(answer) != set(self.bugs) or not set(answer.values()) <= set(BUGS):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
-        wrong = [letter for letter in self.bugs if answer[letter] != self.bugs[letter]]
-        if not wrong:
-            return self.explained()
-        raise Wrong(
-            self.name, f"{len(wrong)} of 3 are not right, {wrong[0]} is one of them",
-            f'you say "{answer[wrong[0]]}" for {wrong[0]}: {self.SIGNS[answer[wrong[0]]]}',
-        )

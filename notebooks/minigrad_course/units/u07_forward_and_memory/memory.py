@@ -18,7 +18,7 @@ from minigrad.support.table import bytes_text, counted
 from ...compare import plain
 from ...counting import kept_bytes, most_bytes
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask, mistake
 from .about import UNIT
 
 FIRST = {"tanh": tanh, "sigmoid": sigmoid, "exp": exp}  # their rules read the output
@@ -92,11 +92,11 @@ class RunBlocks(FunctionTask):
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found = [(args, self.measured(answer, *args)) for args in self._all_cases(1)]
-        wrong = [(args, yours) for args, yours in found if yours != self.measured(planned, *args)]
+        wrong = [(args, yours, "") for args, yours in found if yours != self.measured(planned, *args)]
         if wrong:
-            args, yours = wrong[0]
+            args, yours, _ = wrong[0]
             problem = self._problem(yours, self.measured(planned, *args))
-            raise Wrong(self.name, f"{problem}\n  in {self._call(args)}", self._explained(wrong))
+            raise Wrong(self.name, f"{problem}\n  in {self._call(args)}", self._hint(wrong))
         return "the values are right, and the engine keeps what the plan says"
 
     def measured(self, answer: Run, blocks: Sequence[Run], plan: Sequence[int]) -> tuple[Any, ...]:
@@ -119,15 +119,11 @@ class RunBlocks(FunctionTask):
         kept = f"the result is right, but not what is {name}"
         return f"{kept}\n  Expected: {bytes_text(want)}\n  Got: {bytes_text(got)}"
 
-    def _explained(self, wrong: Sequence[tuple[Any, Any]]) -> str | None:
-        if wrong[0][1] == (None,):
-            return "a function gives back only the value after `return`"
-        for known in self.mistakes:
-            if all(self._same(known, args, yours) for args, yours in wrong):
-                return known.hint
-        return self.otherwise
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        nothing = found[0][1] == (None,)
+        return "a function gives back only the value after `return`" if nothing else super()._hint(found)
 
-    def _same(self, known: Any, args: tuple[Any, ...], yours: Any) -> bool:
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         try:
             return bool(self.measured(self.wrong(known), *args) == yours)
         except Exception:  # a known mistake may fail on some plans

@@ -20,12 +20,6 @@ from .about import UNIT
 from .training import race
 
 CURVATURES = np.array([1.0, 0.2, 0.001])  # of the bowl whose bottom the reference trajectory goes to
-NUMPY_NAMES = {
-    "has no attribute 'sqrt'": "minigrad has it as a function: mg.sqrt(v)",
-    "float() needs": "math.sqrt takes one number. For arrays: mg.sqrt(v)",
-    "for ^": "a power is written ** in Python: beta1 ** t",
-    "division by zero": "t is 1 in the first step, and 1 − β ** 1 is not 0: use t, not t - 1",
-}
 
 
 class UpdateTask(FunctionTask):
@@ -36,7 +30,6 @@ class UpdateTask(FunctionTask):
     counted: ClassVar[bool] = False  # whether the number of the step is an argument too
     lr: float
     outcome = "optimizer"
-    advice = NUMPY_NAMES
 
     def updated(self, *args: Any) -> tuple[Any, ...]:
         """The new weights, and what is kept, for NumPy arrays."""

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from minigrad import nn, optim
 from minigrad import random as mg_random
@@ -19,8 +19,8 @@ from minigrad.viz.flipbook import Flipbook, Knob
 
 from ...compare import Difference
 from ...digits import training_step
-from ...feedback import Wrong, written
-from ...tasks import ROUNDS, ValueTask
+from ...feedback import Wrong
+from ...predicting import Matches
 from .about import UNIT
 from .acting import ActingTask
 from .continuations import Steps, continuation, first_steps
@@ -139,18 +139,10 @@ class CheckpointParts(ActingTask):
 
 
 @UNIT.task
-class Lost(ValueTask):
+class Lost(Matches):
     """Three trainings were continued, and each lacks one part: which?"""
 
     name = "lost"
-    mistakes = ()
-    SIGNS: ClassVar[dict[str, str]] = {
-        "optimizer": "without the optimizer the first loss would be right: the same weights, pictures and masks. Only "
-        "the step after it would be another",
-        "loader": "without the loader the first labels would be others. Compare them",
-        "random": "without the random state the labels would be the same, and the loss another at once",
-    }
-
     def vary(self, draw: random.Random) -> None:
         self.names, self.seed = draw.sample(["optimizer", "random", "loader"], 3), draw.randrange(1, 9)
 
@@ -166,13 +158,3 @@ class Lost(ValueTask):
 
     def right(self) -> dict[str, str]:
         return dict(zip("ABC", self.names))
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        pairs = answer.items() if isinstance(answer, dict) else ()
-        given = {str(key).strip().upper(): str(each).strip().lower() for key, each in pairs}
-        if set(given) != set("ABC") or not set(given.values()) <= set(self.names):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
-        for letter, name in self.right().items():
-            if given[letter] != name:
-                raise Wrong(self.name, f"{letter} does not lack its {given[letter]}", self.SIGNS[given[letter]])
-        return "other labels: loader. The same labels, another loss at once: random. The first loss right: optimizer."

@@ -13,11 +13,6 @@ from .kernel_tasks import BackwardTask, KernelTask
 from .kernels import erf, exp, tanh  # noqa: F401  (tanh: in the texts)
 
 ROOT_2, ROOT_PI = 2**0.5, np.pi**0.5
-SIGMOID = {
-    "name 'b'": "write the number that your task has for b",
-    "igmoid'": "there is no sigmoid of one number: write it out, 1 / (1 + exp(-z))",
-    "σ": "Python has no σ: write it out, 1 / (1 + exp(-z))",
-}
 
 
 class Megabytes(ValueTask):

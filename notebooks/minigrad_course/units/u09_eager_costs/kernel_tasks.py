@@ -13,13 +13,6 @@ from ...feedback import Misused, Wrong, place
 from ...tasks import ROUNDS, FunctionTask, Mistake, common
 from .kernels import Place, Program
 
-ADVICE = {  # a part of an error -> the hint
-    "not callable": "to multiply, write the sign: a * (1 + b), not a(1 + b)",
-    "for ^": "a power is written with two stars: a ** 2. Or multiply: a * a",
-    "ufunc": "NumPy works on whole arrays. erf, exp, tanh, sqrt of minigrad_course, without np., work on one number",
-    "'Value'": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad_course, without mg., work on one number",
-    "a tensor": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad_course, without mg., work on one number",
-}
 FIRST = {"g": [2.0, -1.0, 3.0, 0.5, 1.5], "x": [0.0, 1.0, -1.0, 2.0, -3.0]}
 
 
@@ -33,7 +26,6 @@ class KernelTask(FunctionTask):
     slips_of = "formula"
     moves = 8  # bytes for each place, at best
     minutes = 8
-    advice = ADVICE
 
     def formula(self, *values: Any) -> Any:
         """What the kernel writes, for the numbers that it reads at one place."""

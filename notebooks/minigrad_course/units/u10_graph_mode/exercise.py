@@ -131,7 +131,7 @@ class BakedBranch(ValueTask):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         numbers = plain(answer)
         if np.shape(numbers) != (3,) or np.asarray(numbers).dtype.kind not in "if":
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"three numbers: {self.example}")
+            raise self.misformed(answer, f"three numbers: {self.example}")
         x = np.asarray(numbers, np.float32)
         wanted, found = self.both(x)
         if str(wanted) != str(found):  # nan is not equal to itself, and is the same text

@@ -24,12 +24,6 @@ TYPES = "1 == 1.0 == True in Python, but these are three types, and their graphs
 GONE = "a name that is gone is a change too: compare the names, not only the values that are left"
 SWAPPED = "two values have changed places: compare each value with the one that was noted for the same name"
 NEW = "a new name is a change too: the function may read it now. Compare the names on both sides"
-ERRORS = {  # a part of an error -> the hint
-    "KeyError": "other functions read other names, and a name may be gone: go over the names, with values.get(name)",
-    "expected 1 argument": "holds() has no parameters, and compares by itself: define it with `def holds():`",
-    "required positional argument": "holds() has no parameters: it uses the names of the function around it",
-    "unhashable": "a list has no hash. Compare the values themselves, or texts of them: repr(...)",
-}
 
 
 class Change(NamedTuple):
@@ -84,7 +78,7 @@ class Guard(FunctionTask):
                 self._compare(story, list(story.said_by(lambda values: self._function(answer(values)))))
             except (KeyError, TypeError) as error:
                 said = f"{type(error).__name__}: {error}"
-                hint = next((words for part, words in ERRORS.items() if part in said), None)
+                hint = next((words for part, words in self.advice.items() if part in said), None)
                 lines = [f"stopped with {said}", *place(error), f"  in guard(values={story.values})"]
                 raise Wrong(self.name, "\n".join(lines), hint) from None
         return None

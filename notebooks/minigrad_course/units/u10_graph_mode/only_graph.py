@@ -7,7 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...feedback import Wrong, written
+from ...feedback import Wrong
+from ...forms import parts_of
 from ...source_code import Program
 from ...tasks import ROUNDS, ValueTask
 from .about import UNIT
@@ -76,11 +77,10 @@ class OnlyGraph(ValueTask):
         return self.letter, self.node
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        parts = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (answer, None)
-        letter, node = [each.strip() if isinstance(each, str) else each for each in parts]
+        letter, node = [each.strip() if isinstance(each, str) else each for each in parts_of(answer, 2)]
         letter = letter.upper() if isinstance(letter, str) else letter
         if letter not in self.programs or not isinstance(node, str):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         if letter != self.letter:
             read = self.places[letter].words
             hint = f"it reads {read}: a guard compares it, and {letter} is traced again. What has no guard?"

@@ -86,7 +86,7 @@ class Breaks(ValueTask):
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if not isinstance(answer, dict) or set(answer) != set(self.equations):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         for letter, text in self.equations.items():
             hint, given = {**ZERO, **BREAK}.get(text), answer[letter]
             if str(given).strip().lower().startswith("hold"):
@@ -208,7 +208,7 @@ class MyRules(ValueTask):
         """The equations; a `Wrong` for one that cannot be read, or that changes a number."""
         listed = [equations] if isinstance(equations, str) else equations
         if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
-            raise Wrong(self.name, f"your answer {written(equations)} has another form", f"in brackets: {self.example}")
+            raise self.misformed(equations, f"in brackets: {self.example}")
         for text in listed:
             try:
                 found = counterexample(Equation(text, "f"))

@@ -19,6 +19,7 @@ from minigrad.viz.compiled import Shown
 from minigrad.viz.fused import Fusion
 
 from ...feedback import Wrong, written
+from ...predicting import Matches
 from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .graphs import NAMES, evaluated
@@ -83,7 +84,7 @@ class MyKernels(ValueTask):
 
     def _check_form(self, answer: Any) -> None:
         if not isinstance(answer, list | tuple) or not all(isinstance(kernel, list | tuple) for kernel in answer):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         named = [name for kernel in answer for name in kernel]
         unknown = [name for name in named if name not in self.members]
         if unknown:
@@ -96,15 +97,11 @@ class MyKernels(ValueTask):
 
 # ---- why not? --------------------------------------------------------------------------------------------------------
 
-REASONS = {  # what it means, and what to look at if it is not the reason
-    "library": ("one of the two is a library call, which reads and writes memory",
-                "is there a matrix product, or a sort? Which of the two is not a loop of the compiler?"),
-    "elsewhere": ("the second reads other positions than the first one has just computed",
-                  "when the first has computed place (0, 1), which place does the second need?"),
-    "complete": ("the second also needs a sum, which is known only after everything has been read",
-                 "is there a reduction over everything, whose result goes into the second operation?"),
-    "rows": ("the two go through rows of different length",
-             "how many numbers does each reduction take together? Are these counts different?"),
+REASONS = {
+    "library": "one of the two is a library call, which reads and writes memory",
+    "elsewhere": "the second reads other positions than the first one has just computed",
+    "complete": "the second also needs a sum, which is known only after everything has been read",
+    "rows": "the two go through rows of different length",
 }
 PLACES = {  # programs, and the two operations that are not fused
     "library": [
@@ -126,10 +123,10 @@ PLACES = {  # programs, and the two operations that are not fused
 
 
 @UNIT.task
-class WhyNot(ValueTask):
+class WhyNot(Matches):
     """Three pairs of operations that are not fused: why not?"""
 
-    name, mistakes = "why_not_fused", ()
+    name = "why_not_fused"
     otherwise = "for each of A, B and C one of " + ", ".join(f'"{reason}"' for reason in REASONS)
 
     def vary(self, draw: random.Random) -> None:
@@ -142,22 +139,10 @@ class WhyNot(ValueTask):
 
     def listed(self) -> str:
         """The list in the text."""
-        return "".join(f'\n- `"{key}"`: {words}' for key, (words, _) in REASONS.items())
+        return "".join(f'\n- `"{key}"`: {words}' for key, words in REASONS.items())
 
     def right(self) -> dict[str, str]:
         return self.reasons
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if isinstance(answer, dict):
-            answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
-        known = isinstance(answer, dict) and all(each in list(REASONS) for each in answer.values())
-        if not known or set(answer) != set(self.reasons):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
-        wrong = [letter for letter in self.reasons if answer[letter] != self.reasons[letter]]
-        if not wrong:
-            return "a click on a kernel, in the fusion view, gives the reasons why it is not one with others."
-        said, problem = answer[wrong[0]], f"{3 - len(wrong)} of 3 right; {wrong[0]} is wrong"
-        raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {REASONS[said][1]}')
 
 
 # ---- the program, in another way -------------------------------------------------------------------------------------

@@ -31,7 +31,6 @@ from .graphs import SIZE, evaluated, random_graph, same_values, values_of
 from .savings import page_of, saved, stages_of, table_of
 
 Merged = dict[Node, Node]  # each node, and the node that takes its place
-Key = Callable[[Node, tuple[Any, ...]], Any]
 PIXELS, HIDDEN, BATCH, EPOCHS, RATE = 64, 256, 64, 4, 0.5  # of the training
 FORM = "return a dictionary with an entry for every node: itself, or the earlier node that takes its place"
 TRAPS = {  # programs, each with something that a key must tell apart

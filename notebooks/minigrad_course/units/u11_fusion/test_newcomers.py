@@ -226,7 +226,7 @@ def test_the_compiler_gives_the_reasons_that_the_task_asks_for(reason, code):
 @pytest.mark.parametrize(("answer", "words"), [
     ('{"A": "library", "B": "rows", "C": "elsewhere"}', "✓"),
     ('{"A": " Library", "B": "ROWS", "C": "elsewhere"}', "✓"),
-    ('{"A": "library", "B": "complete", "C": "elsewhere"}', "2 of 3 right; B is wrong"),
+    ('{"A": "library", "B": "complete", "C": "elsewhere"}', "1 of 3 is not right: B"),
     ('{"A": "rows", "B": "rows", "C": "rows"}', "how many numbers does each reduction take together?"),
     ('{"A": "matmul", "B": "rows", "C": "elsewhere"}', "has another form"),
     ('{"A": ["library"], "B": "rows", "C": "elsewhere"}', "has another form"),

@@ -29,6 +29,7 @@ from minigrad.viz.timelines import Timeline, timeline
 
 from ...compare import Difference, difference
 from ...feedback import Wrong, written
+from ...forms import names_in
 from ...tasks import ROUNDS, FunctionTask, ValueTask
 from ...views.costs import pairs
 from .about import UNIT
@@ -190,8 +191,8 @@ class MyPlacement(Offloaded, ValueTask):
         return [name for name in self.names if name in ("matmul_1", f"{self.program.g}_1", "sum_2")]
 
     def read(self, answer: Any) -> list[str]:
-        names = answer.replace(",", " ").split() if isinstance(answer, str) else answer
-        if not isinstance(names, list | tuple | set):
+        names = names_in(answer)
+        if names is None:
             raise Wrong(self.name, f"your answer {written(answer)} is not a list of names", f"like {self.example}")
         for name in names:
             if name not in self.names:

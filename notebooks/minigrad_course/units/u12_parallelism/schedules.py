@@ -31,7 +31,7 @@ from ...digits import Trained, read_by
 from ...feedback import Misused
 from ...session import SESSION
 from ...swapping import in_lists, scheduler, whose
-from ...tasks import FunctionTask
+from ...tasks import FunctionTask, Mistake
 from ...views.costs import pairs
 from .about import UNIT
 from .exercise import on_copies
@@ -39,7 +39,6 @@ from .gantts import LEFT, WIDTH, After, Costs, Jobs, Turn, lanes, length, ran
 from .jobs import CLOSE, GRAHAM, by_chain, chains, fault, form_of, in_levels, listed, random_jobs, taken, turns_of
 
 Scheduler = Callable[[Costs, After, int], Any]
-FORM = "a dictionary with an entry for every job: {job: (worker, begin)}"
 WORKERS = (1, 2, 3, 4, 8)
 BATCH, HIDDEN, EPOCHS, RATE = 64, 256, 4, 3e-3  # of the training
 
@@ -105,21 +104,6 @@ def networks() -> list[Network]:
 
 # ---- a schedule and its faults ---------------------------------------------------------------------------------------
 
-FAULTS = (  # a part of the message -> the hint
-    ("is not a dictionary", f"return {FORM}"),
-    ("has no entry", f"every job is done once. Return {FORM}"),
-    ("is not a job", "the keys are the names of the jobs: for job in costs"),
-    ("has another form", "for each job two numbers: (worker, begin)"),
-    ("there is no worker", "workers are numbered from 0: range(workers)"),
-    ("which it waits for", "a job is ready when all jobs in after[job] have ended: the largest of their ends, "
-                           "begin + costs"),
-    ("at the same time", "a worker does one job at a time: it is free at the end of its last job, begin + costs"),
-    ("although", "as long as a job is ready and a worker is free, the worker takes it: go on from one end of a job to "
-                 "the next"),
-    ("is possible", "valid. But which of the ready jobs comes first? The one with the longest chain behind it: "
-                    "longest_chains"),
-)
-
 
 @UNIT.task
 class ListSchedule(FunctionTask):
@@ -167,10 +151,11 @@ class ListSchedule(FunctionTask):
         return f"{counted(args[2], 'worker')}; {listed(*args[:2])}"
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
-        for known in self.mistakes:
-            if all(self.wrong(known)(*args) == yours for args, yours, _ in found):
-                return known.hint
-        return next((hint for part, hint in FAULTS if part in found[0][2]), None)
+        known = super()._hint(found)
+        return known or next((hint for part, hint in self.advice.items() if part in found[0][2]), None)
+
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        return bool(self.wrong(known)(*args) == yours)
 
     def given(self) -> dict[str, Any]:
         return {"networks": compared, "train": train, "in_turns": in_turns}

@@ -23,18 +23,6 @@ UNCHANGED = (
     "`chunks[i] = ...` and `x = a + b` give a name to another array: the memory of the chunk is as before. Write into "
     "it, `chunks[i][...] = ...` or `chunks[i] += ...`"
 )
-ADVICE = {
-    "the message of rank": "the two sides mean different chunks: `like` is the chunk that the other rank sends, not "
-    "the one that you send",
-    "index out of range": "the chunks are 0 to n - 1, and the ring is closed: chunks[(...) % n]",
-    "'int' object is not callable": "comm.rank and comm.size are numbers, without brackets",
-    "argument: 'like'": "comm.recv(source, like): `like` is an array of the same shape, as the chunk that it is for",
-    "'Rank' object has no attribute": "comm has rank, size, start_send, send and recv, as in the table. The sum over "
-    "all ranks is what you write",
-    "has no attribute 'wait'": "comm.start_send returns something to wait for; comm.send and comm.recv do not",
-    "same_kind": "`+=` keeps the type of the chunk: do not divide",
-    "could not be broadcast": "the two sides mean different chunks, of different lengths",
-}
 
 
 class RingTask(FunctionTask):
@@ -42,8 +30,6 @@ class RingTask(FunctionTask):
 
     It runs on counts first, so that a wrong result says what is counted twice or missing; then on numbers.
     """
-
-    advice: ClassVar[dict[str, str]] = ADVICE
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         for workers in (4, 2, 3, 5):

@@ -59,11 +59,11 @@ class RingPlan(ValueTask):
         try:
             table = np.array(answer, dtype=float)
         except (TypeError, ValueError):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", FORM) from None
+            raise self.misformed(answer, FORM) from None
         if table.shape == (WORKERS, WORKERS - 1):
             raise Wrong(self.name, "your answer has 4 rows of 3: a row for each worker?", FORM)
         if table.shape != (rounds, WORKERS):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", FORM)
+            raise self.misformed(answer, FORM)
         if not np.isin(table, range(WORKERS)).all():
             raise Wrong(self.name, f"your answer {written(answer)} has other numbers", "the chunks are 0, 1, 2 and 3")
         return [[int(chunk) for chunk in row] for row in table]

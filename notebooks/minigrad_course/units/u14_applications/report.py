@@ -11,6 +11,7 @@ from minigrad.support.files import write_whole
 from minigrad.support.table import as_table
 
 from ...feedback import Misused, Wrong, written
+from ...forms import names_in
 from ...results import STYLE
 from ...session import SESSION
 from ...tasks import ROUNDS, ValueTask
@@ -52,9 +53,9 @@ class LineRooms(ValueTask):
         return ", ".join(STATIONS) + ": the rooms of the library are the stages of a line."
 
     def read(self, answer: Any) -> Any:
-        parts = answer.replace(",", "").split() if isinstance(answer, str) else answer
-        if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"letters: {self.example}")
+        parts = names_in(answer)
+        if parts is None:
+            raise self.misformed(answer, f"letters: {self.example}")
         letters = list("".join(parts).upper())
         if sorted(letters) != sorted(self.letters.values()):
             raise Wrong(self.name, f"{''.join(letters)} does not have each of the eight letters once", self.example)
@@ -137,7 +138,7 @@ class Sentences(ValueTask):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         parts = [answer] if isinstance(answer, str) else answer
         if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         if len(parts) != SENTENCES:
             raise Wrong(self.name, f"there are {len(parts)} texts in the list, not three", self.otherwise)
         for each in parts:
