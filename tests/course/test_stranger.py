@@ -43,6 +43,11 @@ def test_its_questions_are_data_and_its_task_knows_four_mistakes(unit):
         assert refused.value.hint == known.hint
 
 
+def test_its_picture_is_drawn_by_rows(unit):
+    picture = importlib.import_module(f"{NAME}.pictures").cover().to_svg("2.5 between 2 and 3")
+    assert all(f">{text}<" in picture for text in ("2", "3", "2.5", "?"))
+
+
 def test_its_notebooks_have_its_tasks(unit):
     demo, exercise = (build.read(FOLDER / "u15_rounding" / name) for name in (build.DEMO, build.EXERCISE))
     assert template._questions(unit, [dict(cell) for cell in demo.cells]) == []

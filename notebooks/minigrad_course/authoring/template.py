@@ -292,7 +292,8 @@ from lectures.site.drawn import Sketch
 def cover() -> Sketch:
     """..."""
     sketch = Sketch(800, 250)
-    sketch.arrow(sketch.box(200, 125, "x", "leaf"), sketch.box(600, 125, "y"), "?")
+    x, y = sketch.row(125, ["x", "y"])
+    sketch.arrow(x, y, "?")
     return sketch
 '''
 
