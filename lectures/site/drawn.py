@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.svg import text_width
@@ -98,6 +98,24 @@ class Sketch(Drawing):
         if under:
             self.label(x, y + 13, under, size=SMALL, fill="quiet")
         return Box(x, y, width, height)
+
+    def row(self, y: float, texts: Sequence[str], look: str = "value", **options: Any) -> list[Box]:
+        """Boxes beside each other, evenly over the whole width: a picture needs no coordinates but those of its rows.
+
+        >>> [(box.x, box.y) for box in Sketch(800, 250).row(125, ["x", "y"])]
+        [(200.0, 125), (600.0, 125)]
+        """
+        apart = self.width / len(texts)
+        return [self.box(apart * (i + 0.5), y, text, look, **options) for i, text in enumerate(texts)]
+
+    def column(self, x: float, texts: Sequence[str], look: str = "value", **options: Any) -> list[Box]:
+        """Boxes below each other, evenly over the whole height.
+
+        >>> [(box.x, box.y) for box in Sketch(800, 250).column(400, ["x", "y"])]
+        [(400, 62.5), (400, 187.5)]
+        """
+        apart = self.height / len(texts)
+        return [self.box(x, apart * (i + 0.5), text, look, **options) for i, text in enumerate(texts)]
 
     def arrow(
         self, start: Box | Point, end: Box | Point, text: str = "", *, bend: float = 0.0, colour: str = "there",

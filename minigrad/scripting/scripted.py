@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ..support.errors import ScriptError
+from ..support.source import parsed
 from ..support.words import a_type
 from .dispatch import Script
 from .making import Fresh
@@ -99,7 +100,7 @@ def _definition(function: Any) -> Any:
             hint="define it in a file or a notebook cell",
         )
     try:
-        tree = ast.parse("".join(lines), code.co_filename)
+        tree = parsed("".join(lines), filename=code.co_filename)
     except SyntaxError:
         raise _error(function, "the file is no longer valid Python: it has changed since it was loaded") from None
     for node in ast.walk(tree):

@@ -23,6 +23,7 @@ from ..core.primitive import P, Primitive
 from ..core.programs import opened_order
 from ..core.replay import sources
 from ..devices import CPU
+from ..support.source import parsed
 from .naming import operation_name
 from .steps import NODES, NUMBERS, Recording, numbers_of, on_host
 
@@ -197,7 +198,7 @@ class Tape:
             return x if node.dtype.kind == "f" else self.instruct("bool" if node.dtype.kind == "b" else "trunc", x)
         if op.expr is not None:
             given = dict(zip(op.inputs, [self._spread(x, node.shape) for x in node.inputs]))
-            return self._computed(ast.parse(op.expr, mode="eval").body, given)
+            return self._computed(parsed(op.expr, "eval").body, given)
         if op.kind == "view" or op in (P.gather, P.concat, P.place, P.put):
             return self._moved(op, node)
         if op.name in FOLDS:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.node import Constant, Node
 from ..core.primitive import P
-from ..support.source import line_of, span_of
+from ..support.source import line_of, parsed, span_of
 from .numbers import short
 
 LONG = 24  # characters: in a longer expression, dots replace operands that have boxes of their own
@@ -214,7 +214,7 @@ class _Syntax:
         self.expressions: dict[tuple[int, ...], ast.AST] = {}
         self.targets: dict[tuple[int, ...], str] = {}
         try:
-            tree = ast.parse(text)
+            tree = parsed(text)
         except (SyntaxError, ValueError):
             return
         for node in ast.walk(tree):

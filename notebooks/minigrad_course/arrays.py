@@ -27,24 +27,12 @@ FITTING = {  # the common mistakes that a rule of arrays can make too
 }
 OF_ONE_INPUT = {"without_g", "value", "times_out", "rule_of_a_sum", "nothing_returned"}
 
-ADVICE = {  # a part of an error of minigrad -> the hint
-    "is ambiguous": "`if`, `max` and `and` decide once for all places. Multiply by (a > b) instead: 1 where it is true",
-    "do not go together": "p @ q needs as many columns of p as rows of q: write down the shapes, and turn one",
-    "argument 'dim'": "minigrad has NumPy's names: g.sum(0) or g.sum(axis=0), and keepdims=True",
-    "argument 'keepdim'": "minigrad has NumPy's names: keepdims=True, with an s",
-    "attribute 't": "a matrix is transposed by .T, without brackets",
-    "not callable": "to multiply, write the sign: out * (...)",
-    "do not fit into shape": "reshape adds nothing: sum g over the axis along which b was repeated",
-    "do not broadcast": "`*` and `+` work place by place, on equal shapes. The matrix product is `@`",
-}
-
 
 class ArrayRule(GradientTask):
     """A gradient rule of arrays.  A rule of one input may return its gradient with or without a comma."""
 
     mistakes = tuple([known for known in GradientTask.mistakes if known.name in FITTING])
     source = "by finite differences"  # of the right gradients
-    advice = ADVICE
 
     def drawn(self, draw: random.Random, *shapes: tuple[int, ...]) -> tuple[Any, ...]:
         """Arguments of the rule for inputs of these shapes."""
@@ -67,6 +55,9 @@ class ArrayRule(GradientTask):
         if not isinstance(yours, tuple | list):
             return f"it returned {written(yours)}, not {len(names)} gradients"
         return difference(yours, self.right(*args), [f"the gradient of {name}" for name in names], self.source)
+
+
+ADVICE = ArrayRule.advice
 
 
 class ComposedTask(FunctionTask):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from minigrad.support.source import notebook_shell
+from minigrad.support.source import notebook_shell, parsed
 
 from .unit import names_in_use
 
@@ -146,7 +146,7 @@ def _statements(source: str) -> list[ast.stmt] | None:
     shell = notebook_shell()
     source = TIMED.sub(lambda magic: "\n" if "%%" in magic.group() else "", source)
     try:
-        return ast.parse(shell.transform_cell(source) if shell is not None else source).body
+        return parsed(shell.transform_cell(source) if shell is not None else source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import linecache
 import re
 import sysconfig
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from minigrad.support.errors import MinigradError
-from minigrad.support.source import in_library
+from minigrad.support.source import in_library, parsed
 
 from .boxes import Box
+from .texts import texts_of
 
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 OWN_PLACES = ("<frozen", "<string>", "<unknown>")
@@ -153,37 +154,12 @@ def _syntax(error: SyntaxError) -> list[str]:
     return lines
 
 
-A_NUMBER = "a gradient must be a tensor here, not a plain number: gradients[node] is a tensor"
-ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
-    (TypeError, r"missing \d+ required positional", "it is called with the parameters of the stub: keep them"),
-    (TypeError, r"takes .* positional arguments? but", "it is called with the parameters of the stub: keep them"),
-    (TypeError, r"'(int|float)' object is not callable", "to multiply, write the sign: g * (b + 1), not g(b + 1)"),
-    (TypeError, r"between instances of '(Leaf|Node)", "nodes do not compare: key=lambda node: node.serial"),
-    (TypeError, r"unhashable type", "a list or a dictionary cannot be a key; tuple(...) or str(...) of it can"),
-    (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient without contributions"),
-    (AttributeError, r"'(Leaf|Node)' object", "that is a node, not a tensor: its gradient is gradients[node]"),
-    (AttributeError, r"'(int|float)' object has no attribute '(shape|copy)'", A_NUMBER),
-    (AttributeError, r"'NoneType'.*'zero_'", "x.grad is None at first; x.grad = None clears it"),
-    (AttributeError, r"'grad'|\bgrad\b", "a rule does not change .grad: it returns the gradients"),
-    (NameError, r"'[abg]{2}'", "to multiply, write the sign between: g * b, not gb"),
-    (NameError, r"", "run the cell that defines this name first. Is the name spelled in the same way there?"),
-    (UnboundLocalError, r"", "a name that a function assigns is local to the function: assign it before you read it"),
-    (RecursionError, r"", "the function calls itself without end: what stops it? A loop needs no recursion"),
-    (KeyError, r"", "the dictionary has no such key: use .get(key), or put something there first"),
-    (RuntimeError, r"changed size during iteration", "the loop changes what it goes over: collect in another place"),
-    (IndentationError, r"unexpected", "this line begins further to the right than the one above, without a colon"),
-    (IndentationError, r"", "lines after a colon begin four spaces further to the right than the line of the colon"),
-    (SyntaxError, r"invalid decimal literal", "to multiply, write the sign between: 5 * b, not 5b"),
-    (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),
-)
-
-
 def advice(error: BaseException) -> str | None:
     """The hint for such an exception."""
-    for kind, pattern, words in ADVICE:
-        if type(error) is kind and re.search(pattern, str(error)):
-            return words
-    return None
+    texts = texts_of(Path(__file__).parent)
+    rows = texts.data["errors"] if texts is not None else ()
+    mine = [row for row in rows if row[0] == type(error).__name__]
+    return next((words for _, pattern, words in mine if re.search(pattern, str(error))), None)
 
 
 def unreadable(source: str, filename: str = "<cell>") -> SyntaxError | None:
@@ -193,7 +169,7 @@ def unreadable(source: str, filename: str = "<cell>") -> SyntaxError | None:
     1
     """
     try:
-        ast.parse(source, filename)
+        parsed(source, filename=filename)
     except SyntaxError as error:
         return error
     return None

@@ -1,4 +1,4 @@
-"""More kinds of answers: one of some options, and what a program prints.
+"""More kinds of answers: one of some options, which is which, and what a program prints.
 
 Each is a form of `ValueTask`.  It is a prediction, which is noted right or wrong, if the task is a `Prediction` too:
 `class Maker(Choice, Prediction)`.
@@ -49,6 +49,39 @@ class Choice(ValueTask):
             listed = ", ".join(f'"{each}"' for each in self.options)
             raise kind(self.name, f"your answer {written(answer)} has another form", f"one of {listed}")
         return super().check(answer, rounds)
+
+
+class Matches(ValueTask):
+    """A dictionary from letters to names: which is which?  `signs` says for each name what to look at.
+
+    >>> class Which(Matches):
+    ...     name, signs = "which", {"late": "is there a box that waits?", "lost": "is there a box without a number?"}
+    ...     def right(self):
+    ...         return {"A": "late", "B": "lost"}
+    >>> Which().check({"a": "Late", "b": "lost"})
+    >>> Which().check({"A": "late", "B": "late"})
+    Traceback (most recent call last):
+    minigrad_course.feedback.Wrong: ✗ which: 1 of 2 is not right: B
+      Hint: you say "late" for B: is there a box that waits?
+    """
+
+    mistakes = ()
+    signs: ClassVar[dict[str, str]]
+
+    def read(self, answer: Any) -> Any:
+        pairs = answer.items() if isinstance(answer, dict) else ()
+        return {str(letter).strip().upper(): str(name).strip().lower() for letter, name in pairs}
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        given, right = self.read(answer), self.right()
+        if set(given) != set(right) or not set(given.values()) <= set(self.signs):
+            raise self.misformed(answer)
+        wrong = [letter for letter in right if given[letter] != right[letter]]
+        if not wrong:
+            return self.explained()
+        said = given[wrong[0]]
+        problem = f"{len(wrong)} of {len(right)} {'is' if len(wrong) == 1 else 'are'} not right: {', '.join(wrong)}"
+        raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {self.signs[said]}')
 
 
 class Printed(ValueTask):

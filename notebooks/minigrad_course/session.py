@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import update_wrapper
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
 from .source_code import line_of, source_of
 from .tasks import HIDDEN_ROUNDS, ROUNDS, Bet, Prediction, Task
-from .unit import Unit, names_in_use, parts, task_names
+from .unit import Unit, names_in_use, parts, task_names, task_of
 
 watch_cells()
 UNSET = object()
@@ -290,9 +289,9 @@ def _where_stub(error: BaseException) -> str:
 
 
 def _task(name: str) -> Task:
-    for unit in chain(parts().used(), parts().values()):
-        if name in unit.tasks:
-            return unit.tasks[name](SESSION.student)
+    found = task_of(name)
+    if found is not None:
+        return found(SESSION.student)
     within = list(SESSION.unit.tasks) if SESSION.unit is not None else []
     near = get_close_matches(str(name).lower(), [*within, *task_names()], 1)
     hint = 'the name of the task, in quotation marks, as in course.check("rise")'

@@ -1,35 +1,32 @@
 """A task of the course: what a student writes, how it is checked, and the wrong answers that are known.
 
 A class is a task, and an instance of it is one student's variant: `vary` draws the student's own numbers, so a copied
-answer is the answer to another question.  A known wrong answer is a program (`@mistake`), and its hint is given where
-the student's results are the same.  If it is the right program with one change, it is declared as this change in
-`slips`.  Short ones are pairs in `wrong_programs`, and constants in `wrong_values`.  The kinds of tasks derive the
-common wrong answers from the right one (swapped, without g, summed, only the first); `hints` replaces the words of
-these where a task can say more.
+answer is the answer to another question.  A known wrong answer is a program, and its hint is given where the student's
+results are the same.  Most are rows of the texts: the right program with a change, or an expression (`mistakes.py`).
+One that needs more is a method with `@mistake`.  The kinds of tasks derive the common wrong answers from the right one
+(swapped, without g, summed, only the first); `hints` replaces the words of these where a task can say more.
 
 What is text or a plain value is in the texts of the unit, `texts.en.toml`, by the name of the task: see `texts.py`.
 """
 
 from __future__ import annotations
-import __future__
 
 import hashlib
 import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from string import ascii_letters
-from textwrap import dedent
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from minigrad.support.errors import DeclarationError
 from minigrad.support.table import counted
 
 from .compare import Difference, difference, numerical, plain, same
+from .expressions import filled
 from .feedback import Misused, Wrong, written
-from .texts import attributes, filled, problem
+from .mistakes import program_of
+from .texts import attributes, problem
 
 ROUNDS, HIDDEN_ROUNDS = 1, 10  # how often the cases are drawn anew, in the student's notebook and in the instructor's
 
@@ -53,9 +50,12 @@ def mistake(hint: str | Callable[..., Any], source: str | None = None) -> Any:
     return Mistake(hint.__name__, "", hint, source)
 
 
-def common(**mistakes: tuple[str, Callable[..., Any]]) -> tuple[Mistake, ...]:
-    """The mistakes that a kind of tasks has in common: for each a hint and a program that derives the wrong result."""
-    return tuple([Mistake(name, hint, program, None) for name, (hint, program) in mistakes.items()])
+def common(**programs: Callable[..., Any]) -> tuple[Mistake, ...]:
+    """The mistakes that a kind of tasks has in common: programs that derive the wrong result.
+
+    Their words are in the texts, in the hints of the kind.
+    """
+    return tuple([Mistake(name, "", program, None) for name, program in programs.items()])
 
 
 class Task:
@@ -72,28 +72,21 @@ class Task:
     otherwise: str | None = None  # the hint where no known mistake was made
     hints: ClassVar[dict[str, str]] = {}  # the words for mistakes, by their names; common ones have words already
     advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
-    wrong_programs: ClassVar[Sequence[tuple[Callable[..., Any], str]]] = ()  # more known mistakes, with their hints
-    # Known mistakes that are the right program with one change, by their names: a part of its text, and what a student
-    # writes in its place.  `slips_of` is the method with the right program.
-    slips: ClassVar[dict[str, tuple[str, str]]] = {}
-    slips_of: ClassVar[str] = "right"
-    faults: ClassVar[Sequence[tuple[str, ...]]] = ()  # known mistakes as words, each with its hint: see `faulty`
+    written_mistakes: ClassVar[Sequence[Sequence[str]]] = ()  # rows, each with its hint: see `mistakes.py`
+    slips_of: ClassVar[str] = "right"  # the method with the right program, which their slips change
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # those of the class itself first
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._read_texts()
         cls._declare()
-        for number, (*words, hint) in enumerate(vars(cls).get("faults", ()), 1):
-            setattr(cls, f"fault_{number}", Mistake(f"fault_{number}", hint, _faulty(words), None))
-        for name, (right, slip) in vars(cls).get("slips", {}).items():
-            setattr(cls, name, Mistake(name, "", _slipped(cls, right, slip), None))
+        for number, (*row, hint) in enumerate(vars(cls).get("written_mistakes", ()), 1):
+            name = f"{cls.__name__}_{number}"
+            setattr(cls, name, Mistake(name, hint, program_of(cls, row), None))
         own = [value for value in vars(cls).values() if isinstance(value, Mistake)]
-        for number, (program, hint) in enumerate(vars(cls).get("wrong_programs", ()), 1):
-            own.append(Mistake(f"wrong_program_{number}", hint, program, None))
         inherited = [known for known in cls.mistakes if known.name not in vars(cls)]
         cls.mistakes = tuple([cls._with_hint(known) for known in (*own, *inherited)])
-        for unknown in cls.hints.keys() - {known.name for known in cls.mistakes}:
+        for unknown in vars(cls).get("hints", {}).keys() - {known.name for known in cls.mistakes}:
             raise problem(cls, f"hints names {unknown}, which is not a common mistake", "hints", unknown)
 
     @classmethod
@@ -150,33 +143,6 @@ class Task:
     def words(self, known: Mistake) -> str:
         """The hint for a known mistake."""
         return known.hint
-
-    def faulty(self, words: Sequence[str], *args: Any) -> Any:
-        """The result of the mistake that these words of `faults` name: which part is left out, or another formula."""
-        raise NotImplementedError
-
-
-def _faulty(words: Sequence[str]) -> Callable[..., Any]:
-    return lambda task, *args: task.faulty(words, *args)
-
-
-def _slipped(cls: type[Task], right: str, slip: str) -> Callable[..., Any]:
-    """The right program of a task with a slip in its text.  It is made when it is used."""
-
-    @cache
-    def made() -> Callable[..., Any]:
-        function = getattr(cls, cls.slips_of)
-        text = dedent(inspect.getsource(function))
-        if text.count(right) != 1:
-            times = counted(text.count(right), "time")
-            raise DeclarationError(f"{cls.__name__}.{cls.slips_of}: {right!r} of a slip is there {times}, not once")
-        names: dict[str, Any] = {}
-        flags = __future__.annotations.compiler_flag  # those of the signature are not evaluated
-        exec(compile(text.replace(right, slip), "<slip>", "exec", flags), function.__globals__, names)
-        program: Callable[..., Any] = names[function.__name__]
-        return program
-
-    return lambda task, *args: made()(task, *args)
 
 
 class FunctionTask(Task):
@@ -255,43 +221,24 @@ class GradientTask(FunctionTask):
     """A gradient rule to write, `(g, out, *inputs)`: compared with finite differences of `forward`."""
 
     mistakes = common(
-        swapped=("swapped: the gradient of {first} comes first, and the gradient of {last} last",
-                 lambda self, *args: self.right(*args)[::-1]),
-        without_g=("g is missing: this is how fast the result changes, and y changes g times as fast as the result",
-                   _without_g),
-        swapped_without_g=("swapped, and g is missing", lambda self, *args: _without_g(self, *args)[::-1]),
-        summed=("you added the gradients. Each input has its own gradient: return all, with commas between them",
-                lambda self, *args: sum(self.right(*args))),
-        summed_for_each=("each is the sum of all. The effect of {first} belongs to the gradient of {first} alone",
-                         lambda self, *args: (sum(self.right(*args)),) * len(args[2:])),
-        first_only=(
-            "that is the gradient of {first}. Return the gradient of {last} too, after a comma in the same line",
-            lambda self, *args: self.right(*args)[0]),
-        last_only=("that is the gradient of {last}. Return the gradient of {first} before it, and a comma",
-                   lambda self, *args: self.right(*args)[-1]),
-        first_and_a_comma=("that is one gradient in brackets. The gradient of {last} comes after the comma",
-                           lambda self, *args: (self.right(*args)[0],)),
-        value=("that is the result itself, not its slope: how does it *change* when {first} rises and {last} does not?",
-               lambda self, g, out, *inputs: out),
-        times_out=("that is g times the result. How does the result *change* when {first} rises and {last} does not?",
-                   lambda self, g, out, *inputs: (g * out,) * len(inputs)),
-        nothing_returned=("a function gives back only the value after `return`: to print or to assign is not enough",
-                          lambda self, *args: [self.right(*args), None][1]),
-        rule_of_a_sum=("that is the rule of a sum, which passes g on unchanged. This operation is not a plain sum",
-                       lambda self, g, out, *inputs: (g,) * len(inputs)),
-        g_added=("added, but it must be multiplied: y changes g times as fast as the result",
-                 lambda self, g, *rest: tuple([g + slope for slope in _without_g(self, g, *rest)])),
-        g_overwritten=("the second line uses the g that the first line has changed: compute both before you change g",
-                       _g_overwritten),
-        first_overwritten=(
-            "the second line uses the {first} that the first line has changed: give your result another name",
-            _first_overwritten),
-        rounded=("that is rounded: a gradient can be any number. Return it without rounding",
-                 lambda self, *args: tuple(map(np.round, self.right(*args)))),
-        cut=("that is rounded: a gradient can be any number. Return it without rounding",
-             lambda self, *args: tuple(map(np.trunc, self.right(*args)))),
-        numbers_only=("this is right for one example only. Use the names g, {first} and {last} in place of numbers",
-                      lambda self, *args: self.right(*next(iter(self.cases(random.Random(0)))))),
+        swapped=lambda self, *args: self.right(*args)[::-1],
+        without_g=_without_g,
+        swapped_without_g=lambda self, *args: _without_g(self, *args)[::-1],
+        summed=lambda self, *args: sum(self.right(*args)),
+        summed_for_each=lambda self, *args: (sum(self.right(*args)),) * len(args[2:]),
+        first_only=lambda self, *args: self.right(*args)[0],
+        last_only=lambda self, *args: self.right(*args)[-1],
+        first_and_a_comma=lambda self, *args: (self.right(*args)[0],),
+        value=lambda self, g, out, *inputs: out,
+        times_out=lambda self, g, out, *inputs: (g * out,) * len(inputs),
+        nothing_returned=lambda self, *args: [self.right(*args), None][1],
+        rule_of_a_sum=lambda self, g, out, *inputs: (g,) * len(inputs),
+        g_added=lambda self, g, *rest: tuple([g + slope for slope in _without_g(self, g, *rest)]),
+        g_overwritten=_g_overwritten,
+        first_overwritten=_first_overwritten,
+        rounded=lambda self, *args: tuple(map(np.round, self.right(*args))),
+        cut=lambda self, *args: tuple(map(np.trunc, self.right(*args))),
+        numbers_only=lambda self, *args: self.right(*next(iter(self.cases(random.Random(0))))),
     )
 
     def forward(self, *inputs: Any) -> Any:
@@ -344,15 +291,14 @@ class ValueTask(Task):
     """A value to find: the student assigns it to a variable, and it is compared with `right`."""
 
     mistakes = common(
-        turned=("the other way round", _parts(lambda right: right[::-1])),
-        without_sign=("mind the sign", lambda self: -self.right() if type(self.right()) in (int, float) else None),
-        first_only=("that is the first part only", _parts(lambda right: right[:1])),
-        last_only=("that is the last part only", _parts(lambda right: right[-1:])),
-        without_the_last=("the last part is missing", _parts(lambda right: right[:-1])),
-        all_like_the_first=("the first is right. Are all the same?", _parts(lambda right: right[:1] * len(right))),
-        all_like_the_last=("the last is right. Are all the same?", _parts(lambda right: right[-1:] * len(right))),
-        differences=("these are the steps from each to the next", _parts(
-            lambda right: None if isinstance(right[0], str) else [right[0], *np.diff(right)])),
+        turned=_parts(lambda right: right[::-1]),
+        without_sign=lambda self: -self.right() if type(self.right()) in (int, float) else None,
+        first_only=_parts(lambda right: right[:1]),
+        last_only=_parts(lambda right: right[-1:]),
+        without_the_last=_parts(lambda right: right[:-1]),
+        all_like_the_first=_parts(lambda right: right[:1] * len(right)),
+        all_like_the_last=_parts(lambda right: right[-1:] * len(right)),
+        differences=_parts(lambda right: None if isinstance(right[0], str) else [right[0], *np.diff(right)]),
     )
     kind = "value"
     example: ClassVar[str] = ""  # the form of an answer
@@ -372,6 +318,10 @@ class ValueTask(Task):
     def read(self, answer: Any) -> Any:
         """The answer in its usual form, where several forms are accepted."""
         return answer
+
+    def misformed(self, answer: Any, hint: str | None = None) -> Wrong:
+        """The refusal of an answer that has another form; the hint is `otherwise` if there is no better one."""
+        return Wrong(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
 
     def right(self) -> Any:
         """The right value."""
@@ -439,7 +389,8 @@ class ByHandTask(ValueTask):
 
     def distinct(self) -> bool:
         """Whether no mistake that has a hint of this task gives the right number, or the number of another."""
-        hints = [hint for name, hint in self.hints.items() if name not in vars(type(self))]
+        own = vars(type(self))
+        hints = [hint for name, hint in own.get("hints", {}).items() if name not in own]
         found = [self.right(), *[self.wrong(known) for known in self.mistakes if known.hint in hints]]
         return len(set(found)) == len(found)
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from pkgutil import iter_modules, resolve_name
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from minigrad.support.errors import DeclarationError
 
 from .predicting import Choice, Printed
 from .tasks import Bet, Prediction, Question, Task, ValueTask
-from .texts import Texts, texts_of
+from .texts import PARTS, Texts, texts_of
 
 KINDS: dict[str, type[Task]] = {each.__name__: each for each in (Bet, Prediction, Question, ValueTask)}
 OPTIONAL = {"prerequisites", "misconceptions", "seeds"}
@@ -114,7 +115,7 @@ def unit(file: str, module: str) -> Unit:
     if texts is None:
         raise DeclarationError(f"{folder.name} has no texts.en.toml")
     number, _, name = folder.name.removeprefix("u").partition("_")
-    about = {key: value for key, value in texts.data.items() if key != "tasks"}
+    about = {key: value for key, value in texts.data.items() if key not in PARTS}
     for key in about.keys() ^ ABOUT:
         if key not in OPTIONAL:
             raise texts.problem(f"{key} is {'missing' if key in ABOUT else 'not a part of a unit'}", key)
@@ -179,6 +180,11 @@ def parts() -> Parts:
     'museum'
     """
     return Parts(units().places | {"museum": f"{__package__}.museum:MUSEUM"})
+
+
+def task_of(name: str) -> type[Task] | None:
+    """The task of that name; the parts that have been used come first, because the import of others takes a while."""
+    return next((part.tasks[name] for part in chain(parts().used(), parts().values()) if name in part.tasks), None)
 
 
 def task_names() -> list[str]:

@@ -167,3 +167,14 @@ def test_streams_in_pieces_become_one():
 def test_a_mark_without_its_partner_is_refused(source, says):
     with pytest.raises(ValueError, match=says):
         build.without(source, *build.SOLUTION)
+
+
+def test_what_nbgrader_reads_is_made_from_the_names_of_cells(tmp_path):
+    file = tmp_path / "exercise.ipynb"
+    build.main(["--solutions", "00_start", str(file)])
+    cells = {cell.id: cell for cell in nbformat.read(file, 4).cells}
+    solution, check = cells["start-mul_grad"].metadata.nbgrader, cells["start-check-mixed-grad"].metadata.nbgrader
+    assert solution == {"grade": False, "grade_id": "mul_grad", "locked": False, "schema_version": 3, "solution": True,
+                        "task": False}
+    assert (check.grade, check.locked, check.grade_id, check.points) == (True, True, "check-mixed-grad", 2)
+    assert "### BEGIN SOLUTION" in cells["start-mul_grad"].source and "nbgrader" not in cells["start-begin"].metadata

@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
     module = types.ModuleType("mine")
     module.__file__ = str(tmp_path / "u03_devices" / "about.py")
     monkeypatch.setitem(sys.modules, "mine", module)
-    texts._texts_of.cache_clear()
+    texts.texts_in.cache_clear()
     (tmp_path / "u03_devices" / "texts.en.toml").write_text(TEXTS, encoding="utf-8")
     return tmp_path / "u03_devices"
 
@@ -31,7 +31,7 @@ def made(folder):
     return unit(str(folder / "about.py"), "mine")
 
 
-def test_the_texts_of_a_new_unit_make_a_unit_with_a_task(folder):
+def test_thetexts_in_a_new_unit_make_a_unit_with_a_task(folder):
     new = made(folder)
     assert (new.key, new.title, new.prerequisites) == ("03_devices", "Devices", ("00_start",))
     task = new.tasks["first_guess"]
@@ -48,6 +48,9 @@ def test_the_texts_of_a_new_unit_make_a_unit_with_a_task(folder):
         ("met_in", "meet_in", r"line 12: misconceptions: .*unexpected keyword argument 'meet_in'"),
         ('example = "10"', "example = 10", "line 25: example should be a text, not 10"),
         ("[2, ", "[2], [", r"line 27: a wrong answer should be \[answer, hint\]"),
+        ("wrong = [\n    [2, \"...\"],\n    [4, \"...\"],\n]", "mistakes = [[\"2\"]]", "line 27: a mistake should be"),
+        ("wrong = [\n    [2, \"...\"],\n    [4, \"...\"],\n]", "mistakes = [[\"a\", \"b\", \"c\", \"...\"]]",
+         "line 27: a mistake should be .*, not .'a', 'b', 'c', '...'"),
         ("right = 3", "rigt = 3", "line 26: a task has no rigt: right"),
         ('otherwise = "..."', '[tasks.first_guess.hints]\nturned = "a"\nsloppy = "b"',
          "line 34: first_guess: hints names sloppy"),
@@ -84,12 +87,61 @@ def test_a_class_gets_the_hints_of_its_methods(folder):
         type("Half", (FunctionTask,), {**body, "template": "..."})
 
 
-def test_a_translation_is_a_file_beside_the_texts(folder, monkeypatch):
-    (folder / "texts.de.toml").write_text(TEXTS.replace("How many", "Wie viele"), encoding="utf-8")
+GERMAN = """
+title = "Geräte"
+question = "Wie viele ...?"
+
+[outcomes]
+first = "Geräte benutzen"
+
+[tasks.first_guess]
+text = "Wie viele ...?"
+right = 3
+wrong = [
+    [4, "eins zu viel"],
+]
+"""
+
+
+def in_german(folder, monkeypatch, text=GERMAN):
+    (folder / "texts.de.toml").write_text(text, encoding="utf-8")
     monkeypatch.setenv(texts.LANGUAGE, "de")
-    assert made(folder).tasks["first_guess"]().text() == "Wie viele ...?"
+    return made(folder)
+
+
+def test_a_translation_is_a_file_beside_the_texts(folder, monkeypatch):
+    new = in_german(folder, monkeypatch)
+    task = new.tasks["first_guess"]()
+    assert (new.title, new.outcomes["first"], task.text()) == ("Geräte", "Geräte benutzen", "Wie viele ...?")
+    assert [known.hint for known in task.mistakes[:2]] == ["...", "eins zu viel"]
     monkeypatch.setenv(texts.LANGUAGE, "fr")
     assert made(folder).tasks["first_guess"]().text() == "How many ...?"
+
+
+def test_what_a_translation_lacks_is_english_and_is_named(folder, monkeypatch):
+    new = in_german(folder, monkeypatch)
+    assert new.tasks["first_guess"].why == "..." and new.minutes == 60
+    assert set(new.texts.missing) == {
+        "misconceptions.belief", "seeds.idea", "tasks.first_guess.wrong.[2]", "tasks.first_guess.why",
+        "tasks.first_guess.otherwise",
+    }
+    monkeypatch.setattr(template, "files", lambda key: {"demo source": folder / "demo_notebook.py"})
+    assert "texts.de.toml lacks tasks.first_guess.why" in template.untranslated(new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("text =", "txt =", "line 9: txt is not in texts.en.toml"),
+        ("tasks.first_guess", "tasks.second_guess", "line 8: second_guess is not in texts.en.toml"),
+        ("right = 3", "right = 4", "line 10: right is 4 here, and 3 in texts.en.toml"),
+        ("[4,", "[5,", r"line 11: texts.en.toml has no row \[5\]"),
+        ("title =", "prerequisites = []\ntitle =", "line 2: prerequisites has 0 parts here, and 1 in English"),
+    ],
+)
+def test_a_key_that_the_english_texts_lack_is_reported_with_its_line(folder, monkeypatch, old, new, says):
+    with pytest.raises(mg.DeclarationError, match=f"^u03_devices/texts.de.toml, {says}"):
+        in_german(folder, monkeypatch, GERMAN.replace(old, new, 1))
 
 
 def test_texts_are_read_once(folder):
@@ -107,6 +159,7 @@ def test_tasks_have_the_order_of_the_texts():
         assert isinstance(each, Unit) and list(each.tasks) == [name for name in each.texts.tasks if name in each.tasks]
 
 
-def test_the_wheel_has_the_texts_of_each_unit():
+def test_the_wheel_has_thetexts_in_each_unit():
     names = shipped()
     assert all(f"minigrad_course/units/u{key}/texts.en.toml" in names for key in units())
+    assert "minigrad_course/texts.en.toml" in names

@@ -1,11 +1,14 @@
 """Which lines are minigrad's, and which are a user's."""
 
+import ast
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import minigrad as mg
+from minigrad.support import source
 from minigrad.support.source import HOME, in_library
 
 PROGRAM = """
@@ -38,3 +41,20 @@ def test_a_notebook_imports_minigrad_from_the_folder_above(tmp_path):
         [sys.executable, "-"], input=PROGRAM.format(path=path), cwd=tmp_path, capture_output=True, text=True
     )
     assert run.stdout.splitlines() == ["True 1.0", "True"], run.stdout + run.stderr
+
+
+def test_one_thread_at_a_time_parses(monkeypatch):
+    """In Python 3.11, a finaliser that lets another thread in makes two trees at once, which is a SystemError."""
+    busy, parse = [], ast.parse
+
+    def watched(*args):
+        busy.append(threading.Thread(target=lambda: free.append(source.PARSING.acquire(blocking=False))))
+        busy[-1].start()
+        busy[-1].join()
+        return parse(*args)
+
+    free = []
+    monkeypatch.setattr(ast, "parse", watched)
+    assert ast.unparse(source.parsed("x + 1", "eval")) == "x + 1"
+    assert free == [False] and source.PARSING.acquire(blocking=False)
+    source.PARSING.release()

@@ -15,6 +15,7 @@ from ...core import dtypes
 from ...core.node import Node
 from ...core.primitive import Primitive
 from ...core.tensor import NUMBERS
+from ...support.source import parsed
 from .operations import OPERATIONS
 
 
@@ -61,7 +62,7 @@ def steps_of(op: Primitive) -> tuple[ScalarStep, ...]:
             steps.append(step)
         return Done(steps.index(step))
 
-    visit(ast.parse(op.expr or "", mode="eval").body)
+    visit(parsed(op.expr or "", "eval").body)
     return tuple(steps)
 
 

@@ -18,6 +18,7 @@ from ...core.dtypes import KIND_NAMES, float64
 from ...core.node import Node
 from ...core.primitive import P
 from ...support.errors import ConversionError
+from ...support.source import parsed
 from ..loops.scalar import operator_of
 from ..nodes.graph import node_like
 from .match import Bound, Literal, Number, Operation, Part, ways
@@ -36,7 +37,7 @@ def log2(number: Any) -> int:
 
 
 def _parsed(text: str) -> ast.expr:
-    return ast.parse(text.strip(), mode="eval").body
+    return parsed(text.strip(), "eval").body
 
 
 OPERATORS: dict[type | None, str] = {ast.Pow: "pow"}  # and the primitives that are one operator, expr="x + y"

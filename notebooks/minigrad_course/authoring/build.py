@@ -1,9 +1,11 @@
 """Make the notebooks from their sources: `python -m minigrad_course.authoring.build [UNIT ...]`.
 
+With `--solutions UNIT FILE` it writes the exercise with its solutions, as nbgrader needs it.
+
 - `demo_notebook.py` of a unit is executed and becomes the demo `notebooks/NN_name.ipynb`, with its outputs stored.
   The museum and the programs of PyTorch have demos of their own, without a number.
   No output is stored of a cell with the tag `nbval-ignore-output`, which measures times for example.
-- `exercise_notebook.py` holds solutions in nbgrader's format and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
+- `exercise_notebook.py` holds solutions, and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
   which holds none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 
 Both are py:percent, as jupytext pairs them.  What is written depends on nothing but the sources and the library: made
@@ -25,6 +27,7 @@ from nbclient import NotebookClient
 from minigrad.viz.page import LOADER
 
 from ..apart import search_path
+from ..unit import task_of
 
 COURSE = Path(__file__).resolve().parents[1]
 NOTEBOOKS = COURSE.parent
@@ -55,12 +58,32 @@ def read(path: Path) -> Any:
     kind = "s" if path.name == DEMO else "m"  # no other: students' notebooks have these ids
     notebook = jupytext.read(path)
     for number, cell in enumerate(notebook.cells):
-        grade = cell.metadata.get("nbgrader", {}).get("grade_id")
-        name = cell.metadata.pop("name", None) or grade or f"{kind}{number:02}"
+        name = cell.metadata.pop("name", None) or f"{kind}{number:02}"
         cell["id"] = re.sub(r"[^A-Za-z0-9_-]", "-", f"{part}-{name}")[:64]
+        if path.name == EXERCISE:
+            cell.metadata |= graded(name, cell.source)
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def graded(name: str, source: str) -> dict[str, Any]:
+    """What nbgrader reads about a cell: a solution, or a check, `check-NAME`, which has the points of its task.
+
+    >>> graded("check-mul-grad", 'course.check("mul_grad")')["nbgrader"]["points"]
+    0
+    >>> graded("text", "Look at it.")
+    {}
+    """
+    check = re.search(r'course\.check\("(\w+)"\)', source) if name.startswith("check-") else None
+    if check is None and SOLUTION[0] not in source:
+        return {}
+    about = {
+        "grade_id": name, "grade": check is not None, "locked": check is not None, "solution": check is None,
+        "schema_version": 3, "task": False,
+    }
+    task = task_of(check[1]) if check is not None else None
+    return {"nbgrader": about | ({} if task is None else {"points": task.points})}
 
 
 def demo(path: Path) -> str:
@@ -150,7 +173,11 @@ def text_of(notebook: Any) -> str:
 
 
 def main(chosen: list[str]) -> None:
-    """Write every notebook, or those of the units that are named."""
+    """Write every notebook, or those of the units that are named; `--solutions UNIT FILE` writes that for nbgrader."""
+    if chosen[:1] == ["--solutions"]:
+        _, key, file = chosen
+        Path(file).write_text(text_of(read(source_of(key, EXERCISE))), encoding="utf-8")
+        return
     for key in chosen or FOLDERS:
         for name, make, target_of in (DEMO, demo, "{}.ipynb"), (EXERCISE, exercise, "exercises/{}_exercise.ipynb"):
             if source_of(key, name).exists():

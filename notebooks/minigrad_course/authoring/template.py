@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tasks import FunctionTask, Task
+from ..texts import texts_in
 from ..unit import Unit, units
 from .build import COURSE, DEMO, EXERCISE, NOTEBOOKS
 
@@ -42,7 +43,10 @@ def problems(unit: Unit) -> list[str]:
         return missing
     there = files(unit.key)
     demo, exercise = (json.loads(there[each].read_text(encoding="utf-8"))["cells"] for each in ("demo", "exercise"))
-    said = _about(unit), _references(unit, demo + exercise), _tasks(unit, exercise), _lecture(unit, there["lecture"])
+    said = (
+        _about(unit), _references(unit, demo + exercise), _questions(unit, demo), _tasks(unit, exercise),
+        _lecture(unit, there["lecture"]),
+    )
     return [problem for part in said for problem in part]
 
 
@@ -93,7 +97,8 @@ def _questions(unit: Unit, demo: list[Any]) -> list[str]:
     sources = ["".join(cell["source"]) for cell in demo if cell["cell_type"] == "code"]
     for name, task in unit.tasks.items():
         if not task.strict:
-            if f'{name} = ...\n\ncourse.check("{name}")' not in sources:
+            asked = re.compile(rf'{name} = [^=]*\.\.\.[^=]*\n\ncourse\.check\("{name}"\)')
+            if not any(map(asked.fullmatch, sources)):
                 found.append(f"{name}: the demo has no cell that asks it")
             found += [f"{name}: {words}" for words in _task(task, unit)]
     return found
@@ -145,11 +150,19 @@ def _lecture(unit: Unit, path: Path) -> list[str]:
     return found
 
 
+def untranslated(unit: Unit) -> list[str]:
+    """What the translations of a unit's texts lack, a line for each."""
+    folder = files(unit.key)["demo source"].parent
+    languages = [path.name.split(".")[1] for path in sorted(folder.glob("texts.*.toml"))]
+    found = [texts_in(folder, language) for language in languages]
+    return [f"{texts.path.name} lacks {key}" for texts in found if texts is not None for key in texts.missing]
+
+
 # ---- a new one -----------------------------------------------------------------------------------------------------
 
 PACKAGE = '''"""Unit {number:02}: ..."""
 
-from . import demo, exercise  # which add their tasks to the unit
+from . import exercise  # which adds its tasks to the unit
 from .about import UNIT
 '''
 ABOUT = '''"""Unit {number:02}: its question, outcomes, misconceptions and seeds are in `texts.en.toml`."""
@@ -193,7 +206,7 @@ wrong = [
 why = "..."
 otherwise = "..."
 '''
-TASKS = '''"""Unit {number:02}: {what}."""
+TASKS = '''"""Unit {number:02}: what the student writes."""
 
 from __future__ import annotations
 
@@ -279,7 +292,8 @@ from lectures.site.drawn import Sketch
 def cover() -> Sketch:
     """..."""
     sketch = Sketch(800, 250)
-    sketch.arrow(sketch.box(200, 125, "x", "leaf"), sketch.box(600, 125, "y"), "?")
+    x, y = sketch.row(125, ["x", "y"])
+    sketch.arrow(x, y, "?")
     return sketch
 '''
 
@@ -294,8 +308,7 @@ def begin(number: int, name: str) -> None:
         folder / "__init__.py": PACKAGE,
         folder / "about.py": ABOUT,
         folder / "texts.en.toml": TEXTS,
-        folder / "demo.py": TASKS.replace("{what}", "what the notebook asks"),
-        folder / "exercise.py": TASKS.replace("{what}", "what the student writes"),
+        folder / "exercise.py": TASKS,
         folder / "test_newcomers.py": NEWCOMERS,
         there["lecture"]: LECTURE,
         there["lecture"].parent / "pictures" / f"u{key}.py": PICTURES,
@@ -315,4 +328,5 @@ if __name__ == "__main__":
         begin(int(sys.argv[1]), sys.argv[2])
     else:
         for known in units().values():
-            print(known.key, *(problems(known) or ["is as it should be"]), sep="\n    ")
+            said = [*(problems(known) or ["is as it should be"]), *untranslated(known)]
+            print(known.key, *said, sep="\n    ")

@@ -74,7 +74,7 @@ class BrokenPicture(ValueTask):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         form = self.other_form(answer)
         if form is not None:
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", form)
+            raise self.misformed(answer, form)
         value = self.shown(answer)
         if self.is_right(value):
             return self.explained()

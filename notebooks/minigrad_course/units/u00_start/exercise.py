@@ -8,7 +8,7 @@ from typing import Any
 
 from ...compare import Difference
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, ByHandTask, GradientTask, mistake
+from ...tasks import ROUNDS, ByHandTask, GradientTask
 from .about import UNIT
 
 NO_DIVISION = "out / a is b, but not where a is 0. You have b itself: there is no need to divide"
@@ -37,10 +37,6 @@ class MulGrad(GradientTask):
         one = yours is not None and not isinstance(yours, tuple | list) and self._form(yours) is None
         return f"it returned {written(yours)}, not two gradients" if one else super().judge(yours, args)
 
-    @mistake
-    def divided(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * out / a, g * out / b
-
 
 def drawn(task: GradientTask, draw: random.Random) -> Iterable[tuple[Any, ...]]:
     """Three cases of a rule of two numbers."""
@@ -62,22 +58,6 @@ class ByHand(ByHandTask):
             if self.distinct():
                 return
 
-    def text(self) -> str:
-        g, a, b = self.args
-        return (
-            f"`out = a * b`, with a = {a} and b = {b}, so out is {a * b}. Its gradient is g = {g}: y rises {g} "
-            f"times as fast as out. **How many times as fast as a does y rise?** Think of a = {a}.01: by how "
-            "much does out change, and y?"
-        )
-
-    @mistake
-    def without_sign_and_g(self) -> int:
-        return -self.b
-
-    @mistake
-    def change(self) -> float:
-        return self.g * self.b / 100
-
 
 UNIT.task(MulGrad)
 
@@ -97,39 +77,3 @@ class MixedGrad(GradientTask):
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield 2.0, self.forward(3.0, -4.0), 3.0, -4.0  # to be worked out by hand
         yield from drawn(self, draw)
-
-    @mistake
-    def one_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * self.k * b, g * self.k * a
-
-    @mistake
-    def the_other_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * self.m, g * self.k * a
-
-    @mistake
-    def of_the_plain_product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * b, g * a
-
-    @mistake
-    def multiplied(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * self.k * b * self.m, g * self.k * a
-
-    @mistake
-    def brackets(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * self.k * b + self.m, g * self.k * a
-
-    @mistake
-    def both_parts_to_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * (self.k * b + self.m), g * (self.k * a + self.m)
-
-    @mistake
-    def keeps_a(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * (self.k * b + self.m * a), g * self.k * a
-
-    @mistake
-    def keeps_a_outside(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * self.k * b + self.m * a, g * self.k * a
-
-    @mistake
-    def three(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * self.k * b, g * self.m, g * self.k * a

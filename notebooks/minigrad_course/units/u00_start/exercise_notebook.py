@@ -30,13 +30,13 @@ course.begin("00_start", student="")
 # %% name="task-gradient-of-a"
 course.task("gradient_of_a")
 
-# %% nbgrader={"grade": false, "grade_id": "gradient_of_a", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="gradient_of_a"
 gradient_of_a = ...  # a number
 ### BEGIN SOLUTION
 gradient_of_a = -20
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-gradient-of-a", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-gradient-of-a"
 course.check("gradient_of_a")
 
 # %% [markdown]
@@ -45,13 +45,13 @@ course.check("gradient_of_a")
 # Now write the rule for every product, and for both factors. If `out = a * b` and y grows g times as fast as `out`, `mul_grad` returns **two numbers:
 # the gradient of a, then the gradient of b.** Replace the line that raises an error.
 
-# %% nbgrader={"grade": false, "grade_id": "mul_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="mul_grad"
 def mul_grad(g, out, a, b):
     ### BEGIN SOLUTION
     return g * b, g * a
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-mul-grad", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-mul-grad"
 course.check("mul_grad")
 
 # %% [markdown]
@@ -85,13 +85,13 @@ trained
 # %% name="task-mixed-grad"
 course.task("mixed_grad")
 
-# %% nbgrader={"grade": false, "grade_id": "mixed_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="mixed_grad"
 def mixed_grad(g, out, a, b):
     ### BEGIN SOLUTION
     return g * (3 * b + 6), g * 3 * a
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-mixed-grad", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-mixed-grad"
 course.check("mixed_grad")
 ### BEGIN HIDDEN TESTS
 course.check("mixed_grad", hidden=True)

@@ -37,7 +37,7 @@ course.begin("01_why_frameworks", student="")
 # Two steps are given: `do` is the gradient of the scores `h @ V + c`, and dV follows by the first rule. **Compute dc, then dh, then dz, then dW and db.** Each gradient has the shape of
 # what it belongs to.
 
-# %% nbgrader={"grade": false, "grade_id": "mlp_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="mlp_grad"
 def mlp_grad(x, t, W, b, V, c):
     z = x @ W + b
     h = np.tanh(z)
@@ -55,7 +55,7 @@ def mlp_grad(x, t, W, b, V, c):
     ### END SOLUTION
     return dW, db, dV, dc
 
-# %% nbgrader={"grade": true, "grade_id": "check-mlp-grad", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-mlp-grad"
 course.check("mlp_grad")
 
 # %% [markdown]
@@ -70,7 +70,7 @@ course.task("mlp_grad").train(mlp_grad)
 # %% name="task-swapped-grad"
 course.task("swapped_grad")
 
-# %% nbgrader={"grade": false, "grade_id": "swapped_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="swapped_grad"
 def swapped_grad(x, t, W, b, V, c):
     ### BEGIN SOLUTION
     z = x @ W + b
@@ -93,7 +93,7 @@ def swapped_grad(x, t, W, b, V, c):
     return dW, db, dV, dc
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-swapped-grad", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-swapped-grad"
 course.check("swapped_grad")
 ### BEGIN HIDDEN TESTS
 course.check("swapped_grad", hidden=True)
@@ -121,14 +121,14 @@ course.task("swapped_grad").compare(swapped_grad)
 # A data-parallel system can run your gradient on several machines: `map`. Each machine has a part of the pictures, of **any size**, and returns a pair: how many pictures it has, and the gradient of the
 # *mean* loss of its pictures. `whole_gradient(parts)` is the `reduce`: from a list of such pairs it computes the gradient of the mean loss of **all** pictures.
 
-# %% nbgrader={"grade": false, "grade_id": "whole_gradient", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="whole_gradient"
 def whole_gradient(parts):
     ### BEGIN SOLUTION
     total = sum(count * gradient for count, gradient in parts)
     return total / sum(count for count, gradient in parts)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-whole-gradient", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-whole-gradient"
 course.check("whole_gradient")
 
 # %% [markdown]
@@ -145,7 +145,7 @@ course.task("whole_gradient").train(mlp_grad, whole_gradient)
 # %% name="task-stack-counts"
 course.task("stack_counts")
 
-# %% nbgrader={"grade": false, "grade_id": "stack_counts", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="stack_counts"
 stack_counts = ...  # four numbers, in brackets
 ### BEGIN SOLUTION
 stack_counts = [4, 4, 0, 5]
@@ -157,7 +157,7 @@ stack_counts = [4, 4, 0, 5]
 # %% name="my-stack"
 course.task("stack_counts").stack(stack_counts)
 
-# %% nbgrader={"grade": true, "grade_id": "check-stack-counts", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-stack-counts"
 course.check("stack_counts")
 
 # %% [markdown]
@@ -166,13 +166,13 @@ course.check("stack_counts")
 # %% name="task-step-gain"
 course.task("step_gain")
 
-# %% nbgrader={"grade": false, "grade_id": "step_gain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="step_gain"
 step_gain = ...  # a number
 ### BEGIN SOLUTION
 step_gain = 2.33
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-step-gain", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-step-gain"
 course.check("step_gain")
 
 # %% [markdown]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...forms import names_in
 from ...predicting import Choice
 from ...tasks import Prediction, Question
 from .about import UNIT
@@ -29,10 +30,6 @@ class LoopTimes(Choice, Prediction):
 class LibraryCalls(Guess):
     name = "library_calls"
     right_value = SIDE**2
-    wrong_values = (
-        (SIDE, "that is one call for each row. Here there is one for each number of the result"),
-        (SIDE**3, "that is the number of products x · y. A call of `row @ column` computes 64 of them"),
-    )
 
 
 @UNIT.task
@@ -46,6 +43,5 @@ class Copies(Guess):
     name = "copies"
 
     def read(self, answer: Any) -> Any:
-        given = answer.replace(",", " ").split() if isinstance(answer, str) else answer
-        given = list(given[0]) if isinstance(given, list) and len(given) == 1 and len(str(given[0])) > 1 else given
-        return sorted(str(each).strip().upper() for each in given) if isinstance(given, list | tuple | set) else given
+        names = names_in(answer)
+        return answer if names is None else sorted("".join(names).upper())  # "ABC" is an answer too

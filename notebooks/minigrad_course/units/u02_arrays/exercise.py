@@ -16,7 +16,8 @@ from minigrad.support.errors import GradError, MutationError
 from ...arrays import ADVICE, array
 from ...compare import Difference, difference, plain
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, ValueTask
+from ...forms import names_in, parts_of
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
 from .about import UNIT
 from .training import see
 
@@ -63,12 +64,6 @@ class WhoChanges(ValueTask):
         lines += [f"{letter} = {each.code}" for letter, each in zip(LETTERS, self.named)]
         return "\n".join([*lines, "b += 100"])
 
-    def text(self) -> str:
-        return (
-            f"```python\n{self.code()}\n```\n\n`a` has three rows. The last line changes b. **Which of the names c to "
-            "h have other numbers after it than before?** Decide first, then check."
-        )
-
     def given(self) -> dict[str, Any]:
         return {"code": self.code()}
 
@@ -76,9 +71,9 @@ class WhoChanges(ValueTask):
         return [letter for letter, each in zip(LETTERS, self.named) if each.changes]
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        given = letters(answer)
+        given = _letters(answer)
         if given is None or not set(given) <= set("ab" + LETTERS):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         for letter, each in zip(LETTERS, self.named):
             if (letter in given) != each.changes:
                 verb = "changes" if each.changes else "does not change"
@@ -86,13 +81,10 @@ class WhoChanges(ValueTask):
         return self.explained()
 
 
-def letters(answer: Any) -> list[str] | None:
-    """Names in an answer: a list of texts, or one text with several names."""
-    if isinstance(answer, str):
-        answer = answer.replace(",", " ").split()
-    if not isinstance(answer, list | tuple | set) or not all(isinstance(each, str) for each in answer):
-        return None
-    return [each.strip().lower() for each in answer]
+def _letters(answer: Any) -> list[str] | None:
+    """Names in an answer, in small letters."""
+    names = names_in(answer)
+    return None if names is None else [name.lower() for name in names]
 
 
 # ---- a damaged gradient ----------------------------------------------------------------------------------------------
@@ -137,13 +129,9 @@ class Versions(ValueTask):
             lines += [f"{name} = {each.code}", event.code]
         return lines
 
-    def text(self) -> str:
-        listed = "\n".join(self.lines())
-        return (
-            f"```python\n{listed}\n```\n\nThe buffer of x has version 0 after its first line. **Which version has it "
-            "at the end? And for which of p, q and r does `.sum().backward()` now stop with an error?** Two parts: "
-            '`(1, ["p"])`, for example.'
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "\n".join(self.lines())
 
     def given(self) -> dict[str, Any]:
         return {"code": "\n".join(self.lines())}
@@ -154,10 +142,10 @@ class Versions(ValueTask):
         return sum(event.acts for event in self.between), stops
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        version, names = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (None, None)
-        names = letters(names)
+        version, names = parts_of(answer, 2)
+        names = _letters(names)
         if type(version) is not int or names is None or not set(names) <= set("pqr"):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         right, stops = self.right()
         if version != right:
             raise Wrong(self.name, f"{version} is not the version", self._version(version))
@@ -211,14 +199,6 @@ def code_of(function: Any) -> str:
 @UNIT.task
 class Refilled(FunctionTask):
     name = "refilled"
-    wrong_programs = (
-        (lambda self, w, batches: np.float32(batches[-1]),
-         "that is the last batch alone. The function returns the sum of the losses of all batches"),
-        (lambda self, w, batches: np.float32(batches[0]),
-         "that is the first batch alone: is the `return` inside of the loop?"),
-        (lambda self, w, batches: np.float32(batches[-1]) * len(batches),
-         "each loss uses the last batch: the products are computed after the loop, when the buffer holds the last"),
-    )
     advice = ADVICE | {"'numpy.ndarray' object": "tensors have copy() too: buffer.copy()"}
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
@@ -285,11 +265,8 @@ class Refilled(FunctionTask):
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         return difference(yours, self.right(*args), ["the sum of the losses", "w.grad"])
 
-    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
-        for known in self.mistakes:
-            if all(np.allclose(yours[1], known.program(self, *args)) for args, yours, _ in found):
-                return known.hint
-        return self.otherwise
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        return np.allclose(yours[1], known.program(self, *args))
 
 
 # ---- a convolution ---------------------------------------------------------------------------------------------------
@@ -319,27 +296,6 @@ PRODUCTS = {  # a part of an error in a student's convolution -> the hint
 class Convolve(FunctionTask):
     name = "convolve"
     advice = PRODUCTS | ADVICE | PRODUCTS  # its own hints first
-
-    wrong_programs = (
-        (lambda self, pictures, kernels: np.moveaxis(responses(pictures, kernels), -1, 1),
-         "the kernels' axis belongs at the end: (n, rows, columns, k)"),
-        (lambda self, pictures, kernels: np.swapaxes(responses(pictures, kernels), 1, 2),
-         "rows and columns of the result are exchanged: axis=(1, 2), in this order"),
-        (lambda self, pictures, kernels: responses(pictures, np.swapaxes(plain(kernels), 1, 2)),
-         "the kernels or the windows are turned: reshape kernels to (k, 9) first, and transpose after that"),
-        (lambda self, pictures, kernels: responses(pictures, columns(kernels)),
-         "reshape(9, k) mixes the kernels: reshape them to (k, 9), one in each row, and then .T"),
-        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(-1, len(kernels)),
-         "right, but in one long list of windows. Keep their places: reshape the windows to (n, rows, columns, 9)"),
-        (lambda self, pictures, kernels: responses(pictures, kernels).reshape(len(pictures), -1, len(kernels)),
-         "right, but in one list of windows for each picture. Keep rows and columns: (n, rows, columns, 9)"),
-        (lambda self, pictures, kernels: responses(pictures, plain(kernels)[:, ::-1, ::-1]),
-         "the kernels are flipped, as in mathematics. Here, as in all frameworks, they are not"),
-        (lambda self, pictures, kernels: responses(pictures, kernels) / 9,
-         "that is the mean of the products: a convolution adds them"),
-        (lambda self, pictures, kernels: responses(pictures, kernels).sum(-1),
-         "all kernels are added here. Each kernel has its own number at the end of the result"),
-    )
 
     def given(self) -> dict[str, Any]:
         return {"see": see}

@@ -29,13 +29,13 @@ course.begin("02_arrays", student="")
 # %% name="task-who-changes"
 course.task("who_changes")
 
-# %% nbgrader={"grade": false, "grade_id": "who_changes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="who_changes"
 who_changes = ...  # the names in quotation marks, in brackets
 ### BEGIN SOLUTION
 who_changes = ["c", "e", "h"]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-who-changes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-who-changes"
 course.check("who_changes")
 
 # %% [markdown]
@@ -50,13 +50,13 @@ memory_map(course.task("who_changes").code)
 # %% name="task-versions"
 course.task("versions")
 
-# %% nbgrader={"grade": false, "grade_id": "versions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="versions"
 versions = (..., [...])  # the version, and the names in quotation marks
 ### BEGIN SOLUTION
 versions = (2, ["p", "r"])
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-versions", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-versions"
 course.check("versions")
 
 # %% [markdown]
@@ -86,7 +86,7 @@ except mg.MinigradError as error:
 # Read the error: which value was needed, which line used it, which line changed it? Write `refilled(w, buffer, batches)`: the same losses and the right gradient. Each batch must
 # still be read into the buffer, because other parts of the program look there.
 
-# %% nbgrader={"grade": false, "grade_id": "refilled", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="refilled"
 def refilled(w, buffer, batches):
     ### BEGIN SOLUTION
     losses = []
@@ -96,7 +96,7 @@ def refilled(w, buffer, batches):
     return sum(losses)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-refilled", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-refilled"
 course.check("refilled")
 
 # %% [markdown]
@@ -105,13 +105,13 @@ course.check("refilled")
 # %% name="task-view-of"
 course.task("view_of")
 
-# %% nbgrader={"grade": false, "grade_id": "view_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="view_of"
 view_of = ((..., ...), (..., ...), ...)  # shape, strides, offset
 ### BEGIN SOLUTION
 view_of = ((3, 2), (1, 8), 1)
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-view-of", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-view-of"
 course.check("view_of")
 
 # %% [markdown]
@@ -122,13 +122,13 @@ course.check("view_of")
 # `transposed(shape, strides, axes)` returns the **shape and the strides** of the same array with its axes in another order: new axis i is the old axis `axes[i]`. With axes = (1, 0), rows and
 # columns change places.
 
-# %% nbgrader={"grade": false, "grade_id": "transposed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="transposed"
 def transposed(shape, strides, axes):
     ### BEGIN SOLUTION
     return tuple(shape[axis] for axis in axes), tuple(strides[axis] for axis in axes)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-transposed", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-transposed"
 course.check("transposed")
 
 # %% [markdown]
@@ -144,14 +144,14 @@ course.check("transposed")
 #
 # `broadcasted(shape, strides, target)` returns the **strides**, one for each axis of `target`.
 
-# %% nbgrader={"grade": false, "grade_id": "broadcasted", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="broadcasted"
 def broadcasted(shape, strides, target):
     ### BEGIN SOLUTION
     new = len(target) - len(shape)
     return (0,) * new + tuple(0 if size == 1 else stride for size, stride in zip(shape, strides))
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-broadcasted", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-broadcasted"
 course.check("broadcasted")
 
 # %% [markdown]
@@ -166,7 +166,7 @@ course.check("broadcasted")
 #
 # At `axis` stands the **number of windows** now, and a **new last axis** has the numbers of one window. Return the shape and the strides.
 
-# %% nbgrader={"grade": false, "grade_id": "windowed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="windowed"
 def windowed(shape, strides, axis, size, step):
     ### BEGIN SOLUTION
     count = (shape[axis] - size) // step + 1
@@ -176,7 +176,7 @@ def windowed(shape, strides, axis, size, step):
     )
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-windowed", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-windowed"
 course.check("windowed")
 ### BEGIN HIDDEN TESTS
 course.check("windowed", hidden=True)
@@ -194,7 +194,7 @@ course.check("windowed", hidden=True)
 #
 # Other sizes than 8 are possible: read them from `.shape`.
 
-# %% nbgrader={"grade": false, "grade_id": "convolve", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="convolve"
 def convolve(pictures, kernels):
     ### BEGIN SOLUTION
     windows = mg.windows(pictures, 3, axis=(1, 2))
@@ -202,7 +202,7 @@ def convolve(pictures, kernels):
     return windows.reshape(n, rows, columns, 9) @ kernels.reshape(-1, 9).T
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-convolve", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-convolve"
 course.check("convolve")
 
 # %% [markdown]

@@ -42,32 +42,9 @@ def moves() -> dict[str, Kernel]:
     return {op.name: CPU.own_kernels[op.name] for op in P if op.kind == "view" or op.name in ("full", "to_device")}
 
 
-def kernels(*wrong: tuple[str, Kernel, str]) -> list[tuple[dict[str, Kernel], str]]:
-    """Known wrong kernels: the name of the operation, the kernel, and a hint."""
-    return [({op: kernel}, hint) for op, kernel, hint in wrong]
-
-
 class ChipKernels(ValueTask):
     name = "chip_kernels"
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # none of those of values
-    wrong_values = kernels(
-        ("matmul", lambda x, y: x * y.T,
-         "that multiplies place by place. matmul is the matrix product, x @ y or np.matmul"),
-        ("matmul", lambda x, y: y @ x, "the two factors are swapped: x @ y, not y @ x"),
-        ("subtract", lambda x, y: y - x, "swapped: x − y, not y − x"),
-        ("divide", lambda x, y: y / x, "swapped: x / y, not y / x"),
-        ("divide", lambda x, y: x // y, "that rounds down: `/` or np.divide, not `//`"),
-        ("multiply", lambda x, y: x + y, "that is x + y. multiply is x * y"),
-        ("tanh", np.tan, "that is the tangent, with its poles. The network needs the hyperbolic tangent, np.tanh"),
-        ("sum", lambda x, axis, keepdims, dtype: x.sum(),
-         "that adds all numbers. Hand axis on: np.sum(x, axis=axis, keepdims=keepdims)"),
-        ("sum", lambda x, axis, keepdims, dtype: x.sum(axis),
-         "the axis is gone. keepdims says whether it stays, with size 1: hand it on too"),
-        ("sum", lambda x, axis, keepdims, dtype: x.sum(axis, keepdims=True),
-         "keepdims comes with each call, and is not always True: hand it on, keepdims=keepdims"),
-        ("sum", lambda x, axis, keepdims, dtype: sum(x),
-         "Python's sum adds the rows, always. np.sum and x.sum have axis and keepdims"),
-    )
 
     def given(self) -> dict[str, Any]:
         return {"needed": NEEDED, "moves": moves(), "train": train, "at_work": at_work}
@@ -139,70 +116,16 @@ def check_array(task: str, result: Any, kernel: str) -> None:
 
 # ---- the meter -------------------------------------------------------------------------------------------------------
 
-ALL = "a kernel has any number of inputs, and attributes: def run(*values, **attrs), and kernel(*values, **attrs)"
-EARLY = "the kernel runs too early: def run(*values, **attrs): ... inside of metered; return run, without brackets"
-METERS = {  # a part of an error in a student's meter -> the hint
-    "but 0 were given": EARLY, "positional argument": ALL, "unexpected keyword": ALL, "'dict'": ALL, "'tuple'": ALL,
-    "'bill'": "one entry of the bill grows: bill[op] += ...",
-    "no attribute 'nbytes'": "a Python number has no bytes: count a value only if isinstance(value, np.ndarray)",
-}
-Price = Callable[[Any, tuple[Any, ...], Any], float]  # of the task, the inputs of a call, and its result
-
 
 def nbytes(*values: Any) -> float:
     """The bytes of the arrays among some values."""
     return float(sum(value.nbytes for value in values if isinstance(value, np.ndarray)))
 
 
-def charging(price: Price, keep: int = 1) -> Callable[[Any], Kernel]:
-    """A meter that adds a price for each call, or replaces the bill where `keep` is 0."""
-
-    def of(task: Any) -> Kernel:
-        def metered(op: str, kernel: Kernel, bill: Counter[str]) -> Kernel:
-            def run(*values: Any, **attrs: Any) -> Any:
-                result = kernel(*values, **attrs)
-                bill[op] = keep * bill[op] + price(task, values, result)  # type: ignore[assignment]
-                return result
-
-            return run
-
-        return metered
-
-    return of
-
-
-RIGHT = charging(lambda t, values, result: t.launch + nbytes(*values, result) / t.speed)
-
-
 class Metered(FunctionTask):
     """`metered(op, kernel, bill)` returns a kernel that computes the same, and adds its cost to the bill."""
 
-    name = "metered"
-    wrong_programs = (
-        (charging(lambda t, values, result: nbytes(*values, result) / t.speed),
-         "the launch is missing: each call costs it, however small its arrays are"),
-        (charging(lambda t, values, result: t.launch),
-         "that counts the launch only: add the bytes, divided by the speed"),
-        (charging(lambda t, values, result: t.launch + nbytes(*values) / t.speed),
-         "the result is missing: a kernel writes it, so its bytes count too"),
-        (charging(lambda t, values, result: t.launch + nbytes(result) / t.speed),
-         "the inputs are missing: a kernel reads them, so their bytes count too"),
-        (charging(lambda t, values, result: t.launch + nbytes(*values[:1], result) / t.speed),
-         "only the first input is counted: go over all `values`"),
-        (charging(lambda t, values, result: t.launch + nbytes(*values, result) / t.speed, 0),
-         "a later call has replaced the one before: add to the bill, bill[op] += ..."),
-        (charging(lambda t, values, result: t.launch + nbytes(*values, result) / 4 / t.speed),
-         "that counts numbers. A float32 number has 4 bytes: array.nbytes, not array.size"),
-        (charging(lambda t, values, result: t.launch + nbytes(*values, result) * t.speed),
-         "bytes / speed: at more bytes in a µs, a kernel costs less. You multiplied"),
-        (charging(lambda t, values, result: (t.launch + nbytes(*values, result)) / t.speed),
-         "the launch is not divided by the speed, only the bytes are: mind the brackets"),
-        (charging(lambda t, values, result: 1), "that counts the calls. A call costs its launch and its bytes"),
-        (charging(lambda t, values, result: t.launch + nbytes(*values, result) // t.speed),
-         "`//` rounds down: divide by `/`"),
-        (charging(lambda t, values, out: sum(t.launch + nbytes(x) / t.speed for x in (*values, out) if nbytes(x))),
-         "the launch is added for each array: a call costs it once. Add up the bytes first, in a loop of their own"),
-    )
+    name, slips_of = "metered", "metered"
 
     def vary(self, draw: random.Random) -> None:
         self.launch, self.speed = draw.choice([4, 5, 6, 8]), draw.choice([50, 80, 100, 125])
@@ -253,17 +176,21 @@ class Metered(FunctionTask):
         shapes = [", ".join(str(getattr(value, "shape", value)) for value in values) for values, _ in calls]
         return f"{op}, called with {', and then with '.join(shapes)}; all arrays are float32"
 
-    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
-        for known in self.mistakes:
-            if all(same(yours, self.billed(self.wrong(known), *args)) for args, yours, _ in found):
-                return known.hint
-        return self.otherwise
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        return same(yours, self.billed(self.wrong(known), *args))
 
     def right(self, op: str, kernel: Kernel, calls: Any) -> Any:
         return self.billed(self.solution(), op, kernel, calls)
 
-    def solution(self) -> Callable[..., Any]:
-        return RIGHT(self)
+    def metered(self, op: str, kernel: Kernel, bill: Counter[str]) -> Kernel:
+        """The right function."""
 
-    def wrong(self, known: Mistake) -> Callable[..., Any]:
-        return known.program(self)  # type: ignore[no-any-return]
+        def run(*values: Any, **attrs: Any) -> Any:
+            result = kernel(*values, **attrs)
+            bill[op] += self.launch + nbytes(*values, result) / self.speed  # type: ignore[assignment]
+            return result
+
+        return run
+
+    def solution(self) -> Callable[..., Any]:
+        return self.metered

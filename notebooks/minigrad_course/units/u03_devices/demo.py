@@ -7,7 +7,7 @@ from typing import Any
 from ...feedback import Misused, written
 from ...graphs import OPERATIONS
 from ...tasks import Prediction, Question
-from ...views.queues import COPY, LAUNCH, batches, ended, queue, scheduled
+from ...views.queues import COPY, LAUNCH, batches, ended, queue, scheduled  # noqa: F401  (COPY: in the texts)
 from .about import UNIT
 from .training import NEEDED
 
@@ -38,12 +38,6 @@ class NewChip(Guess):
 @UNIT.task
 class Overlapped(Question):
     name = "overlapped"
-    wrong_programs = (
-        (lambda self: self.done(1), "that is with one stream, where each waits for the one before it"),
-        (lambda self: self.done(2), "that is with two streams, where the third batch waits for the first"),
-        (lambda self: 2 * COPY + 100 + LAUNCH, "that is one batch alone: the other two are still on their way"),
-        (lambda self: 9 * LAUNCH, "that is when Python is done with its launches. The device works longer"),
-    )
 
     def given(self) -> dict[str, Any]:
         return {"queue": queue}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from minigrad.ops.creation import ones
 
 from ...compare import Difference, difference
 from ...feedback import Wrong, stopped, written
+from ...forms import parts_of
 from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .chips import ChipKernels, Metered, check_array, f32
@@ -57,13 +57,9 @@ class Stops(ValueTask):
         self.lines = [*MADE, *lines]
         self.at += len(MADE)
 
-    def text(self) -> str:
-        listed = "\n".join(f"{number}  {line.code}" for number, line in enumerate(self.lines, 1))
-        return (
-            f"```\n{listed}\n```\n\n**One of these lines stops with an error, because its arrays are on two devices. "
-            "Which line, and how many arrays were copied from one device to another before it?** "
-            "Work it out, and then check your answer."
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "\n".join(f"{number}  {line.code}" for number, line in enumerate(self.lines, 1))
 
     def given(self) -> dict[str, Any]:
         return {"lines": [line.code for line in self.lines]}
@@ -71,13 +67,10 @@ class Stops(ValueTask):
     def right(self) -> tuple[int, int]:
         return self.at + 1, sum(line.copies for line in self.lines[: self.at])
 
-    def explained(self) -> str:
-        return f"{self.lines[self.at].code[4:]} would mix two devices."
-
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        line, copies = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (None, None)
+        line, copies = parts_of(answer, 2)
         if not isinstance(line, int) or not isinstance(copies, int):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         if not 1 <= line <= len(self.lines):
             raise Wrong(self.name, f"there is no line {line}", self.otherwise)
         if line != self.right()[0]:
@@ -139,12 +132,6 @@ def mixed(names: Names) -> bool:
     return len(set(devices(names))) > 1
 
 
-def choosing(*wrong: tuple[Callable[[Names], str], str]) -> list[tuple[Callable[..., Any], str]]:
-    """Wrong dispatchers: for each a function from the inputs' devices to a device or an outcome, and a hint."""
-    return [(lambda task, op, inputs, table, choose=choose: entry(table, choose(places(inputs)), op), hint)
-            for choose, hint in wrong]
-
-
 def entry(table: Any, device: str, op: str) -> str:
     """The kernel at a place of the table, or an outcome that is not a device."""
     return repr(table[device][op]) if op in table.get(device, {}) else REFUSED if device in table else device
@@ -153,32 +140,6 @@ def entry(table: Any, device: str, op: str) -> str:
 @UNIT.task
 class Dispatch(FunctionTask):
     name = "dispatch"
-    wrong_programs = choosing(
-        (lambda d: REFUSED if any(mixed(pair) for pair in pairwise(d)) else devices(d)[0],
-         "you compare neighbours, and a number may stand between two tensors: compare all tensors"),
-        (lambda d: REFUSED if mixed((devices(d)[0], devices(d)[-1])) else devices(d)[0],
-         "you compare the first tensor with the last. One between them may be on another device"),
-        (lambda d: REFUSED if mixed(d[:2]) else devices(d)[0],
-         "you compare the first two inputs. There may be three, as in where(condition, x, y)"),
-        (lambda d: CPU if devices(d)[0] == NAMES[2] else devices(d)[0],
-         "there is no such kernel on that device, and the CPU's cannot read its arrays: let the error happen"),
-        (lambda d: NOTHING if devices(d)[0] == NAMES[2] else devices(d)[0],
-         "a missing kernel gives None here: table[device][op] raises an error, and .get(op) does not"),
-        (lambda d: CPU if mixed(d) else devices(d)[0],
-         "a mix goes to the CPU here, and the CPU cannot read arrays of another device: raise an exception"),
-        (lambda d: RETURNED if mixed(d) else devices(d)[0], "raise the exception: `raise ValueError(...)`, not return"),
-        (lambda d: NOTHING if mixed(d) else devices(d)[0],
-         "on a mix it returned None, and the program goes on without a result: raise an exception"),
-        (lambda d: REFUSED if None in d or mixed(d) else devices(d)[0],
-         "a number and a tensor are not a mix: a number lives on no device. Leave numbers out"),
-        (lambda d: devices(d)[0],
-         "you look at the first tensor only. Compare the devices of all tensors, and raise if there are two"),
-        (lambda d: devices(d)[-1],
-         "you look at the last tensor only. Compare the devices of all tensors, and raise if there are two"),
-        (lambda d: CPU,
-         "that is always the kernel of the CPU. The kernel runs where the inputs are: table[device][op]"),
-        (lambda d: REFUSED if mixed(d) else NOTHING, "is there a `return` before table[device][op]?"),
-    )
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         cpu, one, two = (ones(2, device=name) for name in NAMES)
@@ -227,8 +188,9 @@ class Dispatch(FunctionTask):
         return None if yours == right else Difference("the choice is wrong", right, yours)
 
     def right(self, op: str, inputs: list[Any], table: Any) -> Any:
-        names = devices(places(inputs))
-        return REFUSED if mixed(names) else entry(table, names[0], op)
+        d = places(inputs)
+        names = devices(d)
+        return entry(table, REFUSED if mixed(d) else names[0], op)
 
 
 # ---- a coarse kernel -------------------------------------------------------------------------------------------------
@@ -244,34 +206,6 @@ class CoarseMatmul(FunctionTask):
     """`coarse_matmul(x, y)` is the matrix product of a chip whose numbers have steps."""
 
     name = "coarse_matmul"
-    wrong_programs = (
-        (lambda self, x, y: x @ y,
-         "that is the exact product (np.round(x, n) keeps n decimals). Round both inputs to steps first"),
-        (lambda self, x, y: coarse(x, self.steps) * coarse(y, self.steps),
-         "`*` multiplies place by place. The matrix product is x @ y"),
-        (lambda self, x, y: coarse(x @ y, self.steps),
-         "you round the result. The chip rounds the inputs, before it multiplies"),
-        (lambda self, x, y: coarse(self.right(x, y), self.steps),
-         "you round the inputs and then the result too. Only the inputs are rounded"),
-        (lambda self, x, y: coarse(x, self.steps) @ y, "y is not rounded: both inputs are"),
-        (lambda self, x, y: x @ coarse(y, self.steps), "x is not rounded: both inputs are"),
-        (lambda self, x, y: coarse(x, 1) @ coarse(y, 1),
-         "that rounds to whole numbers: multiply by the steps before rounding, and divide by them after it"),
-        (lambda self, x, y: self.right(x, y) * self.steps**2,
-         "you forget to divide by the steps after rounding: the numbers are too large"),
-        (lambda self, x, y: self.right(x, y) * self.steps,
-         "divided once only: each of the two rounded arrays is divided by the steps"),
-        (lambda self, x, y: coarse(x, 1 / self.steps) @ coarse(y, 1 / self.steps),
-         "the other way round: multiply by the steps, round, and divide by them"),
-        (lambda self, x, y: coarse(x, self.steps, np.trunc) @ coarse(y, self.steps, np.trunc),
-         "that cuts off, towards 0: np.round goes to the nearest step"),
-        (lambda self, x, y: coarse(x, self.steps, np.floor) @ coarse(y, self.steps, np.floor),
-         "that always rounds down: np.round goes to the nearest step"),
-        (lambda self, x, y: coarse(x, 100) @ coarse(y, 100),
-         "np.round(x, n) keeps n decimals, in steps of 1/10, 1/100 …: multiply by the steps first"),
-        (lambda self, x, y: coarse(x, 10) @ coarse(y, 10),
-         "the example has steps of 1/10. The steps of your chip are in the text of the task"),
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.steps = draw.choice([8, 9, 12, 16])
@@ -324,21 +258,6 @@ class Additions(ValueTask):
     """How many additions must there be until a faster device saves time?"""
 
     name = "additions"
-    wrong_programs = (
-        (lambda self: self.after(2),
-         "that is with two copies. a and b go to the chip, and the last out comes back: three"),
-        (lambda self: self.after(1),
-         "that is with one copy. a and b go to the chip, and the last out comes back: three copies"),
-        (lambda self: self.after(4),
-         "that is with four copies. out stays on the chip between the additions, and b is copied once"),
-        (lambda self: self.after(3) - 1,
-         "one too few: at this k the CPU is still quicker. Put it into both formulas"),
-        (lambda self: self.after(3) + 1,
-         "one too many: the chip is quicker before that. Put the k before it into both formulas"),
-        (lambda self: 1, "for one addition, the chip takes three copies and its own time: use these"),
-        *[(lambda self, digits=digits: round(3 * self.copy / (self.cpu - self.chip), digits),
-           "there both take the same time. k is a whole number: the first one after it") for digits in (1, 2, 3, 9)],
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.cpu, self.chip = draw.choice([500, 600, 700]), draw.choice([5, 10, 20])
@@ -350,8 +269,3 @@ class Additions(ValueTask):
 
     def right(self) -> int:
         return self.after(3)
-
-    def explained(self) -> str:
-        k = self.right()
-        chip = 3 * self.copy + k * self.chip
-        return f"{k} · {self.cpu} = {k * self.cpu} µs against 3 · {self.copy} + {k} · {self.chip} = {chip} µs."

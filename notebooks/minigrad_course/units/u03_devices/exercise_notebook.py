@@ -28,13 +28,13 @@ course.begin("03_devices", student="")
 # %% name="task-stops"
 course.task("stops")
 
-# %% nbgrader={"grade": false, "grade_id": "stops", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="stops"
 stops = (..., ...)  # the number of the line, and the number of copies before it
 ### BEGIN SOLUTION
 stops = (6, 2)
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-stops", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-stops"
 course.check("stops")
 
 # %% [markdown]
@@ -55,7 +55,7 @@ x = mg.ones(2, device="cpu:1")
 for value in x, 2.0:
     print(isinstance(value, mg.Tensor), getattr(value, "device", "no device"))
 
-# %% nbgrader={"grade": false, "grade_id": "dispatch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="dispatch"
 def dispatch(op, inputs, table):
     ### BEGIN SOLUTION
     devices = {x.device for x in inputs if isinstance(x, mg.Tensor)}
@@ -64,7 +64,7 @@ def dispatch(op, inputs, table):
     return table[devices.pop()][op]
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-dispatch", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-dispatch"
 course.check("dispatch")
 
 # %% [markdown]
@@ -102,14 +102,14 @@ import numpy as np
 x = np.array([0.33, -1.26, 2.0], dtype="float32")
 print(x * 10, np.round(x * 10), np.round(x * 10) / 10)
 
-# %% nbgrader={"grade": false, "grade_id": "coarse_matmul", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="coarse_matmul"
 def coarse_matmul(x, y):
     ### BEGIN SOLUTION
     steps = course.task("coarse_matmul").steps
     return np.round(x * steps) / steps @ (np.round(y * steps) / steps)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-coarse-matmul", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-coarse-matmul"
 course.check("coarse_matmul")
 ### BEGIN HIDDEN TESTS
 course.check("coarse_matmul", hidden=True)
@@ -148,7 +148,7 @@ needed, moves = course.task("chip_kernels").needed, course.task("chip_kernels").
 print("to write:", *needed)
 print("there already:", *moves)
 
-# %% nbgrader={"grade": false, "grade_id": "chip_kernels", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="chip_kernels"
 def chip_sum(x, axis, keepdims, dtype):
     ### BEGIN SOLUTION
     return x.sum(axis=axis, keepdims=keepdims, dtype=dtype)
@@ -163,7 +163,7 @@ chip_kernels = {
 }
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-chip-kernels", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-chip-kernels"
 course.check("chip_kernels")
 
 # %% [markdown]
@@ -185,7 +185,7 @@ doubled(np.add)(1, 2), doubled(np.sum)([1, 2], axis=0)
 # %% name="task-metered"
 course.task("metered")
 
-# %% nbgrader={"grade": false, "grade_id": "metered", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="metered"
 def metered(op, kernel, bill):
     ### BEGIN SOLUTION
     def run(*values, **attrs):
@@ -197,7 +197,7 @@ def metered(op, kernel, bill):
     return run
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-metered", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-metered"
 course.check("metered")
 
 # %% [markdown]
@@ -282,13 +282,13 @@ print(f"added on {there} in", quickest(lambda: y + y))
 # %% name="task-additions"
 course.task("additions")
 
-# %% nbgrader={"grade": false, "grade_id": "additions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="additions"
 additions = ...
 ### BEGIN SOLUTION
 additions = 10
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-additions", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-additions"
 course.check("additions")
 
 # %% name="progress"

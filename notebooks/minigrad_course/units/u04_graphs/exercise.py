@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from minigrad.viz.numbers import short
+from minigrad.viz.numbers import short  # noqa: F401  (in the texts)
 
 from ...boards import Arrow, arrows_of, evaluated, mover, with_arrow
 from ...feedback import Wrong, written
+from ...forms import parts_of
 from ...graphs import Graph
-from ...tasks import ROUNDS, ValueTask, mistake
+from ...tasks import ROUNDS, ValueTask
 from .about import UNIT
 from .graph_tasks import GraphTask
 
@@ -32,18 +33,6 @@ class TypedGraph(GraphTask):
         self.number = draw.choice([5, 6, 7])
         self.positive = draw.choice([True, False])
 
-    def text(self) -> str:
-        product = "w * h" if self.left else "h * w"
-        start = "x = 3.0, w = 2.0" if self.positive else "x = -3.0, w = 2.0"
-        return (
-            f"Here {start}.\n\n```python\ndef scaled(h):\n    return {product}\n\nh = x\nfor i in range(2):\n"
-            f"    h = scaled(h) {SIGNS[self.second]} x\nspare = h * {self.number}\nif h.item() > 0:\n"
-            f"    y = h * h\nelse:\n    y = h - {self.factor}\n```\n\n**Write the graph of y, before you draw it.** "
-            "Each entry is a node that an operation makes: its name, and then the operation and its inputs, in order. "
-            'Call the result `"y"`, and the other nodes as you like. The operations are `"multiply"`, `"add"` and '
-            '`"subtract"`; inputs are names in quotation marks, and numbers.'
-        )
-
     def rounds(self, count: int) -> tuple[dict[str, tuple[Any, ...]], str]:
         """The graph of the loop, and the name of its last value."""
         graph: dict[str, tuple[Any, ...]] = {}
@@ -61,24 +50,6 @@ class TypedGraph(GraphTask):
 
     def right(self) -> dict[str, tuple[Any, ...]]:
         return self.ended(2, self.positive)
-
-    slips = {
-        "one_round": ("2,", "1,"),
-        "three_rounds": ("2,", "3,"),
-        "other_branch": ("2, ", "2, not "),
-    }
-
-    @mistake
-    def begins_with_w(self) -> Graph:
-        wrong = dict(self.right())
-        wrong["a1"] = ("multiply", "w", "w")
-        return wrong
-
-    @mistake
-    def previous_h(self) -> Graph:
-        wrong = dict(self.right())
-        wrong["h2"] = (self.second, "a2", "h1")
-        return wrong
 
 
 @UNIT.task
@@ -100,7 +71,7 @@ class Moved(ValueTask):
             self.begins = draw.choice(["x", "w", "a", "b"])
             self.broken = with_arrow(self.graph, self.arrow, self.begins)
             if self._possible(self.begins):
-                results = {abs(self._result(graph)) for graph in (self.graph, self.broken)}
+                results = {abs(self.y_of(graph)) for graph in (self.graph, self.broken)}
                 if len(results) == 2 and 0 < min(results) and max(results) < 1000:
                     return
 
@@ -114,37 +85,25 @@ class Moved(ValueTask):
         """The program."""
         return "\n".join(f"{name} = {left} {SIGNS[op]} {right}" for name, (op, left, right) in self.graph.items())
 
-    def text(self) -> str:
-        x, w = (short(self.values[name]) for name in "xw")
-        return (
-            f"x = {x} and w = {w}.\n\n```python\n{self.lines()}\n```\n\nThe picture below was made by a recorder with "
-            f"a fault: **one arrow begins at the wrong box**, so y is {short(self._result(self.broken))}, and not "
-            f"{short(self._result(self.graph))}. Choose an arrow in the first list, click the box where it should "
-            "begin, and watch y. Your answer has three parts: the box where the arrow ends, which input it is "
-            "(0 or 1), and the box where it should begin."
-        )
-
     def given(self) -> dict[str, Any]:
-        return {"board": mover(self.broken, self.values, "y", self._result(self.graph))}
+        return {"board": mover(self.broken, self.values, "y", self.y_of(self.graph))}
 
-    def _result(self, graph: Graph) -> float:
+    def y_of(self, graph: Graph) -> float:
+        """The value of y in a graph."""
         return evaluated(graph, self.values, "y")["y"]
 
     def right(self) -> tuple[str, int, str]:
         return self.arrow.target, self.arrow.slot, self.arrow.source
 
-    def explained(self) -> str:
-        return f"{self.arrow.target} is {self._line(self.graph)}, and the picture had {self._line(self.broken)}."
-
-    def _line(self, graph: Graph) -> str:
+    def line_of(self, graph: Graph) -> str:
+        """What the arrow's target is in a graph."""
         op, left, right = graph[self.arrow.target]
         return f"{left} {SIGNS[op]} {right}"
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        parts = tuple([each.strip() if isinstance(each, str) else each for each in answer]) if (
-            isinstance(answer, tuple | list) and len(answer) == 3) else ()
-        if not parts or not isinstance(parts[0], str) or not isinstance(parts[2], str):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"like {self.example}")
+        parts = tuple([each.strip() if isinstance(each, str) else each for each in parts_of(answer, 3)])
+        if not isinstance(parts[0], str) or not isinstance(parts[2], str):
+            raise self.misformed(answer, f"like {self.example}")
         target, slot, source = parts
         if target not in self.graph:
             raise Wrong(self.name, f"no arrow ends at {target!r}", "the first part is the box where the arrow ends")

@@ -33,7 +33,7 @@ course.task("typed_graph")
 # %% [markdown]
 # For example, `a = x * w` and then `y = a - 1` is `{"a": ("multiply", "x", "w"), "y": ("subtract", "a", 1)}`.
 
-# %% nbgrader={"grade": false, "grade_id": "typed_graph", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="typed_graph"
 typed_graph = {
     "y": ...,
 }
@@ -47,7 +47,7 @@ typed_graph = {
 }
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-typed-graph", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-typed-graph"
 course.check("typed_graph")
 
 # %% [markdown]
@@ -68,7 +68,7 @@ course.task("typed_graph").draw(typed_graph)
 #
 # Return two things: **the value of the result, and the edges**. (The engine puts both into a new tensor.)
 
-# %% nbgrader={"grade": false, "grade_id": "emit", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="emit"
 def emit(op, inputs):
     ### BEGIN SOLUTION
     values = [x.data if isinstance(x, mg.Tensor) else x for x in inputs]
@@ -76,7 +76,7 @@ def emit(op, inputs):
     return op.compute(values), edges
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-emit", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-emit"
 course.check("emit")
 
 # %% [markdown]
@@ -106,7 +106,7 @@ x = mg.asarray(2.0, requires_grad=True)
 y = x * x + mg.tanh(x)
 [(node.name, node.serial < y.node.serial) for node in inputs_of(y.node)]
 
-# %% nbgrader={"grade": false, "grade_id": "topological_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="topological_order"
 def topological_order(result):
     ### BEGIN SOLUTION
     found = {result}
@@ -119,7 +119,7 @@ def topological_order(result):
     return sorted(found, key=lambda node: node.serial)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-topological-order", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-topological-order"
 course.check("topological_order")
 
 # %% [markdown]
@@ -181,7 +181,7 @@ for each in node.inputs:
 # Mind what is shared. `h * h` has one node with two arrows. `(x * 2) * (x * 2)` has two nodes, although they look the same. So the function has to write down which node
 # corresponds to which, in both directions.
 
-# %% nbgrader={"grade": false, "grade_id": "same_graph", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="same_graph"
 def same_graph(one, other):
     ### BEGIN SOLUTION
     there, back = {}, {}
@@ -199,7 +199,7 @@ def same_graph(one, other):
     return same(one, other)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-same-graph", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-same-graph"
 course.check("same_graph")
 
 # %% [markdown]
@@ -224,13 +224,13 @@ course.task("moved")
 # %% name="moved-board"
 course.task("moved").board
 
-# %% nbgrader={"grade": false, "grade_id": "moved", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="moved"
 moved = (..., ..., ...)  # the box where the arrow ends, the number of the input, the box where it should begin
 ### BEGIN SOLUTION
 moved = ("d", 0, "a")
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-moved", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-moved"
 course.check("moved")
 
 # %% [markdown]

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from ...boards import act_out, draw
 from ...feedback import Wrong, written
+from ...forms import names_in
 from ...graphs import FORM, Graph, Unreadable, disorder, folded, reached, read_graph, unfolded, unlike
 from ...tasks import ROUNDS, ValueTask, common
 
 UNUSED = "no arrow leads from it to the result, so it does not belong to the graph of the result"
 ONE_NODE = "a value that is used twice is computed once: it is one node, with an arrow for each use"
-EACH_USE = "one arrow for each use: both inputs of a * a are a, and the node lists a twice"
 SWAPPED = "the inputs are swapped: in b - a, b is the first input, and a the second"
 
 
@@ -55,11 +55,11 @@ class GraphTask(ValueTask):
     example = FORM.partition("}:")[0] + "}"
     otherwise = "go through the program line by line, as Python does: which operation runs next, and on which values?"
     mistakes = common(
-        each_use_anew=(ONE_NODE, _changed(unfolded)),
-        used_once=(EACH_USE, _changed(lambda graph, result: _used_once(graph))),
-        swapped=(SWAPPED, _changed(lambda graph, result: _swapped(graph))),
-        without_numbers=("a number is an input too", _changed(lambda graph, result: _without_numbers(graph))),
-        unused=(UNUSED, _changed(lambda graph, result: {**graph, "unused": ("add", result, 1)})),
+        each_use_anew=_changed(unfolded),
+        used_once=_changed(lambda graph, result: _used_once(graph)),
+        swapped=_changed(lambda graph, result: _swapped(graph)),
+        without_numbers=_changed(lambda graph, result: _without_numbers(graph)),
+        unused=_changed(lambda graph, result: {**graph, "unused": ("add", result, 1)}),
     )
 
     def given(self) -> dict[str, Any]:
@@ -105,8 +105,8 @@ class OrderTask(ValueTask):
     """
 
     mistakes = common(
-        turned=("the other way round: what is computed first comes first", lambda self: self.right()[::-1]),
-        without_the_last=("the last one is missing", lambda self: self.right()[:-1]),
+        turned=lambda self: self.right()[::-1],
+        without_the_last=lambda self: self.right()[:-1],
     )
     example = '["a", "b"]'
     values: ClassVar[dict[str, float]] = {}  # of what is given, for the board
@@ -122,12 +122,12 @@ class OrderTask(ValueTask):
         return list(self.graph())
 
     def read(self, answer: Any) -> list[str]:
-        names = answer.replace(",", " ").split() if isinstance(answer, str) else answer
-        if isinstance(names, set):
+        names = names_in(answer)
+        if isinstance(answer, set):
             raise Wrong(self.name, "braces, { }, keep no order", f"in brackets: {self.example}")
-        if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
+        if names is None:
             raise Wrong(self.name, f"your answer {written(answer)} is not a list of names", f"like {self.example}")
-        return [each.strip() for each in names]
+        return names
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         names = self.read(answer)

@@ -19,7 +19,7 @@ from ...interpreting import Operation
 from ...limits import TimeIsUp
 from ...orders import NodeOrder
 from ...programs import doubled, leaf
-from ...tasks import ROUNDS, FunctionTask, mistake
+from ...tasks import ROUNDS, FunctionTask
 from .about import UNIT
 
 TENSORS = "an edge leads to a node, x.node. With tensors as edges, every value would stay in memory"
@@ -62,20 +62,6 @@ class Emit(FunctionTask):
     def right(self, op: Any, inputs: Any) -> Any:
         return op.compute(_values(inputs)), _edges(inputs)
 
-    slips = {
-        "swapped": ("op.compute(_values(inputs)), _edges(inputs)", "self.right(op, inputs)[::-1]"),
-        "tensors": ("_edges(inputs)", "inputs"),
-        "values": ("_edges", "_values"),
-        "each_once": ("_edges(inputs)", "list(dict.fromkeys(_edges(inputs)))"),
-        "without_numbers": ("_edges(inputs)", "[x.node for x in inputs if isinstance(x, Tensor)]"),
-        "turned": ("_edges(inputs)", "_edges(inputs)[::-1]"),
-        "first_only": ("_edges(inputs)", "_edges(inputs)[:1]"),
-        "last_only": ("_edges(inputs)", "_edges(inputs)[-1:]"),
-        "value_only": (", _edges(inputs)", ""),
-        "edges_only": ("op.compute(_values(inputs)), ", ""),
-        "nothing": ("op.compute(_values(inputs)), _edges(inputs)", "None"),
-    }
-
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
         known = super()._hint(found)
         if known != self.otherwise:
@@ -111,14 +97,6 @@ class Emit(FunctionTask):
         names = [called[x.node] if isinstance(x, Tensor) else written(x) for x in inputs]
         return f"emit({op.name}, [{', '.join(names)}])"
 
-    @mistake
-    def names(self, op: Any, inputs: Any) -> Any:
-        return op.compute(_values(inputs)), [x.name if isinstance(x, Node) else x for x in _edges(inputs)]
-
-    @mistake
-    def too_far(self, op: Any, inputs: Any) -> Any:
-        found = [each for x in _edges(inputs) for each in (x.inputs if isinstance(x, Node) else [x])]
-        return op.compute(_values(inputs)), found
 
 
 def _in_words(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,20 +198,6 @@ class SameGraph(FunctionTask):
 
     def right(self, one: Any, other: Any) -> bool:
         return _alike(one, other, {}, {})
-
-    slips = {
-        "trees": ("{}, {}", "None, None"),
-        "one_way": ("{}, {}", "{}, None"),
-        "without_numbers": ("{}, {}", "{}, {}, numbers=False"),
-        "operations_only": ("_alike(one, other, {}, {})", "_names(one) == _names(other)"),
-        "last_operation": ("_alike(one, other, {}, {})", "bool(one.name == other.name)"),
-        "itself": ("_alike(one, other, {}, {})", "one is other"),
-        "always": ("_alike(one, other, {}, {})", "True"),
-    }
-
-    @mistake
-    def any_order(self, one: Any, other: Any) -> bool:
-        return _alike(one, other, {}, {}) or _names(one) == _names(other) == ["leaf", "multiply", "subtract"]
 
 
 PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {

@@ -243,14 +243,14 @@ def test_questions_of_graphs(answer, words):
 @pytest.mark.parametrize("student", STUDENTS)
 def test_one_move_repairs_the_graph_and_its_value(student):
     task = UNIT.tasks["moved"](student)
-    assert task.right()[2] != task.begins and task._result(task.broken) != task._result(task.graph)
+    assert task.right()[2] != task.begins and task.y_of(task.broken) != task.y_of(task.graph)
     assert len(task.given()["board"].pages) == 10 * (7 + 1)
 
 
 @pytest.mark.slow
 def test_every_student_has_a_wrong_arrow_and_the_arrows_differ():
     variants = [UNIT.tasks["moved"](str(i)) for i in range(100)]
-    assert all(abs(task._result(task.broken)) < 1000 for task in variants)
+    assert all(abs(task.y_of(task.broken)) < 1000 for task in variants)
     assert len({(*task.right(), task.begins) for task in variants}) > 8
     boards = [task.given()["board"].pages[0][0].drawing for task in variants[:10]]
     assert max(board.width for board in boards) < 670  # all boxes fit beside the text, in a notebook

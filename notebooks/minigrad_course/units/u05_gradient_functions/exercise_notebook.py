@@ -28,13 +28,13 @@ course.begin("05_gradient_functions", student="")
 # `out = sigmoid(x)` lies between 0 and 1. Its slope is out · (1 − out). `sigmoid_grad(g, out, x)` returns the gradient of x. All three are arrays of one shape,
 # and `*`, `+` and `-` work place by place.
 
-# %% nbgrader={"grade": false, "grade_id": "sigmoid_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="sigmoid_grad"
 def sigmoid_grad(g, out, x):
     ### BEGIN SOLUTION
     return g * out * (1 - out)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-sigmoid-grad", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-sigmoid-grad"
 course.check("sigmoid_grad")
 
 # %% [markdown]
@@ -43,13 +43,13 @@ course.check("sigmoid_grad")
 # %% name="task-bias-gradient"
 course.task("bias_gradient")
 
-# %% nbgrader={"grade": false, "grade_id": "bias_gradient", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="bias_gradient"
 bias_gradient = ...  # three numbers, in brackets
 ### BEGIN SOLUTION
 bias_gradient = [23, 25, 15]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-bias-gradient", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-bias-gradient"
 course.check("bias_gradient")
 
 # %% [markdown]
@@ -72,7 +72,7 @@ g = mg.asarray([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
 for sum_of_g in g, g.sum(0), g.sum(1), g.sum(1, keepdims=True), g.sum():
     print(sum_of_g.shape, sum_of_g.ndim, sum_of_g.tolist())
 
-# %% nbgrader={"grade": false, "grade_id": "add_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="add_grad"
 def add_grad(g, out, a, b):
     ### BEGIN SOLUTION
     to_b = g
@@ -84,7 +84,7 @@ def add_grad(g, out, a, b):
     return g, to_b
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-add-grad", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-add-grad"
 course.check("add_grad")
 
 # %% [markdown]
@@ -93,13 +93,13 @@ course.check("add_grad")
 # `out = a @ b`, with a of shape (2, 3) and b of shape (3, 4), for example. `matmul_grad(g, out, a, b)` returns the gradients of a and b. Write down the shapes of a,
 # b and g, and of a.T, b.T and g.T. `p @ q` is the matrix product, and `p.shape` is the shape.
 
-# %% nbgrader={"grade": false, "grade_id": "matmul_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="matmul_grad"
 def matmul_grad(g, out, a, b):
     ### BEGIN SOLUTION
     return g @ b.T, a.T @ g
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-matmul-grad", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-matmul-grad"
 course.check("matmul_grad")
 
 # %% [markdown]
@@ -117,14 +117,14 @@ b = mg.asarray([3.0, 4.0, 2.0])
 print((a > b).tolist(), (a == b).tolist())
 print((10.0 * (a > b)).tolist(), (10.0 * (a == b)).tolist())
 
-# %% nbgrader={"grade": false, "grade_id": "maximum_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="maximum_grad"
 def maximum_grad(g, out, a, b):
     ### BEGIN SOLUTION
     share = 0.9
     return g * (a > b) + share * g * (a == b), g * (b > a) + (1 - share) * g * (a == b)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-maximum-grad", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-maximum-grad"
 course.check("maximum_grad")
 ### BEGIN HIDDEN TESTS
 course.check("maximum_grad", hidden=True)
@@ -168,7 +168,7 @@ nudged = x.copy()
 nudged[1] += 0.5
 print(x, nudged, np.sum(nudged - x))
 
-# %% nbgrader={"grade": false, "grade_id": "gradcheck", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="gradcheck"
 def gradcheck(f, rule, x, g):
     ### BEGIN SOLUTION
     h = 1e-5
@@ -183,7 +183,7 @@ def gradcheck(f, rule, x, g):
     return largest
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-gradcheck", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-gradcheck"
 course.check("gradcheck")
 
 # %% [markdown]
@@ -199,13 +199,13 @@ course.task("wrong_rule")
 task = course.task("wrong_rule")
 gradcheck(task.f("A"), task.rule("A"), task.x, task.g("A"))
 
-# %% nbgrader={"grade": false, "grade_id": "wrong_rule", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="wrong_rule"
 wrong_rule = (..., ...)  # the letter in quotation marks, and the largest difference
 ### BEGIN SOLUTION
 wrong_rule = ("E", 4.0)
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-wrong-rule", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-wrong-rule"
 course.check("wrong_rule")
 
 # %% name="progress"

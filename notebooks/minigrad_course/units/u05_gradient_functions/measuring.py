@@ -10,6 +10,7 @@ import numpy as np
 
 from ...compare import Difference, numerical
 from ...feedback import Wrong, written
+from ...forms import parts_of
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 
@@ -44,11 +45,6 @@ OPERATIONS = (
     Operation("sqrt((x * x).sum())", lambda x: np.sqrt((x * x).sum()), lambda g, out, x: g * x / out,
               lambda g, out, x: g * x, "it forgets to divide by the output"),
 )
-
-
-def furthest(rule: Any, by_differences: Any) -> float:
-    """The largest difference between two gradients."""
-    return float(np.abs(rule - by_differences).max())
 
 
 @UNIT.task
@@ -93,82 +89,17 @@ class GradCheck(FunctionTask):
         which = "its rule" if any(each.rule is args[1] for each in OPERATIONS) else "a wrong rule"
         return f"gradcheck(f, rule, x={args[2].tolist()}, g={written(args[3])}), with f(x) = {code} and {which}"
 
-    def both(self, f: Any, rule: Any, x: Any, g: Any) -> tuple[Any, Any]:
-        """The gradient by the rule, and by finite differences."""
-        return rule(g, f(x), x), numerical(f, (x,), g)[0]
-
     def right(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        return furthest(*self.both(f, rule, x, g))
-
-    @mistake
-    def differences_without_g(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        return furthest(rule(g, f(x), x), numerical(f, (x,), np.ones_like(f(x)))[0])
-
-    @mistake
-    def without_g(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        ones = np.ones_like(f(x))
-        return furthest(*self.both(f, rule, x, ones))
-
-    @mistake
-    def by_h_only(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return furthest(one, 2 * two)
-
-    @mistake
-    def brackets(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return furthest(one, two * 1e-10)
-
-    @mistake
-    def with_signs(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return float((one - two).max())
-
-    @mistake
-    def with_other_signs(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return float((two - one).max())
-
-    @mistake
-    def added(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return float(np.abs(one - two).sum())
-
-    @mistake
-    def mean(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return float(np.abs(one - two).mean())
-
-    @mistake
-    def first_only(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return float(abs(one[0] - two[0]))
-
-    @mistake
-    def last_only(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return float(abs(one[-1] - two[-1]))
-
-    @mistake
-    def all_together(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return furthest(one, np.full_like(two, two.sum()))
+        by_rule, measured = rule(g, f(x), x), numerical(f, (x,), g)[0]
+        return float(np.abs(by_rule - measured).max())
 
     @mistake
     def diagonal(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
         one, h = rule(g, f(x), x), 1e-6
         step = np.eye(len(x)) * h
         changes = [np.asarray((f(x + each) - f(x - each)) * g).reshape(-1) for each in step]
-        return furthest(one, np.array([each[min(i, each.size - 1)] for i, each in enumerate(changes)]) / (2 * h))
-
-    @mistake
-    def array(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        one, two = self.both(f, rule, x, g)
-        return np.abs(one - two)
-
-    @mistake
-    def verdict(self, f: Any, rule: Any, x: Any, g: Any) -> Any:
-        return self.right(f, rule, x, g) < 1e-4
+        measured = np.array([each[min(i, each.size - 1)] for i, each in enumerate(changes)]) / (2 * h)
+        return float(np.abs(one - measured).max())
 
 
 @UNIT.task
@@ -186,13 +117,9 @@ class WrongRule(ValueTask):
         self.x = np.array([draw.choice([-1, 1]) * draw.choice([0.5, 0.8, 1.2, 1.6]) for _ in range(3)])
         self.g = np.array([2.0, -1.0, draw.choice([3.0, 4.0, 5.0])])
 
-    def text(self) -> str:
-        listed = "; ".join(f"{letter}: `{each.code}`" for letter, each in self.operations.items())
-        return (
-            f"Five operations of three numbers, each with a gradient rule. {listed}. **One rule is wrong. Which, and "
-            f"what does your gradcheck return for it**, at `x = {self.x.tolist()}`? "
-            "(g is `task.g(letter)`.) Two decimals."
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "; ".join(f"{letter}: `{each.code}`" for letter, each in self.operations.items())
 
     def given(self) -> dict[str, Any]:
         return {"x": self.x.copy(), "g": self.gradient, "f": self.forward, "rule": self.rule}
@@ -217,17 +144,14 @@ class WrongRule(ValueTask):
 
     def right(self) -> tuple[str, float]:
         f, rule, g = self.forward(self.letter), self.rule(self.letter), self.gradient(self.letter)
-        return self.letter, round(furthest(rule(g, f(self.x), self.x), numerical(f, (self.x,), g)[0]), 2)
-
-    def explained(self) -> str:
-        return f"the rule of {self.operations[self.letter].code} is wrong: {self.operations[self.letter].fault}."
+        return self.letter, round(GradCheck().right(f, rule, self.x, g), 2)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        letter, number = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (answer, None)
+        letter, number = parts_of(answer, 2)
         letter = letter.strip().upper() if isinstance(letter, str) else letter
         form = isinstance(number, int | float | np.number) and not isinstance(number, bool)
         if letter not in self.operations or not form:
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         right, largest = self.right()
         if letter != right:
             problem = f"the rule of {letter}, {self._at(letter).code}, is right"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from minigrad.support.errors import GradError
 
 from ...compare import Difference
 from ...feedback import Wrong, written
+from ...predicting import Matches
 from ...programs import leaf
-from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from ...tasks import ROUNDS, FunctionTask, ValueTask
 from ...walking import Passes, add, impatient, made_from
 from .about import UNIT
 from .walks import BackwardOrder, ClippedWalk, WalkBack, numbers
@@ -74,27 +75,6 @@ class Jacobian(FunctionTask):
         seeds = map(asarray, np.eye(y.size, dtype=np.float32))
         return np.array([reverse.gradients(y, x, seed, retain_graph=True).numpy() for seed in seeds])
 
-    @mistake
-    def rows_added_up(self, f: Any, x: Tensor) -> Any:
-        return np.cumsum(self.right(f, x), axis=0)
-
-    @mistake
-    def the_same_tensor(self, f: Any, x: Tensor) -> Any:
-        rows = self.right(f, x)
-        return np.array([rows.sum(axis=0)] * len(rows))
-
-    @mistake
-    def from_ones(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x).sum(axis=0)
-
-    @mistake
-    def transposed(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x).T
-
-    @mistake
-    def diagonal(self, f: Any, x: Tensor) -> Any:
-        return np.diag(np.diag(self.right(f, x)))
-
 
 @UNIT.task
 class Weighted(ValueTask):
@@ -106,38 +86,9 @@ class Weighted(ValueTask):
         self.matrix = [[draw.randint(1, 4) for _ in range(3)], [draw.randint(5, 9) for _ in range(3)]]
         self.seed = [draw.choice([2, 3]), draw.choice([-1, -2])]
 
-    def text(self) -> str:
-        return (
-            f"`W = {self.matrix}`, x has three numbers, and `y = W @ x` has two. **What is `x.grad` after "
-            f"`y.backward(mg.asarray({[float(x) for x in self.seed]}))`?** Work it out before you run it."
-        )
-
     def right(self) -> list[int]:
         (p, q), (one, two) = self.seed, self.matrix
         return [p * a + q * b for a, b in zip(one, two)]
-
-    def explained(self) -> str:
-        return f"the number that was fixed is {self.seed[0]} · y[0] + ({self.seed[1]}) · y[1]: the seed says which."
-
-    @mistake
-    def from_ones(self) -> list[int]:
-        return [a + b for a, b in zip(*self.matrix)]
-
-    @mistake
-    def first_only(self) -> list[int]:
-        return [self.seed[0] * a for a in self.matrix[0]]
-
-    @mistake
-    def without_sign(self) -> list[int]:
-        return [self.seed[0] * a - self.seed[1] * b for a, b in zip(*self.matrix)]
-
-    @mistake
-    def rows(self) -> list[list[int]]:
-        return [[weight * a for a in row] for weight, row in zip(self.seed, self.matrix)]
-
-    @mistake
-    def times_y(self) -> list[int]:
-        return [weight * sum(row) for weight, row in zip(self.seed, self.matrix)]
 
 
 def lost(result: Node, gradients: Any, passes_back: Passes) -> None:
@@ -162,7 +113,7 @@ BUGS: dict[str, Callable[..., None]] = {"lost": lost, "order": impatient, "stale
 
 
 @UNIT.task
-class Broken(ValueTask):
+class Broken(Matches):
     """Three engines, each with one bug: which is which?"""
 
     name = "broken"
@@ -190,22 +141,3 @@ class Broken(ValueTask):
 
     def right(self) -> dict[str, str]:
         return self.bugs
-
-    SIGNS: ClassVar[dict[str, str]] = {
-        "lost": "is there a box with two contributions, where no step says that they are added?",
-        "order": "is there a box that passes back, and gets another contribution afterwards?",
-        "stale": "is there a step where the rule and finite differences do not agree (✗)?",
-    }
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if isinstance(answer, dict):
-            answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
-        if not isinstance(answer, dict) or set(answer) != set(self.bugs) or not set(answer.values()) <= set(BUGS):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
-        wrong = [letter for letter in self.bugs if answer[letter] != self.bugs[letter]]
-        if not wrong:
-            return self.explained()
-        raise Wrong(
-            self.name, f"{len(wrong)} of 3 are not right, {wrong[0]} is one of them",
-            f'you say "{answer[wrong[0]]}" for {wrong[0]}: {self.SIGNS[answer[wrong[0]]]}',
-        )

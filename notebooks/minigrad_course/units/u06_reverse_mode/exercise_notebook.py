@@ -42,7 +42,7 @@ y = a + a * a
 # The check tries small programs, a program that doubles a value forty times, and a chain of 10,000 operations. (There are several ways. Each node
 # has a number, `node.serial`: a node that was made later has a higher number.)
 
-# %% nbgrader={"grade": false, "grade_id": "backward_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="backward_order"
 def backward_order(result):
     ### BEGIN SOLUTION
     found = {result}
@@ -55,7 +55,7 @@ def backward_order(result):
     return sorted(found, key=lambda node: node.serial, reverse=True)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-backward-order", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-backward-order"
 course.check("backward_order")
 
 # %% [markdown]
@@ -67,7 +67,7 @@ course.check("backward_order")
 # `passes_back(node, g)` applies the gradient rules of a node whose gradient is g. It returns pairs: *a node that it was made from*, and *the contribution
 # to that node*. For `a * a` it returns two pairs with the same node.
 
-# %% nbgrader={"grade": false, "grade_id": "walk_back", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="walk_back"
 def walk_back(result, gradients, passes_back):
     ### BEGIN SOLUTION
     for node in backward_order(result):
@@ -80,7 +80,7 @@ def walk_back(result, gradients, passes_back):
                 gradients[source] = value
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-walk-back", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-walk-back"
 course.check("walk_back")
 
 # %% [markdown]
@@ -107,7 +107,7 @@ trained
 # %% name="task-clipped-walk"
 course.task("clipped_walk")
 
-# %% nbgrader={"grade": false, "grade_id": "clipped_walk", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="clipped_walk"
 def clipped_walk(result, gradients, passes_back):
     ### BEGIN SOLUTION
     for node in backward_order(result):
@@ -120,7 +120,7 @@ def clipped_walk(result, gradients, passes_back):
             gradients[source] = gradients[source] + value if source in gradients else value
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-clipped-walk", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-clipped-walk"
 course.check("clipped_walk")
 
 # %% [markdown]
@@ -129,7 +129,7 @@ course.check("clipped_walk")
 # One walk fixes one number. `jacobian(f, x)` returns a list with one row for each number of `y = f(x)`: row i is the gradient of `y[i]`, which is in
 # `x.grad` after `y.backward(seed)` with the right seed. (y has `y.size` numbers; x is a leaf, and may have a `.grad` from before.)
 
-# %% nbgrader={"grade": false, "grade_id": "jacobian", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="jacobian"
 def jacobian(f, x):
     ### BEGIN SOLUTION
     rows = []
@@ -143,19 +143,19 @@ def jacobian(f, x):
     return rows
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-jacobian", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-jacobian"
 course.check("jacobian")
 
 # %% name="task-weighted"
 course.task("weighted")
 
-# %% nbgrader={"grade": false, "grade_id": "weighted", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="weighted"
 weighted = ...  # three numbers, in brackets
 ### BEGIN SOLUTION
 weighted = [-1, -2, 0]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-weighted", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-weighted"
 course.check("weighted")
 
 # %% [markdown]
@@ -190,13 +190,13 @@ with course.backward(task.engine("C")):
     picture = mg.viz.step(y)
 picture
 
-# %% nbgrader={"grade": false, "grade_id": "broken", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="broken"
 broken = {"A": ..., "B": ..., "C": ...}  # "lost", "order" or "stale"
 ### BEGIN SOLUTION
 broken = {"A": "order", "B": "lost", "C": "stale"}
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-broken", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-broken"
 course.check("broken")
 
 # %% [markdown]

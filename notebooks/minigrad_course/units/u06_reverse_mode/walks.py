@@ -21,7 +21,7 @@ from ...feedback import Wrong
 from ...orders import NodeOrder, WalkTask
 from ...programs import ORDERS
 from ...tasks import mistake
-from ...walking import Gradients, Passes, add, impatient, made_from, pass_on
+from ...walking import Gradients, Passes, add, impatient, made_from, pass_on  # noqa: F401  (in the texts)
 
 IN_PLACE = (
     "`+=` changes a tensor in place, and a sum passes the *same* tensor back to both of its inputs: the gradient of "
@@ -95,30 +95,11 @@ class WalkBack(WalkTask):
 
     def right(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
-            pass_on(node, gradients[node], gradients, passes_back)
+            for source, value in passes_back(node, gradients[node]):
+                add(gradients, source, value)
 
     def _in_order(self, result: Node, gradients: Any) -> Iterator[Node]:
         return (node for node in self.order(result) if node in gradients)
-
-    def _sent(self, result: Node, gradients: Any, passes_back: Passes) -> Iterator[tuple[Node, Node, Any]]:
-        """Each contribution of a backward pass in a right order: the node, its input, the value."""
-        for node in self._in_order(result, gradients):
-            for source, value in passes_back(node, gradients[node]):
-                yield node, source, value
-
-    @mistake
-    def overwritten(self, *args: Any) -> None:
-        for _, source, value in self._sent(*args):
-            args[1][source] = value
-
-    @mistake
-    def impatient(self, *args: Any) -> None:
-        impatient(*args)
-
-    @mistake
-    def times_g_again(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for node, source, value in self._sent(result, gradients, passes_back):
-            add(gradients, source, gradients[node] * value)
 
     @mistake
     def sent_twice(self, result: Node, gradients: Any, passes_back: Passes) -> None:
@@ -133,33 +114,6 @@ class WalkBack(WalkTask):
             pass_on(node, gradients[node], gradients, passes_back)
             queue += [source for source in dict.fromkeys(made_from(node)) if source not in queue]
 
-    @mistake
-    def in_place(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for _, source, value in self._sent(result, gradients, passes_back):
-            if source in gradients:
-                gradients[source] += value
-            else:
-                gradients[source] = value
-
-    @mistake
-    def a_dictionary(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for node in self._in_order(result, gradients):
-            for source, value in dict(passes_back(node, gradients[node])).items():
-                add(gradients, source, value)
-
-    @mistake
-    def always_the_seed(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for node in self._in_order(result, gradients):
-            pass_on(node, gradients[result], gradients, passes_back)
-
-    @mistake
-    def begins_with_one(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        gradients[result] = asarray(np.float32(1.0))
-        self.right(result, gradients, passes_back)
-
-    @mistake
-    def one_step(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        pass_on(result, gradients[result], gradients, passes_back)
 
 
 class ClippedWalk(WalkBack):
@@ -186,26 +140,9 @@ class ClippedWalk(WalkBack):
 
     def right(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
-            pass_on(node, self.clipped(node, gradients[node]), gradients, passes_back)
+            for source, value in passes_back(node, self.clipped(node, gradients[node])):
+                add(gradients, source, value)
 
-    @mistake
-    def nothing_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        super().right(result, gradients, passes_back)
-
-    @mistake
-    def all_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for node in self._in_order(result, gradients):
-            pass_on(node, clip(gradients[node], -self.most, self.most), gradients, passes_back)
-
-    @mistake
-    def parts_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for _, source, value in self._sent(result, gradients, passes_back):
-            add(gradients, source, self.clipped(source, value))
-
-    @mistake
-    def clipped_afterwards(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for node, source, value in self._sent(result, gradients, passes_back):
-            add(gradients, source, self.clipped(node, value))
 
 
 def numbers(value: Any) -> Any:

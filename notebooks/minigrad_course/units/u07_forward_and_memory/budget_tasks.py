@@ -69,7 +69,7 @@ class PlanTask(ValueTask):
         listed = isinstance(plan, list | tuple)
         if not listed or not all(type(size) is int or isinstance(size, np.integer) for size in plan):
             hint = f"a list of sizes: {self.example} makes groups of the first {self.block}s"
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", hint)
+            raise self.misformed(answer, hint)
         if any(size < 1 for size in plan):
             hint = f"sizes of 1 and more; leave out the {self.block}s at the end that belong to no group"
             raise Wrong(self.name, f"{written(answer)} has a group without a {self.block}", hint)

@@ -29,13 +29,13 @@ course.begin("07_forward_and_memory", student="")
 # `mul_jvp(a, b, da, db)` returns the tangent of `a * b`: how fast the product moves when a moves at a speed of da, and b at a speed of db.
 # (A rectangle with the sides a and b may help: when both sides grow a little, which two strips are added?)
 
-# %% nbgrader={"grade": false, "grade_id": "mul_jvp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="mul_jvp"
 def mul_jvp(a, b, da, db):
     ### BEGIN SOLUTION
     return da * b + a * db
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-mul-jvp", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-mul-jvp"
 course.check("mul_jvp")
 
 # %% [markdown]
@@ -64,13 +64,13 @@ picture
 # %% name="task-direction"
 course.task("direction")
 
-# %% nbgrader={"grade": false, "grade_id": "direction", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="direction"
 direction = ...
 ### BEGIN SOLUTION
 direction = 279
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-direction", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-direction"
 course.check("direction")
 
 # %% [markdown]
@@ -87,7 +87,7 @@ print(v.tolist())
 left, right = mg.asarray([1.0, 2.0]), mg.asarray([3.0, 4.0])
 print(mg.stack([left, right]).tolist(), mg.stack([left, right], axis=1).tolist())
 
-# %% nbgrader={"grade": false, "grade_id": "columns", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="columns"
 def columns(f, x):
     ### BEGIN SOLUTION
     found = []
@@ -98,7 +98,7 @@ def columns(f, x):
     return mg.stack(found, axis=1)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-columns", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-columns"
 course.check("columns")
 
 # %% [markdown]
@@ -107,13 +107,13 @@ course.check("columns")
 # %% name="task-fewest-passes"
 course.task("fewest_passes")
 
-# %% nbgrader={"grade": false, "grade_id": "fewest_passes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="fewest_passes"
 fewest_passes = [..., ..., ..., ...]
 ### BEGIN SOLUTION
 fewest_passes = [1, 1, 4, 1]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-fewest-passes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-fewest-passes"
 course.check("fewest_passes")
 
 # %% [markdown]
@@ -143,13 +143,13 @@ for way in columns, rows:
 # %% name="task-kept-list"
 course.task("kept_list")
 
-# %% nbgrader={"grade": false, "grade_id": "kept_list", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="kept_list"
 kept_list = [..., ..., ..., ..., ..., ...]
 ### BEGIN SOLUTION
 kept_list = [0, 320, 0, 80, 320, 0]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-kept-list", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-kept-list"
 course.check("kept_list")
 
 # %% [markdown]
@@ -165,13 +165,13 @@ course.task("chain_plan")
 # %% name="chain-picture"
 course.task("chain_plan").picture()
 
-# %% nbgrader={"grade": false, "grade_id": "chain_plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="chain_plan"
 chain_plan = ...  # a list of sizes
 ### BEGIN SOLUTION
 chain_plan = [4, 3, 2]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-chain-plan", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-chain-plan"
 course.check("chain_plan")
 
 # %% [markdown]
@@ -193,7 +193,7 @@ def in_a_row(blocks):
 
 print(in_a_row([mg.sin, mg.cos, mg.exp][0:2])(mg.asarray(1.0)))
 
-# %% nbgrader={"grade": false, "grade_id": "run_blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="run_blocks"
 def run_blocks(blocks, x, plan):
     ### BEGIN SOLUTION
     at = 0
@@ -203,7 +203,7 @@ def run_blocks(blocks, x, plan):
     return in_a_row(blocks[at:])(x)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-run-blocks", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-run-blocks"
 course.check("run_blocks")
 
 # %% [markdown]
@@ -215,13 +215,13 @@ course.task("gpt_plan")
 # %% name="gpt-picture"
 course.task("gpt_plan").picture()
 
-# %% nbgrader={"grade": false, "grade_id": "gpt_plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="gpt_plan"
 gpt_plan = ...  # a list of sizes
 ### BEGIN SOLUTION
 gpt_plan = [2, 2]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-gpt-plan", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-gpt-plan"
 course.check("gpt_plan")
 
 # %% [markdown]

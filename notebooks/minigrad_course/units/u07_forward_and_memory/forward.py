@@ -18,10 +18,9 @@ from minigrad.support.table import counted
 from ...compare import Difference, plain
 from ...counting import Passes
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .tangents import moving
-from .wrong import by_formula
 
 
 @UNIT.task
@@ -39,19 +38,6 @@ class MulJvp(FunctionTask):
     def right(self, a: Any, b: Any, da: Any, db: Any) -> Any:
         return da * b + a * db
 
-    slips = {
-        "first_only": (" + a * db", ""),
-        "second_only": ("da * b + ", ""),
-        "step_end": ("da * b + a * db", "(a + da) * (b + db)"),
-        "swapped": ("da * b + a", "a * da + b"),
-        "product": ("da * b + a * db", "da * db"),
-        "value": ("da * b + a * db", "a * b"),
-        "without_tangents": ("da * b + a * db", "a + b"),
-        "rule_of_a_sum": ("da * b + a * db", "da + db"),
-        "minus": ("b +", "b -"),
-        "whole_step": ("da * b + a * db", "(a + da) * (b + db) - a * b"),
-    }
-
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if yours is None:
             raise Wrong(self.name, "it returned None", "a function gives back only the value after `return`")
@@ -66,23 +52,6 @@ class Direction(ValueTask):
     """A tangent, by hand, through two operations."""
 
     name = "direction"
-    mistakes = by_formula(
-        ("da*b+a*db", "that is the product alone. a is used a second time: add what that use contributes"),
-        ("factor*da", "that is the second use of a alone: add how fast the product a * b moves"),
-        ("da*b+factor*da", "b moves too: its part of the product is a · db"),
-        ("a*db+factor*da", "in the product a moves too: its part there is da · b"),
-        ("da*b", "that is one of three parts: b moves too, and a is used a second time"),
-        ("a*db", "that is one of three parts: a moves too, and is used a second time"),
-        ("a*b+factor*a", "that is the value of y. How fast does it move?"),
-        ("a*da+b*db+factor*da", "in the product each tangent goes with the *other* factor: da · b + a · db"),
-        ("da*db+factor*da", "in a product the speeds are not multiplied with each other: da · b + a · db"),
-        ("da*b+-1*a*db+factor*da", "both parts of the product count with a plus: da · b + a · db"),
-        ("da*b+a*db+da*db+factor*da",
-         "that is the change over a whole second, with da · db in it. How fast does y move at the start?"),
-        ("da*b+a*db+factor", "the second use of a moves at da, not at 1"),
-        ("da*b+a*db+factor*a", "the second use of a moves at da. The value of a does not count there"),
-        ("b+factor", "that is the gradient of y with respect to a. It does not contain the speeds"),
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.a, self.da, self.db = draw.sample([3, 5, 7, 11], 3)  # with these, all known mistakes differ
@@ -90,10 +59,6 @@ class Direction(ValueTask):
 
     def right(self) -> int:
         return self.da * self.b + self.a * self.db + self.factor * self.da
-
-    def explained(self) -> str:
-        moved = self.da * self.b + self.a * self.db
-        return f"{moved} from the product, {self.factor * self.da} from {self.factor} * a. Nothing was kept."
 
 
 @UNIT.task
@@ -147,46 +112,6 @@ class Columns(FunctionTask):
         moves = map(asarray, np.eye(x.size, dtype=np.float32))
         return stack([jvp(f, (x,), (v,))[1] for v in moves], axis=1).numpy()
 
-    @mistake
-    def transposed(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x).T
-
-    @mistake
-    def values(self, f: Any, x: Tensor) -> Any:
-        return np.stack([f(x).numpy()] * x.size, axis=1)
-
-    @mistake
-    def all_at_once(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x).sum(axis=1)
-
-    @mistake
-    def pair(self, f: Any, x: Tensor) -> Any:
-        return np.stack([f(x).numpy(), self.right(f, x).sum(axis=1)])
-
-    @mistake
-    def ones_each(self, f: Any, x: Tensor) -> Any:
-        return np.stack([self.right(f, x).sum(axis=1)] * x.size, axis=1)
-
-    @mistake
-    def first_only(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x)[:, 0]
-
-    @mistake
-    def one_column(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x)[:, :1]
-
-    @mistake
-    def last_only(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x)[:, -1]
-
-    @mistake
-    def not_cleared(self, f: Any, x: Tensor) -> Any:
-        return np.cumsum(self.right(f, x), axis=1)
-
-    @mistake
-    def times_x(self, f: Any, x: Tensor) -> Any:
-        return self.right(f, x) * x.numpy()
-
 
 def _rows(found: Any) -> Any:
     """A matrix as NumPy's, from a tensor, an array, or a list of rows."""
@@ -199,25 +124,6 @@ class FewestPasses(ValueTask):
     """The fewest passes for the whole Jacobian of four functions."""
 
     name = "fewest_passes"
-    mistakes = by_formula(
-        ("1 outputs_of_b outputs_of_c 1",
-         "that is reverse mode for all. Where there are fewer inputs than outputs, forward mode is cheaper"),
-        ("weights 1 inputs_of_c 1",
-         "that is forward mode for all. Where there are fewer outputs than inputs, reverse mode is cheaper"),
-        ("weights outputs_of_b many 1", "that is the dearer mode for each: take the smaller of the two numbers"),
-        ("weights outputs_of_b few*many 1",
-         "a pass computes a whole row or a whole column, not one entry: do not multiply inputs by outputs"),
-        ("weights 1 few 1", "B, C and D are right. A has a single output: reverse mode needs one pass"),
-        ("1 outputs_of_b few 1", "A, C and D are right. B has a single input, the angle: forward mode needs one pass"),
-        ("1 side few 1", "A, C and D are right. B has a single input, the angle: forward mode needs one pass"),
-        ("1 1 many 1", "A, B and D are right. In C you took the larger number of passes"),
-        ("1 1 1 1", "A, B and D are right. In C, each of the inputs (or outputs) takes its own pass"),
-        ("1 1 few few",
-         "A, B and C are right. D needs one direction, not the whole matrix: how many passes is that?"),
-        ("1 1 few many",
-         "A, B and C are right. D needs one direction, not the whole matrix: how many passes is that?"),
-        ("1 1 many many", "A and B are right. C: take the smaller number of passes. D: only one direction"),
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.weights, self.side = draw.choice([5130, 2410, 8970]), draw.choice([16, 32, 48])
@@ -228,7 +134,3 @@ class FewestPasses(ValueTask):
 
     def right(self) -> list[int]:
         return [1, 1, self.few, 1]
-
-    def explained(self) -> str:
-        mode = "forward" if self.wide else "reverse"
-        return f"A: reverse mode. B: forward mode. C: {mode} mode. D: one jvp, whatever the sizes."

@@ -18,9 +18,8 @@ from minigrad.support.table import bytes_text, counted
 from ...compare import plain
 from ...counting import kept_bytes, most_bytes
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask, mistake
 from .about import UNIT
-from .wrong import by_formula
 
 FIRST = {"tanh": tanh, "sigmoid": sigmoid, "exp": exp}  # their rules read the output
 MIDDLE: dict[str, Callable[[Any], Any]] = {"3 * h": lambda h: 3 * h, "h + 1": lambda h: h + 1, "-h": lambda h: -h}
@@ -31,38 +30,6 @@ class KeptList(ValueTask):
     """The bytes that each operation of a program keeps."""
 
     name = "kept_list"
-
-    mistakes = by_formula(
-        ("full full full full full 4",
-         "that is every result. A rule keeps only what it reads: a sum, for example, passes g on unchanged"),
-        ("full full full mask full 0",
-         "no rule reads p or q: the second line's rule reads its output h, and the third line's rule no array"),
-        ("0 full full full+mask 2*full+mask 2*full+mask", "that is the total after each line. How much does each add?"),
-        ("20*rows+20*columns full 0 mask full 0",
-         "only the first line is wrong: its rule reads x and W, which exist anyway, as data and parameter"),
-        ("20*rows full 0 mask full 0", "only the first line is wrong: x is data, and exists anyway"),
-        ("20*columns full 0 mask full 0", "only the first line is wrong: W is a parameter, and exists anyway"),
-        ("0 2*full 0 mask full 0", "only the second line is wrong: its rule reads its output alone, not its input"),
-        ("full 0 0 mask full 0", "the rule of the second line reads its output h, not its input p"),
-        ("0 full full mask full 0",
-         "only the third line is wrong: its rule needs no array. What does g have to be multiplied by?"),
-        ("0 full 0 full full 0", "only relu is wrong: its rule reads where q > 0, one byte for each number"),
-        ("0 full 0 full 0 0",
-         "relu's rule reads where q > 0, one byte for each number, not its output r. So r is new for the product"),
-        ("0 full 0 0 full 0", "relu keeps something too: its rule reads where q > 0, one byte for each number"),
-        ("0 full 0 full 2*full 0",
-         "relu reads where q > 0, one byte for each number. And the product reads h too, which is kept already"),
-        ("0 full 0 mask 2*full 0",
-         "only the product is wrong: its rules read r and h, and h is kept already. An array is kept once"),
-        ("0 0 0 mask 2*full 0", "h is kept earlier: the rule of the second line reads h, its output"),
-        ("0 full 0 mask 0 0",
-         "the product keeps something new: its rule reads r too, and relu has kept only where q > 0"),
-        ("0 full 0 mask full full", "only the last line is wrong: a sum passes g on unchanged, and reads no array"),
-        ("0 full 0 mask full 4",
-         "only the last line is wrong: a result is kept if a rule reads it. Which rule reads s?"),
-        ("0 mask 0 mask mask 0", "that counts numbers. A float has 4 bytes, and a truth value 1"),
-        ("0 full 0 bits full 0", "True or False takes a whole byte here, not a bit"),
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.rows, self.columns = draw.choice([10, 20, 50]), draw.choice([8, 16])
@@ -81,12 +48,6 @@ class KeptList(ValueTask):
 
     def right(self) -> list[int]:
         return np.diff([0, *map(kept_bytes, self.lines())]).tolist()
-
-    def explained(self) -> str:
-        return (
-            f"{bytes_text(sum(self.right()))} together. The product reads r and h: h was kept by {self.first} already, "
-            "so only r is new."
-        )
 
 
 # ---- checkpoints by a plan -------------------------------------------------------------------------------------------
@@ -131,11 +92,11 @@ class RunBlocks(FunctionTask):
 
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found = [(args, self.measured(answer, *args)) for args in self._all_cases(1)]
-        wrong = [(args, yours) for args, yours in found if yours != self.measured(planned, *args)]
+        wrong = [(args, yours, "") for args, yours in found if yours != self.measured(planned, *args)]
         if wrong:
-            args, yours = wrong[0]
+            args, yours, _ = wrong[0]
             problem = self._problem(yours, self.measured(planned, *args))
-            raise Wrong(self.name, f"{problem}\n  in {self._call(args)}", self._explained(wrong))
+            raise Wrong(self.name, f"{problem}\n  in {self._call(args)}", self._hint(wrong))
         return "the values are right, and the engine keeps what the plan says"
 
     def measured(self, answer: Run, blocks: Sequence[Run], plan: Sequence[int]) -> tuple[Any, ...]:
@@ -158,15 +119,11 @@ class RunBlocks(FunctionTask):
         kept = f"the result is right, but not what is {name}"
         return f"{kept}\n  Expected: {bytes_text(want)}\n  Got: {bytes_text(got)}"
 
-    def _explained(self, wrong: Sequence[tuple[Any, Any]]) -> str | None:
-        if wrong[0][1] == (None,):
-            return "a function gives back only the value after `return`"
-        for known in self.mistakes:
-            if all(self._same(known, args, yours) for args, yours in wrong):
-                return known.hint
-        return self.otherwise
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        nothing = found[0][1] == (None,)
+        return "a function gives back only the value after `return`" if nothing else super()._hint(found)
 
-    def _same(self, known: Any, args: tuple[Any, ...], yours: Any) -> bool:
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         try:
             return bool(self.measured(self.wrong(known), *args) == yours)
         except Exception:  # a known mistake may fail on some plans
@@ -177,20 +134,6 @@ class RunBlocks(FunctionTask):
 
     def right(self, blocks: Any, x: Any, plan: Any) -> Any:
         return planned(blocks, x, plan)
-
-    slips = {
-        "plain": ("planned(blocks, x, plan)", "in_a_row(blocks)(x)"),
-        "one_by_one": ("x, plan", "x, [1] * sum(plan)"),
-        "all_alone": ("x, plan", "x, [1] * len(blocks)"),
-        "all_in_one": ("x, plan", "x, [len(blocks)]"),
-        "joined": ("x, plan", "x, [sum(plan)]"),
-        "rest_lost": (", x,", "[: sum(plan)], x,"),
-        "rest_too": ("x, plan", "x, [*plan, len(blocks) - sum(plan)]"),
-        "all_again": ("planned(blocks, x, plan)", "in_a_row(blocks)(planned(blocks[: sum(plan)], x, plan))"),
-        "detached": ("planned(blocks, x, plan)", "in_a_row(blocks)(x.detach() if plan else x)"),
-        "first_size": ("(blocks, x, plan)", "(blocks, x, plan[:1]) if plan else None"),
-        "first_x": ("planned(blocks, x, plan)", "in_a_row(blocks[sum(plan) :])(x)"),
-    }
 
     @mistake
     def not_advanced(self, blocks: Any, x: Any, plan: Any) -> Any:

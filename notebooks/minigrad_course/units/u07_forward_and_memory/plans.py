@@ -94,14 +94,6 @@ class ChainPlan(CheckpointPlan):
         self.code, self.count, arrays, self.best = draw.choice(CHAINS)
         self.budget, self.again = ONE_ARRAY * arrays, self.count
 
-    def text(self) -> str:
-        return (
-            f"A chain of {self.count} layers, each `h = {self.code}`, on 1,000 floats. Without checkpoints it keeps "
-            f"{bytes_text(self.row().peak(()))}. **Find a plan that never keeps more than {bytes_text(self.budget)}, "
-            f"which is {self.budget // ONE_ARRAY} arrays.** A list of sizes: `[2, 3]` puts the first 2 layers into one "
-            "checkpoint, the next 3 into another, and the rest into none. Find it on the picture."
-        )
-
     def row(self) -> Row:
         return chain(self.code, self.count)
 
@@ -127,12 +119,6 @@ class GptPlan(CheckpointPlan):
         if plan is ...:
             raise NotWritten(self.name, "not answered yet", "answer the question above first, and run its cell")
         return both_trained(self.count, self.budget, run, self.sizes(plan))
-
-    def text(self) -> str:
-        return (
-            f"The GPT has {self.count} blocks, and one step keeps {bytes_text(self.row().peak(()))}. **Find a plan "
-            f"that never keeps more than {bytes_text(self.budget)}, and computes at most {self.again} blocks again.**"
-        )
 
     def row(self) -> Row:
         return row_of(self.count)

@@ -5,6 +5,7 @@ The effects of the right answer and of each known mistake are known, so an answe
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable, Iterable
 from functools import cache, partial
@@ -17,18 +18,18 @@ from ...tasks import FunctionTask, Mistake
 class ActingTask(FunctionTask):
     """A function that changes what it is given.  `effects` runs it in a small world, and returns what is compared.
 
-    The cases are the same for all students, so the effects of known programs are computed once.  `faulty` without
-    words is a right answer.
+    The cases are the same for all students, so the effects of known programs are computed once.  `program` is a right
+    answer.
 
     >>> class Append(ActingTask):
     ...     name, parts, world = "append", ["the length"], "a list of two numbers"
-    ...     faults = (("makes another list", "that makes another list"),)
+    ...     written_mistakes = [["found + [3]", "that makes another list"]]
     ...     def effects(self, program, number):
     ...         found = [1, 2]
     ...         program(found)
     ...         return (len(found),)
-    ...     def faulty(self, words, found):
-    ...         return found + [3] if words else found.append(3)
+    ...     def program(self, found):
+    ...         found.append(3)
     >>> Append().check(lambda found: found + [3])
     Traceback (most recent call last):
     minigrad_course.feedback.Wrong: ✗ append: the length is wrong
@@ -39,6 +40,7 @@ class ActingTask(FunctionTask):
     """
 
     points = 0
+    slips_of = "program"
     parts: ClassVar[list[str]]  # the names of the effects
     world: ClassVar[str]  # what the answer acts on, in words
 
@@ -53,7 +55,14 @@ class ActingTask(FunctionTask):
         raise NotImplementedError
 
     def solution(self) -> Any:
-        return partial(self.faulty, ())
+        return self.program
+
+    def parameters(self) -> list[str]:
+        return list(inspect.signature(self.program).parameters)
+
+    def program(self, *args: Any) -> Any:
+        """A right answer."""
+        raise NotImplementedError
 
     def right(self, *args: Any) -> Any:
         kind: Any = type(self)

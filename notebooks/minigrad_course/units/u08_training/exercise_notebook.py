@@ -30,7 +30,7 @@ course.begin("08_training", student="")
 # `training_step(model, optimizer, images, labels)` makes one step of a training and **returns the loss**. The loss is `mg.cross_entropy(model(images), labels)`.
 # The optimizer has two methods, `zero_grad()` and `step()`. The order matters.
 
-# %% nbgrader={"grade": false, "grade_id": "training_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="training_step"
 def training_step(model, optimizer, images, labels):
     ### BEGIN SOLUTION
     optimizer.zero_grad()
@@ -40,7 +40,7 @@ def training_step(model, optimizer, images, labels):
     return loss
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-training-step", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-training-step"
 course.check("training_step")
 
 # %% [markdown]
@@ -49,13 +49,13 @@ course.check("training_step")
 # %% name="task-scale"
 course.task("scale")
 
-# %% nbgrader={"grade": false, "grade_id": "scale", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="scale"
 scale = ...  # one number, or a formula with math.sqrt
 ### BEGIN SOLUTION
 scale = math.sqrt(2 / 288)
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-scale", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-scale"
 course.check("scale")
 
 # %% [markdown]
@@ -64,7 +64,7 @@ course.check("scale")
 # %% name="task-momentum"
 course.task("momentum")
 
-# %% nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="momentum"
 def momentum(w, g, v):
     ### BEGIN SOLUTION
     yours = course.task("momentum")
@@ -72,7 +72,7 @@ def momentum(w, g, v):
     return w - yours.lr * v, v
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-momentum", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-momentum"
 course.check("momentum")
 ### BEGIN HIDDEN TESTS
 course.check("momentum", hidden=True)
@@ -87,7 +87,7 @@ course.task("adam")
 # %% name="roots"
 mg.sqrt(mg.asarray([4.0, 9.0])) + 0.5
 
-# %% nbgrader={"grade": false, "grade_id": "adam", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="adam"
 def adam(w, g, m, v, t):
     ### BEGIN SOLUTION
     yours = course.task("adam")
@@ -98,7 +98,7 @@ def adam(w, g, m, v, t):
     return w - step - yours.lr * yours.decay * w, m, v
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-adam", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-adam"
 course.check("adam")
 ### BEGIN HIDDEN TESTS
 course.check("adam", hidden=True)
@@ -138,7 +138,7 @@ course.task("read_rows").lines
 # %% name="finite"
 [(text, float(text), math.isfinite(float(text))) for text in ("71.3", "nan", "inf")]
 
-# %% nbgrader={"grade": false, "grade_id": "read_rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="read_rows"
 def read_rows(lines):
     ### BEGIN SOLUTION
     sign = next(each for each in ",;|" if each in lines[0])
@@ -158,7 +158,7 @@ def read_rows(lines):
     return rows, left_out
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-read-rows", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-read-rows"
 course.check("read_rows")
 ### BEGIN HIDDEN TESTS
 course.check("read_rows", hidden=True)
@@ -171,7 +171,7 @@ course.check("read_rows", hidden=True)
 # a damaged one raises an error, and it can be any error. `usable(dataset)` returns two things: the **list of the numbers of all items that can be loaded**, in order; and
 # **left_out**, a dictionary from the number of each other item to the reason, in words.
 
-# %% nbgrader={"grade": false, "grade_id": "usable", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="usable"
 def usable(dataset):
     ### BEGIN SOLUTION
     good, left_out = [], {}
@@ -184,7 +184,7 @@ def usable(dataset):
     return good, left_out
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-usable", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-usable"
 course.check("usable")
 
 # %% [markdown]
@@ -201,7 +201,7 @@ course.task("usable").train(usable)
 # hold**, from names of your choice to the objects. The check stops a training after 20 steps, saves your parts with `mg.io.save_checkpoint`, loads them into a new training, and
 # compares its losses with those of a training that was never stopped. (The state of the random numbers is always saved.)
 
-# %% nbgrader={"grade": false, "grade_id": "checkpoint_parts", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="checkpoint_parts"
 def checkpoint_parts(training):
     ### BEGIN SOLUTION
     return {
@@ -209,7 +209,7 @@ def checkpoint_parts(training):
     }
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-checkpoint-parts", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-checkpoint-parts"
 course.check("checkpoint_parts")
 
 # %% [markdown]
@@ -221,13 +221,13 @@ course.task("lost")
 # %% name="lost-table"
 course.task("lost").table
 
-# %% nbgrader={"grade": false, "grade_id": "lost", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="lost"
 lost = {"A": ..., "B": ..., "C": ...}  # "optimizer", "random" or "loader"
 ### BEGIN SOLUTION
 lost = {"A": "loader", "B": "optimizer", "C": "random"}
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-lost", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-lost"
 course.check("lost")
 
 # %% [markdown]
@@ -237,7 +237,7 @@ course.check("lost")
 # batch norm. It may be in the middle of a training, so it is **left as it was**: in the same mode (`model.training` says which), with the same running means, and nothing is
 # recorded for a backward pass. `model.eval()`, `model.train(True)`, `model.train(False)` and `with mg.no_grad():` are what you need.
 
-# %% nbgrader={"grade": false, "grade_id": "read_digits", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="read_digits"
 def read_digits(model, images):
     ### BEGIN SOLUTION
     before = model.training
@@ -248,7 +248,7 @@ def read_digits(model, images):
     return scores.argmax(1)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-read-digits", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-read-digits"
 course.check("read_digits")
 
 # %% [markdown]
@@ -260,7 +260,7 @@ course.check("read_digits")
 # Two programs should compute the same. `compared(model, images, path, run)` writes the model to `path`, runs the file with `run(path, images.numpy())`, which returns a NumPy
 # array, and returns **the largest difference** from the outputs of `model(images)`: one number. The model has dropout, so mind the mode.
 
-# %% nbgrader={"grade": false, "grade_id": "compared", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="compared"
 def compared(model, images, path, run):
     ### BEGIN SOLUTION
     model.eval()
@@ -269,7 +269,7 @@ def compared(model, images, path, run):
     return abs(run(path, images.numpy()) - ours).max()
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-compared", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-compared"
 course.check("compared")
 
 # %% [markdown]

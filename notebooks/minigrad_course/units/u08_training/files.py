@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,9 +33,6 @@ class ReportTask(FunctionTask):
     outcome = "data"
     what: ClassVar[str]  # a line, an item
     reason: ClassVar[str]  # an example
-
-    def right(self, given: Any) -> Any:
-        return self.faulty("", given)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         if not isinstance(yours, tuple | list) or len(yours) != 2:
@@ -79,16 +76,6 @@ class ReadRows(ReportTask):
     def vary(self, draw: random.Random) -> None:
         self.sign = draw.choice(list(SIGNS))
 
-    def text(self) -> str:
-        return (
-            "A **table** comes as lines of text. The first line has the names of the columns, and each other line "
-            f"should have as many numbers, **separated by {SIGNS[self.sign]}** (`{self.sign}`) in your file. Not every "
-            "line is so. `read_rows(lines)` returns two things: the **rows**, a list with a list of floats for each "
-            "good line; and **left_out**, a dictionary from the number of each bad line to the reason, in words. Lines "
-            "are counted from 1, as an editor does, so the header is line 1. A line is bad if it has fewer or more "
-            "fields than the header, or a field that is not a finite number (`nan` and `inf` are not)."
-        )
-
     def given(self) -> dict[str, Any]:
         return {"lines": self.lines(["800", "0", "0.3"], *DAMAGED[:1], [" 1250 ", "1.5", "0.3"], *DAMAGED[-1:])}
 
@@ -113,56 +100,20 @@ class ReadRows(ReportTask):
     def _call(self, args: tuple[Any, ...]) -> str:
         return "the lines " + " / ".join([line.strip() for line in args[0]][:4])
 
-    def faulty(self, fault: Sequence[str], lines: Any) -> Any:  # type: ignore[override]
-        rows, left_out = list[Any](), {}
-        bad = math.isnan if "inf" in fault else lambda each: not math.isfinite(each)
-        for number, line in enumerate(lines[1:], 2 + ("far" in fault) - ("zero" in fault)):
-            fields = line.split("another" if "sign" in fault else self.sign)
+    def right(self, lines: Any) -> Any:
+        rows, left_out = [], {}
+        for number, line in enumerate(lines[1:], 2):
+            fields = line.split(self.sign)
             try:
-                row = [float("0" if "filled" in fault and each in ("", "n/a") else each) for each in fields]
-                if (more := len(fields) - len(HEAD)) and not {"fields", "more" if more > 0 else "fewer"} & {*fault}:
+                row = [float(each) for each in fields]
+                if len(fields) != len(HEAD):
                     raise ValueError("another number of fields")
-                if any(map(bad, row)) and "nan" not in fault:
+                if not all(map(math.isfinite, row)):
                     raise ValueError("not a finite number")
-                rows += row if "flat" in fault else [fields if "texts" in fault else row]
+                rows.append(row)
             except ValueError as error:
                 left_out[number] = str(error)
-                if "stops" in fault:
-                    break
-        return rows, {} if "silent" in fault else left_out
-
-    faults = (
-        ("silent",
-         "the rows are right, but the report is empty: a line that is dropped silently is missed too late, or never. "
-         "left_out[number] = the reason"),
-        ("nan",
-         "float() accepts nan and inf: one nan makes the loss nan, and with it all weights. Check each number with "
-         "math.isfinite"),
-        ("fields",
-         "a line with fewer or more fields than the header is bad as well: compare len(fields) with the header's"),
-        ("inf", "inf is not a number to learn from either: math.isfinite refuses nan, inf and -inf"),
-        ("more", "a line with more fields than the header is bad too: compare with !=, not with <"),
-        ("fewer", "a line with fewer fields than the header is bad too: compare with !=, not with >"),
-        ("silent", "nan", "fields",
-         "three things are missing: the report of the bad lines, the number of fields, and math.isfinite for each "
-         "number (float() accepts nan and inf)"),
-        ("silent", "nan",
-         "two things are missing: the report of the bad lines, and math.isfinite for each number (float() accepts nan "
-         "and inf)"),
-        ("sign", "no line is good. Is it split at the sign of your file? The text of the task names it"),
-        ("flat", "each good line is a row of its own, a list in the list: rows.append(row)"),
-        ("nan", "fields",
-         "two checks are missing: the number of fields, and math.isfinite for each number (float() accepts nan and "
-         "inf)"),
-        ("zero",
-         "the lines are counted from 0, or the header is not counted: an editor calls the header line 1. "
-         "enumerate(lines, 1) counts so"),
-        ("far", "the first line after the header is line 2: the header is line 1"),
-        ("stops", "it stops at the first bad line, and the good lines after it are lost: go on with the next"),
-        ("filled",
-         "a 0 in the place of a missing number looks like a measurement, and the model learns it. Leave the line out"),
-        ("texts", "the fields are still texts: float(field) makes a number of each"),
-    )
+        return rows, left_out
 
 
 # ---- items of any kind -----------------------------------------------------------------------------------------------
@@ -221,33 +172,15 @@ class Usable(ReportTask):
         kind = "lines of text" if isinstance(args[0], Sentences) else "pictures"
         return f"{len(args[0])} {kind}, of which {', '.join(map(str, self.right(*args)[1]))} cannot be loaded"
 
-    def faulty(self, fault: Sequence[str], dataset: Any) -> Any:  # type: ignore[override]
-        good, left_out = [], dict[int, str]()
-        first = int("from one" in fault)
-        for index in range(first, len(dataset) + first - ("short" in fault)):
-            number = index + ("one" in fault)
+    def right(self, dataset: Any) -> Any:
+        good, left_out = [], {}
+        for index in range(len(dataset)):
             try:
-                item = dataset[index]
-                good.append(item if "items" in fault else number)
+                dataset[index]
+                good.append(index)
             except Exception as error:
-                left_out[len(left_out) if "keys" in fault else number] = f"{type(error).__name__}: {error}"
-                if "stops" in fault:
-                    break
-        good = list(range(len(dataset))) if "early" in fault else good
-        return good, {} if "silent" in fault else left_out
-
-    faults = (
-        ("silent",
-         "the report is empty: an item that is dropped silently is missed too late, or never. left_out[index] = the "
-         "reason"),
-        ("stops", "it stops at the first bad item, and the good items after it are lost: go on with the next"),
-        ("one", "items are counted from 0, as in dataset[0]"),
-        ("from one", "items are counted from 0 to len(dataset) - 1: range(len(dataset)) counts so"),
-        ("short", "the last item is missing: range(len(dataset)) ends before len(dataset)"),
-        ("early", "the number is appended before the item is loaded: first dataset[index], then good.append(index)"),
-        ("keys", "the report counts the errors. Its keys are the numbers of the items: left_out[index] = the reason"),
-        ("items", "these are the items themselves. Return their numbers, so that nothing has to stay in memory"),
-    )
+                left_out[index] = f"{type(error).__name__}: {error}"
+        return good, left_out
 
 
 def train_on(usable: Callable[[Any], Any]) -> Trained:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from minigrad import nn, optim
 from minigrad import random as mg_random
@@ -19,8 +19,8 @@ from minigrad.viz.flipbook import Flipbook, Knob
 
 from ...compare import Difference
 from ...digits import training_step
-from ...feedback import Wrong, written
-from ...tasks import ROUNDS, ValueTask
+from ...feedback import Wrong
+from ...predicting import Matches
 from .about import UNIT
 from .acting import ActingTask
 from .continuations import Steps, continuation, first_steps
@@ -134,55 +134,17 @@ class CheckpointParts(ActingTask):
         super().check(answer, rounds)
         return "all losses after the stop are equal to the last bit."
 
-    def faulty(self, words: Sequence[str], training: Any) -> Any:  # type: ignore[override]
-        parts = Training.parts(training, *words)
-        return {name: each.state_dict() for name, each in parts.items()} if "copies" in words else parts
-
-    faults = (
-        ("optimizer",
-         "the first loss is right, and then the curves part: the weights are there, but Adam's running means begin at "
-         "0 again. The optimizer is missing"),
-        ("loader", "the weights are right, but other pictures come: the loader is missing. It begins its epoch again"),
-        ("schedule",
-         "the first losses are right. Then the rate is too large: it fell before the stop, and begins at its first "
-         "value again. The schedule is missing"),
-        ("model", "the model is missing: the continued training begins with weights of its own"),
-        ("optimizer", "schedule", "loader",
-         "with the weights alone, three things begin again: Adam's running means, the learning rate, and the epoch of "
-         "the loader. What in `training` holds them?"),
-        ("loader", "schedule",
-         "two things are missing: where in the epoch the loader is, and how often the rate has fallen"),
-        ("optimizer", "schedule", "two things are missing: Adam's running means, and how often the rate has fallen"),
-        ("optimizer", "loader", "two things are missing: Adam's running means, and where in the epoch the loader is"),
-        ("copies",
-         "nothing is continued. Is the dictionary empty, or does it hold copies? What is read from the file goes into "
-         "the copies and is lost. Give the objects themselves: training.model, without state_dict()"),
-    )
+    def program(self, training: Training) -> Any:
+        return training.parts()
 
 
 @UNIT.task
-class Lost(ValueTask):
+class Lost(Matches):
     """Three trainings were continued, and each lacks one part: which?"""
 
     name = "lost"
-    mistakes = ()
-    SIGNS: ClassVar[dict[str, str]] = {
-        "optimizer": "without the optimizer the first loss would be right: the same weights, pictures and masks. Only "
-        "the step after it would be another",
-        "loader": "without the loader the first labels would be others. Compare them",
-        "random": "without the random state the labels would be the same, and the loss another at once",
-    }
-
     def vary(self, draw: random.Random) -> None:
         self.names, self.seed = draw.sample(["optimizer", "random", "loader"], 3), draw.randrange(1, 9)
-
-    def text(self) -> str:
-        return (
-            f"Training number {self.seed} was stopped after {STOP} steps and continued three times. Each time **one "
-            "part was not restored**: `optimizer` (Adam's running means), `random` (the state of the random numbers, "
-            "which dropout draws its masks from) or `loader` (the place in the epoch). "
-            "**Which part does each of A, B and C lack?**"
-        )
 
     def given(self) -> dict[str, Any]:
         return {"table": self.picture()}
@@ -196,13 +158,3 @@ class Lost(ValueTask):
 
     def right(self) -> dict[str, str]:
         return dict(zip("ABC", self.names))
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        pairs = answer.items() if isinstance(answer, dict) else ()
-        given = {str(key).strip().upper(): str(each).strip().lower() for key, each in pairs}
-        if set(given) != set("ABC") or not set(given.values()) <= set(self.names):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
-        for letter, name in self.right().items():
-            if given[letter] != name:
-                raise Wrong(self.name, f"{letter} does not lack its {given[letter]}", self.SIGNS[given[letter]])
-        return "other labels: loader. The same labels, another loss at once: random. The first loss right: optimizer."

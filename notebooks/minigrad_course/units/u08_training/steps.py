@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad import nn, optim
 from minigrad import random as mg_random
-from minigrad.core.mode import current_mode, switch
+from minigrad.core.mode import current_mode, no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.io.onnx.export import export_onnx
 from minigrad.io.onnx.load import load_onnx
@@ -47,32 +47,12 @@ class TrainingStep(ActingTask):
             weights.append(model.weight.detach().numpy().copy())
         return *weights, *losses
 
-    def faulty(self, words: Sequence[str], model: Any, optimizer: Any, images: Any, labels: Any) -> Any:  # type: ignore[override]
-        loss: Any = None
-        for phase in words or ("zero_grad", "loss", "backward", "step"):
-            if phase == "loss":
-                loss = cross_entropy(model(images), labels)
-            else:
-                getattr(loss if phase == "backward" else optimizer, phase)()
+    def program(self, model: Any, optimizer: Any, images: Any, labels: Any) -> Any:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
         return loss
-
-    faults = (
-        ("loss", "backward", "step",
-         "zero_grad is missing: backward() adds to the gradients that are there already. So step 2 uses the sum of "
-         "both gradients"),
-        ("loss", "backward", "zero_grad", "step",
-         "nothing moves. Is backward() there, and then step()? Or does zero_grad() stand between them, so that the "
-         "optimizer finds no gradient? zero_grad comes first"),
-        ("loss", "step", "zero_grad", "backward",
-         "optimizer.step() comes before backward(): it uses the gradient of the step before, and in step 1 there is "
-         "none"),
-        ("zero_grad", "loss", "backward", "step", "loss",
-         "the weights are right. But the loss is computed again after the step: return the loss of the forward pass, "
-         "which is known already"),
-        ("zero_grad", "loss", "backward", "step", "step", "the step is made twice: each batch moves the weights once"),
-        ("zero_grad", "loss", "backward", "step", "zero_grad", "loss", "backward", "step",
-         "all four phases are run twice for one batch: each batch makes one step"),
-    )
 
 
 class Watched(nn.Module):
@@ -112,45 +92,13 @@ class ReadDigits(ActingTask):
         mean: Any = model.norm.running_mean
         return found, mode, mean.numpy().copy(), model.recorded[-1]
 
-    def faulty(self, words: Sequence[str], model: Any, images: Any) -> Any:  # type: ignore[override]
+    def program(self, model: Any, images: Any) -> Any:
         before = model.training
-        with switch(grad="recorded" in words):
-            scores = (model if "trains" in words else model.eval())(images)
-        model.train("always back" in words or (before and "stays" not in words))
-        read = {"scores": scores, "largest": scores.max(1), "axis 0": scores.argmax(0), "one": scores.argmax()}
-        return next((each for word, each in read.items() if word in words), scores.argmax(1))
-
-    faults = (
-        ("trains",
-         "the model is in training mode when it reads: dropout drops half of the numbers, and batch norm uses the mean "
-         "of this batch and changes its running mean. model.eval() comes first"),
-        ("trains", "recorded",
-         "the model is in training mode when it reads: dropout and batch norm obey model.eval(). And the forward pass "
-         "is recorded: `with mg.no_grad():` stops that. You need both"),
-        ("stays",
-         "the model stays in evaluation mode: the next training step would train without dropout. Note model.training "
-         "first, and go back at the end: model.train(before)"),
-        ("always back",
-         "model.train() at the end switches to training mode always, also where the model was in evaluation mode "
-         "before. Note model.training first: model.train(before)"),
-        ("recorded",
-         "right, but the forward pass is recorded for a backward pass that never comes, which costs time and memory. "
-         "Put it into `with mg.no_grad():`"),
-        ("stays", "recorded",
-         "the forward pass is recorded: put it into `with mg.no_grad():`. And the mode stays changed: note "
-         "model.training first, and go back at the end: model.train(before)"),
-        ("always back", "recorded",
-         "the forward pass is recorded: put it into `with mg.no_grad():`. And model.train() switches to training mode "
-         "always: note model.training first, and go back with model.train(before)"),
-        ("scores",
-         "these are the ten scores of each picture. The digit is the place of the largest: scores.argmax(1)"),
-        ("largest",
-         "that is the largest score. The digit is its place: scores.argmax(1)"),
-        ("axis 0",
-         "axis 0 goes over the pictures. The ten scores of a picture lie along axis 1: scores.argmax(1)"),
-        ("one",
-         "without an axis, argmax looks for the largest of all numbers: scores.argmax(1)"),
-    )
+        model.eval()
+        with no_grad():
+            scores = model(images)
+        model.train(before)
+        return scores.argmax(1)
 
 
 def run_file(path: str, images: Any) -> Any:
@@ -194,24 +142,7 @@ class Compared(ActingTask):
             # Two engines add in different orders, so the last digits differ.
             return round(float(np.asarray(found).item()), 4), "written" if os.path.exists(path) else "not written"
 
-    def faulty(self, words: Sequence[str], model: Any, images: Any, path: Any, run: Any) -> Any:  # type: ignore[override]
+    def program(self, model: Any, images: Any, path: Any, run: Any) -> Any:
         export_onnx(model.eval(), path, images)
-        ours = model.train("training" in words)(images).detach().numpy()
-        return eval(words[0] if words else "abs(off).max()", {"off": run(path, images.numpy()) - ours, "np": np})
-
-    faults = (
-        ("off.max()",
-         "subtract all outputs first. Then take abs of each, because a negative difference counts too, and then the "
-         "largest: abs(theirs - ours).max()"),
-        ("abs(off).mean()",
-         "that is the mean of the differences. One wrong number of many is still wrong: return the largest"),
-        ("abs(off).sum()", "that is the sum of the differences: return the largest"),
-        ("abs(off)", "these are all the differences. One number is asked for, the largest: .max()"),
-        ("np.allclose(off, 0)", "that says whether they agree. Return the largest difference itself, a number"),
-        ("abs(off[0]).max()", "you compare the first picture only: give run all images, and compare all rows"),
-        ("0.0",
-         "the model runs on both sides, so the file is never used: run(path, images.numpy()) runs the file"),
-        ("abs(off).max()", "training",
-         "the model is in training mode when it is compared: dropout drops half of its numbers. model.eval() comes "
-         "first"),
-    )
+        ours = model(images).detach().numpy()
+        return abs(run(path, images.numpy()) - ours).max()

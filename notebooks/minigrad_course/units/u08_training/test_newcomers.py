@@ -225,7 +225,7 @@ def test_right_rules_run_on_the_curves_of_the_library_and_wrong_ones_do_not(stud
     adam, momentum = TASKS["adam"](student), TASKS["momentum"](student)
     book = adam.given()["race"](momentum.right, adam.right)
     assert str(book).count("on the curve of minigrad's") == 2 and len(book.pages[0]) == 6
-    uncorrected = adam.wrong(next(known for known in adam.mistakes if known.name == "fault_1"))
+    uncorrected = adam.wrong(next(known for known in adam.mistakes if known.name == "Adam_1"))
     assert str(adam.race(momentum.right, uncorrected)).count("on the curve of minigrad's") == 1
 
 

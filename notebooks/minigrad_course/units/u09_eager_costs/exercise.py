@@ -10,14 +10,9 @@ import numpy as np
 from ...tasks import ValueTask, common, digest, mistake
 from .about import UNIT
 from .kernel_tasks import BackwardTask, KernelTask
-from .kernels import erf, exp, tanh
+from .kernels import erf, exp, tanh  # noqa: F401  (tanh: in the texts)
 
 ROOT_2, ROOT_PI = 2**0.5, np.pi**0.5
-SIGMOID = {
-    "name 'b'": "write the number that your task has for b",
-    "igmoid'": "there is no sigmoid of one number: write it out, 1 / (1 + exp(-z))",
-    "σ": "Python has no σ: write it out, 1 / (1 + exp(-z))",
-}
 
 
 class Megabytes(ValueTask):
@@ -29,11 +24,11 @@ class Megabytes(ValueTask):
     writes: int
     count: int  # numbers in an array
     mistakes = common(
-        only_written=("that is what is written. What is read counts too", lambda self: self.megabytes(self.writes)),
-        only_read=("that is what is read. What is written counts too", lambda self: self.megabytes(self.reads)),
-        without_four=("these are millions of numbers. A number has 4 bytes", lambda self: self.right() / 4),
-        in_bytes=("these are bytes. A MB is a million bytes", lambda self: self.right() * 1e6),
-        float64=("a number has 4 bytes here (float32). 8 bytes would be float64", lambda self: self.right() * 2),
+        only_written=lambda self: self.megabytes(self.writes),
+        only_read=lambda self: self.megabytes(self.reads),
+        without_four=lambda self: self.right() / 4,
+        in_bytes=lambda self: self.right() * 1e6,
+        float64=lambda self: self.right() * 2,
     )
 
     def megabytes(self, arrays: float) -> float:
@@ -61,45 +56,13 @@ class EagerBytes(Megabytes):
         self.code = form.format(a=draw.choice([2, 3, 5]), b=draw.choice([4, 7, 9]))
         self.count = draw.choice([200_000, 300_000, 500_000, 600_000, 800_000])
 
-    @mistake
-    def one_pass(self) -> float:
-        return self.megabytes(2)
-
-    @mistake
-    def one_input_each(self) -> float:
-        return self.megabytes(2 * self.writes)
-
-    @mistake
-    def two_inputs_each(self) -> float:
-        return self.megabytes(3 * self.writes)
-
 
 @UNIT.task
 class Gelu(KernelTask):
     name = "gelu"
 
-    def formula(self, a: Any) -> Any:  # type: ignore[override]
-        return a * (1 + erf(a / ROOT_2)) / 2
-
-    slips = {
-        "without_x": ("a * ", ""),
-        "without_half": (" / 2", ""),
-        "without_root": ("a / ROOT_2", "a"),
-        "root_upside_down": ("a /", "a *"),
-        "by_two": ("/ ROOT_2", "/ 2"),
-        "without_brackets": ("a * (1 + erf(a / ROOT_2))", "(a * 1 + erf(a / ROOT_2))"),
-        "half_of_erf": ("(1 + erf(a / ROOT_2)) / 2", "(1 + erf(a / ROOT_2) / 2)"),
-        "rounded": ("/ ROOT_2", "* 0.707"),
-        "minus": ("1 +", "1 -"),
-    }
-
-    @mistake
-    def by_tanh(self, a: Any) -> Any:
-        return a * (1 + tanh((2 / np.pi) ** 0.5 * (a + 0.044715 * a * a * a))) / 2
-
-    @mistake
-    def by_sigmoid(self, a: Any) -> Any:
-        return a / (1 + exp(-a))
+    def formula(self, x: Any) -> Any:  # type: ignore[override]
+        return x * (1 + erf(x / ROOT_2)) / 2
 
 
 @UNIT.task
@@ -116,54 +79,6 @@ class GeluBackward(BackwardTask):
         """x times the slope of (1 + erf(x / √2)) / 2."""
         return a * exp(-a * a / 2) / (ROOT_2 * ROOT_PI)
 
-    @mistake
-    def first_part(self, g: Any, a: Any) -> Any:
-        return g * (1 + erf(a / ROOT_2)) / 2
-
-    @mistake
-    def second_part(self, g: Any, a: Any) -> Any:
-        return g * self.second(a)
-
-    @mistake
-    def without_x(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 + exp(-a * a / 2) / (ROOT_2 * ROOT_PI))
-
-    @mistake
-    def without_constant(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 + a * exp(-a * a / 2))
-
-    @mistake
-    def without_inner(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 + a * exp(-a * a / 2) / ROOT_PI)
-
-    @mistake
-    def without_half(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 + 2 * self.second(a))
-
-    @mistake
-    def exponent_not_halved(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 + a * exp(-a * a) / (ROOT_2 * ROOT_PI))
-
-    @mistake
-    def exponent_positive(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 + a * exp(a * a / 2) / (ROOT_2 * ROOT_PI))
-
-    @mistake
-    def minus(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 - self.second(a))
-
-    @mistake
-    def rounded(self, g: Any, a: Any) -> Any:
-        return g * ((1 + erf(a / ROOT_2)) / 2 + self.second(a) * (np.pi / 3.14) ** 0.5)
-
-    @mistake
-    def slope_of_phi(self, g: Any, a: Any) -> Any:
-        return g * exp(-a * a / 2) / (ROOT_2 * ROOT_PI)
-
-    @mistake
-    def g_for_first(self, g: Any, a: Any) -> Any:
-        return g * (1 + erf(a / ROOT_2)) / 2 + self.second(a)
-
 
 @UNIT.task
 class StepBytes(Megabytes):
@@ -174,29 +89,6 @@ class StepBytes(Megabytes):
     def vary(self, draw: random.Random) -> None:
         self.layers, self.numbers = draw.choice([3, 4, 6, 7]), draw.choice([400_000, 1_000_000, 2_000_000])
         self.count = self.layers * self.numbers
-
-    def explained(self) -> str:
-        return f"5 arrays. As operations, gelu and its gradient move 35 arrays: {self.megabytes(35):,g} MB."
-
-    @mistake
-    def writes_alone(self) -> float:
-        return self.megabytes(2)
-
-    @mistake
-    def backward_alone(self) -> float:
-        return self.megabytes(3)
-
-    @mistake
-    def backward_as_forward(self) -> float:
-        return self.megabytes(4)
-
-    @mistake
-    def one_layer(self) -> float:
-        return self.right() / self.layers
-
-    @mistake
-    def as_operations(self) -> float:
-        return self.megabytes(35)
 
 
 class Swish:
@@ -223,16 +115,8 @@ class SwishKernel(Swish, KernelTask):
 
     name = "swish"
 
-    def formula(self, a: Any) -> Any:  # type: ignore[override]
-        return a * self.sigmoid(a)
-
-    slips = {
-        "silu": ("(a)", "(a, 1.0)"),
-        "other_sign": ("(a)", "(a, -self.b)"),
-        "without_x": ("a * ", ""),
-        "upside_down": ("a *", "a /"),
-        "b_outside": ("a ", "self.b * a "),
-    }
+    def formula(self, x: Any) -> Any:  # type: ignore[override]
+        return x * self.sigmoid(x)
 
 
 @UNIT.task
@@ -248,33 +132,9 @@ class SwishBackward(Swish, BackwardTask):
         return self.sigmoid(a) + a * self.slope_of_sigmoid(a)
 
     @mistake
-    def without_inner(self, g: Any, a: Any) -> Any:
-        return g * (self.sigmoid(a) + a * self.slope_of_sigmoid(a) / self.b)
-
-    @mistake
-    def first_part(self, g: Any, a: Any) -> Any:
-        return g * self.sigmoid(a)
-
-    @mistake
-    def second_part(self, g: Any, a: Any) -> Any:
-        return g * a * self.slope_of_sigmoid(a)
-
-    @mistake
-    def without_x(self, g: Any, a: Any) -> Any:
-        return g * (self.sigmoid(a) + self.slope_of_sigmoid(a))
-
-    @mistake
-    def without_product(self, g: Any, a: Any) -> Any:
-        return g * self.slope_of_sigmoid(a)
-
-    @mistake
     def of_silu(self, g: Any, a: Any) -> Any:
         s = self.sigmoid(a, 1.0)
         return g * (s + a * s * (1 - s))
-
-    @mistake
-    def g_for_first(self, g: Any, a: Any) -> Any:
-        return g * self.sigmoid(a) + a * self.slope_of_sigmoid(a)
 
 
 @UNIT.task
@@ -288,14 +148,3 @@ class KernelsNeeded(ValueTask):
 
     def right(self) -> int:
         return 2 * self.devices * self.operations**2
-
-    slips = {
-        "without_gradients": ("2 * ", ""),
-        "one_device": (".devices * self.", "."),
-        "chains": ("2 * self.devices * ", ""),
-        "single": ("**2", ""),
-        "doubled": ("2 * self.devices * self.operations**2", "4 * self.devices * self.operations"),
-        "without_itself": ("**2", " * (self.operations - 1)"),
-        "without_order": ("2 * self.devices * self.operations**2",
-                          "self.devices * self.operations * (self.operations - 1)"),
-    }

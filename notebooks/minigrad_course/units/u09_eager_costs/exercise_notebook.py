@@ -32,13 +32,13 @@ course.begin("09_eager_costs", student="")
 # %% name="task-eager-bytes"
 course.task("eager_bytes")
 
-# %% nbgrader={"grade": false, "grade_id": "eager_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="eager_bytes"
 eager_bytes = ...  # MB
 ### BEGIN SOLUTION
 eager_bytes = 28.8
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-eager-bytes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-eager-bytes"
 course.check("eager_bytes")
 
 # %% [markdown]
@@ -70,14 +70,14 @@ print(erf(0.5), exp(1.0), tanh(1.0), sqrt(2.0), pi)
 # %% [markdown]
 # Write gelu(x) = x · (1 + erf(x / √2)) / 2. As five operations it moves 44 bytes for each number. As one pass, 8 are enough.
 
-# %% nbgrader={"grade": false, "grade_id": "gelu", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="gelu"
 def gelu(i, x, out):
     ### BEGIN SOLUTION
     a = x[i]
     out[i] = a * (1 + erf(a / sqrt(2))) / 2
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-gelu", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-gelu"
 course.check("gelu")
 
 # %% [markdown]
@@ -95,7 +95,7 @@ languages(gelu)
 # gelu is a product: x times Φ, where Φ = (1 + erf(x / √2)) / 2. The slope of erf(z) is 2/√π · exp(−z²).
 # Here z is x / √2. You need the rule of a product, and the chain rule for z.
 
-# %% nbgrader={"grade": false, "grade_id": "gelu_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="gelu_backward"
 def gelu_backward(i, g, x, dx):
     ### BEGIN SOLUTION
     a = x[i]
@@ -103,7 +103,7 @@ def gelu_backward(i, g, x, dx):
     dx[i] = g[i] * (phi + a * exp(-a * a / 2) / sqrt(2 * pi))
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-gelu-backward", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-gelu-backward"
 course.check("gelu_backward")
 
 # %% [markdown]
@@ -128,13 +128,13 @@ picture
 # %% name="task-step-bytes"
 course.task("step_bytes")
 
-# %% nbgrader={"grade": false, "grade_id": "step_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="step_bytes"
 step_bytes = ...  # MB
 ### BEGIN SOLUTION
 step_bytes = 48
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-step-bytes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-step-bytes"
 course.check("step_bytes")
 
 # %% [markdown]
@@ -159,27 +159,27 @@ trained
 # %% name="task-swish"
 course.task("swish")
 
-# %% nbgrader={"grade": false, "grade_id": "swish", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="swish"
 def swish(i, x, out):
     ### BEGIN SOLUTION
     a = x[i]
     out[i] = a / (1 + exp(-0.8 * a))
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-swish", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-swish"
 course.check("swish")
 
 # %% name="task-swish-backward"
 course.task("swish_backward")
 
-# %% nbgrader={"grade": false, "grade_id": "swish_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="swish_backward"
 def swish_backward(i, g, x, dx):
     ### BEGIN SOLUTION
     s = 1 / (1 + exp(-0.8 * x[i]))
     dx[i] = g[i] * (s + x[i] * 0.8 * s * (1 - s))
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-swish-backward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-swish-backward"
 course.check("swish_backward")
 ### BEGIN HIDDEN TESTS
 course.check("swish_backward", hidden=True)
@@ -193,13 +193,13 @@ course.check("swish_backward", hidden=True)
 # %% name="task-kernels-needed"
 course.task("kernels_needed")
 
-# %% nbgrader={"grade": false, "grade_id": "kernels_needed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="kernels_needed"
 kernels_needed = ...
 ### BEGIN SOLUTION
 kernels_needed = 12800
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-kernels-needed", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-kernels-needed"
 course.check("kernels_needed")
 
 # %% [markdown]
@@ -213,26 +213,26 @@ course.check("kernels_needed")
 #
 # Use `mg.exp`, `.max`, `.sum` and arithmetic.
 
-# %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="softmax"
 def softmax(x):
     ### BEGIN SOLUTION
     powers = mg.exp(x - x.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-softmax", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-softmax"
 course.check("softmax")
 
 # %% name="task-softmax-bytes"
 course.task("softmax_bytes")
 
-# %% nbgrader={"grade": false, "grade_id": "softmax_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="softmax_bytes"
 softmax_bytes = ...  # MB
 ### BEGIN SOLUTION
 softmax_bytes = 32
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-softmax-bytes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-softmax-bytes"
 course.check("softmax_bytes")
 
 # %% name="costs-of-softmax"
@@ -244,7 +244,7 @@ costs(softmax, mg.ones((1000, 500)))
 # %% name="task-norm"
 course.task("norm")
 
-# %% nbgrader={"grade": false, "grade_id": "norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="norm"
 def norm(x, weight, bias):
     ### BEGIN SOLUTION
     centred = x - x.mean(axis=-1, keepdims=True)
@@ -252,7 +252,7 @@ def norm(x, weight, bias):
     return centred / mg.sqrt(variance + 0.2) * weight + bias
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-norm", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-norm"
 course.check("norm")
 ### BEGIN HIDDEN TESTS
 course.check("norm", hidden=True)

@@ -13,13 +13,6 @@ from ...feedback import Misused, Wrong, place
 from ...tasks import ROUNDS, FunctionTask, Mistake, common
 from .kernels import Place, Program
 
-ADVICE = {  # a part of an error -> the hint
-    "not callable": "to multiply, write the sign: a * (1 + b), not a(1 + b)",
-    "for ^": "a power is written with two stars: a ** 2. Or multiply: a * a",
-    "ufunc": "NumPy works on whole arrays. erf, exp, tanh, sqrt of minigrad_course, without np., work on one number",
-    "'Value'": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad_course, without mg., work on one number",
-    "a tensor": "mg. works on tensors. erf, exp, tanh, sqrt of minigrad_course, without mg., work on one number",
-}
 FIRST = {"g": [2.0, -1.0, 3.0, 0.5, 1.5], "x": [0.0, 1.0, -1.0, 2.0, -3.0]}
 
 
@@ -33,7 +26,6 @@ class KernelTask(FunctionTask):
     slips_of = "formula"
     moves = 8  # bytes for each place, at best
     minutes = 8
-    advice = ADVICE
 
     def formula(self, *values: Any) -> Any:
         """What the kernel writes, for the numbers that it reads at one place."""
@@ -89,15 +81,12 @@ class BackwardTask(KernelTask):
     names, moves = ("g", "x", "dx"), 12
     minutes = 12
     mistakes = common(
-        without_g=("g is missing: that is the slope. dx[i] = g[i] * slope", lambda self, g, a: self.slope(a)),
-        times_value=("that is g times the output. How fast does the output *change* with x?",
-                     lambda self, g, a: g * self.value(a)),
-        only_value=("that is the output itself. How fast does it *change* with x, and what about g?",
-                    lambda self, g, a: self.value(a)),
-        exchanged=("g and x are exchanged. The parameters are (i, g, x, dx), in this order; the slope is taken at x",
-                   lambda self, g, a: a * self.slope(g)),
-        g_unchanged=("that passes g on unchanged: multiply g by the slope at x", lambda self, g, a: g),
-        g_added=("you added g. Multiply: dx[i] = g[i] * slope", lambda self, g, a: g + self.slope(a)),
+        without_g=lambda self, g, a: self.slope(a),
+        times_value=lambda self, g, a: g * self.value(a),
+        only_value=lambda self, g, a: self.value(a),
+        exchanged=lambda self, g, a: a * self.slope(g),
+        g_unchanged=lambda self, g, a: g,
+        g_added=lambda self, g, a: g + self.slope(a),
     )
 
     def value(self, a: Any) -> Any:

@@ -36,10 +36,6 @@ class Softmax(ComposedTask):
         return powers / over(powers, np.sum)
 
     @mistake
-    def overflows(self, x: Any) -> Any:
-        return np.exp(x) / over(np.exp(x), np.sum)
-
-    @mistake
     def max_of_all(self, x: Any) -> Any:
         powers = np.exp(x - x.max())
         return powers / over(powers, np.sum)
@@ -48,30 +44,6 @@ class Softmax(ComposedTask):
     def columns(self, x: Any) -> Any:
         powers = np.exp(x - over(x, np.max, 0))
         return powers / over(powers, np.sum, 0)
-
-    @mistake
-    def of_all(self, x: Any) -> Any:
-        return np.exp(x) / np.exp(x).sum()
-
-    @mistake
-    def of_all_shifted(self, x: Any) -> Any:
-        return np.exp(x - x.max()) / np.exp(x - x.max()).sum()
-
-    @mistake
-    def not_divided(self, x: Any) -> Any:
-        return np.exp(x - over(x, np.max))
-
-    @mistake
-    def logarithm(self, x: Any) -> Any:
-        return np.log(np.maximum(self.right(x), 1e-45))
-
-    @mistake
-    def without_exp(self, x: Any) -> Any:
-        return x / over(x, np.sum)
-
-    @mistake
-    def subtracted_once(self, x: Any) -> Any:
-        return np.exp(x - over(x, np.max)) / over(np.exp(x), np.sum)
 
 
 @UNIT.task
@@ -83,14 +55,6 @@ class SoftmaxBytes(Megabytes):
     def vary(self, draw: random.Random) -> None:
         self.rows, self.columns = draw.choice([1000, 2000, 3000]), draw.choice([200, 500, 1000])
         self.count = self.rows * self.columns
-
-    @mistake
-    def without_reductions(self) -> float:
-        return self.megabytes(6)
-
-    @mistake
-    def reductions_write(self) -> float:
-        return self.megabytes(10)
 
 
 @UNIT.task
@@ -118,35 +82,6 @@ class Norm(ComposedTask):
 
     def right(self, x: Any, weight: Any, bias: Any) -> Any:
         return self.computed(x, weight, bias)
-
-    slips = {
-        "without_epsilon": ("weight, bias", "weight, bias, 0.0"),
-        "sample_variance": ("weight, bias", "weight, bias, ddof=1"),
-        "columns": ("weight, bias", "weight, bias, axis=0"),
-        "of_all": ("weight, bias", "weight, bias, axis=None"),
-        "plain": ("weight, bias", "1.0, 0.0"),
-        "without_bias": ("weight, bias", "weight, 0.0"),
-        "without_weight": ("weight,", "1.0,"),
-        "bias_multiplied": ("self.computed(x, weight, bias)", "(self.computed(x, 1.0, 0.0) + bias) * weight"),
-        "not_centred": ("self.computed(x, weight, bias)",
-                        "x / np.sqrt(over(x, np.var) + self.epsilon) * weight + bias"),
-    }
-
-    @mistake
-    def outside_of_root(self, x: Any, weight: Any, bias: Any) -> Any:
-        return (x - over(x, np.mean)) / (over(x, np.std) + self.epsilon) * weight + bias
-
-    @mistake
-    def without_root(self, x: Any, weight: Any, bias: Any) -> Any:
-        return (x - over(x, np.mean)) / (over(x, np.var) + self.epsilon) * weight + bias
-
-    @mistake
-    def variance_of_all(self, x: Any, weight: Any, bias: Any) -> Any:
-        return (x - over(x, np.mean)) / np.sqrt(over(x, np.var).mean() + self.epsilon) * weight + bias
-
-    @mistake
-    def squares_of_x(self, x: Any, weight: Any, bias: Any) -> Any:
-        return (x - over(x, np.mean)) / np.sqrt(over(x * x, np.mean) + self.epsilon) * weight + bias
 
     @mistake
     def summed(self, x: Any, weight: Any, bias: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...forms import names_in
 from ...tasks import Prediction
 from .about import UNIT
 
@@ -13,8 +14,8 @@ class ThreeWays(Prediction):
     name = "three_ways"
 
     def read(self, answer: Any) -> Any:
-        several = answer.replace(",", " ").split() if isinstance(answer, str) else answer
-        return [str(each).strip().lower() for each in several] if isinstance(several, list | tuple) else answer
+        names = names_in(answer)
+        return answer if names is None else [name.lower() for name in names]
 
 
 @UNIT.task

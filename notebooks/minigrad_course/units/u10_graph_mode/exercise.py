@@ -16,7 +16,7 @@ from minigrad.support.errors import MinigradError, ScriptError
 from ...compare import difference, plain
 from ...feedback import Wrong, written
 from ...source_code import Program
-from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .guarding import Guard
 from .one_run import by_example
@@ -66,26 +66,15 @@ class SecondCall(ValueTask):
             other_shape._replace(before="offset = 1.0; "),
         ]
 
-    def text(self) -> str:
-        listed = "\n".join(f"{i}. `{words}`" for i, words in enumerate(self.calls, 1))
-        return (
-            f"```python\n{self.code}```\n\nThese calls run one after the other:\n\n{listed}\n\n"
-            "**In which calls does Python run the body of `f`?** A list of their numbers, in order."
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "\n".join(f"{i}. `{words}`" for i, words in enumerate(self.calls, 1))
 
     def read(self, answer: Any) -> Any:
         return sorted(answer) if isinstance(answer, list | tuple) else answer
 
     def right(self) -> list[int]:
         return self.new(lambda call: call.kind)
-
-    slips = {
-        "all_of_them": ("self.new(lambda call: call.kind)", "[i + 1 for i in range(len(self.calls))]"),
-        "from_zero": ("self.new(lambda call: call.kind)", "[number - 1 for number in self.right()]"),
-        "shapes_only": (".kind", ".size"),
-        "no_globals": ("call.kind", "(call.size, call.n)"),
-        "values_too": ("call.kind", "(call.kind, call.x)"),
-    }
 
     def new(self, kind: Callable[[Call], Any]) -> list[int]:
         """The numbers of the calls with a `kind` that no call before has."""
@@ -107,11 +96,6 @@ class SecondCall(ValueTask):
             if before < number else f"look at call {number}: has a call before it this shape, `n` and `offset`?"
         )
 
-    @mistake
-    def last_only_kept(self) -> list[int]:
-        kinds = [None, *[call.kind for call in self.calls]]
-        return [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
-
 
 @UNIT.task
 class BakedBranch(ValueTask):
@@ -132,12 +116,6 @@ class BakedBranch(ValueTask):
         self.sample = [whole + (1.0 if self.up else -1.0)] * 3
         self.graph = by_example(self.program.function, asarray(self.sample)).graph
 
-    def text(self) -> str:
-        return (
-            f"```python\n{self.program.code}```\n\n`f` was traced by an example. The example is lost. This is the "
-            f"graph:\n\n```\n{self.graph}\n```\n\n**Give an x of three numbers for which the graph is wrong.**"
-        )
-
     def given(self) -> dict[str, Any]:
         return {"f": self.program.function, "graph": self.graph}
 
@@ -153,7 +131,7 @@ class BakedBranch(ValueTask):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         numbers = plain(answer)
         if np.shape(numbers) != (3,) or np.asarray(numbers).dtype.kind not in "if":
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"three numbers: {self.example}")
+            raise self.misformed(answer, f"three numbers: {self.example}")
         x = np.asarray(numbers, np.float32)
         wanted, found = self.both(x)
         if str(wanted) != str(found):  # nan is not equal to itself, and is the same text
@@ -223,15 +201,6 @@ class Grow(FunctionTask):
     def right(self, x: Any) -> Any:
         return grown(x)
 
-    slips = {
-        "once": ("grown(x)", "x * 2 if x < 10.0 else x"),
-        "too_far": ("(x)", "(x) * 2 if grown(x) == 10.0 else grown(x)"),
-        "too_early": ("(x)", "(x) / 2 if x < 10.0 else x"),
-        "unchanged": ("grown(x)", "x"),
-        "doubles_first": ("(x)", "(x * 2)"),
-        "returns_inside": ("grown(x)", "x * 2 if x < 10.0 else None"),
-    }
-
 
 RECURSION = "a loop, not a function that calls itself: the inner call is not scripted, so its `if` cannot be recorded"
 TENSORS = "the loop's condition and x must stay tensors: x < 10.0 and x * 2, without .item(), float() and int()"
@@ -249,11 +218,3 @@ class LoopDifference(ValueTask):
 
     def right(self) -> list[float]:
         return [grown(self.last), self.last * 2**self.turns]
-
-    slips = {
-        "result_of_the_example": ("grown(self.last), self.last * 2**self.turns", "self.right()[0], 16"),
-        "one_product": ("grown(self.last), self.last * 2**self.turns", "self.right()[0], self.last * 2"),
-        "one_turn_more": ("grown(self.last), self.last * 2**self.turns",
-                          "self.right()[0], self.last * 2 ** (self.turns + 1)"),
-        "script_too_early": ("grown(self.last), self.last * 2**self.turns", "self.right()[0] / 2, self.right()[1]"),
-    }

@@ -29,13 +29,13 @@ course.begin("10_graph_mode", student="")
 # %% name="task-second-call"
 course.task("second_call")
 
-# %% nbgrader={"grade": false, "grade_id": "second_call", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="second_call"
 second_call = ...  # a list of numbers
 ### BEGIN SOLUTION
 second_call = [1, 2, 6, 7]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-second-call", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-second-call"
 course.check("second_call")
 
 # %% [markdown]
@@ -44,13 +44,13 @@ course.check("second_call")
 # %% name="task-baked-branch"
 course.task("baked_branch")
 
-# %% nbgrader={"grade": false, "grade_id": "baked_branch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="baked_branch"
 baked_branch = ...  # three numbers, in brackets
 ### BEGIN SOLUTION
 baked_branch = [9.0, 9.0, 9.0]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-baked-branch", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-baked-branch"
 course.check("baked_branch")
 
 # %% [markdown]
@@ -80,7 +80,7 @@ print("equal:", one == number, "  of one type:", type(one) is type(number))
 # `holds` has no parameters: it uses the names of the function around it. For equal values of the same types the trace is still right. But a graph for the
 # integer 1 differs from a graph for the number 1.0, and from a graph for True.
 
-# %% nbgrader={"grade": false, "grade_id": "guard", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="guard"
 def guard(values):
     ### BEGIN SOLUTION
     def described(now):
@@ -94,7 +94,7 @@ def guard(values):
     return holds
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-guard", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-guard"
 course.check("guard")
 
 # %% [markdown]
@@ -139,7 +139,7 @@ picture
 # Write `grow(x)`: double x while it is less than 10.0, and return it. In the check `mg.script` reads your source, so write it with a `while` on the tensor itself.
 # (No `.item()`, no `float(x)`: these need a value while there is none.)
 
-# %% nbgrader={"grade": false, "grade_id": "grow", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="grow"
 def grow(x):
     ### BEGIN SOLUTION
     while x < 10.0:
@@ -147,19 +147,19 @@ def grow(x):
     return x
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-grow", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-grow"
 course.check("grow")
 
 # %% name="task-loop-difference"
 course.task("loop_difference")
 
-# %% nbgrader={"grade": false, "grade_id": "loop_difference", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="loop_difference"
 loop_difference = (..., ...)  # by script, by trace
 ### BEGIN SOLUTION
 loop_difference = (12.0, 3.0)
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-loop-difference", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-loop-difference"
 course.check("loop_difference")
 
 # %% [markdown]
@@ -175,13 +175,13 @@ except Exception as error:
 # %% name="task-why-loop"
 course.task("why_loop")
 
-# %% nbgrader={"grade": false, "grade_id": "why_loop", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="why_loop"
 why_loop = ...  # a letter, in quotation marks
 ### BEGIN SOLUTION
 why_loop = "A"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-why-loop", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-why-loop"
 course.check("why_loop")
 
 # %% [markdown]
@@ -201,13 +201,13 @@ print(A(x))
 task.change("A")
 # now print A(x) again; then do the same with B, C and D
 
-# %% nbgrader={"grade": false, "grade_id": "only_graph", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="only_graph"
 only_graph = (..., ...)  # the letter and the name of the node, both in quotation marks
 ### BEGIN SOLUTION
 only_graph = ("B", "subtract")
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-only-graph", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-only-graph"
 course.check("only_graph")
 
 # %% name="progress"

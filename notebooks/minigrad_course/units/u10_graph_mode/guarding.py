@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...digits import tanh_network
 from ...feedback import Wrong, place, written
-from ...tasks import ROUNDS, FunctionTask, mistake
+from ...tasks import ROUNDS, FunctionTask
 from .saved import train
 
 Values = dict[str, Any]
@@ -24,12 +24,6 @@ TYPES = "1 == 1.0 == True in Python, but these are three types, and their graphs
 GONE = "a name that is gone is a change too: compare the names, not only the values that are left"
 SWAPPED = "two values have changed places: compare each value with the one that was noted for the same name"
 NEW = "a new name is a change too: the function may read it now. Compare the names on both sides"
-ERRORS = {  # a part of an error -> the hint
-    "KeyError": "other functions read other names, and a name may be gone: go over the names, with values.get(name)",
-    "expected 1 argument": "holds() has no parameters, and compares by itself: define it with `def holds():`",
-    "required positional argument": "holds() has no parameters: it uses the names of the function around it",
-    "unhashable": "a list has no hash. Compare the values themselves, or texts of them: repr(...)",
-}
 
 
 class Change(NamedTuple):
@@ -70,7 +64,7 @@ STORIES = (
 
 
 class Guard(FunctionTask):
-    name = "guard"
+    name, slips_of = "guard", "careful"
 
     def given(self) -> dict[str, Any]:
         return {"network": tanh_network, "train": train}
@@ -84,7 +78,7 @@ class Guard(FunctionTask):
                 self._compare(story, list(story.said_by(lambda values: self._function(answer(values)))))
             except (KeyError, TypeError) as error:
                 said = f"{type(error).__name__}: {error}"
-                hint = next((words for part, words in ERRORS.items() if part in said), None)
+                hint = next((words for part, words in self.advice.items() if part in said), None)
                 lines = [f"stopped with {said}", *place(error), f"  in guard(values={story.values})"]
                 raise Wrong(self.name, "\n".join(lines), hint) from None
         return None
@@ -104,69 +98,19 @@ class Guard(FunctionTask):
                 problem = f"holds() is wrong{after}\n  Expected: {right}\n  Got: {bool(said)}"
                 raise Wrong(self.name, f"{problem}\n  in guard(values={story.values})", change.hint)
 
+    def careful(self, values: Values) -> Callable[[], bool]:
+        """The right guard."""
+        noted = repr(values)
+        return lambda: repr(values) == noted
+
     def solution(self) -> Any:
-        return careful
+        return self.careful
 
     def right(self, story: Story) -> list[bool]:
-        return Heard(careful)(story)
+        return Heard(self.careful)(story)
 
     def wrong(self, known: Any) -> Any:
         return Heard(known.program.__get__(self))
-
-    @mistake
-    def same_dictionary(self, values: Values) -> Any:
-        noted = values
-        return lambda: noted == values
-
-    @mistake
-    def names_only(self, values: Values) -> Any:
-        noted = list(values)
-        return lambda: noted == list(values)
-
-    @mistake
-    def inverted(self, values: Values) -> Any:
-        holds = careful(values)
-        return lambda: not holds()
-
-    @mistake
-    def same_list(self, values: Values) -> Any:
-        noted = dict(values)
-        return lambda: noted == values
-
-    @mistake
-    def types_ignored(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: noted == values
-
-    @mistake
-    def by_identity(self, values: Values) -> Any:
-        noted = dict(values)
-        return lambda: all(values.get(name) is noted[name] for name in noted)
-
-    @mistake
-    def any_of_them(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: any(values.get(name) == noted[name] for name in noted)
-
-    @mistake
-    def gone_ignored(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: all(repr(values[name]) == repr(noted.get(name)) for name in values)
-
-    @mistake
-    def new_ignored(self, values: Values) -> Any:
-        noted = deepcopy(values)
-        return lambda: all(repr(values.get(name)) == repr(noted[name]) for name in noted)
-
-    @mistake
-    def notes_again(self, values: Values) -> Any:
-        noted = [deepcopy(values)]
-
-        def holds() -> bool:
-            same, noted[0] = noted[0] == values, deepcopy(values)
-            return same
-
-        return holds
 
 
 class Heard:
@@ -177,9 +121,3 @@ class Heard:
 
     def __call__(self, given: Any) -> Any:
         return list(map(bool, given.said_by(self.guard))) if isinstance(given, Story) else self.guard(given)
-
-
-def careful(values: Values) -> Callable[[], bool]:
-    """The right guard."""
-    noted = repr(values)
-    return lambda: repr(values) == noted

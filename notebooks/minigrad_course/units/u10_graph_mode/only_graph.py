@@ -7,7 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...feedback import Wrong, written
+from ...feedback import Wrong
+from ...forms import parts_of
 from ...source_code import Program
 from ...tasks import ROUNDS, ValueTask
 from .about import UNIT
@@ -51,13 +52,9 @@ class OnlyGraph(ValueTask):
         self.letter = next(letter for letter, place in self.places.items() if place is PLACES[-1])
         self.node = OPERATIONS[operations[self.letter]]
 
-    def text(self) -> str:
-        listed = "\n".join(f"{each.code}\n" for each in self.programs.values())
-        return (
-            f"```python\n{listed}```\n\nAll four are right in eager mode, also after the number that they read has "
-            "changed. **One of them is wrong in graph mode. Which, and which node is the first that differs?** "
-            "`task.change(letter)` changes the number."
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "\n".join(f"{each.code}\n" for each in self.programs.values())
 
     def given(self) -> dict[str, Any]:
         return {"f": self.function, "change": self.change}
@@ -80,11 +77,10 @@ class OnlyGraph(ValueTask):
         return self.letter, self.node
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        parts = answer if isinstance(answer, tuple | list) and len(answer) == 2 else (answer, None)
-        letter, node = [each.strip() if isinstance(each, str) else each for each in parts]
+        letter, node = [each.strip() if isinstance(each, str) else each for each in parts_of(answer, 2)]
         letter = letter.upper() if isinstance(letter, str) else letter
         if letter not in self.programs or not isinstance(node, str):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         if letter != self.letter:
             read = self.places[letter].words
             hint = f"it reads {read}: a guard compares it, and {letter} is traced again. What has no guard?"

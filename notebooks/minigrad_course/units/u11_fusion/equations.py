@@ -71,13 +71,9 @@ class Breaks(ValueTask):
         draw.shuffle(chosen)
         self.equations = dict(zip("ABCD", chosen))
 
-    def text(self) -> str:
-        listed = "".join(f"\n- {letter}: `{text}`" for letter, text in self.equations.items())
-        return (
-            f"A compiler may use an equation only if both sides have **the same bits for every float32**.\n{listed}\n\n"
-            f'Three of these break. **Find a number for each that breaks it; write "{HOLDS}" for the one that does '
-            'not break.** `task.both("A", 2.5)` computes both sides of A for x = 2.5.'
-        )
+    def listed(self) -> str:
+        """The list in the text."""
+        return "".join(f"\n- {letter}: `{text}`" for letter, text in self.equations.items())
 
     def given(self) -> dict[str, Any]:
         return {"both": lambda letter, x: both_sides(self.equations[letter], x)}
@@ -90,7 +86,7 @@ class Breaks(ValueTask):
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if not isinstance(answer, dict) or set(answer) != set(self.equations):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         for letter, text in self.equations.items():
             hint, given = {**ZERO, **BREAK}.get(text), answer[letter]
             if str(given).strip().lower().startswith("hold"):
@@ -179,13 +175,6 @@ class MyRules(ValueTask):
         with overriding(algebra.simplify, lambda graph, note, without: run(graph, note)):
             return optimise(self.traced)
 
-    def text(self) -> str:
-        return (
-            f"Your function is `{self.program}`. Autodiff records its gradient, and the passes of minigrad leave "
-            f"**{operations(self.before)} operations**, shown here. **Write equations that leave {self.budget}.** "
-            "Each has to hold for every float: x, y, z are any values, n and m are numbers."
-        )
-
     def given(self) -> dict[str, Any]:
         return {
             "gradient": self.before, "after": lambda equations: self._optimised(self._legal(equations))[0],
@@ -219,7 +208,7 @@ class MyRules(ValueTask):
         """The equations; a `Wrong` for one that cannot be read, or that changes a number."""
         listed = [equations] if isinstance(equations, str) else equations
         if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
-            raise Wrong(self.name, f"your answer {written(equations)} has another form", f"in brackets: {self.example}")
+            raise self.misformed(equations, f"in brackets: {self.example}")
         for text in listed:
             try:
                 found = counterexample(Equation(text, "f"))

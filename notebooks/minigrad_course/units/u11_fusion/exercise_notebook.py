@@ -33,13 +33,13 @@ inf, nan = float("inf"), float("nan")
 task = course.task("breaks")
 print(task.both("A", 2.5), task.both("B", 2.5), task.both("C", 2.5), task.both("D", 2.5))
 
-# %% nbgrader={"grade": false, "grade_id": "breaks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="breaks"
 breaks = {"A": ..., "B": ..., "C": ..., "D": ...}  # a number each, or "holds"
 ### BEGIN SOLUTION
 breaks = {"A": -0.0, "B": "holds", "C": 0.0, "D": inf}
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-breaks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-breaks"
 course.check("breaks")
 
 # %% [markdown]
@@ -58,13 +58,13 @@ course.task("my_rules").gradient
 # A rule is an equation in quotation marks, for example `"x - 0 -> x"`. The left side is found in the graph, in either order of a sum or a product, and the right
 # side takes its place. `course.task("my_rules").after(["..."])` returns the gradient that your rules leave.
 
-# %% nbgrader={"grade": false, "grade_id": "my_rules", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="my_rules"
 my_rules = ...  # equations in brackets: ["... -> ...", "... -> ..."]
 ### BEGIN SOLUTION
 my_rules = ["-x * y -> -(x * y)", "-x / y -> -(x / y)"]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-my-rules", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-my-rules"
 course.check("my_rules")
 
 # %% [markdown]
@@ -89,7 +89,7 @@ for node in mg.trace(example, mg.ones((2, 2))).nodes:
 # - Two nodes whose inputs are twins may be twins as well. If `now` is your dictionary, `now.get(x, x)` is the node that takes the place of x, or x itself.
 # - If `first` is another dictionary, `first.setdefault(key, node)` returns what is stored for the key; if nothing is, it stores the node and returns it.
 
-# %% nbgrader={"grade": false, "grade_id": "merge_same", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="merge_same"
 def merge_same(nodes):
     ### BEGIN SOLUTION
     first, now = {}, {}
@@ -101,7 +101,7 @@ def merge_same(nodes):
     return now
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-merge-same", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-merge-same"
 course.check("merge_same")
 ### BEGIN HIDDEN TESTS
 course.check("merge_same", hidden=True)
@@ -176,13 +176,13 @@ course.task("my_kernels").view
 # %% [markdown]
 # Write down the kernels that you found: a list for each, with the names of the picture.
 
-# %% nbgrader={"grade": false, "grade_id": "my_kernels", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="my_kernels"
 my_kernels = ...  # [["...", "..."], ["..."]]
 ### BEGIN SOLUTION
 my_kernels = [["exp_1", "sum_1"], ["exp_1", "divide_1"]]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-my-kernels", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-my-kernels"
 course.check("my_kernels")
 
 # %% [markdown]
@@ -194,7 +194,7 @@ course.check("my_kernels")
 # `possible(kernels)` says whether the compiler can make these kernels. An operation that is not in the list yet counts as a kernel of its own, so you can ask at any
 # time. A list changes by `kernel.append(name)` and `kernel.pop()`.
 
-# %% nbgrader={"grade": false, "grade_id": "my_fusion", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="my_fusion"
 def my_fusion(operations, possible):
     ### BEGIN SOLUTION
     kernels = []
@@ -209,7 +209,7 @@ def my_fusion(operations, possible):
     return kernels
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-my-fusion", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-my-fusion"
 course.check("my_fusion")
 
 # %% [markdown]
@@ -228,13 +228,13 @@ league
 # %% name="task-why-not-fused"
 course.task("why_not_fused")
 
-# %% nbgrader={"grade": false, "grade_id": "why_not_fused", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="why_not_fused"
 why_not_fused = {"A": ..., "B": ..., "C": ...}
 ### BEGIN SOLUTION
 why_not_fused = {"A": "library", "B": "rows", "C": "elsewhere"}
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-why-not-fused", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-why-not-fused"
 course.check("why_not_fused")
 
 # %% [markdown]
@@ -245,25 +245,25 @@ course.check("why_not_fused")
 # %% name="task-one-kernel"
 course.task("one_kernel")
 
-# %% nbgrader={"grade": false, "grade_id": "one_kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="one_kernel"
 def one_kernel(x):
     ### BEGIN SOLUTION
     return mg.sin(x[::-1]) * x
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-one-kernel", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-one-kernel"
 course.check("one_kernel")
 
 # %% name="task-row-loops"
 course.task("row_loops")
 
-# %% nbgrader={"grade": false, "grade_id": "row_loops", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="row_loops"
 def row_loops(x, v):
     ### BEGIN SOLUTION
     return (mg.exp(x) * v).sum(-1)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-row-loops", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-row-loops"
 course.check("row_loops")
 
 # %% [markdown]

@@ -19,7 +19,8 @@ from minigrad.viz.compiled import Shown
 from minigrad.viz.fused import Fusion
 
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, Mistake, ValueTask
+from ...predicting import Matches
+from ...tasks import ROUNDS, FunctionTask, ValueTask
 from .about import UNIT
 from .graphs import NAMES, evaluated
 
@@ -46,14 +47,9 @@ class MyKernels(ValueTask):
         self.names = [name for name in self.members if not name.endswith(COMBINED)]
         self.first, self.total, *_ = self.names
 
-    def text(self) -> str:
-        own = Cost(self.program).program
-        return (
-            f"The program is `a = {self.function}(x)`, `y = a {self.sign} a.sum()`, for x of {SIDE} × {SIDE} numbers "
-            f"({bytes_text(WHOLE)}). The compiler makes {own.launches} kernels, which move {bytes_text(own.bytes)}. "
-            f"**Find kernels that move at most {bytes_text(BUDGET)}.** In the view below each operation is a kernel. "
-            "Choose *move operations*. Drag operations; with Shift, both kernels compute it."
-        )
+    def own(self) -> Any:
+        """The cost of the compiler's own kernels."""
+        return Cost(self.program).program
 
     def given(self) -> dict[str, Any]:
         return {"view": Fusion(Shown("", self._divided([[name] for name in self.members]), {}))}
@@ -88,7 +84,7 @@ class MyKernels(ValueTask):
 
     def _check_form(self, answer: Any) -> None:
         if not isinstance(answer, list | tuple) or not all(isinstance(kernel, list | tuple) for kernel in answer):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         named = [name for kernel in answer for name in kernel]
         unknown = [name for name in named if name not in self.members]
         if unknown:
@@ -101,15 +97,11 @@ class MyKernels(ValueTask):
 
 # ---- why not? --------------------------------------------------------------------------------------------------------
 
-REASONS = {  # what it means, and what to look at if it is not the reason
-    "library": ("one of the two is a library call, which reads and writes memory",
-                "is there a matrix product, or a sort? Which of the two is not a loop of the compiler?"),
-    "elsewhere": ("the second reads other positions than the first one has just computed",
-                  "when the first has computed place (0, 1), which place does the second need?"),
-    "complete": ("the second also needs a sum, which is known only after everything has been read",
-                 "is there a reduction over everything, whose result goes into the second operation?"),
-    "rows": ("the two go through rows of different length",
-             "how many numbers does each reduction take together? Are these counts different?"),
+REASONS = {
+    "library": "one of the two is a library call, which reads and writes memory",
+    "elsewhere": "the second reads other positions than the first one has just computed",
+    "complete": "the second also needs a sum, which is known only after everything has been read",
+    "rows": "the two go through rows of different length",
 }
 PLACES = {  # programs, and the two operations that are not fused
     "library": [
@@ -131,51 +123,31 @@ PLACES = {  # programs, and the two operations that are not fused
 
 
 @UNIT.task
-class WhyNot(ValueTask):
+class WhyNot(Matches):
     """Three pairs of operations that are not fused: why not?"""
 
-    name, mistakes = "why_not_fused", ()
+    name = "why_not_fused"
     otherwise = "for each of A, B and C one of " + ", ".join(f'"{reason}"' for reason in REASONS)
 
     def vary(self, draw: random.Random) -> None:
         self.reasons = dict(zip("ABC", draw.sample(list(REASONS), 3)))
         self.places = {letter: draw.choice(PLACES[reason]) for letter, reason in self.reasons.items()}
 
-    def text(self) -> str:
-        pairs = "".join(f"\n- **{letter}**: {what} in `{code}`" for letter, (code, what) in self.places.items())
-        listed = "".join(f'\n- `"{key}"`: {words}' for key, (words, _) in REASONS.items())
-        first = f"x and w are tables of {SIDE} × {SIDE} numbers. Each pair is in two kernels:"
-        return f"{first}\n{pairs}\n\n**Why?**\n{listed}"
+    def pairs(self) -> str:
+        """A part of the text."""
+        return "".join(f"\n- **{letter}**: {what} in `{code}`" for letter, (code, what) in self.places.items())
+
+    def listed(self) -> str:
+        """The list in the text."""
+        return "".join(f'\n- `"{key}"`: {words}' for key, words in REASONS.items())
 
     def right(self) -> dict[str, str]:
         return self.reasons
-
-    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if isinstance(answer, dict):
-            answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
-        known = isinstance(answer, dict) and all(each in list(REASONS) for each in answer.values())
-        if not known or set(answer) != set(self.reasons):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
-        wrong = [letter for letter in self.reasons if answer[letter] != self.reasons[letter]]
-        if not wrong:
-            return "a click on a kernel, in the fusion view, gives the reasons why it is not one with others."
-        said, problem = answer[wrong[0]], f"{3 - len(wrong)} of 3 right; {wrong[0]} is wrong"
-        raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {REASONS[said][1]}')
 
 
 # ---- the program, in another way -------------------------------------------------------------------------------------
 
 ROWS = 64
-NOTHING = "nothing", "None", "the function gives back only the value after `return`: to print it is not enough"
-
-
-def rewrites(*known: tuple[str, str, str]) -> tuple[Mistake, ...]:
-    """Known wrong programs: the name, the text, and the hint.  The text may be the name of an attribute."""
-
-    def program(text: str) -> Callable[..., Any]:
-        return lambda self, *args: self.computed(getattr(self, text, text), *args)
-
-    return tuple([Mistake(name, hint, program(text), None) for name, text, hint in known])
 
 
 class FusedTask(FunctionTask):
@@ -192,7 +164,15 @@ class FusedTask(FunctionTask):
 
     def computed(self, text: str, *args: Any) -> Any:
         """The value of a program."""
-        return evaluated(text, f=NAMES[self.function], **dict(zip(self.shapes, args)))
+        return evaluated(text, f=self.f, **dict(zip(self.shapes, args)))
+
+    def parameters(self) -> list[str]:
+        return list(self.shapes)
+
+    @property
+    def f(self) -> Callable[..., Any]:
+        """The function."""
+        return NAMES[self.function]
 
     @property
     def code(self) -> str:
@@ -250,18 +230,6 @@ class OneKernel(FusedTask):
     """`one_kernel(x)` computes the same numbers as a program that takes two kernels, in one."""
 
     name = "one_kernel"
-    mistakes = rewrites(
-        ("inside", "mixed", "the function of a sum is not the sum of the functions. Take each view of x alone, and "
-                   "compute the function of each"),
-        ("without_function", "bare", "the function itself is missing: these are only the views"),
-        ("without_views", "f(x)", "the views are missing: which places of x belong together?"),
-        ("elsewhere", "elsewhere", "the parts are right, but at other places: compare with the program. Which x has "
-                      "the view, and which x goes into the function?"),
-        ("equal_views", "equal", "both parts have the same view of x. In the program they differ"),
-        ("other_axis", "axis", "that is another view: [::-1] and [1:] go along the first axis alone, the rows, and .T "
-                       "makes columns of rows"),
-        NOTHING,
-    )
 
     def vary(self, draw: random.Random) -> None:
         super().vary(draw)
@@ -275,17 +243,3 @@ class RowLoops(FusedTask):
 
     name = "row_loops"
     shapes: ClassVar = {"x": (ROWS, ROWS), "v": (ROWS,)}
-    mistakes = rewrites(
-        ("columns", "(f(x) * v).sum(0)", "that adds along the columns. Number i is a sum over row i: .sum(-1)"),
-        ("everything", "(f(x) * v).sum()", "that adds everything to one number: .sum(-1) adds each row"),
-        ("without_sum", "f(x) * v", "the products are right. Now add each row: .sum(-1)"),
-        ("without_function", "(x * v).sum(-1)", "the function is missing: it is applied to x first"),
-        ("outside", "f((x * v).sum(-1))", "the function is applied to x alone, before v comes in"),
-        ("by_rows", "(f(x) * v[:, None]).sum(-1)", "v[j] belongs to column j: x * v. v[:, None] multiplies the rows"),
-        ("turned", "(f(x).T * v).sum(-1)", "that is v @ f(x): rows and columns are exchanged. Number i belongs to row "
-                   "i of x: f(x) * v, and then along the row, .sum(-1)"),
-        ("inside", "f(x * v).sum(-1)", "the function is applied to x alone, before v comes in"),
-        ("mean", "(f(x) * v).mean(-1)", "a mean is the sum divided by the number of columns: .sum(-1)"),
-        NOTHING,
-        ("keeps", "(f(x) * v).sum(-1, keepdims=True)", "the result has one number for each row: without keepdims"),
-    )

@@ -25,13 +25,12 @@ from ...compare import Difference
 from ...digits import Trained
 from ...feedback import Misused, Wrong
 from ...session import SESSION
-from ...tasks import FunctionTask, Mistake
+from ...tasks import FunctionTask
 from .about import UNIT
 from .graphs import SIZE, evaluated, random_graph, same_values, values_of
 from .savings import page_of, saved, stages_of, table_of
 
 Merged = dict[Node, Node]  # each node, and the node that takes its place
-Key = Callable[[Node, tuple[Any, ...]], Any]
 PIXELS, HIDDEN, BATCH, EPOCHS, RATE = 64, 256, 64, 4, 0.5  # of the training
 FORM = "return a dictionary with an entry for every node: itself, or the earlier node that takes its place"
 TRAPS = {  # programs, each with something that a key must tell apart
@@ -71,69 +70,9 @@ def as_pass(function: Callable[[Sequence[Node]], Merged]) -> Callable[[Graph, No
     return merge_same
 
 
-def merging(key: Key, constants: bool = False, through: bool = True) -> Callable[[Sequence[Node]], Merged]:
-    """A pass that merges the nodes with equal keys; without `through` it looks at the inputs as they were."""
-
-    def merge(nodes: Sequence[Node]) -> Merged:
-        first: dict[Any, Node] = {}
-        now: Merged = {}
-        for node in nodes:
-            inputs = tuple([now.get(x, x) if through else x for x in node.inputs])
-            now[node] = first.setdefault(key(node, inputs), node) if node.op is not None or constants else node
-        return now
-
-    return merge
-
-
 def told_apart(inputs: Iterable[Any]) -> tuple[Any, ...]:
     """Inputs as a key: nodes themselves, numbers as text, which tells 0.0 from -0.0 and 2 from 2.0."""
     return tuple([x if isinstance(x, Node) else repr(x) for x in inputs])
-
-
-def recipe(node: Node, inputs: tuple[Any, ...]) -> Any:
-    """All that decides what a node computes."""
-    return node.name, told_apart(inputs), str(node.attrs)
-
-
-def known(hint: str, key: Key, **options: bool) -> Mistake:
-    """A known mistake: a key that lacks something."""
-    return Mistake("", hint, lambda self, nodes: merging(key, **options)(nodes), None)
-
-
-WRONG = {
-    "nothing": known("nothing is merged: the entry of a node that was seen before is the first one", lambda n, i: n),
-    "names_of_inputs": known(
-        "a name, or the text of a node, does not say which node it is: two different nodes may both be called sum. "
-        "Put the input itself into the key",
-        lambda node, inputs: (node.name, str([getattr(x, "name", x) for x in inputs]), str(node.attrs))),
-    "without_attributes": known(
-        "attrs are missing in the key: x.sum(0) and x.sum(1) have the same name and the same input",
-        lambda node, inputs: (node.name, told_apart(inputs))),
-    "without_name": known(
-        "the name is missing in the key: x * 2 and x + 2 have the same inputs",
-        lambda node, inputs: (told_apart(inputs), str(node.attrs))),
-    "without_order": known(
-        "a set or a sorted list forgets the order: x - y is not y - x",
-        lambda node, inputs: (node.name, frozenset(told_apart(inputs)), str(node.attrs))),
-    "equal_numbers": known(
-        "0.0 == -0.0 and 2 == 2.0 in Python, and as keys they are equal too. Use repr of the numbers",
-        lambda node, inputs: (node.name, inputs, str(node.attrs))),
-    "with_constants": known(
-        "constants have no inputs and no attrs, so all look the same. They stay: if node.op is None", recipe,
-        constants=True),
-    "one_level": known(
-        "twins of twins are missed: look up the inputs first, now.get(x, x), so that equal inputs are the same node",
-        recipe, through=False),
-    "nodes_only": known(
-        "the numbers among the inputs are missing in the key: x * 2 is not x * 3",
-        lambda node, inputs: (node.name, tuple([x for x in inputs if isinstance(x, Node)]), str(node.attrs))),
-    "without_inputs": known(
-        "the inputs are missing in the key: two sines of different values are not the same",
-        lambda node, inputs: (node.name, str(node.attrs), node.shape)),
-    "name_and_attributes": known(
-        "the inputs are missing in the key: two operations of different values are not the same",
-        lambda node, inputs: (node.name, str(node.attrs))),
-}
 
 
 # ---- the training step -----------------------------------------------------------------------------------------------
@@ -198,8 +137,6 @@ def _flat(images: Any) -> Any:
 @UNIT.task
 class MergeSame(FunctionTask):
     name = "merge_same"
-    mistakes = tuple([each._replace(name=name) for name, each in WRONG.items()])
-    hints = {name: each.hint for name, each in WRONG.items()}
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         graphs = [(trace(lambda x: evaluated(text, x=x), ones((SIZE, SIZE))), text) for text in TRAPS]  # noqa: B023
@@ -209,7 +146,13 @@ class MergeSame(FunctionTask):
         yield from [(graph.nodes,) for graph, _ in graphs]
 
     def right(self, nodes: Sequence[Node]) -> Merged:
-        return merging(recipe)(nodes)
+        first: dict[Any, Node] = {}
+        now: Merged = {}
+        for node in nodes:
+            inputs = tuple([now.get(x, x) for x in node.inputs])
+            key = (node.name, told_apart(inputs), str(node.attrs))
+            now[node] = first.setdefault(key, node) if node.op is not None else node
+        return now
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         graph, _ = self.graphs[args[0]]

@@ -31,13 +31,13 @@ course.task("best_order")
 # %% name="board"
 course.task("best_order").board
 
-# %% nbgrader={"grade": false, "grade_id": "best_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="best_order"
 best_order = ...  # ["...", "...", ...]
 ### BEGIN SOLUTION
 best_order = ["D", "B", "E", "C", "A", "F"]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-best-order", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-best-order"
 course.check("best_order")
 
 # %% [markdown]
@@ -58,7 +58,7 @@ for job in reversed(list(costs)):
 # `{"a": 9, "b": 5, "c": 7, "d": 8, "e": 2, "f": 4}`. One way: go through the jobs from the last to the first. When you come to a job, the chains of all jobs that wait for
 # it are complete. `found.get(job, 0)` is what is stored for a job, or 0.
 
-# %% nbgrader={"grade": false, "grade_id": "longest_chains", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="longest_chains"
 def longest_chains(costs, after):
     ### BEGIN SOLUTION
     later = dict.fromkeys(costs, 0)
@@ -70,7 +70,7 @@ def longest_chains(costs, after):
     return found
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-longest-chains", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-longest-chains"
 course.check("longest_chains")
 
 # %% [markdown]
@@ -89,7 +89,7 @@ course.check("longest_chains")
 #
 # `max(jobs, key=chains.get)` is the job with the largest entry in `chains`. `min(times)` is the next of some times. `all(... for each in after[job])` asks about all jobs before.
 
-# %% nbgrader={"grade": false, "grade_id": "list_schedule", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="list_schedule"
 def list_schedule(costs, after, workers):
     ### BEGIN SOLUTION
     chains = longest_chains(costs, after)
@@ -107,7 +107,7 @@ def list_schedule(costs, after, workers):
     return found
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-list-schedule", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-list-schedule"
 course.check("list_schedule")
 ### BEGIN HIDDEN TESTS
 course.check("list_schedule", hidden=True)
@@ -145,13 +145,13 @@ course.task("my_placement")
 # %% name="placements"
 course.task("my_placement").show()
 
-# %% nbgrader={"grade": false, "grade_id": "my_placement", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="my_placement"
 my_placement = ...  # ["...", "..."]
 ### BEGIN SOLUTION
 my_placement = ["matmul_1", "tanh_1", "sum_2"]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-my-placement", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-my-placement"
 course.check("my_placement")
 
 # %% name="mine"
@@ -172,7 +172,7 @@ with mg.offload("cpu:1"):
     y = mg.exp(x) + 1  # computed on cpu:1
 print(y.device, y.tolist())
 
-# %% nbgrader={"grade": false, "grade_id": "offloaded", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="offloaded"
 def offloaded(x, u, v):
     ### BEGIN SOLUTION
     with mg.offload("cpu:1"):
@@ -180,7 +180,7 @@ def offloaded(x, u, v):
     return mg.tanh(x).sum(0) + part
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-offloaded", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-offloaded"
 course.check("offloaded")
 
 # %% name="progress"

@@ -29,7 +29,8 @@ from minigrad.viz.timelines import Timeline, timeline
 
 from ...compare import Difference, difference
 from ...feedback import Wrong, written
-from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
+from ...forms import names_in
+from ...tasks import ROUNDS, FunctionTask, ValueTask
 from ...views.costs import pairs
 from .about import UNIT
 from .gantts import WIDTH
@@ -107,9 +108,10 @@ class Program:
     def __init__(self, f: str, g: str) -> None:
         self.f, self.g = f, g
         self.code = f"mg.{f}(x).sum(0) + mg.{g}(u @ v).sum(0)"
+        self.functions = [getattr(elementwise, name) for name in (f, g)]
 
     def __call__(self, x: Any, u: Any, v: Any) -> Any:
-        f, g = (getattr(elementwise, name) for name in (self.f, self.g))
+        f, g = self.functions
         return f(x).sum(0) + g(u @ v).sum(0)
 
     @cached_property
@@ -189,8 +191,8 @@ class MyPlacement(Offloaded, ValueTask):
         return [name for name in self.names if name in ("matmul_1", f"{self.program.g}_1", "sum_2")]
 
     def read(self, answer: Any) -> list[str]:
-        names = answer.replace(",", " ").split() if isinstance(answer, str) else answer
-        if not isinstance(names, list | tuple | set):
+        names = names_in(answer)
+        if names is None:
             raise Wrong(self.name, f"your answer {written(answer)} is not a list of names", f"like {self.example}")
         for name in names:
             if name not in self.names:
@@ -233,21 +235,14 @@ class Offload(Offloaded, FunctionTask):
     name = "offloaded"
     most: ClassVar = 3
 
-    def text(self) -> str:
-        return (
-            "Now write the program so that it runs in this way. Operations in a block `with mg.offload(\"cpu:1\"):` "
-            f"are computed on cpu:1. **`offloaded(x, u, v)` returns {self.program.code}. The product u @ v, mg."
-            f"{self.program.g} and its sum run on cpu:1, the rest here, and the compiled program has {self.most} "
-            "transfers.** Of cpu:1 the numbers here are real, and its speed is that of your processor."
-        )
-
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield tuple(self.program.small)
 
     def right(self, x: Any, u: Any, v: Any) -> Any:
+        f, g = self.program.functions
         with offload(THERE):
-            part = getattr(elementwise, self.program.g)(u @ v).sum(0)
-        return getattr(elementwise, self.program.f)(x).sum(0) + part
+            part = g(u @ v).sum(0)
+        return f(x).sum(0) + part
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         return difference(yours, self.program(*args))
@@ -277,42 +272,3 @@ class Offload(Offloaded, FunctionTask):
             if transfers_of(self.wrong(known), *self.program.small)[1] == there:
                 return known.hint
         return self.otherwise
-
-    @mistake
-    def nothing(self, x: Any, u: Any, v: Any) -> Any:
-        return self.program(x, u, v)
-
-    @mistake
-    def everything(self, x: Any, u: Any, v: Any) -> Any:
-        with offload(THERE):
-            return self.program(x, u, v)
-
-    @mistake
-    def product_only(self, x: Any, u: Any, v: Any) -> Any:
-        with offload(THERE):
-            table = u @ v
-        return getattr(elementwise, self.program.f)(x).sum(0) + getattr(elementwise, self.program.g)(table).sum(0)
-
-    @mistake
-    def without_sum(self, x: Any, u: Any, v: Any) -> Any:
-        with offload(THERE):
-            table = getattr(elementwise, self.program.g)(u @ v)
-        return getattr(elementwise, self.program.f)(x).sum(0) + table.sum(0)
-
-    @mistake
-    def other_part(self, x: Any, u: Any, v: Any) -> Any:
-        with offload(THERE):
-            part = getattr(elementwise, self.program.f)(x).sum(0)
-        return part + getattr(elementwise, self.program.g)(u @ v).sum(0)
-
-    @mistake
-    def swapped(self, x: Any, u: Any, v: Any) -> Any:
-        return Program(self.program.g, self.program.f)(x, u, v)
-
-    @mistake
-    def another_sum(self, x: Any, u: Any, v: Any) -> Any:
-        return getattr(elementwise, self.program.f)(x).sum(1) + getattr(elementwise, self.program.g)(u @ v).sum(1)
-
-    @mistake
-    def one_number(self, x: Any, u: Any, v: Any) -> Any:
-        return getattr(elementwise, self.program.f)(x).sum() + getattr(elementwise, self.program.g)(u @ v).sum()

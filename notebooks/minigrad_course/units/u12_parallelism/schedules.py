@@ -39,7 +39,6 @@ from .gantts import LEFT, WIDTH, After, Costs, Jobs, Turn, lanes, length, ran
 from .jobs import CLOSE, GRAHAM, by_chain, chains, fault, form_of, in_levels, listed, random_jobs, taken, turns_of
 
 Scheduler = Callable[[Costs, After, int], Any]
-FORM = "a dictionary with an entry for every job: {job: (worker, begin)}"
 WORKERS = (1, 2, 3, 4, 8)
 BATCH, HIDDEN, EPOCHS, RATE = 64, 256, 4, 3e-3  # of the training
 
@@ -105,89 +104,10 @@ def networks() -> list[Network]:
 
 # ---- a schedule and its faults ---------------------------------------------------------------------------------------
 
-FAULTS = (  # a part of the message -> the hint
-    ("is not a dictionary", f"return {FORM}"),
-    ("has no entry", f"every job is done once. Return {FORM}"),
-    ("is not a job", "the keys are the names of the jobs: for job in costs"),
-    ("has another form", "for each job two numbers: (worker, begin)"),
-    ("there is no worker", "workers are numbered from 0: range(workers)"),
-    ("which it waits for", "a job is ready when all jobs in after[job] have ended: the largest of their ends, "
-                           "begin + costs"),
-    ("at the same time", "a worker does one job at a time: it is free at the end of its last job, begin + costs"),
-    ("although", "as long as a job is ready and a worker is free, the worker takes it: go on from one end of a job to "
-                 "the next"),
-    ("is possible", "valid. But which of the ready jobs comes first? The one with the longest chain behind it: "
-                    "longest_chains"),
-)
-
-
-def ordered(rule: Callable[[Costs, After], Sequence[str]]) -> Callable[..., Any]:
-    """A valid scheduler with another rule for the next job."""
-    return lambda task, costs, after, workers: form_of(taken(costs, after, workers, rule(costs, after)))
-
-
-def _by(key: Callable[[Costs, After, str], float]) -> Callable[..., Any]:
-    return ordered(lambda costs, after: sorted(costs, key=lambda job: key(costs, after, job)))
-
-
-def _each_in_turn(around: bool = False, waits: bool = True) -> Callable[..., Any]:
-    """A scheduler that places the jobs in the order of the list: on the worker that is free first, or `around`."""
-
-    def program(task: Any, costs: Costs, after: After, workers: int) -> Any:
-        free, ends, found = [0.0] * workers, dict[str, float](), dict[str, Any]()
-        for i, job in enumerate(costs):
-            worker = i % workers if around else free.index(min(free))
-            begin = max([free[worker], *[ends[each] for each in after[job] if waits]])
-            free[worker] = ends[job] = begin + costs[job]
-            found[job] = worker, begin
-        return found
-
-    return program
-
-
-def _shifted(change: Callable[[int, float, float], tuple[float, float]]) -> Callable[..., Any]:
-    """The right schedule, with each entry changed: worker, begin, time of the job."""
-
-    def program(task: Any, costs: Costs, after: After, workers: int) -> Any:
-        right = form_of(taken(costs, after, workers, by_chain(costs, after)))
-        return {job: change(*place, costs[job]) for job, place in right.items()}
-
-    return program
-
-
-MISTAKES = (
-    ("in_order", "valid. But each worker takes the first job that is ready, and a long chain may begin late: take the "
-                 "ready job with the longest chain", ordered(lambda costs, after: list(costs))),
-    ("longest_job", "valid. But the longest job is not always urgent: a short job may have a long chain behind it. "
-                    "Choose by longest_chains, not by costs", _by(lambda costs, after, job: -costs[job])),
-    ("shortest_job", "valid. But the shortest job first keeps the long ones for the end. Choose the longest chain",
-                     _by(lambda costs, after, job: costs[job])),
-    ("shortest_chain", "valid, but the wrong way round: you take the shortest chain first. max, or a minus sign",
-                       _by(lambda costs, after, job: chains(costs, after)[job])),
-    ("without_waiting", "the jobs in `after` are not looked at: a job begins when its worker is free and all jobs that "
-                        "it waits for have ended", _each_in_turn(waits=False)),
-    ("next_in_line", "each job is placed in the order of the list, so a worker waits for its job while another one is "
-                     "ready. At each moment choose among the jobs that are ready *then*", _each_in_turn()),
-    ("around", "the workers take turns, busy or not: give the job to one that is free",
-               _each_in_turn(around=True)),
-    ("alone", "worker 0 does everything. All workers may begin at 0",
-              lambda task, costs, after, workers: form_of(taken(costs, after, 1, by_chain(costs, after)))),
-    ("levels", "each level waits for the whole level before. A job waits only for the jobs in after[job]",
-               lambda task, costs, after, workers: form_of(in_levels(Jobs(costs, after), workers))),
-    ("from_one", "workers are numbered from 0 to workers - 1",
-                 _shifted(lambda worker, begin, time: (worker + 1, begin))),
-    ("ends", "these are the ends of the jobs. Write when each begins",
-             _shifted(lambda worker, begin, time: (worker, begin + time))),
-    ("swapped", "the worker comes first, and then the time: (worker, begin)",
-                _shifted(lambda worker, begin, time: (begin, worker))),
-)
-
 
 @UNIT.task
 class ListSchedule(FunctionTask):
     name = "list_schedule"
-    mistakes = tuple([Mistake(name, hint, program, None) for name, hint, program in MISTAKES])
-    hints = {name: hint for name, hint, _ in MISTAKES}
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         chain = Jobs({"a": 2, "b": 3, "c": 1}, {"a": [], "b": ["a"], "c": ["b"]})
@@ -202,6 +122,16 @@ class ListSchedule(FunctionTask):
 
     def right(self, costs: Costs, after: After, workers: int) -> Any:
         return form_of(taken(costs, after, workers, by_chain(costs, after)))
+
+    def in_turn(self, costs: Costs, after: After, workers: int, around: bool = False, waits: bool = True) -> Any:
+        """A wrong schedule, which places the jobs in the order of the list: on the worker that is free first."""
+        free, ends, found = [0.0] * workers, dict[str, float](), dict[str, Any]()
+        for i, job in enumerate(costs):
+            worker = i % workers if around else free.index(min(free))
+            begin = max([free[worker], *[ends[each] for each in after[job] if waits]])
+            free[worker] = ends[job] = begin + costs[job]
+            found[job] = worker, begin
+        return found
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         jobs, workers = Jobs(*args[:2]), args[2]
@@ -221,10 +151,11 @@ class ListSchedule(FunctionTask):
         return f"{counted(args[2], 'worker')}; {listed(*args[:2])}"
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
-        for known in self.mistakes:
-            if all(self.wrong(known)(*args) == yours for args, yours, _ in found):
-                return known.hint
-        return next((hint for part, hint in FAULTS if part in found[0][2]), None)
+        known = super()._hint(found)
+        return known or next((hint for part, hint in self.advice.items() if part in found[0][2]), None)
+
+    def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
+        return bool(self.wrong(known)(*args) == yours)
 
     def given(self) -> dict[str, Any]:
         return {"networks": compared, "train": train, "in_turns": in_turns}

@@ -16,7 +16,6 @@ from ...tasks import ROUNDS, FunctionTask
 from .about import UNIT
 from .cables import Rank, on_cables
 from .chunks import Sent, counts, faults, rounds_of
-from .known import hints_of, rings
 from .training import train
 
 Chunks = list[list[Any]]  # of each rank
@@ -24,18 +23,6 @@ UNCHANGED = (
     "`chunks[i] = ...` and `x = a + b` give a name to another array: the memory of the chunk is as before. Write into "
     "it, `chunks[i][...] = ...` or `chunks[i] += ...`"
 )
-ADVICE = {
-    "the message of rank": "the two sides mean different chunks: `like` is the chunk that the other rank sends, not "
-    "the one that you send",
-    "index out of range": "the chunks are 0 to n - 1, and the ring is closed: chunks[(...) % n]",
-    "'int' object is not callable": "comm.rank and comm.size are numbers, without brackets",
-    "argument: 'like'": "comm.recv(source, like): `like` is an array of the same shape, as the chunk that it is for",
-    "'Rank' object has no attribute": "comm has rank, size, start_send, send and recv, as in the table. The sum over "
-    "all ranks is what you write",
-    "has no attribute 'wait'": "comm.start_send returns something to wait for; comm.send and comm.recv do not",
-    "same_kind": "`+=` keeps the type of the chunk: do not divide",
-    "could not be broadcast": "the two sides mean different chunks, of different lengths",
-}
 
 
 class RingTask(FunctionTask):
@@ -43,8 +30,6 @@ class RingTask(FunctionTask):
 
     It runs on counts first, so that a wrong result says what is counted twice or missing; then on numbers.
     """
-
-    advice: ClassVar[dict[str, str]] = ADVICE
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         for workers in (4, 2, 3, 5):
@@ -120,27 +105,17 @@ class RingTask(FunctionTask):
         return self.right
 
     def right(self, comm: Any, chunks: Any) -> None:
-        self.ring(comm, chunks)
-
-    def ring(
-        self, comm: Any, chunks: Any, first: int = 0, rounds: int = 0, step: int = 1, apart: int = 1,
-        put: Callable[..., Any] | None = None, mean: str = "",
-    ) -> None:
-        """The ring with its usual faults: where it begins, how often it sends, which way it goes on."""
         n, r = comm.size, comm.rank
-        for i in range(n - 1 + rounds):
-            sent = chunks[(r + self.first + first - step * i) % n]
-            into = chunks[(r + self.first + first - step * i - apart) % n]
+        for i in range(n - 1):
+            sent, into = chunks[(r + self.first - i) % n], chunks[(r + self.first - i - 1) % n]
             sending = comm.start_send(sent, (r + 1) % n)
             got = comm.recv((r - 1) % n, into)
             sending.wait()
-            (put or self.put)(into, got, sent)
-        for chunk in {"own": chunks[r : r + 1], "all": chunks}.get(mean, ()):
-            chunk /= n
+            self.put(into, got)
 
     first: ClassVar[int]  # the chunk that rank 0 sends first
 
-    def put(self, into: Any, got: Any, sent: Any) -> None:
+    def put(self, into: Any, got: Any) -> None:
         """What is done with a chunk that has come."""
         raise NotImplementedError
 
@@ -170,70 +145,17 @@ class RingTask(FunctionTask):
 @UNIT.task
 class ReduceScatter(RingTask):
     name = "reduce_scatter"
-    mistakes = rings(
-        ("step=0",
-         "each rank sends the same chunk in all rounds. In the next round it sends the chunk that has just come: the "
-         "number goes down by 1 from round to round"),
-        ("first=1, step=0",
-         "each rank begins with its own chunk, r, and sends it in all rounds. In the next round it sends the chunk "
-         "that has just come; and the chunk to begin with is r - 1"),
-        ("first=1",
-         "the sums are complete, but in the wrong ranks: chunk r + 1 in rank r. Begin with the chunk before: r - 1"),
-        ("first=-1",
-         "the sums are complete, but in the wrong ranks: chunk r - 1 in rank r. Begin one chunk later: r - 1"),
-        ("rounds=-1",
-         "there is a round too few: with n ranks there are n - 1, for step in range(n - 1)"),
-        ("put=lambda into, got, sent: np.copyto(into, got)",
-         "what comes replaces the rank's own numbers. Add it to them: into += comm.recv(...)"),
-        ("apart=0",
-         "the chunk that comes is added to another chunk: rank r - 1 sends the number before yours, so the chunk that "
-         "comes has the number that you send, minus 1"),
-        ("apart=-1",
-         "the chunk that comes is added to another chunk: what comes has the number that you send, minus 1"),
-        ("step=-1",
-         "the numbers of the chunks go up from round to round. A rank sends next what has just come: they go down"),
-        ("put=lambda into, got, sent: np.copyto(into, into + 2 * got)",
-         "what comes is added twice"),
-        ("put=lambda into, got, sent: np.copyto(into, into + sent)",
-         "what was sent is added, not what has come: into += the array that comm.recv returns"),
-        ("mean='own'",
-         "each sum is divided by the number of ranks. A ring makes sums: the training divides, once, afterwards"),
-        ("mean='all'",
-         "all chunks are divided by the number of ranks. A ring makes sums: the training divides, once, afterwards"),
-        ("put=lambda into, got, sent: None",
-         "nothing has changed: what comm.recv returns has to be added to a chunk, `chunks[i] += ...`"),
-    )
-    hints = hints_of(mistakes)
 
     def wanted(self, chunks: Chunks) -> dict[tuple[int, int], Any]:
         return {(r, r): sum(row[r] for row in chunks) for r in range(len(chunks))}
 
-    def put(self, into: Any, got: Any, sent: Any) -> None:
+    def put(self, into: Any, got: Any) -> None:
         into += got
 
 
 @UNIT.task
 class AllGather(RingTask):
     name = "all_gather"
-    mistakes = rings(
-        ("put=lambda into, got, sent: np.copyto(into, into + got)",
-         "what comes is complete: it replaces the rank's own numbers, which are in it already. Do not add"),
-        ("first=-1",
-         "a rank begins with the chunk that is complete, its own: r. You begin with r - 1, which is not complete"),
-        ("first=1",
-         "a rank begins with the chunk that is complete, its own: r. You begin with r + 1, as where sums end there"),
-        ("step=0",
-         "each rank sends its own chunk in all rounds. In the next round it passes on the chunk that has just come"),
-        ("rounds=-1",
-         "there is a round too few: with n ranks there are n - 1, for step in range(n - 1)"),
-        ("apart=0",
-         "what comes is put into another chunk: it has the number that you send, minus 1"),
-        ("step=-1",
-         "the numbers of the chunks go up from round to round. A rank sends next what has just come: they go down"),
-        ("put=lambda into, got, sent: None",
-         "nothing has changed: write what comm.recv returns into a chunk, `chunks[i][...] = ...`"),
-    )
-    hints = hints_of(mistakes)
 
     def before(self, chunks: Chunks) -> Chunks:
         total = [sum(row[c] for row in chunks) for c in range(len(chunks))]
@@ -242,7 +164,7 @@ class AllGather(RingTask):
     def wanted(self, chunks: Chunks) -> dict[tuple[int, int], Any]:
         return {(r, c): chunks[c][c] for r in range(len(chunks)) for c in range(len(chunks))}
 
-    def put(self, into: Any, got: Any, sent: Any) -> None:
+    def put(self, into: Any, got: Any) -> None:
         np.copyto(into, got)
 
 
@@ -257,28 +179,9 @@ class OtherRing(FunctionTask):
     """An all-reduce in a ring with other cables, and another operation."""
 
     name = "other_ring"
-    mistakes = rings(
-        ("op=np.add", "the arrays are added. Your task is another operation: see the text"),
-        ("by_rank=True",
-         "the chunk numbers depend on the rank, as in a ring 0 → 1 → 2. Here the rank before is not r - 1: use the "
-         "place p of the rank in the ring"),
-        ("halves=1",
-         "that is the first half: each rank has the result of one chunk. The results have to go round too"),
-    )
-    hints = hints_of(mistakes)
 
     def vary(self, draw: random.Random) -> None:
         self.stride, self.op = draw.choice([2, 3]), draw.choice(list(OPS))
-
-    def text(self) -> str:
-        what, op = OPS[self.op][0], self.op
-        return (
-            f"In this hall the cables are laid in another way: rank r sends to rank (r + {self.stride}) % n only, and "
-            f"receives from rank (r - {self.stride}) % n. n is 5 or 7, so the ring still passes all ranks. Write "
-            f"`other_ring(comm, x)`: x is an array of one dimension. Afterwards x holds, element by element, "
-            f"**{what}** of the arrays of all ranks (`np.{op}(a, b)` of two). Each rank sends chunks: 2 (n − 1) "
-            "messages, and not more than 2 (n − 1) / n of its array (chunks differ in length by 1 at most)."
-        )
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         rng = np.random.default_rng(draw.randrange(2**32))
@@ -328,17 +231,13 @@ class OtherRing(FunctionTask):
         return self.right
 
     def right(self, comm: Any, x: Any) -> None:
-        self.ring(comm, x)
-
-    def ring(self, comm: Any, x: Any, op: Any = None, by_rank: bool = False, halves: int = 2) -> None:
-        """The ring; with `by_rank` the chunks depend on the rank instead of its place."""
-        n, s, op = comm.size, self.stride, op or OPS[self.op][1]
-        p = comm.rank if by_rank else [i * s % n for i in range(n)].index(comm.rank)
+        n, s = comm.size, self.stride
+        p = [i * s % n for i in range(n)].index(comm.rank)
         chunks = np.array_split(x, n)
-        for half in range(halves):
+        for half in range(2):
             for i in range(n - 1):
                 sent, into = chunks[(p - 1 - i + half) % n], chunks[(p - 2 - i + half) % n]
                 sending = comm.start_send(sent, (comm.rank + s) % n)
                 got = comm.recv((comm.rank - s) % n, into)
                 sending.wait()
-                into[...] = got if half else op(into, got)
+                into[...] = got if half else OPS[self.op][1](into, got)

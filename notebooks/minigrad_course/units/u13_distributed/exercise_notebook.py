@@ -29,7 +29,7 @@ course.begin("13_distributed", student="")
 # %% name="task-ring-plan"
 course.task("ring_plan")
 
-# %% nbgrader={"grade": false, "grade_id": "ring_plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="ring_plan"
 ring_plan = [
     [..., ..., ..., ...],
     [..., ..., ..., ...],
@@ -45,7 +45,7 @@ ring_plan = [[2, 3, 0, 1], [3, 0, 1, 2], [0, 1, 2, 3]]
 # %% name="look-at-plan"
 course.task("ring_plan").act(ring_plan)
 
-# %% nbgrader={"grade": true, "grade_id": "check-ring-plan", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-ring-plan"
 course.check("ring_plan")
 
 # %% [markdown]
@@ -54,13 +54,13 @@ course.check("ring_plan")
 # %% name="task-bytes-sent"
 course.task("bytes_sent")
 
-# %% nbgrader={"grade": false, "grade_id": "bytes_sent", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="bytes_sent"
 bytes_sent = ...  # MB
 ### BEGIN SOLUTION
 bytes_sent = 192.0
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-bytes-sent", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-bytes-sent"
 course.check("bytes_sent")
 
 # %% [markdown]
@@ -90,7 +90,7 @@ print(x)
 # %% [markdown]
 # (Plan it for 4 ranks first: which chunk does rank 0 send in round 1, if chunk r is to be complete in rank r? And then?)
 
-# %% nbgrader={"grade": false, "grade_id": "reduce_scatter", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="reduce_scatter"
 def reduce_scatter(comm, chunks):
     ### BEGIN SOLUTION
     n, r = comm.size, comm.rank
@@ -101,7 +101,7 @@ def reduce_scatter(comm, chunks):
         sending.wait()
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-reduce-scatter", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-reduce-scatter"
 course.check("reduce_scatter")
 
 # %% [markdown]
@@ -115,7 +115,7 @@ course.task("reduce_scatter").show(reduce_scatter)
 #
 # Now chunk r of rank r is complete. `all_gather(comm, chunks)` sends the complete chunks around, in n − 1 rounds. **Afterwards all chunks are complete in all ranks.**
 
-# %% nbgrader={"grade": false, "grade_id": "all_gather", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="all_gather"
 def all_gather(comm, chunks):
     ### BEGIN SOLUTION
     n, r = comm.size, comm.rank
@@ -126,7 +126,7 @@ def all_gather(comm, chunks):
         sending.wait()
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-all-gather", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-all-gather"
 course.check("all_gather")
 
 # %% [markdown]
@@ -152,7 +152,7 @@ course.task("all_gather").train(reduce_scatter, all_gather)
 # %% name="task-other-ring"
 course.task("other_ring")
 
-# %% nbgrader={"grade": false, "grade_id": "other_ring", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="other_ring"
 def other_ring(comm, x):
     ### BEGIN SOLUTION
     n, stride = comm.size, 2
@@ -169,7 +169,7 @@ def other_ring(comm, x):
         mine[...] = got if late else np.multiply(mine, got)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-other-ring", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-other-ring"
 course.check("other_ring")
 ### BEGIN HIDDEN TESTS
 course.check("other_ring", hidden=True)
@@ -181,13 +181,13 @@ course.check("other_ring", hidden=True)
 # %% name="task-slow-step"
 course.task("slow_step")
 
-# %% nbgrader={"grade": false, "grade_id": "slow_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="slow_step"
 slow_step = ...  # ms
 ### BEGIN SOLUTION
 slow_step = 284.0
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-slow-step", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-slow-step"
 course.check("slow_step")
 
 # %% [markdown]
@@ -196,13 +196,13 @@ course.check("slow_step")
 # %% name="task-worker-memory"
 course.task("worker_memory")
 
-# %% nbgrader={"grade": false, "grade_id": "worker_memory", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="worker_memory"
 worker_memory = ...  # GB
 ### BEGIN SOLUTION
 worker_memory = 8.25
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-worker-memory", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-worker-memory"
 course.check("worker_memory")
 
 # %% name="progress"

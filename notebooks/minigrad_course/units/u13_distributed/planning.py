@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,10 +11,9 @@ from minigrad.distributed import Machine, Step, step_time
 from minigrad.viz.flipbook import Flipbook
 
 from ...feedback import NotWritten, Wrong, written
-from ...tasks import ROUNDS, ValueTask
+from ...tasks import ROUNDS, Mistake, ValueTask
 from .about import UNIT
 from .chunks import by_plan, faults, rounds_of
-from .known import values
 
 WORKERS = 4
 FORM = (
@@ -29,40 +28,15 @@ class RingPlan(ValueTask):
     """A table: which chunk each of four workers sends in each of three rounds."""
 
     name = "ring_plan"
-    mistakes = values(
-        ("[list(range(4))] * 3",
-         "each worker sends the chunk of its own number three times: the second time, the same numbers are counted "
-         "again. Pass on the chunk that has just come"),
-        ("self.right()[:1] * 3",
-         "all rounds are the same, so numbers are counted twice. In round 2, pass on what came in round 1"),
-        ("self.made(self.home, -self.way)",
-         "in this plan the chunks travel in the other direction: look at the arrows in the text, and at the order of "
-         "your rounds, the first one first"),
-        ("self.made(self.home + self.way, self.way)",
-         "all chunks are complete, but each in the worker after the right one. A chunk takes three hops: where must it "
-         "begin to end where the text says?"),
-        ("self.made(self.home - self.way, self.way)",
-         "all chunks are complete, but each in the worker before the right one. A chunk takes three hops: where must "
-         "it begin to end where the text says?"),
-        ("self.made(self.home + 2, self.way)",
-         "all chunks are complete, but each two workers away from the right one. A chunk takes three hops: where must "
-         "it begin to end where the text says?"),
-        ("[[i] * 4 for i in range(3)]",
-         "the same chunk in all workers: the other chunks never move. In a round, each worker sends another chunk"),
-    )
+    mistakes: ClassVar[tuple[Mistake, ...]] = ()
 
     def vary(self, draw: random.Random) -> None:
         self.way = draw.choice([1, -1])
         self.home = draw.choice([0, 1, 2] if self.way > 0 else [0, 2, 3])  # no worker begins with its own number
 
-    def text(self) -> str:
-        other = "the next one: 0 → 1 → 2 → 3 → 0" if self.way > 0 else "the one before: 0 → 3 → 2 → 1 → 0"
-        homes = ", ".join(f"chunk {c} in worker {(c + self.home) % WORKERS}" for c in range(WORKERS))
-        return (
-            f"Four workers, with four chunks each. Each worker sends to {other}. The receiver **adds** what comes to "
-            f"its own chunk of the same number. **After three rounds, these are to be complete: {homes}.** Write the "
-            "table: three rounds, and for each round the four chunks that workers 0, 1, 2 and 3 send."
-        )
+    def homes(self) -> str:
+        """A part of the text."""
+        return ", ".join(f"chunk {c} in worker {(c + self.home) % WORKERS}" for c in range(WORKERS))
 
     def given(self) -> dict[str, Any]:
         return {"act": self.act}
@@ -85,11 +59,11 @@ class RingPlan(ValueTask):
         try:
             table = np.array(answer, dtype=float)
         except (TypeError, ValueError):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", FORM) from None
+            raise self.misformed(answer, FORM) from None
         if table.shape == (WORKERS, WORKERS - 1):
             raise Wrong(self.name, "your answer has 4 rows of 3: a row for each worker?", FORM)
         if table.shape != (rounds, WORKERS):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", FORM)
+            raise self.misformed(answer, FORM)
         if not np.isin(table, range(WORKERS)).all():
             raise Wrong(self.name, f"your answer {written(answer)} has other numbers", "the chunks are 0, 1, 2 and 3")
         return [[int(chunk) for chunk in row] for row in table]
@@ -119,24 +93,6 @@ class BytesSent(ValueTask):
     """How many megabytes does a worker send?"""
 
     name = "bytes_sent"
-    mistakes = values(
-        ("self.of((self.workers - 1) / self.workers)",
-         "that is the first half, the reduce-scatter. The all-gather sends as much again"),
-        ("self.of(2)",
-         "nearly: n rounds in each half are one too many. After n − 1 rounds a chunk has been everywhere"),
-        ("self.of(1)",
-         "that is the array itself. The sums go round first, and then the totals: two times (n − 1) chunks"),
-        ("self.of(2 * (self.workers - 1))",
-         "that is what all workers send together. In each of 2 (n − 1) rounds one of them sends a chunk"),
-        ("round(self.right() / 4, 6)",
-         "that counts numbers. A float32 takes 4 bytes"),
-        ("self.of(1 / self.workers)",
-         "that is the chunk of one round. How many rounds are there?"),
-        ("self.right() * 1e6",
-         "these are bytes: divide by a million"),
-        ("self.of(4 * (self.workers - 1) / self.workers)",
-         "each message is sent by one worker and received by another: count the sent ones only"),
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.workers, self.millions = draw.choice([5, 8, 16, 20]), draw.choice([10, 15, 30])
@@ -148,35 +104,12 @@ class BytesSent(ValueTask):
     def right(self) -> float:
         return self.of(2 * (self.workers - 1) / self.workers)
 
-    def explained(self) -> str:
-        return f"{2 * (self.workers - 1)} chunks, each 1/{self.workers} of the array. More workers send hardly more."
-
 
 @UNIT.task
 class SlowStep(ValueTask):
     """The time of a step with overlap and one slow worker."""
 
     name = "slow_step"
-    mistakes = values(
-        ("self.time(slow=0)",
-         "one of 1,000 is slow, and all wait for it: its times count, not the others'"),
-        ("round((self.forward + self.backward) * (1 + self.percent / 100 / 1000) + self.each, 6)",
-         "that is the mean over the workers. A step ends when the slowest one is there"),
-        ("self.time() / 1000",
-         "these are seconds: the answer is in ms"),
-        ("self.time(slow=0, overlap=False)",
-         "the slow worker is forgotten, and nothing overlaps: all wait for the slow one, while buckets are sent"),
-        ("self.time(overlap=False)",
-         "nothing overlaps there. All buckets but the last are on their way while backward computes"),
-        ("self.time() - self.each",
-         "the last bucket is full at the end of backward: its all-reduce comes after it"),
-        ("round(self.forward + self.backward * (1 + self.percent / 100) + self.each, 6)",
-         "forward is slower in that worker too"),
-        ("round((self.forward + self.backward + self.each) * (1 + self.percent / 100), 6)",
-         "the worker computes longer. Its all-reduce takes the same time as before"),
-        ("round((self.forward + self.backward) * self.percent / 100, 6)",
-         "the slow worker computes 1 + p/100 times as long; your number has the extra time only"),
-    )
 
     def vary(self, draw: random.Random) -> None:
         self.forward, self.backward = draw.choice([40, 60, 80]), draw.choice([120, 160, 200])
@@ -194,46 +127,17 @@ class SlowStep(ValueTask):
     def right(self) -> float:
         return self.time()
 
-    def explained(self) -> str:
-        return f"{self.time() - self.each:g} ms of computing in the slow worker, {self.each} ms for the last bucket."
-
 
 @UNIT.task
 class WorkerMemory(ValueTask):
     """The memory of a worker with a sharded optimizer."""
 
     name = "worker_memory"
-    mistakes = values(
-        ("self.of((2 + self.KINDS[self.optimizer]) / self.workers)",
-         "only the state of the optimizer is divided: each worker needs all parameters, and computes all gradients"),
-        ("self.of(2 + self.KINDS[self.optimizer])",
-         "that is without sharding: each worker keeps an n-th of the state"),
-        ("self.of(self.KINDS[self.optimizer] / self.workers)",
-         "that is the state alone. Parameters and gradients take memory too"),
-        ("self.of(1 + self.KINDS[self.optimizer] / self.workers)",
-         "the gradients are missing: as many numbers as parameters"),
-        ("self.right() * 1e9",
-         "these are bytes: divide by a billion"),
-        ("self.of(2 + (3 - self.KINDS[self.optimizer]) / self.workers)",
-         "how many numbers does this optimizer keep for each parameter? See the text"),
-        ("self.of(2)",
-         "parameters and gradients alone: the worker keeps its part of the state too"),
-        ("round(self.right() / 4, 6)",
-         "that counts numbers. A float32 takes 4 bytes"),
-    )
     KINDS = {"SGD with momentum": 1, "AdamW": 2}  # numbers of state for each parameter
 
     def vary(self, draw: random.Random) -> None:
         self.optimizer = draw.choice(list(self.KINDS))
         self.billions, self.workers = draw.choice([1, 3, 7]), draw.choice([8, 10, 16, 20])
-
-    def text(self) -> str:
-        keeps = "one number" if self.KINDS[self.optimizer] == 1 else "two numbers"
-        return (
-            f"{self.billions} billion parameters, float32, trained by {self.optimizer}, which keeps {keeps} for each "
-            f"parameter. {self.workers} workers, `ShardedOptimizer`. **How many GB (billions of bytes) do parameters, "
-            "gradients and optimizer state take in one worker?**"
-        )
 
     def of(self, numbers: float) -> float:
         """The gigabytes of so many numbers for each parameter."""
@@ -241,6 +145,3 @@ class WorkerMemory(ValueTask):
 
     def right(self) -> float:
         return self.of(2 + self.KINDS[self.optimizer] / self.workers)
-
-    def explained(self) -> str:
-        return f"{self.of(2 + self.KINDS[self.optimizer]):g} GB without sharding. Only the state is divided."

@@ -35,7 +35,7 @@ course.begin("14_applications", student="")
 # %% name="task-scores-grad"
 course.task("scores_grad")
 
-# %% nbgrader={"grade": false, "grade_id": "scores_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="scores_grad"
 def scores_grad(scores, targets):
     ### BEGIN SOLUTION
     s = 0.1
@@ -43,7 +43,7 @@ def scores_grad(scores, targets):
     return (chances - ((1 - s) * targets + s / 10)) / len(scores)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-scores-grad", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-scores-grad"
 course.check("scores_grad")
 
 # %% name="digits"
@@ -62,7 +62,7 @@ course.task("names_loss")
 i, j = np.arange(4)[:, None], np.arange(4)
 mg.asarray((i == j).astype(int))
 
-# %% nbgrader={"grade": false, "grade_id": "names_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="names_loss"
 def names_loss(model, text):
     ### BEGIN SOLUTION
     i, j = np.arange(12)[:, None], np.arange(12)
@@ -71,7 +71,7 @@ def names_loss(model, text):
     return mg.cross_entropy(scores.reshape(-1, 27), text[:, 1:].reshape(-1))
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-names-loss", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-names-loss"
 course.check("names_loss")
 
 # %% name="names"
@@ -86,7 +86,7 @@ course.task("names_loss").train(names_loss)
 # %% name="task-club-loss"
 course.task("club_loss")
 
-# %% nbgrader={"grade": false, "grade_id": "club_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="club_loss"
 def club_loss(network, pairs, labels, known):
     ### BEGIN SOLUTION
     matrix = np.eye(34)
@@ -99,7 +99,7 @@ def club_loss(network, pairs, labels, known):
     return mg.cross_entropy(scores[known], labels[known])
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-club-loss", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-club-loss"
 course.check("club_loss")
 
 # %% name="club"
@@ -111,7 +111,7 @@ course.task("club_loss").train(club_loss)
 # %% name="task-pole-loss"
 course.task("pole_loss")
 
-# %% nbgrader={"grade": false, "grade_id": "pole_loss", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="pole_loss"
 def pole_loss(log_chances, stood):
     ### BEGIN SOLUTION
     returns, ahead = np.zeros(stood.shape), 0
@@ -121,7 +121,7 @@ def pole_loss(log_chances, stood):
     return -(log_chances * mg.asarray(weights, dtype=mg.float32)).sum() / stood.sum()
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-pole-loss", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-pole-loss"
 course.check("pole_loss")
 
 # %% name="pole"
@@ -135,13 +135,13 @@ course.task("pole_loss").train(pole_loss)
 # %% name="task-line-rooms"
 course.task("line_rooms")
 
-# %% nbgrader={"grade": false, "grade_id": "line_rooms", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="line_rooms"
 line_rooms = ...  # eight letters, in quotation marks
 ### BEGIN SOLUTION
 line_rooms = "DECBFGAH"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-line-rooms", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-line-rooms"
 course.check("line_rooms")
 
 # %% [markdown]
@@ -149,7 +149,7 @@ course.check("line_rooms")
 #
 # Three sentences, for a reader who has not seen this notebook: what the four programs **share**, where they **differ**, and what the four scores **do not say**.
 
-# %% nbgrader={"grade": false, "grade_id": "sentences", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% name="sentences"
 sentences = ...  # ["...", "...", "..."]
 ### BEGIN SOLUTION
 sentences = [
@@ -159,7 +159,7 @@ sentences = [
 ]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-sentences", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+# %% name="check-sentences"
 course.check("sentences")
 
 # %% name="report"

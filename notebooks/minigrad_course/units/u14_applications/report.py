@@ -11,6 +11,7 @@ from minigrad.support.files import write_whole
 from minigrad.support.table import as_table
 
 from ...feedback import Misused, Wrong, written
+from ...forms import names_in
 from ...results import STYLE
 from ...session import SESSION
 from ...tasks import ROUNDS, ValueTask
@@ -29,17 +30,6 @@ STATIONS = {  # rooms of the library, in the order in which a line meets them
     "running": "launches the kernels on arrays",
 }
 
-SWAPPED = {
-    ("ops", "core"): "a node records an operation that has been checked: the check comes first",
-    ("core", "autodiff"): "the backward pass goes through nodes: they have to exist before",
-    ("autodiff", "rewriting"): "the graph contains the gradient: the equations are applied to all of it",
-    ("rewriting", "fusion"): "kernels are chosen in the graph that the equations leave",
-    ("fusion", "lowering"): "loops are made of a whole kernel: first it is decided what is in it",
-    ("lowering", "codegen"): "text is printed from loops: first there are loops",
-    ("codegen", "running"): "a kernel without code cannot be launched",
-}
-
-
 @UNIT.task
 class LineRooms(ValueTask):
     """The rooms of the library in the order in which a line of code meets them."""
@@ -51,13 +41,10 @@ class LineRooms(ValueTask):
         draw.shuffle(letters)
         self.letters = dict(zip(STATIONS, letters))
 
-    def text(self) -> str:
-        listed = "".join(f"\n- **{letter}** {STATIONS[room]}"
+    def listed(self) -> str:
+        """The list in the text."""
+        return "".join(f"\n- **{letter}** {STATIONS[room]}"
                          for room, letter in sorted(self.letters.items(), key=lambda item: item[1]))
-        return (
-            f"Eight rooms of the library:\n{listed}\n\nA jitted training step runs for the first time. **In which "
-            "order do its lines meet these rooms?** All eight letters, in quotation marks."
-        )
 
     def right(self) -> list[str]:
         return list(self.letters.values())
@@ -66,9 +53,9 @@ class LineRooms(ValueTask):
         return ", ".join(STATIONS) + ": the rooms of the library are the stages of a line."
 
     def read(self, answer: Any) -> Any:
-        parts = answer.replace(",", "").split() if isinstance(answer, str) else answer
-        if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", f"letters: {self.example}")
+        parts = names_in(answer)
+        if parts is None:
+            raise self.misformed(answer, f"letters: {self.example}")
         letters = list("".join(parts).upper())
         if sorted(letters) != sorted(self.letters.values()):
             raise Wrong(self.name, f"{''.join(letters)} does not have each of the eight letters once", self.example)
@@ -78,8 +65,6 @@ class LineRooms(ValueTask):
         """The right order, with two rooms exchanged."""
         change = {self.letters[one]: self.letters[two], self.letters[two]: self.letters[one]}
         return [change.get(each, each) for each in self.right()]
-
-    wrong_programs = tuple([(lambda self, pair=pair: self.swapped(*pair), hint) for pair, hint in SWAPPED.items()])
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------
@@ -153,7 +138,7 @@ class Sentences(ValueTask):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         parts = [answer] if isinstance(answer, str) else answer
         if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
-            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
+            raise self.misformed(answer)
         if len(parts) != SENTENCES:
             raise Wrong(self.name, f"there are {len(parts)} texts in the list, not three", self.otherwise)
         for each in parts:

@@ -1,0 +1,26 @@
+"""Forms of answers that several tasks read: some parts in brackets, and names in a list or in one text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def parts_of(answer: Any, count: int) -> tuple[Any, ...]:
+    """The parts of an answer; nothing but None where it has not as many.
+
+    >>> parts_of([3, "a"], 2), parts_of("a", 2)
+    ((3, 'a'), (None, None))
+    """
+    return tuple(answer) if isinstance(answer, tuple | list) and len(answer) == count else (None,) * count
+
+
+def names_in(answer: Any) -> list[str] | None:
+    """The names in a list, or in one text with spaces or commas between them; None where it is something else.
+
+    >>> names_in("a, b"), names_in(["a ", "b"]), names_in([1])
+    (['a', 'b'], ['a', 'b'], None)
+    """
+    names = answer.replace(",", " ").split() if isinstance(answer, str) else answer
+    if not isinstance(names, list | tuple | set) or not all(isinstance(each, str) for each in names):
+        return None
+    return [name.strip() for name in names]
