@@ -139,7 +139,11 @@ def test_numbers_among_integers_do_not_become_inputs(compiled):
 )
 def test_structures_of_different_computations_differ(one, other):
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
-    keys = [structure_of(mg.trace(f, x))[:2] for f in (one, other, one)]
+    keys = []
+    for f in (one, other, one):
+        with mg.graph():
+            structure, _ = structure_of([f(x)._data])
+        keys.append((structure.key, structure.values))
     assert keys[0] == keys[2] != keys[1]
     for f in (one, other):
         with mg.graph():
