@@ -44,15 +44,17 @@ def is_foreign_module(name: Any) -> bool:
     if not isinstance(name, str) or name == "__main__":
         return False
     root = name.partition(".")[0]
-    files = [file for known in (name, root) if (file := _file_of(sys.modules.get(known))) is not None]
+    files = {*map(_file_of, {name, root})} - {None}
     return any(map(is_foreign_file, files)) if files else root in sys.stdlib_module_names
 
 
-def _file_of(module: Any) -> str | None:
+def _file_of(name: str) -> str | None:
+    """The file of a module; for a namespace package, its folder."""
+    module = sys.modules.get(name)
     entries = vars(module) if isinstance(module, types.ModuleType) else {}
     file, path = entries.get("__file__"), entries.get("__path__")
     if not isinstance(file, str) and path is not None:
-        file = next(iter(path), None)  # for a namespace package, its folder
+        file = next(iter(path), None)
     return file if isinstance(file, str) else None
 
 

@@ -106,6 +106,7 @@ class NameWalk:
         self.seen: dict[int, Any] = {}  # by id, with the values, so that the ids stay theirs
         self.names: set[str] = set()  # of the attributes that the code reads
         self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether the user's
+        self.modules: list[tuple[str, dict[str, Any]]] = []  # other packages' modules: name, entries
         self.attributes: list[tuple[AttributeGuard, bool]] = []  # the guards of attributes; whether the user's
         self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict, as that of `sys.modules`
         self.classes: dict[int, type] = {}  # by id, because a metaclass may define `==`
@@ -260,10 +261,12 @@ class NameWalk:
                 self._push(("", sys.modules.get(path)))
 
     def _read(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in self.names:
-                self.names.add(name)
-                self._push(*[(called, value) for called, value, _ in self.waiting.pop(name, ())])
+        new = set(names) - self.names
+        self.names |= new
+        for name in new.intersection(self.waiting):
+            self._push(*[(called, value) for called, value, _ in self.waiting.pop(name)])
+        for called, entries in self.modules:
+            self._follow(new, called, entries)
 
     def _doubt(self, module: Any) -> None:
         """Note that code of this module may be called, which may do things that the walk does not see."""
@@ -365,6 +368,10 @@ class NameWalk:
             return
         if not name.startswith("numpy"):
             self._doubt(name)
-        for key, value in list(entries.items()):
-            if issubclass(type(value), FOLLOWED):
-                self._wait(key, f"{name}.{key}", value, users=False)
+        self.modules.append((name, entries))
+        self._follow(self.names, name, entries)
+
+    def _follow(self, read: Iterable[str], name: str, entries: dict[str, Any]) -> None:
+        """Visit what code reads of another package's module: functions, classes and modules."""
+        found = [(f"{name}.{key}", entries[key]) for key in read if key in entries]
+        self._push(*[entry for entry in found if issubclass(type(entry[1]), FOLLOWED)])

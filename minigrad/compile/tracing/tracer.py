@@ -121,7 +121,8 @@ def _result(op: Primitive, kinds: list[Any], values: Sequence[Any], attrs: Attrs
     key = (*kinds, *attrs.values())
     try:
         found = RESULTS.get(key)
-        if found is None and op.kind in PLAIN and "device" not in attrs and not (op.casting and op.casts(values).indices):
+        plain = found is None and op.kind in PLAIN and "device" not in attrs
+        if plain and not (op.casting and op.casts(values).indices):
             if len(RESULTS) >= MOST_RESULTS:
                 RESULTS.clear()
             found = RESULTS[key] = op.infer(*values, **attrs)
@@ -156,6 +157,7 @@ class Tracer(Interpreter, State, Control):
     """Records every operation as a node, and every change of state."""
 
     flow: Any = later("minigrad.compile.control.recorded")
+    unseen: Any = later("minigrad.compile.tracing.unseen")
     what = "the function"  # in messages
     name = "jit"  # of the function, in pictures
     seals_generators = True
