@@ -178,13 +178,14 @@ def _names_in(parts: list[Any]) -> frozenset[str]:
     found: set[str] = set()
     while parts:
         part = parts.pop()
-        if isinstance(part, types.FunctionType):
-            parts += part.__code__, vars(part).get("__wrapped__")
-        elif isinstance(part, types.CodeType):
+        kind = type(part)
+        if kind is str:
+            found.add(part)  # `getattr` may read it
+        elif kind is types.CodeType:
             found.update(part.co_names)
             parts += part.co_consts
-        elif isinstance(part, str):
-            found.add(part)  # `getattr` may read it
-        elif isinstance(part, WRAPPERS):
-            parts += reached_from(part, type(part))
+        elif kind is types.FunctionType:
+            parts += part.__code__, vars(part).get("__wrapped__")
+        elif issubclass(kind, WRAPPERS):
+            parts += reached_from(part, kind)
     return frozenset(filter(str.isidentifier, found))

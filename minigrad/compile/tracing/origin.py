@@ -7,6 +7,7 @@ scripts, notebooks, packages in an editable install, and code that `exec` makes 
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 import types
@@ -36,7 +37,8 @@ def is_foreign_file(filename: str) -> bool:
     path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
     if path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS):
         return True
-    return path.startswith(tuple(chain.from_iterable(map(installed_in, sys.path))))
+    around = [folder for folder in sys.path if path.startswith(os.path.abspath(folder).replace("\\", "/"))]
+    return path.startswith(tuple(chain.from_iterable(map(installed_in, around))))
 
 
 def is_foreign_module(name: Any) -> bool:
