@@ -7,7 +7,7 @@ import io
 import sys
 import types
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
-from .guards import MISSING, EntriesGuard, Guard, ListGuard
+from .guards import MISSING, EntriesGuard, Guard, ListGuard, PartsGuard, own_dict
 from .origin import is_foreign_class, is_ours
 from .slots import slots_of
 
@@ -34,6 +34,9 @@ PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot cha
     (property, ("fget", "fset", "fdel")),
     ((classmethod, staticmethod), ("__func__",)),
     (functools.cached_property, ("func",)),
+)
+CHANGED: tuple[tuple[Any, tuple[str, ...]], ...] = (  # parts that can change, and are not in a dict
+    (functools.partial, ("func", "args", "keywords")), (defaultdict, ("default_factory",)), (BaseException, ("args",)),
 )
 WRAPPERS = (property, classmethod, staticmethod, functools.cached_property)
 
@@ -59,7 +62,10 @@ class Kind:
 
 
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
-    """A guard for the entries of a container."""
+    """Guards for the parts of an object that can change, and for the entries of a container."""
+    for classes, names in CHANGED:
+        if issubclass(kind, classes):
+            yield PartsGuard(name, value, *names)
     if issubclass(kind, list):
         yield ListGuard(name, value)
     elif issubclass(kind, dict):
@@ -103,15 +109,6 @@ def _attribute(value: Any, name: str) -> Any:
         return getattr(value, name, None)
     except Exception:
         return None
-
-
-def own_dict(value: Any) -> dict[str, Any] | None:
-    """The dict of an object's attributes, if it has one of its own; no code of its class runs."""
-    try:
-        found, again = [object.__getattribute__(value, "__dict__") for _ in range(2)]
-    except Exception:
-        return None
-    return found if found is again and isinstance(found, dict) else None
 
 
 def functions_in(values: list[Any]) -> list[Any]:

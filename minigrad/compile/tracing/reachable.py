@@ -33,7 +33,7 @@ import numpy as np
 from ...core.override import overridable
 from ...core.tree import REGISTRY
 from ...support.errors import TraceError
-from .contents import OPAQUE, Kind, contents, functions_in, is_plain_iterator, own_dict, reached_from
+from .contents import OPAQUE, Kind, contents, functions_in, is_plain_iterator, reached_from
 from .guards import (
     SIMPLE,
     ArrayGuard,
@@ -47,6 +47,7 @@ from .guards import (
     buffer_guard,
     content,
     join,
+    own_dict,
     state_guard,
 )
 from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
@@ -61,6 +62,7 @@ UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime", "posix
 ANYTHING = (getattr, vars, dir, eval, exec, globals)  # as values, for `map` for example, they can read anything
 READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # they read all attributes
 READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
+NAMED = ("__name__", "__qualname__", "__doc__", "__annotations__", "__module__")  # of functions and classes
 UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
 
 
@@ -72,6 +74,7 @@ IMPLICIT |= {
     "bool len hash iter next reversed missing getattr getattribute enter exit int float str repr format class_getitem "
     "instancecheck subclasscheck get".split()
 }
+_derived = type.__subclasses__
 FUNCTIONS, MODULES, CLASSES = Kind(object), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
 
 
@@ -111,6 +114,7 @@ class NameWalk:
         self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict, as that of `sys.modules`
         self.classes: dict[int, type] = {}  # by id, because a metaclass may define `==`
         self.kinds: dict[int, Kind] = {}
+        self.named: list[PartsGuard] = []  # of the user's functions and classes
         self.computed = False  # whether the code computes names, so that it can read every attribute
         self.certain = True  # whether the values visited now are read by name
 
@@ -134,6 +138,15 @@ class NameWalk:
 
     def finish(self) -> Guards:
         """The guards, settled with the names that the code reads."""
+        for guard in self.named:
+            name, place = guard.name, guard.place
+            guard.look_at(*[part for part in NAMED if part in self.names and hasattr(place, part)])
+            self._push((name, guard.values.get("__annotations__")))
+            if "__subclasses__" in self.names and isinstance(place, type):
+                derived, words = _derived(place), f"a class was derived from {name}"
+                self.guards.append(ContentGuard(name, place, lambda cls: [*map(id, _derived(cls))], words))
+                self._push(*[(each.__name__, each) for each in derived])
+            self.run()  # which may append to `named`
         cache: dict[Any, frozenset[str]] = {}
         known = {id(guard) for guard in self.globals.values()}
         for guard, users in self.attributes:
@@ -160,6 +173,7 @@ class NameWalk:
             self._changing(name, value)
         elif issubclass(kind, np.ndarray) and not value.dtype.hasobject:
             self.guards.append(ArrayGuard(name, value))
+            self._described(name, value, kind)
         elif issubclass(kind, BUFFERS):
             self.guards.append(buffer_guard(name, value))
         elif issubclass(kind, types.MethodType) and isinstance(value.__self__, SOURCES):
@@ -205,7 +219,8 @@ class NameWalk:
             self._push(*[(name, part) for part in functions_in(held)])
             return
         name = name or function.__name__
-        self._add(PartsGuard(name, function, "__code__", "__defaults__", "__kwdefaults__"))
+        self.named.append(PartsGuard(name, function, "__code__", "__defaults__", "__kwdefaults__"))
+        self._add(self.named[-1])
         self.code(function.__code__, function.__globals__)
         for free, cell in cells:
             self._add(CellGuard(free, cell))
@@ -248,12 +263,15 @@ class NameWalk:
 
     def _imports(self, found: Reads, names: dict[str, Any]) -> None:
         """Follow the modules that code imports when it runs."""
-        for name, level in sorted(found.imports):
+        imports = sorted(found.imports)
+        if ("", 0) in imports and not any(name in sys.modules for name, _ in imports):
+            imports += [(name, 0) for name in list(sys.modules) if not is_foreign_module(name) and not is_ours(name)]
+        for name, level in imports:
             if level:
                 package = str(names.get("__package__") or names.get("__name__") or "")
                 name = ".".join([*package.split(".")[: len(package.split(".")) + 1 - level], *([name] if name else [])])
             parts = name.split(".")
-            for path in {name, parts[0]} | {".".join(parts[:i]) for i in range(1, len(parts))}:
+            for path in {name, parts[0]} | {".".join(parts[:i]) for i in range(1, len(parts))} - {""}:
                 if path not in sys.modules:
                     self.guards.later = self.guards.suspect = True
                 elif not is_foreign_module(path) and not is_ours(path):
@@ -295,24 +313,26 @@ class NameWalk:
             else:
                 self.waiting.setdefault(key, []).append((called, value, users))
 
+    def _described(self, name: str, value: Any, kind: type) -> None:
+        """The attributes of an object, and those of its class."""
+        known = self.kinds.get(id(kind))
+        if known is None:
+            known = self.kinds[id(kind)] = Kind(kind)
+            self._of_kind(name, known)
+        if known.looked_into:
+            self._attributes(name or kind.__name__, value, known)
+            if known.reassigned:
+                self.guards.append(ClassGuard(name or kind.__name__, weakref.ref(value)))
+
     def _object(self, name: str, value: Any, kind: type) -> None:
         """Any other object: its entries if it is a container, its attributes, and those of its class."""
         if not issubclass(kind, OPAQUE):
-            known = self.kinds.get(id(kind))
-            if known is None:
-                known = self.kinds[id(kind)] = Kind(kind)
-                self._of_kind(name, known)
-            if known.looked_into:
-                self._attributes(name or kind.__name__, value, known)
-                if known.reassigned:
-                    self.guards.append(ClassGuard(name or kind.__name__, weakref.ref(value)))
+            self._described(name, value, kind)
         for guard in contents(name, value, kind):
             self._add(guard)
             self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
         if issubclass(kind, weakref.ref):
             self.guards.append(alive_guard(name, value))
-        if issubclass(kind, functools.partial):
-            self.guards.append(PartsGuard(name, value, "func", "args", "keywords"))
         parts = reached_from(value, kind)
         if kind.__module__ == "operator":
             self._read([read for part in parts if isinstance(part, str) for read in part.split(".")])
@@ -351,7 +371,8 @@ class NameWalk:
             if id(base) not in self.classes:
                 self.classes[id(base)] = base
                 self._hold(base.__name__, vars(base), None, CLASSES)
-                self.guards.append(PartsGuard(base.__name__, base, "__mro__"))
+                self.named.append(PartsGuard(base.__name__, base, "__mro__"))
+                self.guards.append(self.named[-1])
                 if isinstance(base, abc.ABCMeta):
                     words = f"a class was registered with {base.__name__}, or with another class"
                     self.guards.append(ContentGuard(base.__name__, base, lambda _: abc.get_cache_token(), words))

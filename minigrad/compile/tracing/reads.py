@@ -26,7 +26,7 @@ class Reads(NamedTuple):
 
     names: frozenset[str]  # of attributes
     globals: frozenset[str]
-    imports: frozenset[tuple[str, int]]  # modules, with the level of a relative import
+    imports: frozenset[tuple[str, int]]  # modules, with the level of a relative import; "" if a name may be computed
     computed: frozenset[str]  # builtin functions that are called with a name that is not a constant
     anything: bool  # whether it reads attributes without their names
 
@@ -52,7 +52,7 @@ def reads(code: types.CodeType) -> Reads:
         names.update(part for string in strings for part in string.split("."))
         computed.update(set() if strings else {"getattr"})
     if not {*found, *names}.isdisjoint(IMPORTERS):
-        imports.update((string, 0) for string in strings)
+        imports.update((string, 0) for string in (*strings, ""))
     matches = [step for step in steps if step.opname == "MATCH_CLASS"]
     if matches:
         names.update(strings)
