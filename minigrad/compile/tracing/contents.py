@@ -149,6 +149,7 @@ def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
 READERS: tuple[tuple[Any, Callable[[Any], dict[Any, Any]]], ...] = (
     ((set, frozenset, type({}.keys())), _members), ((deque, type({}.values())), _counted), (np.ndarray, _objects),
     ((types.MappingProxyType, type({}.items())), dict), (ContextVar, _in_context),
+    ((io.StringIO, io.BytesIO), lambda file: {"": None if file.closed else file.getvalue()}),
 )
 
 

@@ -75,7 +75,7 @@ IMPLICIT |= {
     "instancecheck subclasscheck get".split()
 }
 _derived = type.__subclasses__
-FUNCTIONS, MODULES, CLASSES = Kind(object), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
+FUNCTIONS, MODULES, CLASSES = Kind(object, ("__wrapped__",)), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
 
 
 class Guards(list[Guard]):

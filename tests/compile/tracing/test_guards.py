@@ -5,6 +5,8 @@ import array
 import collections
 import contextvars
 import functools
+import inspect
+import io
 import operator
 import sys
 import types
@@ -324,6 +326,24 @@ def of_an_attribute_of_an_array(value):
 def of_a_dict_that_is_replaced(value):
     held = Holder(value)
     return held.read, lambda new: setattr(held, "__dict__", {"n": new})
+
+
+def of_a_file_in_memory(value):
+    held = io.StringIO(str(value))
+    return lambda: int(held.getvalue()), lambda new: (held.seek(0), held.write(str(new)))
+
+
+def of_a_field_of_a_text(value):
+    held = Holder(value)
+    return lambda: int("{it.n}".format_map({"it": held})), lambda new: setattr(held, "n", new)
+
+
+def of_an_unwrapped_function(value):
+    def held():
+        """Nothing."""
+
+    held.__wrapped__ = called(value)
+    return lambda: inspect.unwrap(held)(), lambda new: setattr(held, "__wrapped__", called(new))
 
 
 def of_a_module_by_a_computed_name(value):
