@@ -246,7 +246,7 @@ class Gradient:
     @cached_property
     def forward(self) -> Programs:
         """The programs that compute the result, and the values to save if these are not the inputs."""
-        return Programs(self.op.name, self.kind.traced.recording_graph) if self.keeps else self.kind.forward
+        return Programs(self.op.name, self.kind.traced.keeping.graph) if self.keeps else self.kind.forward
 
     @cached_property
     def backward(self) -> Programs:

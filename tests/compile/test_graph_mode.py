@@ -429,3 +429,12 @@ def test_the_operations_of_a_value_that_is_computed_are_kept_for_gradients_only(
         assert [node.name for node in g.recorded(y).nodes] == ["multiply"]
     with pytest.raises(mg.TraceError, match=r"the operations of a value of shape \(3,\) are not kept any more"):
         g.recorded(y)
+
+
+def test_untracked_results_have_nodes_where_all_are_recorded():
+    x = mg.ones(3)
+    with mg.record(), mg.graph():
+        y = x * 2
+    with mg.graph():
+        z = x * 2
+    assert y.node.op.name == "multiply" and z.node is None

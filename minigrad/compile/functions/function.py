@@ -193,7 +193,9 @@ class TracedFunction(Function):
     def with_outputs(self, nodes: Sequence[Node]) -> TracedFunction:
         """The same function, which returns the values of these nodes too.  No gradient comes back through them."""
         more = [wrap(Pending(self.tracer, node), node.device) for node in nodes]
-        return TracedFunction(self.tracer, self.inputs, [*self.outputs, *more], self.effects, self.others, self.kept)
+        made = TracedFunction(self.tracer, self.inputs, [*self.outputs, *more], self.effects, self.others, self.kept)
+        made.executor = self.executor
+        return made
 
     # the gradient ---------------------------------------------------------------------------------------------------
 
@@ -225,7 +227,7 @@ class TracedFunction(Function):
 
     @cached_property
     def gradient(self) -> TracedFunction:
-        """The gradients of all inputs that have one, given the values that `recording_program` computes for it."""
+        """The gradients of all inputs that have one, given the values that `keeping` computes for it."""
         tracked = [[i for i, t in enumerate(tensors) if t.tracked] for tensors in (self.inputs, self.outputs)]
         whole = self.gradient_by(*tracked)
         found = {i: output for i, output in zip(whole.wanted, whole.outputs) if i not in whole.unused}
@@ -241,18 +243,13 @@ class TracedFunction(Function):
         return self.gradient.kept[len(self.kept) :]
 
     @cached_property
-    def recording_program(self) -> Program | PlainProgram:
-        """Computes the outputs, and what the gradient is given."""
-        return program_for(self.recording_graph, executor=self.executor)
-
-    @cached_property
-    def recording_graph(self) -> Graph:
-        """From the sources to the outputs and to what the gradient is given."""
+    def keeping(self) -> TracedFunction:
+        """The same function, which also returns what the gradient is given."""
         try:
             left = self.left
         except GradError:  # an error of the backward pass, and not of this one
             left = ()
-        return Graph(self.sources, (*self.graph.outputs, *left), self.effects)
+        return self.with_outputs(left)
 
     @property
     def gradient_that_ran(self) -> TracedFunction | None:
@@ -386,7 +383,7 @@ class Application:
     def compute(self, *values: Any) -> Any:
         """The kernel of `call`: the raw results."""
         function = self.function
-        program = function.ran = function.recording_program if self.recorded else function.program
+        program = function.ran = (function.keeping if self.recorded else function).program
         results = program([*values, *self.others], self.starts)
         self.left = results[len(function.outputs) :]
         return tuple(results[: len(function.outputs)])

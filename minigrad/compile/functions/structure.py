@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -184,14 +184,6 @@ def _constant(node: Any) -> Hashable:
     return comparable(node.held, objects=False), node.device
 
 
-class Runnable(NamedTuple):
-    """A program, the numbers that are inputs of it behind those of the graph, and where random numbers begin."""
-
-    program: Program | PlainProgram
-    numbers: list[Any]
-    starts: Starts
-
-
 @dataclass
 class Kept:
     """The program of a structure for the numbers that came first, and, once others came, one with them as inputs."""
@@ -204,10 +196,15 @@ class Kept:
 class Programs(Latest[Kept]):
     """The programs that were used last, by structure."""
 
-    def of(self, structure: Structure, graph: Callable[[], Graph], environment: Hashable) -> Runnable:
-        """A program for a graph of this structure in this `environment()`, and its inputs beyond those of the graph."""
+    def of(
+        self, structure: Structure, graph: Callable[[], Graph], environment: Hashable
+    ) -> tuple[Program | PlainProgram, list[Any], Starts]:
+        """A program for a graph of this structure in this `environment()`.
+
+        Also the numbers that are inputs of it behind those of the graph, and where random numbers begin.
+        """
         if not structure.is_comparable:
-            return Runnable(program_for(graph()), [], {})
+            return program_for(graph()), [], {}
         starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
         values = structure.values
 
@@ -216,11 +213,11 @@ class Programs(Latest[Kept]):
 
         kept = self.shared((tuple(structure.key), environment), make)
         if kept.values == values:
-            return Runnable(kept.program, [], starts)
+            return kept.program, [], starts
         if kept.general is None:
             kept.general = program_for(without_history(graph(), structure.drawn, structure.numbers))
         arrays = [node.device.from_numpy(np.asarray(node.inputs[i], dtype)) for node, i, dtype in structure.numbers]
-        return Runnable(kept.general, arrays, starts)
+        return kept.general, arrays, starts
 
 
 PROGRAMS = Programs()

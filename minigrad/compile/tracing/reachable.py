@@ -74,7 +74,6 @@ IMPLICIT |= {
     "bool len hash iter next reversed missing getattr getattribute enter exit int float str repr format class_getitem "
     "instancecheck subclasscheck get".split()
 }
-_derived = type.__subclasses__
 FUNCTIONS, MODULES, CLASSES = Kind(object, ("__wrapped__",)), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
 
 
@@ -138,14 +137,8 @@ class NameWalk:
 
     def finish(self) -> Guards:
         """The guards, settled with the names that the code reads."""
-        for guard in self.named:
-            name, place = guard.name, guard.place
-            guard.look_at(*[part for part in NAMED if part in self.names and hasattr(place, part)])
-            self._push((name, guard.values.get("__annotations__")))
-            if "__subclasses__" in self.names and isinstance(place, type):
-                derived, words = _derived(place), f"a class was derived from {name}"
-                self.guards.append(ContentGuard(name, place, lambda cls: [*map(id, _derived(cls))], words))
-                self._push(*[(each.__name__, each) for each in derived])
+        for parts in self.named:
+            self._name(parts)
             self.run()  # which may append to `named`
         cache: dict[Any, frozenset[str]] = {}
         known = {id(guard) for guard in self.globals.values()}
@@ -158,6 +151,17 @@ class NameWalk:
             self.guards.own += [drawn] if drawn else []
         self.guards[:] = [g for g in self.guards if not (isinstance(g, AttributeGuard) and g.is_empty)]
         return self.guards
+
+    def _name(self, parts: PartsGuard) -> None:
+        """Guard what code reads of a function or a class that is not in its dict: its name, and derived classes."""
+        name, place = parts.name, parts.place
+        parts.look_at(*[part for part in NAMED if part in self.names and hasattr(place, part)])
+        self._push((name, parts.values.get("__annotations__")))
+        if "__subclasses__" in self.names and isinstance(place, type):
+            words = f"a class was derived from {name}"
+            self.guards.append(ContentGuard(name, place, lambda cls: [*map(id, type.__subclasses__(cls))], words))
+            derived: list[type] = type.__subclasses__(place)
+            self._push(*[(each.__name__, each) for each in derived])
 
     # one value ------------------------------------------------------------------------------------------------------
 

@@ -227,8 +227,9 @@ class Tracer(Interpreter, State, Control):
                     alias_of(lifted[0])
                 data = self.recorded(op, values, attrs, device, result)
                 out = wrap(data, device)
-                if mask and current_mode().grad:
-                    out.node = recorded(op, lifted, values, mask, attrs, data, device)
+                mode = current_mode()
+                if mode.record_all or (mask and mode.grad):
+                    out.node = recorded(op, lifted, values, mask if mode.grad else 0, attrs, data, device)
                     out.tracked = bool(out.node.plan.rules)
                     self.values[out.node] = data.node
                 return link(out, lifted[0], (op, attrs)) if op.kind == "view" else out
@@ -251,12 +252,7 @@ class Tracer(Interpreter, State, Control):
     ) -> Any:
         if op is P.call:  # a custom function: its operations are recorded
             return attrs["application"].compute(*values)
-        beyond = int in map(type, values) and any(
-            v.__class__ is int and not 0 <= v <= SAFE for v in values
-        )
-        if beyond or op is P.full or op is P.put:
-            values = in_range(self, op, values, attrs, device)
-        return self.recorded(op, values, attrs, device)
+        return self.recorded(op, in_range(self, op, values, attrs, device), attrs, device)
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
         """The pending result of an operation, or a tuple of them; its shape and dtype are `result` if that is known."""
