@@ -231,8 +231,8 @@ class TracedFunction(Function):
         tracked = [[i for i, t in enumerate(tensors) if t.tracked] for tensors in (self.inputs, self.outputs)]
         whole = self.gradient_by(*tracked)
         found = {i: output for i, output in zip(whole.wanted, whole.outputs) if i not in whole.unused}
-        kept = (*self.kept, *_read_from(self, whole, list(found.values())))
         made = list(found.values())
+        kept = (*self.kept, *read_by(self, whole, made)[0])
         gradient = TracedFunction(self.tracer, whole.inputs, made, whole.effects, self.others, kept)
         gradient.roots, gradient.wanted, gradient.executor = whole.roots, tuple(found), self.executor
         return gradient
@@ -335,11 +335,16 @@ def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:
     return cotangent
 
 
-def _read_from(function: TracedFunction, gradient: TracedFunction, outputs: Sequence[Tensor]) -> list[Node]:
-    """The nodes of a function that its gradient reads; where it reads a view, the base of the view."""
+def read_by(
+    function: TracedFunction, gradient: TracedFunction, outputs: Sequence[Tensor]
+) -> tuple[list[Node], set[Node]]:
+    """The nodes of a function that its gradient reads, and all nodes on the way there, its inputs among them.
+
+    Where the gradient reads a view, it is the base of the view.
+    """
     inside = set(function.graph.nodes)
     left: dict[Node, None] = {}
-    seen: set[Node] = {*function.sources, *gradient.own}
+    seen = set(function.kept)
     stack = [*[o._data.node for o in outputs], *gradient.effects]
     while stack:
         node = stack.pop()
@@ -352,7 +357,7 @@ def _read_from(function: TracedFunction, gradient: TracedFunction, outputs: Sequ
             left[node] = None
         else:
             stack += [i for i in node.inputs if isinstance(i, Node)]
-    return list(left)
+    return list(left), seen
 
 
 class Application:
