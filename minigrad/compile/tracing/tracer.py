@@ -118,7 +118,7 @@ MOST_RESULTS = 4096
 
 def _result(op: Primitive, kinds: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
     """The shape and dtype of a result for inputs of these kinds, cached; None for other operations, and for casts."""
-    key = (*kinds, *attrs.values())
+    key = (*kinds, *attrs.items())
     try:
         found = RESULTS.get(key)
         plain = found is None and op.kind in PLAIN and "device" not in attrs
