@@ -140,10 +140,11 @@ class ClassGuard(Guard):
     reader = staticmethod(lambda reference: {"__class__": type(reference()), "__dict__": own_dict(reference())})
 
     def quick(self, writer: CheckWriter) -> list[str]:
+        cls, attributes = self.held
+        if attributes is not None and cls.__getattribute__ is not object.__getattribute__:
+            return super().quick(writer)
         entries = [f"type(o := {writer.name(self.place)}())"]
-        if self.held[1] is not None:
-            entries.append(f"{writer.name(object.__getattribute__)}(o, '__dict__')")
-        return writer.same(self, entries)
+        return writer.same(self, entries if attributes is None else [*entries, "o.__dict__"])
 
 
 class ListGuard(Guard):
