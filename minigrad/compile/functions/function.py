@@ -338,7 +338,7 @@ def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:
 def read_by(
     function: TracedFunction, gradient: TracedFunction, outputs: Sequence[Tensor]
 ) -> tuple[list[Node], set[Node]]:
-    """The nodes of a function that its gradient reads, and all nodes on the way there, its inputs among them.
+    """The nodes of a function that its gradient reads, and all nodes between them and the outputs, inputs among them.
 
     Where the gradient reads a view, it is the base of the view.
     """
