@@ -268,7 +268,7 @@ class NameWalk:
     def _imports(self, found: Reads, names: dict[str, Any]) -> None:
         """Follow the modules that code imports when it runs."""
         imports = sorted(found.imports)
-        if ("", 0) in imports and not any(name in sys.modules for name, _ in imports):
+        if ("", 0) in imports:
             imports += [(name, 0) for name in list(sys.modules) if not is_foreign_module(name) and not is_ours(name)]
         for name, level in imports:
             if level:

@@ -55,7 +55,7 @@ def reads(code: types.CodeType) -> Reads:
     if not names.isdisjoint(("format", "format_map")):
         names.update(re.findall(r"\.(\w+)", " ".join(strings)))  # of the fields in "{0.name}"
     if not {*found, *names}.isdisjoint(IMPORTERS):
-        imports.update((string, 0) for string in (*strings, ""))
+        imports.update((string, 0) for string in strings or ("",))
     matches = [step for step in steps if step.opname == "MATCH_CLASS"]
     if matches:
         names.update(strings)

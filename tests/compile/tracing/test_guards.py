@@ -348,7 +348,7 @@ def of_an_unwrapped_function(value):
 
 def of_a_module_by_a_computed_name(value):
     module = sys.modules["a_module_of_mine"] = types.ModuleType("a_module_of_mine")
-    module.n, name = value, "a_module_of_" + "mine"
+    module.n, name = value, module.__name__
     return lambda: sys.modules[name].n, lambda new: setattr(module, "n", new)
 
 
