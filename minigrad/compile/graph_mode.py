@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -21,13 +21,13 @@ from ..core.clock import mark_written, written_since
 from ..core.emit import Results
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
-from ..core.primitive import Primitive
+from ..core.primitive import Attrs, Primitive
 from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
 from .functions.latest import KEPT
-from .functions.structure import PROGRAMS, environment
+from .functions.structure import PROGRAMS, environment, structure_of
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .nodes.source import Source
@@ -44,7 +44,8 @@ class Handles:
         self._references: list[weakref.ref[Tensor]] = []
         self._most = 64  # references; beyond that, dead ones are removed
 
-    def add(self, *tensors: Tensor) -> None:
+    def add(self, tensors: Iterable[Tensor]) -> None:
+        """Refer to more tensors."""
         self._references += map(weakref.ref, tensors)
         if len(self._references) > self._most:
             self._references = [r for r in self._references if r() is not None]
@@ -78,28 +79,32 @@ class GraphMode(Tracer):
         self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
         self.environment = environment()
+        self.around = current_mode().but(interpreter=self.hunter)  # the mode in which programs run
         self.cut: weakref.WeakSet[Node] = weakref.WeakSet()  # computed long ago: their recipes are dropped
 
-    def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+    def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
         before = len(self.effects)
-        out = super().recorded(op, values, attrs, device)
-        operands, results = [v for v in values if v.__class__ is Pending], [out] if out.__class__ is Pending else out
-        for result in results:
-            result.waits_for = operands
+        out = super().recorded(op, values, attrs, device, result)
+        operands = [v for v in values if v.__class__ is Pending]
+        if out.__class__ is not tuple:
+            out.waits_for, first = operands, out
+        else:
+            whole, first = Pending(self, out[0].node.inputs[0]), out[0]
+            whole.waits_for = operands
+            for part in out:
+                part.waits_for = (whole,)
         if len(self.effects) > before:
-            self.due.append(results[0])
+            self.due.append(first)
         return out
 
-    def manifest_values(
-        self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
-    ) -> Any:
-        out = super().manifest_values(op, inputs, values, mask, attrs, device)
-        self.waiting.add(*(out if out.__class__ is tuple else (out,)))
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
+        out = super().manifest(op, inputs, attrs)
+        self.waiting.add(out if out.__class__ is tuple else (out,))
         return out
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-        self.waiting.add(base)  # the base and its views will have other values
+        self.waiting.add((base,))  # the base and its views will have other values
 
     def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
         pending = super().source(kind, held, shape, dtype, device)
@@ -118,7 +123,7 @@ class GraphMode(Tracer):
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         constant = super().admitted(tensor, None)
         constant._data.value = tensor._data
-        self.made.add(constant)
+        self.made.add((constant,))
         return constant
 
     def take_blocks(self, generator: Any, count: int) -> None:
@@ -131,12 +136,12 @@ class GraphMode(Tracer):
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
-        before, self.hunter = self.hunter, hunter
+        before, self.hunter, self.around = (self.hunter, self.around), hunter, self.around.but(interpreter=hunter)
         try:
             yield
             self.evaluate([])
         finally:
-            self.hunter = before
+            self.hunter, self.around = before
 
     # computing ------------------------------------------------------------------------------------------------------
 
@@ -148,7 +153,7 @@ class GraphMode(Tracer):
     def evaluate(self, asked: list[Pending]) -> None:
         """Compute the values `asked`, and all values in use, in one program."""
         waiting = self.waiting.in_use()
-        self.made.add(*waiting)
+        self.made.add(waiting)
         self.waiting = Handles()  # also after an error, so that the next read continues
         data = [*asked, *[tensor._data for tensor in waiting]]
         pending = [p for p in data if p.__class__ is Pending and p.trace is self]
@@ -164,28 +169,32 @@ class GraphMode(Tracer):
         self.effects, self.due, self.expected = [], [], []
         if not wanted and not effects:
             return
-        sources = _sources([*wanted, *due])  # their order depends on the structure alone
-        graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
+        structure, sources = structure_of([*wanted, *due])
+        structure.key += len(wanted), len(effects)
+
+        def graph() -> Graph:
+            return Graph([s.node for s in sources], [p.node for p in wanted], effects)
+
         if self.hunter is None:
-            program, numbers, starts = PROGRAMS.of(graph, self.environment)
+            program, numbers, starts = PROGRAMS.of(structure, graph, self.environment)
         else:
-            program, numbers, starts = program_for(graph), [], {}
+            program, numbers, starts = program_for(graph()), [], {}
         given = [_array_of(source) for source in sources]
         try:
-            with switch(interpreter=self.hunter):
+            with switch(self.around):
                 arrays = program([*given, *numbers], starts)
         except IndexingError as error:
-            raise eager_index_error(error, expected, graph, given, {}) from None
+            raise eager_index_error(error, expected, graph(), given, {}) from None
         for pending, array in zip(wanted, arrays):
             pending.value, pending.waits_for = array, ()
         if program not in self.programs:
             self.programs.append(program)
-        self._keep_recipes(graph)
+        self._keep_recipes(len(program.graph), wanted)
 
-    def _keep_recipes(self, graph: Graph) -> None:
+    def _keep_recipes(self, count: int, computed: Sequence[Pending]) -> None:
         """Keep the recipes of the last operations only, so that memory does not grow in a loop."""
-        self.recipes.append((len(graph.nodes), [weakref.ref(node) for node in graph.outputs]))
-        self.shown += len(graph.nodes)
+        self.recipes.append((count, [weakref.ref(pending.node) for pending in computed]))
+        self.shown += count
         while self.shown > SHOWN and len(self.recipes) > 1:
             count, nodes = self.recipes.popleft()
             self.shown -= count
@@ -205,7 +214,7 @@ class GraphMode(Tracer):
 
     def finish(self) -> None:
         """Compute the values in use, give tensors their arrays, and write to the tensors outside."""
-        self.made.add(*self.waiting.in_use())
+        self.made.add(self.waiting.in_use())
         alive = [t for t in self.made.in_use() if id(t) not in self.standing]
         kept = [*alive, *self._changed()]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
@@ -264,22 +273,6 @@ class GraphMode(Tracer):
         tensor._data = array
 
 
-def _sources(wanted: list[Pending]) -> list[Pending]:
-    """The values that `wanted` is computed from: those computed before, and those from outside."""
-    seen = {id(pending) for pending in wanted}
-    sources, stack = [], wanted[::-1]
-    while stack:
-        pending = stack.pop()
-        if pending.value is not None or pending.node.op is None:
-            sources.append(pending)
-            continue
-        for operand in pending.waits_for:
-            if id(operand) not in seen:
-                seen.add(id(operand))
-                stack.append(operand)
-    return sources
-
-
 def _array_of(source: Pending) -> Any:
     node = source.node
     return node.held._data if source.value is None and isinstance(node, Source) else source.value
@@ -329,7 +322,8 @@ class graph:
 
     def __enter__(self) -> graph:
         outer = current_mode().interpreter
-        self._recorder.hunter = outer if outer is not None and outer.runs_programs else None
+        hunter = outer if outer is not None and outer.runs_programs else None
+        self._recorder.hunter, self._recorder.around = hunter, current_mode().but(interpreter=hunter)
         if _is_traced():
             self._switch = switch()  # the trace records everything
         self._switch.__enter__()

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compile.codegen.native import is_available
 from ..compile.control.body import function_of
-from ..compile.functions.function import TracedFunction
+from ..compile.functions.function import TracedFunction, read_by
 from ..compile.nodes.graph import Graph
 from ..compile.nodes.source import Source
 from ..compile.rewriting.permutations import Axes, on_stored
@@ -231,7 +231,8 @@ class Gradient:
         self.kind, traced = kind, kind.traced
         wanted = [i for i, t in enumerate(traced.inputs) if mask >> i & 1 and t.tracked]
         self.traced, self.op, self.keeps = traced.gradient_by(wanted, [0]), kind.op, False
-        self.reads = _read_directly(traced, self.traced)  # the inputs that the operations would save
+        _, read = read_by(traced, self.traced, self.traced.outputs)
+        self.reads = {i for i, node in enumerate(traced.own) if node in read}  # inputs that the operations would save
         others = sum([t._data.node.nbytes for i, t in enumerate(traced.inputs) if i not in self.reads])
         if len(wanted) == len(traced.inputs) and 2 * sum([node.nbytes for node in traced.left]) <= others:
             history = topological_order([traced.outputs[0].node])
@@ -246,7 +247,7 @@ class Gradient:
     @cached_property
     def forward(self) -> Programs:
         """The programs that compute the result, and the values to save if these are not the inputs."""
-        return Programs(self.op.name, self.kind.traced.recording_graph) if self.keeps else self.kind.forward
+        return Programs(self.op.name, self.kind.traced.keeping.graph) if self.keeps else self.kind.forward
 
     @cached_property
     def backward(self) -> Programs:
@@ -277,18 +278,6 @@ class Gradient:
         given = [*self.unread, g._data, *saved] if self.keeps else [*saved, g._data]
         device = node.device
         return {i: wrap(data, device) for i, data in zip(self.traced.wanted, self.backward(given))}
-
-
-def _read_directly(function: TracedFunction, gradient: TracedFunction) -> set[int]:
-    """The inputs of a function that its gradient reads, except to compute values of the forward pass again."""
-    inside = {node for node in function.graph.nodes if node.op is not None and node.op.kind != "view"}
-    stack, seen = [t._data.node for t in gradient.outputs], set()
-    while stack:
-        node = stack.pop()
-        if node not in seen and node not in inside:
-            seen.add(node)
-            stack += [i for i in node.inputs if isinstance(i, Node)]
-    return {i for i, node in enumerate(function.own) if node in seen}
 
 
 def _no_infer(*inputs: Any, **attrs: Any) -> Any:

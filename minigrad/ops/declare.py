@@ -90,7 +90,7 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
     >>> broadcast_shapes("add", [(2, 1), (3,)])
     (2, 3)
     """
-    if shapes and builtins.all(shape == shapes[0] for shape in shapes):
+    if shapes and not [shape for shape in shapes if shape != shapes[0]]:
         return shapes[0]
     ndim = builtins.max(map(len, shapes), default=0)
     result = []

@@ -57,7 +57,7 @@ def compiled(made: Any) -> list[SimpleNamespace]:
 def gradient_programs(f: Any, *arguments: Any) -> list[Any]:
     """The programs of a call that is differentiated from outside: the first stores values that the second reads."""
     traced = f.traced(*arguments)
-    return [traced.recording_program, traced.gradient.program]
+    return [traced.keeping.program, traced.gradient.program]
 
 
 def kernels_of(program: Any) -> list[Any]:

@@ -69,7 +69,7 @@ class _LlvmWords(Words):
     def call(self, function: str, result: str, kinds: Sequence[str], values: Sequence[str], flags: str = "") -> str:
         pure = "" if function.startswith("llvm.") else f" {PURE}"
         self.declared[f"declare {result} @{function}({', '.join(kinds)}){pure}"] = None
-        listed = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, values))
+        listed = ", ".join([f"{kind} {value}" for kind, value in zip(kinds, values)])
         return f"call {flags}{' ' * bool(flags)}{result} @{function}({listed})"
 
     # Places -----------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class _LlvmWords(Words):
 
     def shuffle(self, name: str, kind: str, taken: Sequence[int], first: str, second: str = "poison") -> str:
         """The line for chosen lanes of two vectors."""
-        lanes = f"<{len(taken)} x i32> <{', '.join(f'i32 {lane}' for lane in taken)}>"
+        lanes = f"<{len(taken)} x i32> <{', '.join([f'i32 {lane}' for lane in taken])}>"
         return f"%{name} = shufflevector {kind} {first}, {kind} {second}, {lanes}"
 
     def spread(self, let: Let) -> list[str]:

@@ -194,7 +194,9 @@ class TracedFunction(Function):
     def with_outputs(self, nodes: Sequence[Node]) -> TracedFunction:
         """The same function, which returns the values of these nodes too.  No gradient comes back through them."""
         more = [wrap(Pending(self.tracer, node), node.device) for node in nodes]
-        return TracedFunction(self.tracer, self.inputs, [*self.outputs, *more], self.effects, self.others, self.kept)
+        made = TracedFunction(self.tracer, self.inputs, [*self.outputs, *more], self.effects, self.others, self.kept)
+        made.executor = self.executor
+        return made
 
     # the gradient ---------------------------------------------------------------------------------------------------
 
@@ -226,12 +228,12 @@ class TracedFunction(Function):
 
     @cached_property
     def gradient(self) -> TracedFunction:
-        """The gradients of all inputs that have one, given the values that `recording_program` computes for it."""
+        """The gradients of all inputs that have one, given the values that `keeping` computes for it."""
         tracked = [[i for i, t in enumerate(tensors) if t.tracked] for tensors in (self.inputs, self.outputs)]
         whole = self.gradient_by(*tracked)
         found = {i: output for i, output in zip(whole.wanted, whole.outputs) if i not in whole.unused}
-        kept = (*self.kept, *_read_from(self, whole, list(found.values())))
         made = list(found.values())
+        kept = (*self.kept, *read_by(self, whole, made)[0])
         gradient = TracedFunction(self.tracer, whole.inputs, made, whole.effects, self.others, kept)
         gradient.roots, gradient.wanted, gradient.executor = whole.roots, tuple(found), self.executor
         return gradient
@@ -242,18 +244,13 @@ class TracedFunction(Function):
         return self.gradient.kept[len(self.kept) :]
 
     @cached_property
-    def recording_program(self) -> Program | PlainProgram:
-        """Computes the outputs, and what the gradient is given."""
-        return program_for(self.recording_graph, executor=self.executor)
-
-    @cached_property
-    def recording_graph(self) -> Graph:
-        """From the sources to the outputs and to what the gradient is given."""
+    def keeping(self) -> TracedFunction:
+        """The same function, which also returns what the gradient is given."""
         try:
             left = self.left
         except GradError:  # an error of the backward pass, and not of this one
             left = ()
-        return Graph(self.sources, (*self.graph.outputs, *left), self.effects)
+        return self.with_outputs(left)
 
     @property
     def gradient_that_ran(self) -> TracedFunction | None:
@@ -339,11 +336,16 @@ def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:
     return cotangent
 
 
-def _read_from(function: TracedFunction, gradient: TracedFunction, outputs: Sequence[Tensor]) -> list[Node]:
-    """The nodes of a function that its gradient reads; where it reads a view, the base of the view."""
+def read_by(
+    function: TracedFunction, gradient: TracedFunction, outputs: Sequence[Tensor]
+) -> tuple[list[Node], set[Node]]:
+    """The nodes of a function that its gradient reads, and all nodes between them and the outputs, inputs among them.
+
+    Where the gradient reads a view, it is the base of the view.
+    """
     inside = set(function.graph.nodes)
     left: dict[Node, None] = {}
-    seen: set[Node] = {*function.sources, *gradient.own}
+    seen = set(function.kept)
     stack = [*[o._data.node for o in outputs], *gradient.effects]
     while stack:
         node = stack.pop()
@@ -356,7 +358,7 @@ def _read_from(function: TracedFunction, gradient: TracedFunction, outputs: Sequ
             left[node] = None
         else:
             stack += [i for i in node.inputs if isinstance(i, Node)]
-    return list(left)
+    return list(left), seen
 
 
 class Application:
@@ -387,7 +389,7 @@ class Application:
     def compute(self, *values: Any) -> Any:
         """The kernel of `call`: the raw results."""
         function = self.function
-        program = function.ran = function.recording_program if self.recorded else function.program
+        program = function.ran = (function.keeping if self.recorded else function).program
         results = program([*values, *self.others], self.starts)
         self.left = results[len(function.outputs) :]
         return tuple(results[: len(function.outputs)])

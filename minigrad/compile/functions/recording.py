@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +32,6 @@ from ..tracing.origin import is_ours
 from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, is_part, kinds_of_tensors, objects, replaced
 from ..tracing.tracer import Pending, Tracer
-from ..tracing.unseen import watched
 from .function import Application, TracedFunction
 from .tensor_guards import (
     ApartGuard,
@@ -96,7 +96,7 @@ class Recording:
         stand_ins, own = [tracer.stand_in(t) for t in arguments], set(map(id, leaves((args, kwargs))))
         tracer.arrays = {id(s): s for t, s in zip(arguments, stand_ins) if id(t) not in own}
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
-        seen = watched(tracer, guards.codes, guards.suspect)
+        seen = tracer.unseen.watched(tracer, guards.codes) if guards.suspect else nullcontext({})
         try:
             with switch(interpreter=tracer), seen as unknown:
                 result = function(*inside[0], **inside[1])

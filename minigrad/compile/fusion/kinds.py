@@ -480,4 +480,4 @@ def computes_of(
 
 
 def _is_empty(node: Node) -> bool:
-    return any(0 in each.shape for each in (node, *node.inputs) if isinstance(each, Node))
+    return 0 in [size for each in (node, *node.inputs) if isinstance(each, Node) for size in each.shape]

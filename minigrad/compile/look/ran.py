@@ -34,20 +34,24 @@ class RanProgram(NamedTuple):
     keeps: bool  # whether it keeps the values that its gradient reads
 
     @property
+    def runs(self) -> TracedFunction:
+        """The function with all results of the program."""
+        return self.function.keeping if self.keeps else self.function
+
+    @property
     def graph(self) -> Graph:
         """The graph that the program computes."""
-        return self.function.recording_graph if self.keeps else self.function.graph
+        return self.runs.graph
 
     @property
     def compiled(self) -> Program | PlainProgram | None:
         """The program that ran last, or the one compiled for the next call, if there is one."""
-        made = vars(self.function).get("recording_program" if self.keeps else "program")
-        return self.function.ran or made  # type: ignore[no-any-return]
+        return self.function.ran or vars(self.runs).get("program")
 
     @property
     def program(self) -> Program | PlainProgram:
         """The program that ran last, or that would run."""
-        return self.compiled or (self.function.recording_program if self.keeps else self.function.program)
+        return self.compiled or self.runs.program
 
 
 class Ran:

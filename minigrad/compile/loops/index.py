@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,22 +54,31 @@ def leaves(index: Index) -> list[Any]:
     >>> leaves(("+", ("*", "p", 10), "i"))
     ['p', 10, 'i']
     """
-    return fold(index, lambda leaf: [leaf], lambda _, left, right: left + right)
+    found, left = [], [index]
+    while left:
+        part = left.pop()
+        if part.__class__ is tuple:
+            _, first, second = part
+            left += second, first
+        else:
+            found.append(part)
+    return found
 
 
-def reads(statement: Statement) -> Iterator[Any]:
+def reads(statement: Statement) -> list[Any]:
     """The operands that a statement reads, names and numbers, also those in indices."""
+    found: list[Any] = []
     for s in statements([statement]):
         if isinstance(s, For):
-            yield from (a.value for a in s.accumulators)
+            found += [a.value for a in s.accumulators]
         elif isinstance(s, Let):
             for operand in s.args:
-                yield from leaves(operand)
+                found += leaves(operand) if operand.__class__ is tuple else (operand,)
         elif isinstance(s, Running):
-            yield s.value
+            found.append(s.value)
         else:  # a Store or an Accumulate
-            yield s.value
-            yield from leaves(s.index)
+            found += s.value, *leaves(s.index)
+    return found
 
 
 def computed(operation: str, left: Any, right: Any) -> Any:
@@ -87,7 +96,7 @@ def depends(index: Index, variable: str) -> bool:
     >>> depends(("+", "p", 1), "p"), depends(("+", "p", 1), "i")
     (True, False)
     """
-    return fold(index, lambda leaf: bool(leaf == variable), lambda _, left, right: left or right)
+    return variable in leaves(index)
 
 
 def replaced(index: Index, variable: str, other: Index) -> Index:

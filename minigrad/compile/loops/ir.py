@@ -5,7 +5,6 @@ There are six kinds of statements.  A value is named once and never changes; onl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,17 +132,20 @@ class Kernel:
 
     def computes_in(self, dtype: Any) -> bool:
         """Whether a parameter, a value or an accumulator has this dtype."""
-        listed = [*statements(self.body)]
+        listed = statements(self.body)
         sums = [a for s in listed if isinstance(s, For) for a in s.accumulators]
-        return any(s.dtype == dtype for s in (*self.parameters, *listed, *sums) if hasattr(s, "dtype"))
+        return dtype in [s.dtype for s in (*self.parameters, *listed, *sums) if hasattr(s, "dtype")]
 
 
-def statements(body: list[Statement]) -> Iterator[Statement]:
+def statements(body: list[Statement]) -> list[Statement]:
     """All statements of a body, also those in inner loops."""
-    for statement in body:
-        yield statement
+    found, left = list[Statement](), body[::-1]
+    while left:
+        statement = left.pop()
+        found.append(statement)
         if isinstance(statement, For):
-            yield from statements(statement.body)
+            left += statement.body[::-1]
+    return found
 
 
 class Walk:

@@ -69,7 +69,7 @@ class Machine(NamedTuple):
 
     def lanes(self, loop: For, types: Mapping[str, Any]) -> int:
         """The lanes of one vector in a loop; 0 if the machine lacks instructions, 1 if vectors have one number."""
-        inside = [*statements(loop.body)]
+        inside = statements(loop.body)
         sums = [a for each in (loop, *inside) if isinstance(each, For) for a in each.accumulators]
         stores = [each for each in inside if isinstance(each, (Store, Accumulate))]
         wide, lets = {a.name for a in sums}, list[Let]()

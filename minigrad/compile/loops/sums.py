@@ -59,7 +59,7 @@ class _Blocks(Walk):
         self.types, self.rounds = {p.name: p.dtype for p in kernel.parameters}, rounds
 
     def loop(self, loop: For) -> list[Statement]:
-        if isinstance(loop, Lanes) or any(isinstance(each, Running) for each in statements([loop])):
+        if isinstance(loop, Lanes) or Running in map(type, statements([loop])):
             return [loop]
         has_loops, after = any(isinstance(each, For) for each in loop.body), list[Statement]()
         if has_loops:

@@ -63,10 +63,10 @@ class Graph(Titled):
         names: dict[Node, str] = {}
         seen: Counter[str] = Counter()
         for node in (*self.inputs, *self.nodes):
-            whole = names.get(node.inputs[0]) if node.op is P.project else None
+            whole, name = names.get(node.inputs[0]) if node.op is P.project else None, node.name
             if whole is None:
-                seen[node.name] += 1
-            names[node] = f"{node.name}_{seen[node.name]}" if whole is None else f"{whole}[{node.attrs['index']}]"
+                seen[name] += 1
+            names[node] = f"{name}_{seen[name]}" if whole is None else f"{whole}[{node.attrs['index']}]"
         return names
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class Graph(Titled):
         for node in self.nodes:
             new[node] = replace(node, tuple(map(new.get, node.inputs, node.inputs)))  # numbers stay
         ends = (*self.outputs, *self.effects, *[check.node for check in self.checks])
-        if inputs is None and all(new[node] is node for node in ends):
+        if inputs is None and all(map(is_, map(new.get, ends), ends)):
             return self
         outputs, effects = [[new[node] for node in nodes] for nodes in (self.outputs, self.effects)]
         made = Graph(begins, outputs, effects, [check._replace(node=new[check.node]) for check in self.checks])

@@ -109,7 +109,7 @@ def in_order(size: int, offset: int, shape: tuple[int, ...], strides: tuple[int,
 
 def is_filled(node: Node) -> bool:
     """Whether a loop can compute the elements of this node where it reads them."""
-    return not node.inputs and node.name in FILLED
+    return not node.inputs and node.op is not None and node.op.name in FILLED
 
 
 def whole(node: Node) -> View:

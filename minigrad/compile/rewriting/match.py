@@ -52,8 +52,10 @@ class Operation(Part):
 
     def may_have(self, heads: Sequence[Any]) -> bool:
         """Whether a node of this operation may match when its inputs have these heads."""
-        orders = (heads, heads[::-1]) if self.name in EITHER else (heads,)
-        return any(all(part.may_be(head) for part, head in zip(self.inputs, order)) for order in orders)
+        for order in (heads, heads[::-1]) if self.name in EITHER else (heads,):
+            if False not in [part.may_be(head) for part, head in zip(self.inputs, order)]:
+                return True
+        return False
 
 
 class Number(Part):

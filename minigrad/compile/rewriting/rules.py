@@ -38,7 +38,7 @@ class Rule:
         """Whether the rule may fire at a node whose inputs have these heads (see `match.head`)."""
         if isinstance(self.function, Equation):
             return self.function.pattern.may_have(heads)
-        return not self.reads or any(getattr(head, "name", "") == self.reads for head in heads)
+        return not self.reads or self.reads in [getattr(head, "name", "") for head in heads]
 
 
 Found = tuple[tuple[Rule, ...], dict[Any, tuple[Rule, ...]] | None]  # of a primitive: all rules, and by heads
@@ -184,4 +184,6 @@ def rewritten(
         moved = moved or now is not node
         return now
 
-    return graph.rebuilt(step)
+    ops = {node.op for node in graph.nodes if node.op is not None}
+    quiet = not [op for op in ops if op.effect is not None or op.kind == "structural"]
+    return graph.rebuilt(replace if quiet else step)

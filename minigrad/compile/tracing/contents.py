@@ -7,7 +7,7 @@ import io
 import sys
 import types
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...core.tree import REGISTRY
-from .guards import MISSING, EntriesGuard, Guard, ListGuard
+from .guards import MISSING, EntriesGuard, Guard, ListGuard, PartsGuard, own_dict
 from .origin import is_foreign_class, is_ours
 from .slots import slots_of
 
@@ -34,6 +34,9 @@ PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot cha
     (property, ("fget", "fset", "fdel")),
     ((classmethod, staticmethod), ("__func__",)),
     (functools.cached_property, ("func",)),
+)
+CHANGED: tuple[tuple[Any, tuple[str, ...]], ...] = (  # parts that can change, and are not in a dict
+    (functools.partial, ("func", "args", "keywords")), (defaultdict, ("default_factory",)), (BaseException, ("args",)),
 )
 WRAPPERS = (property, classmethod, staticmethod, functools.cached_property)
 
@@ -59,7 +62,10 @@ class Kind:
 
 
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
-    """A guard for the entries of a container."""
+    """Guards for the parts of an object that can change, and for the entries of a container."""
+    for classes, names in CHANGED:
+        if issubclass(kind, classes):
+            yield PartsGuard(name, value, *names)
     if issubclass(kind, list):
         yield ListGuard(name, value)
     elif issubclass(kind, dict):
@@ -105,15 +111,6 @@ def _attribute(value: Any, name: str) -> Any:
         return None
 
 
-def own_dict(value: Any) -> dict[str, Any] | None:
-    """The dict of an object's attributes, if it has one of its own; no code of its class runs."""
-    try:
-        found, again = [object.__getattribute__(value, "__dict__") for _ in range(2)]
-    except Exception:
-        return None
-    return found if found is again and isinstance(found, dict) else None
-
-
 def functions_in(values: list[Any]) -> list[Any]:
     """The functions among values, and in lists, tuples and dicts among them: callbacks given to a package."""
     inner = [list(v.values()) if type(v) is dict else v for v in values if type(v) in (list, tuple, dict)]
@@ -152,6 +149,7 @@ def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
 READERS: tuple[tuple[Any, Callable[[Any], dict[Any, Any]]], ...] = (
     ((set, frozenset, type({}.keys())), _members), ((deque, type({}.values())), _counted), (np.ndarray, _objects),
     ((types.MappingProxyType, type({}.items())), dict), (ContextVar, _in_context),
+    ((io.StringIO, io.BytesIO), lambda file: {"": None if file.closed else file.getvalue()}),
 )
 
 
@@ -178,13 +176,14 @@ def _names_in(parts: list[Any]) -> frozenset[str]:
     found: set[str] = set()
     while parts:
         part = parts.pop()
-        if isinstance(part, types.FunctionType):
-            parts += part.__code__, vars(part).get("__wrapped__")
-        elif isinstance(part, types.CodeType):
+        kind = type(part)
+        if kind is str:
+            found.add(part)  # `getattr` may read it
+        elif kind is types.CodeType:
             found.update(part.co_names)
             parts += part.co_consts
-        elif isinstance(part, str):
-            found.add(part)  # `getattr` may read it
-        elif isinstance(part, WRAPPERS):
-            parts += reached_from(part, type(part))
+        elif kind is types.FunctionType:
+            parts += part.__code__, vars(part).get("__wrapped__")
+        elif issubclass(kind, WRAPPERS):
+            parts += reached_from(part, kind)
     return frozenset(filter(str.isidentifier, found))

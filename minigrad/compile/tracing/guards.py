@@ -119,20 +119,32 @@ class PartsGuard(Guard):
     """Parts of an object that are not in its dict: the code and the defaults of a function, what a class inherits."""
 
     def __init__(self, name: str, place: Any, *parts: str) -> None:
-        self.reader = lambda place: {part: getattr(place, part) for part in parts}
+        self.parts = parts
         super().__init__(name, place)
+
+    def read(self, arguments: Tensors) -> Values:
+        return {part: getattr(self.place, part) for part in self.parts}
+
+    def look_at(self, *parts: str) -> None:
+        """Guard more parts."""
+        if parts:
+            self.__init__(self.name, self.place, *self.parts, *parts)  # type: ignore[misc]
 
     def quick(self, writer: CheckWriter) -> list[str]:
         return writer.same(self, [f"{writer.name(self.place)}.{part}" for part in self.values])
 
 
 class ClassGuard(Guard):
-    """The class of the object of a weak reference: a guard keeps no object alive for this."""
+    """The class, and the dict of attributes, of the object of a weak reference: a guard keeps no object alive."""
 
-    reader = staticmethod(lambda reference: {"__class__": type(reference())})
+    reader = staticmethod(lambda reference: {"__class__": type(reference()), "__dict__": own_dict(reference())})
 
     def quick(self, writer: CheckWriter) -> list[str]:
-        return writer.same(self, [f"type({writer.name(self.place)}())"])
+        cls, attributes = self.held
+        if attributes is not None and cls.__getattribute__ is not object.__getattribute__:
+            return super().quick(writer)
+        entries = [f"type(o := {writer.name(self.place)}())"]
+        return writer.same(self, entries if attributes is None else [*entries, "o.__dict__"])
 
 
 class ListGuard(Guard):
@@ -347,6 +359,15 @@ def _state(source: Any) -> Any:
     if hasattr(source, "state"):
         return repr(source.state)
     return repr(source.get_state() if hasattr(source, "get_state") else source.getstate())
+
+
+def own_dict(value: Any) -> dict[str, Any] | None:
+    """The dict of an object's attributes, if it has one of its own; no code of its class runs."""
+    try:
+        found, again = [object.__getattribute__(value, "__dict__") for _ in range(2)]
+    except Exception:
+        return None
+    return found if found is again and isinstance(found, dict) else None
 
 
 def content(cell: types.CellType) -> Any:

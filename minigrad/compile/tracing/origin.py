@@ -7,6 +7,7 @@ scripts, notebooks, packages in an editable install, and code that `exec` makes 
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 import types
@@ -36,7 +37,8 @@ def is_foreign_file(filename: str) -> bool:
     path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
     if path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS):
         return True
-    return path.startswith(tuple(chain.from_iterable(map(installed_in, sys.path))))
+    around = [folder for folder in sys.path if path.startswith(os.path.abspath(folder).replace("\\", "/"))]
+    return path.startswith(tuple(chain.from_iterable(map(installed_in, around))))
 
 
 def is_foreign_module(name: Any) -> bool:
@@ -44,15 +46,17 @@ def is_foreign_module(name: Any) -> bool:
     if not isinstance(name, str) or name == "__main__":
         return False
     root = name.partition(".")[0]
-    files = [file for known in (name, root) if (file := _file_of(sys.modules.get(known))) is not None]
+    files = {*map(_file_of, {name, root})} - {None}
     return any(map(is_foreign_file, files)) if files else root in sys.stdlib_module_names
 
 
-def _file_of(module: Any) -> str | None:
+def _file_of(name: str) -> str | None:
+    """The file of a module; for a namespace package, its folder."""
+    module = sys.modules.get(name)
     entries = vars(module) if isinstance(module, types.ModuleType) else {}
     file, path = entries.get("__file__"), entries.get("__path__")
     if not isinstance(file, str) and path is not None:
-        file = next(iter(path), None)  # for a namespace package, its folder
+        file = next(iter(path), None)
     return file if isinstance(file, str) else None
 
 

@@ -33,7 +33,7 @@ import numpy as np
 from ...core.override import overridable
 from ...core.tree import REGISTRY
 from ...support.errors import TraceError
-from .contents import OPAQUE, Kind, contents, functions_in, is_plain_iterator, own_dict, reached_from
+from .contents import OPAQUE, Kind, contents, functions_in, is_plain_iterator, reached_from
 from .guards import (
     SIMPLE,
     ArrayGuard,
@@ -47,6 +47,7 @@ from .guards import (
     buffer_guard,
     content,
     join,
+    own_dict,
     state_guard,
 )
 from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
@@ -61,6 +62,7 @@ UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime", "posix
 ANYTHING = (getattr, vars, dir, eval, exec, globals)  # as values, for `map` for example, they can read anything
 READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # they read all attributes
 READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
+NAMED = ("__name__", "__qualname__", "__doc__", "__annotations__", "__module__")  # of functions and classes
 UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
 
 
@@ -72,7 +74,7 @@ IMPLICIT |= {
     "bool len hash iter next reversed missing getattr getattribute enter exit int float str repr format class_getitem "
     "instancecheck subclasscheck get".split()
 }
-FUNCTIONS, MODULES, CLASSES = Kind(object), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
+FUNCTIONS, MODULES, CLASSES = Kind(object, ("__wrapped__",)), Kind(object, ("__getattr__",)), Kind(object, IMPLICIT)
 
 
 class Guards(list[Guard]):
@@ -106,10 +108,12 @@ class NameWalk:
         self.seen: dict[int, Any] = {}  # by id, with the values, so that the ids stay theirs
         self.names: set[str] = set()  # of the attributes that the code reads
         self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether the user's
+        self.modules: list[tuple[str, dict[str, Any]]] = []  # other packages' modules: name, entries
         self.attributes: list[tuple[AttributeGuard, bool]] = []  # the guards of attributes; whether the user's
         self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict, as that of `sys.modules`
         self.classes: dict[int, type] = {}  # by id, because a metaclass may define `==`
         self.kinds: dict[int, Kind] = {}
+        self.named: list[PartsGuard] = []  # of the user's functions and classes
         self.computed = False  # whether the code computes names, so that it can read every attribute
         self.certain = True  # whether the values visited now are read by name
 
@@ -133,6 +137,9 @@ class NameWalk:
 
     def finish(self) -> Guards:
         """The guards, settled with the names that the code reads."""
+        for parts in self.named:
+            self._name(parts)
+            self.run()  # which may append to `named`
         cache: dict[Any, frozenset[str]] = {}
         known = {id(guard) for guard in self.globals.values()}
         for guard, users in self.attributes:
@@ -144,6 +151,17 @@ class NameWalk:
             self.guards.own += [drawn] if drawn else []
         self.guards[:] = [g for g in self.guards if not (isinstance(g, AttributeGuard) and g.is_empty)]
         return self.guards
+
+    def _name(self, parts: PartsGuard) -> None:
+        """Guard what code reads of a function or a class that is not in its dict: its name, and derived classes."""
+        name, place = parts.name, parts.place
+        parts.look_at(*[part for part in NAMED if part in self.names and hasattr(place, part)])
+        self._push((name, parts.values.get("__annotations__")))
+        if "__subclasses__" in self.names and isinstance(place, type):
+            words = f"a class was derived from {name}"
+            self.guards.append(ContentGuard(name, place, lambda cls: [*map(id, type.__subclasses__(cls))], words))
+            derived: list[type] = type.__subclasses__(place)
+            self._push(*[(each.__name__, each) for each in derived])
 
     # one value ------------------------------------------------------------------------------------------------------
 
@@ -159,6 +177,7 @@ class NameWalk:
             self._changing(name, value)
         elif issubclass(kind, np.ndarray) and not value.dtype.hasobject:
             self.guards.append(ArrayGuard(name, value))
+            self._described(name, value, kind)
         elif issubclass(kind, BUFFERS):
             self.guards.append(buffer_guard(name, value))
         elif issubclass(kind, types.MethodType) and isinstance(value.__self__, SOURCES):
@@ -204,7 +223,8 @@ class NameWalk:
             self._push(*[(name, part) for part in functions_in(held)])
             return
         name = name or function.__name__
-        self._add(PartsGuard(name, function, "__code__", "__defaults__", "__kwdefaults__"))
+        self.named.append(PartsGuard(name, function, "__code__", "__defaults__", "__kwdefaults__"))
+        self._add(self.named[-1])
         self.code(function.__code__, function.__globals__)
         for free, cell in cells:
             self._add(CellGuard(free, cell))
@@ -247,12 +267,15 @@ class NameWalk:
 
     def _imports(self, found: Reads, names: dict[str, Any]) -> None:
         """Follow the modules that code imports when it runs."""
-        for name, level in sorted(found.imports):
+        imports = sorted(found.imports)
+        if ("", 0) in imports:
+            imports += [(name, 0) for name in list(sys.modules) if not is_foreign_module(name) and not is_ours(name)]
+        for name, level in imports:
             if level:
                 package = str(names.get("__package__") or names.get("__name__") or "")
                 name = ".".join([*package.split(".")[: len(package.split(".")) + 1 - level], *([name] if name else [])])
             parts = name.split(".")
-            for path in {name, parts[0]} | {".".join(parts[:i]) for i in range(1, len(parts))}:
+            for path in {name, parts[0]} | {".".join(parts[:i]) for i in range(1, len(parts))} - {""}:
                 if path not in sys.modules:
                     self.guards.later = self.guards.suspect = True
                 elif not is_foreign_module(path) and not is_ours(path):
@@ -260,10 +283,12 @@ class NameWalk:
                 self._push(("", sys.modules.get(path)))
 
     def _read(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in self.names:
-                self.names.add(name)
-                self._push(*[(called, value) for called, value, _ in self.waiting.pop(name, ())])
+        new = set(names) - self.names
+        self.names |= new
+        for name in new.intersection(self.waiting):
+            self._push(*[(called, value) for called, value, _ in self.waiting.pop(name)])
+        for called, entries in self.modules:
+            self._follow(new, called, entries)
 
     def _doubt(self, module: Any) -> None:
         """Note that code of this module may be called, which may do things that the walk does not see."""
@@ -292,24 +317,26 @@ class NameWalk:
             else:
                 self.waiting.setdefault(key, []).append((called, value, users))
 
+    def _described(self, name: str, value: Any, kind: type) -> None:
+        """The attributes of an object, and those of its class."""
+        known = self.kinds.get(id(kind))
+        if known is None:
+            known = self.kinds[id(kind)] = Kind(kind)
+            self._of_kind(name, known)
+        if known.looked_into:
+            self._attributes(name or kind.__name__, value, known)
+            if known.reassigned:
+                self.guards.append(ClassGuard(name or kind.__name__, weakref.ref(value)))
+
     def _object(self, name: str, value: Any, kind: type) -> None:
         """Any other object: its entries if it is a container, its attributes, and those of its class."""
         if not issubclass(kind, OPAQUE):
-            known = self.kinds.get(id(kind))
-            if known is None:
-                known = self.kinds[id(kind)] = Kind(kind)
-                self._of_kind(name, known)
-            if known.looked_into:
-                self._attributes(name or kind.__name__, value, known)
-                if known.reassigned:
-                    self.guards.append(ClassGuard(name or kind.__name__, weakref.ref(value)))
+            self._described(name, value, kind)
         for guard in contents(name, value, kind):
             self._add(guard)
             self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
         if issubclass(kind, weakref.ref):
             self.guards.append(alive_guard(name, value))
-        if issubclass(kind, functools.partial):
-            self.guards.append(PartsGuard(name, value, "func", "args", "keywords"))
         parts = reached_from(value, kind)
         if kind.__module__ == "operator":
             self._read([read for part in parts if isinstance(part, str) for read in part.split(".")])
@@ -348,7 +375,8 @@ class NameWalk:
             if id(base) not in self.classes:
                 self.classes[id(base)] = base
                 self._hold(base.__name__, vars(base), None, CLASSES)
-                self.guards.append(PartsGuard(base.__name__, base, "__mro__"))
+                self.named.append(PartsGuard(base.__name__, base, "__mro__"))
+                self.guards.append(self.named[-1])
                 if isinstance(base, abc.ABCMeta):
                     words = f"a class was registered with {base.__name__}, or with another class"
                     self.guards.append(ContentGuard(base.__name__, base, lambda _: abc.get_cache_token(), words))
@@ -365,6 +393,10 @@ class NameWalk:
             return
         if not name.startswith("numpy"):
             self._doubt(name)
-        for key, value in list(entries.items()):
-            if issubclass(type(value), FOLLOWED):
-                self._wait(key, f"{name}.{key}", value, users=False)
+        self.modules.append((name, entries))
+        self._follow(self.names, name, entries)
+
+    def _follow(self, read: Iterable[str], name: str, entries: dict[str, Any]) -> None:
+        """Visit what code reads of another package's module: functions, classes and modules."""
+        found = [(f"{name}.{key}", entries[key]) for key in read if key in entries]
+        self._push(*[entry for entry in found if issubclass(type(entry[1]), FOLLOWED)])

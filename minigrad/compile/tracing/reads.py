@@ -7,6 +7,7 @@ constant, or with `vars`, `eval` and similar functions, the code may read any at
 from __future__ import annotations
 
 import dis
+import re
 import types
 from collections.abc import Sequence
 from functools import lru_cache
@@ -26,7 +27,7 @@ class Reads(NamedTuple):
 
     names: frozenset[str]  # of attributes
     globals: frozenset[str]
-    imports: frozenset[tuple[str, int]]  # modules, with the level of a relative import
+    imports: frozenset[tuple[str, int]]  # modules, with the level of a relative import; "" if a name may be computed
     computed: frozenset[str]  # builtin functions that are called with a name that is not a constant
     anything: bool  # whether it reads attributes without their names
 
@@ -51,8 +52,10 @@ def reads(code: types.CodeType) -> Reads:
     if not {*found, *names}.isdisjoint(FACTORIES):
         names.update(part for string in strings for part in string.split("."))
         computed.update(set() if strings else {"getattr"})
+    if not names.isdisjoint(("format", "format_map")):
+        names.update(re.findall(r"\.(\w+)", " ".join(strings)))  # of the fields in "{0.name}"
     if not {*found, *names}.isdisjoint(IMPORTERS):
-        imports.update((string, 0) for string in strings)
+        imports.update((string, 0) for string in strings or ("",))
     matches = [step for step in steps if step.opname == "MATCH_CLASS"]
     if matches:
         names.update(strings)

@@ -19,35 +19,34 @@ import numpy as np
 from ...autodiff.reverse import HOOKS
 from ...core import dtypes
 from ...core.clock import tick
-from ...core.emit import EAGER, Interpreter, emit
+from ...core.emit import EAGER, Interpreter, emit, recorded
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node, OuterResult, is_made
 from ...core.primitive import NO_RULES, Attrs, P, Primitive
 from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
-from ...core.view import Alias, detach
+from ...core.view import Alias, alias_of, detach, link
 from ...support.errors import TraceError
 from ...support.source import caller, show
 from ..nodes.later import later
 from ..nodes.source import Source
-from ..nodes.view import through, whole
+from ..nodes.view import View, through, whole
 from .guards import ArrayGuard, Guard
 
 
 class Pending(AbstractData):
     """The data of a traced tensor: the node that will compute its value.
 
-    `base` and `view` say whose memory it would share, and how; `value` is the array once it is computed.
+    `base` and `view` say whose memory it would share, and how, if it is a view; `value` is the array once it is
+    computed.
     """
 
     __slots__ = ("base", "dtype", "node", "shape", "trace", "value", "view", "waits_for")
 
-    def __init__(self, trace: Tracer, node: Node, base: Pending | None = None) -> None:
-        self.trace, self.node, self.base = trace, node, base
-        self.shape, self.dtype = node.shape, node.dtype
-        self.value: Any = None
+    def __init__(self, trace: Tracer, node: Node, base: Pending | None = None, view: View | None = None) -> None:
+        self.trace, self.node, self.base, self.view = trace, node, base, view
+        self.shape, self.dtype, self.value = node.shape, node.dtype, None
         self.waits_for: Sequence[Pending] = ()  # graph mode: the operands, until the value is computed
-        self.view = whole(node)
 
     @property
     def no_value(self) -> str:
@@ -112,19 +111,24 @@ def _assignable(values: list[Any]) -> list[Any]:
     return [base, one.item(), *indices]
 
 
-_INFERRED: dict[Any, Any] = {}
-MOST_INFERRED = 4096
+PLAIN = {"elementwise", "reduce", "contract", "view"}  # kinds: shapes, dtypes and attributes decide their results
+RESULTS: dict[Any, Any] = {}
+MOST_RESULTS = 4096
 
 
-def _inferred(op: Primitive, inputs: tuple[Any, ...]) -> Any:
-    """The shape and dtype of a result, cached for operations without attributes: a loop records them repeatedly."""
-    key = op, *[(x.shape, x.dtype) if isinstance(x, Node) else x.__class__ for x in inputs]
-    found = _INFERRED.get(key)
-    if found is None:
-        if len(_INFERRED) >= MOST_INFERRED:
-            _INFERRED.clear()
-        found = _INFERRED[key] = op.infer(*inputs)
-    return found
+def _result(op: Primitive, kinds: list[Any], values: Sequence[Any], attrs: Attrs) -> Any:
+    """The shape and dtype of a result for inputs of these kinds, cached; None for other operations, and for casts."""
+    key = (*kinds, *attrs.items())
+    try:
+        found = RESULTS.get(key)
+        plain = found is None and op.kind in PLAIN and "device" not in attrs
+        if plain and not (op.casting and op.casts(values).indices):
+            if len(RESULTS) >= MOST_RESULTS:
+                RESULTS.clear()
+            found = RESULTS[key] = op.infer(*values, **attrs)
+        return found
+    except Exception:  # an attribute that cannot be a key; or an error, which the slow path explains
+        return None
 
 
 class Captured:
@@ -153,6 +157,7 @@ class Tracer(Interpreter, State, Control):
     """Records every operation as a node, and every change of state."""
 
     flow: Any = later("minigrad.compile.control.recorded")
+    unseen: Any = later("minigrad.compile.tracing.unseen")
     what = "the function"  # in messages
     name = "jit"  # of the function, in pictures
     seals_generators = True
@@ -188,33 +193,46 @@ class Tracer(Interpreter, State, Control):
         return self.stand_in(tensor)
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """The fast path: the inputs are numbers, and tensors of this trace on one device."""
+        """The fast path: the inputs are numbers that fit any dtype, and tensors of this trace on one device."""
         device, mask, bit = None, 0, 1
-        lifted, values = [], []
+        lifted, values, kinds = [], [], [op]
         for x in inputs:
             if x.__class__ is Tensor:
-                if x._data.__class__ is not Pending:
+                data = x._data
+                if data.__class__ is not Pending:
                     known = self.captured.get(id(x))
                     if known is None:
                         break
                     x = known.stand_in
-                data = x._data
+                    data = x._data
                 if data.trace is not self or (device is not None and x.device is not device):
                     break
                 device = x.device
                 values.append(data)
+                kinds.append(data.shape)
+                kinds.append(data.dtype)
                 if x.tracked:
                     mask += bit
-            elif x.__class__ in NUMBERS:
+            elif x.__class__ in NUMBERS and (x.__class__ is not int or 0 <= x <= SAFE):
                 values.append(x)
+                kinds.append(x.__class__)
             else:
                 break
             lifted.append(x)
             bit += bit
         else:
-            plain = device is not None and op.kind != "view" and "device" not in attrs  # not a copy to another device
-            if plain and not (op.casting and op.casts(values).indices):
-                return self.manifest_values(op, lifted, values, mask, attrs, device)
+            result = None if device is None else _result(op, kinds, values, attrs)
+            if result is not None:
+                if op.kind == "view":
+                    alias_of(lifted[0])
+                data = self.recorded(op, values, attrs, device, result)
+                out = wrap(data, device)
+                mode = current_mode()
+                if mode.record_all or (mask and mode.grad):
+                    out.node = recorded(op, lifted, values, mask if mode.grad else 0, attrs, data, device)
+                    out.tracked = bool(out.node.plan.rules)
+                    self.values[out.node] = data.node
+                return link(out, lifted[0], (op, attrs)) if op.kind == "view" else out
         return super().manifest(op, inputs, attrs)
 
     def manifest_values(
@@ -234,41 +252,32 @@ class Tracer(Interpreter, State, Control):
     ) -> Any:
         if op is P.call:  # a custom function: its operations are recorded
             return attrs["application"].compute(*values)
-        beyond = int in map(type, values) and any(
-            v.__class__ is int and not 0 <= v <= SAFE for v in values
-        )
-        if beyond or op is P.full or op is P.put:
-            values = in_range(self, op, values, attrs, device)
-        return self.recorded(op, values, attrs, device)
+        return self.recorded(op, in_range(self, op, values, attrs, device), attrs, device)
 
-    def recorded(
-        self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
-    ) -> Any:
-        """The pending result of an operation, or a tuple of them."""
+    def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
+        """The pending result of an operation, or a tuple of them; its shape and dtype are `result` if that is known."""
         inputs = tuple([v.node if v.__class__ is Pending else v for v in values])
-        node = self.noted(op, inputs, attrs, device)
-        if node.shape and node.shape[0].__class__ is tuple:
-            return tuple([self._part(node, i) for i in range(len(node.shape))])
+        node = self.noted(op, inputs, attrs, device, result)
         if op.kind == "view":
             return self._view(node, values[0])
+        if result is None and node.shape and node.shape[0].__class__ is tuple:
+            return tuple([self._part(node, i) for i in range(len(node.shape))])
         return Pending(self, node)
 
     def _view(self, node: Node, source: Pending) -> Pending:
         """The result of a view operation: it shares memory, unless the memory cannot be read in the new shape."""
-        seen = through(node, source.view)
-        if seen is None:
-            return Pending(self, node)
-        view = Pending(self, node, source.base or source)
-        view.view = seen
-        return view
+        seen = through(node, source.view or whole(source.node))
+        return Pending(self, node) if seen is None else Pending(self, node, source.base or source, seen)
 
     def _part(self, whole: Node, index: int) -> Pending:
         return Pending(self, self.noted(P.project, (whole,), {"index": index}, whole.device))
 
-    def noted(self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any) -> Node:
+    def noted(
+        self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any, result: Any = None
+    ) -> Node:
         """A new node of the value graph."""
         node = Node.__new__(Node)
-        node.shape, node.dtype = op.infer(*inputs, **attrs) if attrs else _inferred(op, inputs)
+        node.shape, node.dtype = result or op.infer(*inputs, **attrs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
         node.device, node.mode, node.serial = device, self._mode(), tick()
         node.code, node.offset = caller(3)

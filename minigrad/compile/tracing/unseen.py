@@ -67,10 +67,10 @@ class Watch:
 
 
 @contextmanager
-def watched(tracer: Tracer, known: set[CodeType], suspect: bool) -> Iterator[dict[CodeType, dict[str, Any]]]:
+def watched(tracer: Tracer, known: set[CodeType]) -> Iterator[dict[CodeType, dict[str, Any]]]:
     """Watch the calls in this block, unless another profiler is active."""
     watch = Watch(tracer, known)
-    if not suspect or sys.getprofile() is not None:
+    if sys.getprofile() is not None:
         yield watch.codes
         return
     sys.setprofile(watch)

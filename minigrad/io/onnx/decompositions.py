@@ -73,7 +73,7 @@ class _Recorder(Tracer):
         super().__init__()
         self.node = node
 
-    def noted(self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any) -> Node:
+    def noted(self, op: Any, inputs: tuple[Any, ...], attrs: Any, device: Any, result: Any = None) -> Node:
         return node_like(op, inputs, attrs, self.node)
 
     def tensor(self, given: Any) -> Tensor:

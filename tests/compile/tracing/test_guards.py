@@ -5,6 +5,8 @@ import array
 import collections
 import contextvars
 import functools
+import inspect
+import io
 import operator
 import sys
 import types
@@ -277,6 +279,77 @@ def of_a_missing_attribute(value):
     cls = type("Class", (), {"__getattr__": lambda self, name: value})
     held = cls()
     return lambda: held.missing, lambda new: setattr(cls, "__getattr__", lambda self, name: new)
+
+
+def of_a_default_factory(value):
+    held = collections.defaultdict(lambda: value)
+    return lambda: held.get("n") or held.default_factory(), lambda new: setattr(held, "default_factory", lambda: new)
+
+
+def of_an_exception(value):
+    held = ValueError(value)
+    return lambda: held.args[0], lambda new: setattr(held, "args", (new,))
+
+
+def of_the_name_of_a_function(value):
+    def held():
+        """Nothing."""
+
+    held.__name__ = "x" * value
+    return lambda: len(held.__name__), lambda new: setattr(held, "__name__", "x" * new)
+
+
+def of_an_annotation(value):
+    def held(n: value):
+        """Nothing."""
+
+    return lambda: held.__annotations__["n"], lambda new: held.__annotations__.update(n=new)
+
+
+def of_the_name_of_a_class(value):
+    held = type("x" * value, (), {})
+    return lambda: len(held.__name__), lambda new: setattr(held, "__name__", "x" * new)
+
+
+def of_the_classes_derived_from_one(value):
+    base = type("Base", (), {})
+    kept = [type("Derived", (base,), {"n": value})]
+    return lambda: base.__subclasses__()[-1].n, lambda new: kept.append(type("Derived", (base,), {"n": new}))
+
+
+def of_an_attribute_of_an_array(value):
+    held = np.zeros(2).view(type("Array", (np.ndarray,), {}))
+    held.n = value
+    return lambda: held.n, lambda new: setattr(held, "n", new)
+
+
+def of_a_dict_that_is_replaced(value):
+    held = Holder(value)
+    return held.read, lambda new: setattr(held, "__dict__", {"n": new})
+
+
+def of_a_file_in_memory(value):
+    held = io.StringIO(str(value))
+    return lambda: int(held.getvalue()), lambda new: (held.seek(0), held.write(str(new)))
+
+
+def of_a_field_of_a_text(value):
+    held = Holder(value)
+    return lambda: int("{it.n}".format_map({"it": held})), lambda new: setattr(held, "n", new)
+
+
+def of_an_unwrapped_function(value):
+    def held():
+        """Nothing."""
+
+    held.__wrapped__ = called(value)
+    return lambda: inspect.unwrap(held)(), lambda new: setattr(held, "__wrapped__", called(new))
+
+
+def of_a_module_by_a_computed_name(value):
+    module = sys.modules["a_module_of_mine"] = types.ModuleType("a_module_of_mine")
+    module.n, name = value, module.__name__
+    return lambda: sys.modules[name].n, lambda new: setattr(module, "n", new)
 
 
 SITES = {name: each for name, each in list(globals().items()) if name.startswith("of_")}
