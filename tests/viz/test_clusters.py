@@ -95,6 +95,20 @@ def test_the_model_refuses_what_it_cannot_draw():
 
 @needs_browser
 @pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("size", [(1600, 900), (900, 900)])
+def test_all_four_charts_are_in_the_frame_with_one_legend(book, size):
+    with opened(book.to_html(), size=size) as page:
+        charts, frame = page.locator("[data-stops]"), page.locator(".mg-canvas").bounding_box()
+        boxes = [charts.nth(i).bounding_box() for i in range(4)]
+        assert charts.count() == 4 and page.get_by_text("one slow worker", exact=True).count() == 2  # and in the facts
+        for box in boxes:
+            assert box["x"] + box["width"] < frame["x"] + frame["width"]
+            assert box["y"] + box["height"] < frame["y"] + frame["height"]
+        assert page.locator("svg").get_by_text("workers", exact=True).count() == 2  # below the axes
+
+
+@needs_browser
+@pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_slider_sets_the_number_of_workers(book, dark):
     with opened(book.to_html(), size=(960, 700), dark=dark) as page:

@@ -197,7 +197,8 @@ def shortest(calls: Sequence[tuple[float, Sequence[Event]]]) -> tuple[list[Event
 
     Calls whose events are not those of the quickest call, in the same order, do not count.
 
-    >>> slow, quick = ([Event("a", "main", 1.0, b), Event("b", "main", b + 1.0, e)] for b, e in ((9.0, 11.0), (3.0, 9.0)))
+    >>> slow = [Event("a", "main", 1.0, 9.0), Event("b", "main", 10.0, 11.0)]
+    >>> quick = [Event("a", "main", 1.0, 3.0), Event("b", "main", 4.0, 9.0)]
     >>> events, seconds = shortest([(12.0, slow), (10.0, quick)])
     >>> [(event.name, event.begin, event.end) for event in events], seconds
     ([('a', 1.0, 3.0), ('b', 4.0, 5.0)], 6.0)
