@@ -4,7 +4,8 @@ Two kinds of calls are made in turns.  `seconds` is the time of the quickest cal
 switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
 launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time, and loops run round
 by round then.  So the noted times are shortened until the call ends after `seconds`: first the time between launches,
-and if that is not enough, the launches too.
+and if that is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones,
+and are taken as they are.
 """
 
 from __future__ import annotations
@@ -175,6 +176,7 @@ def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float
         seconds = min(seconds, quickest(call))
         noted.append(_noted(call, eager))
     events, whole = shortest(noted)
+    seconds = min(seconds, whole)
     return seconds, shortened(events, whole, seconds)
 
 

@@ -91,6 +91,13 @@ def test_each_stretch_of_a_record_is_the_shortest_of_all_calls(waits):
     assert seconds == sum(least) and all(0 <= event.begin <= event.end <= seconds for event in events)
 
 
+def test_a_record_is_no_longer_than_its_launches_and_what_lies_between_them(monkeypatch):
+    """All calls without notes were interrupted."""
+    monkeypatch.setattr(record, "quickest", lambda call: 10.0)
+    found = mg.jit(chain).record(X, runs=3)
+    assert found.events[-1].end <= found.seconds < 1.0
+
+
 def test_a_call_with_other_events_does_not_count():
     one, other = [[Event(name, "main", 0.0, end)] for name, end in (("a", 3.0), ("b", 1.0))]
     assert shortest([(4.0, one), (5.0, other)]) == (one, 4.0)
