@@ -126,7 +126,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
 def _needed(function: Callable[..., Any]) -> list[str]:
     """The names of the parameters without which a function can't be called."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(getattr(function, "forward", function)).parameters.values())  # of a module
     except ValueError:
         return []
     return [p.name for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]

@@ -82,7 +82,8 @@ class Log:
             return run
         if not isinstance(run, Sequence) or isinstance(run, str) or not run:
             raise ConversionError(
-                f"training: a {type(run).__name__} is not the log of a run",
+                "training: the log of a run has no step" if isinstance(run, (list, tuple))
+                else f"training: a {type(run).__name__} is not the log of a run",
                 expect="an mg.viz.Dashboard, what mg.train.fit returns, or a list of losses",
             )
         log = cls()

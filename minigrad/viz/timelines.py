@@ -29,7 +29,7 @@ from ..support.source import in_library, line_of
 from ..support.table import bytes_text, counted, time_text
 from ..support.words import shown, whole
 from .charts import KINDS
-from .compiled import Shown, eager_record_of, jitted_once, programs_of, records_of
+from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
 from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged, phases_of
 from .naming import layer_name, operation_name
@@ -85,6 +85,8 @@ def timeline(
     records, why = _records(call, runs)
     compiled = any(record.program is not None for record in records)
     programs = programs_of(call, VIEW) if compiled else []
+    if programs:
+        check_computes(programs[0])
     found = timeline_of(records, why, workers, programs)
     found.bands += placed
     found.words += _in_words(placed)
@@ -289,6 +291,7 @@ def _phase_of(name: str) -> str:
 
 def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     """The timeline of programs that are not measured: models alone, in bytes of traffic."""
+    check_computes(programs[0])
     plan, launches = programs[0].program.schedule, Cost(programs[0].program).program.launches
     about = f"timeline of {counted(launches, 'launch', 'launches')} in {counted(len(plan.levels), 'level')}"
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."

@@ -52,6 +52,7 @@ def test_unsuitable_functions_are_refused_by_the_bench():
         mg.viz.bench(mg.sum, x=np.ones((3, 3)))
     with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) is not a range"):
         mg.viz.bench(mg.tanh, x=(2, 1))
+    assert len(mg.viz.bench(mg.nn.Linear(2, 2), x=[1.0, 2.0]).knobs) > 2  # the inputs are those of its forward
     with pytest.raises(mg.MinigradError, match="tanh has no input y"):
         mg.viz.bench(mg.tanh, y=(0, 1))
     with pytest.raises(mg.MinigradError, match="has no derivative"):

@@ -83,6 +83,8 @@ def test_many_transfers_that_follow_each_other_are_few_bars():
 
 
 def test_the_model_refuses_what_it_cannot_draw():
+    with pytest.raises(mg.MinigradError, match="the messages of 1 worker can't be drawn"):
+        mg.viz.cluster(1)
     with pytest.raises(mg.MinigradError, match="1 number of workers and 0 changes"):
         mg.viz.cluster(STEP, MACHINE, workers=[8])
     with pytest.raises(mg.MinigradError, match="13 numbers of workers and 5 changes"):

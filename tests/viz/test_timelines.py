@@ -116,6 +116,13 @@ def test_an_empty_record_has_a_page():
     assert repr(view) == "<timeline: 0 launches recorded>" and view.text() == "recorded: no kernel" and view.to_html()
 
 
+@pytest.mark.parametrize("options", [{}, {"runs": 0}])
+@pytest.mark.parametrize(("function", "given"), [(lambda x: x[0], X), (lambda x: x * 2, 3.0)])
+def test_a_call_that_computes_nothing_has_no_timeline(function, given, options):
+    with pytest.raises(mg.MinigradError, match="nothing is computed here: .* or computed by Python"):
+        mg.viz.timeline(function, given, **options)
+
+
 def test_many_events_are_merged_and_the_page_says_so():
     events = [event(f"kernel_{i % 7}", i, i + 0.5) for i in range(30_000)]
     view = timeline_of([Record("as a program", 0.03, events)])
