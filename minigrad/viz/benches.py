@@ -94,7 +94,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     No sliders: the function has no inputs.
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
-    name = getattr(function, "__name__", type(function).__name__)
+    name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
         why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."
         return called(function, args, inputs, f"No sliders: {why}")
@@ -343,16 +343,16 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
 
 
 def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points of a line, which is broken where it jumps.
+    """The points of a line, which is broken where it jumps: by much, and by much more than on both sides of it.
 
     >>> _broken([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (3.0, 1.0)])
     [(0.0, 0.0), (1.0, 0.0), (2.0, nan), (2.0, 1.0), (3.0, 1.0)]
     """
-    whole = np.ptp([y for _, y in points if math.isfinite(y)] or [0.0])
-    found = points[:1]
-    for (_, before), (x, y) in pairwise(points):
-        found += [(x, math.nan)] * bool(abs(y - before) > whole / 3) + [(x, y)]
-    return found
+    levels = np.array([y for _, y in points])
+    whole, steps = np.ptp(levels[np.isfinite(levels)] if np.isfinite(levels).any() else 0.0), np.abs(np.diff(levels))
+    beside = 3 * np.fmax([0.0, *steps[:-1]], [*steps[1:], 0.0])
+    jumps = (steps > whole / 3) | ((steps > whole / 8) & (steps > beside))
+    return points[:1] + [each for (x, y), jump in zip(points[1:], jumps) for each in [(x, math.nan)] * jump + [(x, y)]]
 
 
 def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:

@@ -23,7 +23,7 @@ from .numbers import short
 from .svg import number
 
 STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms
-WIDE, TALL, LOW = 620.0, 250.0, 170.0  # the width of the curves; the height of the first chart, and of the others
+WIDE, TALL, LOW = 620.0, 250.0, 160.0  # the width of the curves; the height of the first chart, and of the others
 ROW, SIDE = 5, 62.0  # images in a row, and the side of one
 AXES: dict[str, dict[str, Any]] = {  # what a chart shows, as options of `moments`
     "as it fits": {}, "linear": {"log": False}, "logarithmic": {"log": True},
