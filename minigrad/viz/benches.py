@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -349,10 +348,11 @@ def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     [(0.0, 0.0), (1.0, 0.0), (2.0, nan), (2.0, 1.0), (3.0, 1.0)]
     """
     levels = np.array([y for _, y in points])
-    whole, steps = np.ptp(levels[np.isfinite(levels)] if np.isfinite(levels).any() else 0.0), np.abs(np.diff(levels))
-    beside = 3 * np.fmax([0.0, *steps[:-1]], [*steps[1:], 0.0])
-    jumps = (steps > whole / 3) | ((steps > whole / 8) & (steps > beside))
-    return points[:1] + [each for (x, y), jump in zip(points[1:], jumps) for each in [(x, math.nan)] * jump + [(x, y)]]
+    whole, steps = np.ptp(levels[np.isfinite(levels)].tolist() or 0.0), np.abs(np.diff(levels))
+    beside = np.fmax([0.0, *steps[:-1]], [*steps[1:], 0.0])
+    jumps = np.flatnonzero(steps > np.clip(3 * beside, whole / 8, whole / 3))
+    breaks = [(points[i + 1][0], math.nan) for i in jumps]
+    return sorted([*points, *breaks], key=lambda point: (point[0], not math.isnan(point[1])))
 
 
 def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:

@@ -119,7 +119,7 @@ def test_an_empty_record_has_a_page():
 @pytest.mark.parametrize("options", [{}, {"runs": 0}])
 @pytest.mark.parametrize(("function", "given"), [(lambda x: x[0], X), (lambda x: x * 2, 3.0)])
 def test_a_call_that_computes_nothing_has_no_timeline(function, given, options):
-    with pytest.raises(mg.MinigradError, match="nothing is computed here: .* or computed by Python"):
+    with pytest.raises(mg.MinigradError, match=r"nothing is computed here: .* or computed by Python"):
         mg.viz.timeline(function, given, **options)
 
 

@@ -132,7 +132,7 @@ const show = (parent, data) => {
   const paint = () => {
     const made = [], wide = holder.clientWidth, endOf = ({ band }) => band.end, all = seen();
     const short = all.filter(({ band }) => band.end && (band.end * SHORT < to - from || band.end < from)); // Python too
-    const common = all.filter((row) => !short.includes(row) || (!row.band.model && !row.about));
+    const common = all.filter((row) => !short.includes(row) || (!row.band.for.length && !row.about));
     tops = [];
     let y = part(common, [from, to], 0, made);
     if (short.length) y = part(short, [0, Math.max(...short.map(endOf))], y + 14, made, ", larger");
