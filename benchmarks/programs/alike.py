@@ -122,6 +122,7 @@ def same_draws():
     torch.bernoulli = lambda p, **_: (uniform_like(p) < p).to(p.dtype)
     for name, fill in _FILLS.items():
         setattr(torch.nn.init, name, _checked(getattr(torch.nn.init, name), fill))
+        setattr(torch.nn.init, name[:-1], getattr(torch.nn.init, name))  # as old programs call it
     for name, fill in list(_FILLS.items())[:2]:
         replace_method(name, lambda original, fill=fill: _checked(original, fill))
     replace_method("bernoulli_", lambda original: _chance)
@@ -169,6 +170,9 @@ def same_layers():
         layer = getattr(torch.nn, name, None)
         if layer is not None:
             layer.__init__ = _filled(layer.__init__, name in LAYERS)
+            if name in LAYERS and hasattr(layer, "reset_parameters"):
+                layer.reset_parameters = _fill
+    torch.nn.Embedding.from_pretrained = classmethod(_undrawn(torch.nn.Embedding.from_pretrained.__func__))
     for name in ("Dropout", "Dropout1d", "Dropout2d", "AlphaDropout"):
         if hasattr(torch.nn, name):
             getattr(torch.nn, name).forward = lambda self, x: x
@@ -195,10 +199,28 @@ def _filled(make, drawn):
             numbers.bit_generator.state = state  # what the layer itself drew does not count
             if WIDE:
                 self.double()
-            for _, parameter in sorted(self.named_parameters()) if drawn else ():
-                _fan(parameter)
+            if drawn:
+                _fill(self)
 
     return make_and_fill
+
+
+def _fill(layer):
+    for _, parameter in sorted(layer.named_parameters()):
+        _fan(parameter)
+
+
+def _undrawn(make):
+    def made(*args, **kwargs):
+        _depth[0] += 1
+        state = numbers.bit_generator.state
+        try:
+            return make(*args, **kwargs)
+        finally:
+            _depth[0] -= 1
+            numbers.bit_generator.state = state
+
+    return made
 
 
 def training(optimizer, loss_of):

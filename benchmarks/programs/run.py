@@ -15,7 +15,7 @@ import alike
 import torch
 from drivers import PROGRAMS
 
-for each in ("scripts", "pictures", "sequences", "others"):
+for each in ("scripts", "pictures", "sequences", "others", "practice"):
     importlib.import_module(each)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -83,71 +84,82 @@ def collate(items: Any) -> Any:
     return [collate(list(each)) for each in zip(*items)] if isinstance(first, (tuple, list)) else items
 
 
-class DataLoader:
-    """Batches; the order of `shuffle` follows from minigrad's generator.  Workers change nothing but the speed."""
-
-    def __init__(
-        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = False, sampler: Any = None,
-        batch_sampler: Any = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
-        pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn: Any = None,
-        multiprocessing_context: Any = None, generator: Any = None, **options: Any,
-    ) -> None:
-        unknown = {*options} - {"prefetch_factor", "persistent_workers", "pin_memory_device", "in_order"}
-        if unknown:
-            raise TypeError(f"DataLoader() got an unexpected keyword argument {unknown.pop()!r}")
-        if batch_size is None:
-            refuse("DataLoader(batch_size=None)", "for item in dataset")
-        self.dataset, self.batch_size, self.drop_last, self.shuffle = dataset, batch_size, drop_last, shuffle
-        self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator or mg.random
-        self.collate_fn, self.num_workers = collate_fn or collate, num_workers
-
-    def _order(self) -> Any:
-        if self.sampler is not None:
-            return self.sampler
-        count = len(self.dataset)
-        return self.generator.permutation(count).tolist() if self.shuffle else range(count)
-
-    def _batches(self) -> Iterator[list[Any]]:
-        if isinstance(self.dataset, IterableDataset):
-            yield from self._grouped(self.dataset)
-        elif self.batch_sampler is not None:
-            for each in self.batch_sampler:
-                yield [self.dataset[i] for i in each]
-        else:
-            for each in self._grouped(self._order()):
-                yield [self.dataset[int(i)] for i in each]
-
-    def _grouped(self, items: Any) -> Iterator[list[Any]]:
-        batch: list[Any] = []
-        for each in items:
-            batch.append(each)
-            if len(batch) == self.batch_size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self.collate_fn, self._batches())
-
-    def __len__(self) -> int:
-        if self.batch_sampler is not None:
-            return len(self.batch_sampler)
-        count, size = len(self.sampler if self.sampler is not None else self.dataset), self.batch_size or 1
-        return count // size if self.drop_last else -(-count // size)
-
-
 class Sampler:
-    """Numbers of items, drawn anew for each epoch."""
+    """Numbers of items; a program's own class has `__iter__`."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        self.data_source = data_source
+
+
+class SequentialSampler(Sampler):
+    """`count` numbers, which `draw` gives; it is called again if they are not enough."""
 
     def __init__(self, count: int, draw: Callable[[], Any]) -> None:
         self.count, self.draw = count, draw
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.draw().tolist())
+        left = self.count
+        while left > 0:
+            drawn = self.draw()[:left]
+            left -= len(drawn)
+            yield from drawn
 
     def __len__(self) -> int:
         return self.count
 
 
-PUBLIC = (Dataset, IterableDataset, TensorDataset, Subset, ConcatDataset, DataLoader)
+class RandomSampler(SequentialSampler):
+    """All numbers in a random order, or numbers that may come twice."""
+
+
+class SubsetRandomSampler(SequentialSampler):
+    """Some numbers in a random order."""
+
+
+class WeightedRandomSampler(SequentialSampler):
+    """Numbers by chance, each with its own."""
+
+
+class BatchSampler(Sampler):
+    """Lists of the numbers of another sampler, all of one length but for the last."""
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        items = iter(self.sampler)
+        while batch := list(islice(items, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        return (len(self.sampler) + (not self.drop_last) * (self.batch_size - 1)) // self.batch_size
+
+
+class DataLoader:
+    """Batches; the order of `shuffle` follows from minigrad's generator.  Workers change nothing but the speed."""
+
+    def __init__(self, dataset: Any, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any,
+                 drop_last: bool, collate_fn: Callable[[Any], Any], generator: Any, num_workers: int) -> None:
+        if batch_size is None and batch_sampler is None:
+            refuse("DataLoader(batch_size=None)", "for item in dataset")
+        self.dataset, self.batch_size, self.drop_last, self.num_workers = dataset, batch_size, drop_last, num_workers
+        self.collate_fn, self.generator, self.shuffle = collate_fn, generator, shuffle
+        if isinstance(dataset, IterableDataset):
+            sampler = dataset  # the batches are lists of its items
+        elif sampler is None:
+            n = len(dataset)
+            sampler = SequentialSampler(n, lambda: generator.permutation(n).tolist() if shuffle else range(n))
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler or BatchSampler(sampler, batch_size or 1, drop_last)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self.batch_sampler:
+            items = batch if self.sampler is self.dataset else [self.dataset[i] for i in batch]
+            yield self.collate_fn(items)
+
+    def __len__(self) -> int:
+        return len(self.batch_sampler)
+
+
+PUBLIC = (Dataset, IterableDataset, TensorDataset, Subset, ConcatDataset)

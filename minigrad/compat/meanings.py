@@ -13,7 +13,7 @@ import minigrad as mg
 from ..core import dtypes
 from ..core.tensor import contiguous_base, host_array
 from .speaking import ours
-from .table import refuse
+from .table import PLAIN, refuse
 
 Keys = namedtuple("Keys", "missing_keys unexpected_keys")
 Sorted = namedtuple("Sorted", "values indices")
@@ -88,11 +88,6 @@ def typed(data: tuple[Any, ...], dtype: Any) -> Any:
         mg.zeros(sizes(data) if data else 0, dtype))
 
 
-def leaf(x: Any, requires_grad: bool) -> Any:
-    x.requires_grad = bool(requires_grad)
-    return x
-
-
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
@@ -107,29 +102,7 @@ def extreme(reduce: Any, place: Any, pairwise: Any, x: Any, dim: Any, keepdim: b
     return Sorted(values, indices) if keepdim else Sorted(mg.squeeze(values, dim), mg.squeeze(indices, dim))
 
 
-def spread(function: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
-    """`var` and `std`, which divide by n - 1."""
-    if isinstance(dim, bool):  # x.var(False)
-        dim, unbiased = None, dim
-    return function(x, tuple(dim) if isinstance(dim, list) else dim,
-                    float(unbiased if correction is None else correction), keepdim)
-
-
-def at_rank(x: Any, rank: int, dim: int, keepdim: bool) -> Sorted:
-    """The element of a rank, counted from 0, and its index."""
-    places = mg.argsort(x, dim)
-    index = mg.take(places, mg.asarray([rank]), dim)
-    values = mg.take_along_axis(x, index, dim)
-    return Sorted(values, index) if keepdim else Sorted(mg.squeeze(values, dim), mg.squeeze(index, dim))
-
-
 # Shapes and places ----------------------------------------------------------------------------------------------------
-
-
-def squeezed(x: Any, dim: Any) -> Any:
-    dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
-    ones = tuple([each for each in dims if x.ndim and x.shape[each] == 1])
-    return mg.squeeze(x, ones) if ones else mg.reshape(x, x.shape)
 
 
 def parts(x: Any, size: Any, dim: int) -> tuple[Any, ...]:
@@ -141,19 +114,6 @@ def parts(x: Any, size: Any, dim: int) -> tuple[Any, ...]:
     ends = np.cumsum(each).tolist()
     before = [slice(None)] * (dim % x.ndim)
     return tuple([x[(*before, slice(end - n, end))] for n, end in zip(each, ends)])
-
-
-def joined(tensors: Any) -> list[Any]:
-    """The tensors to join; PyTorch leaves out empty ones without dimensions, with which old programs begin."""
-    whole = list(tensors)
-    return [each for each in whole if each.shape != (0,)] or whole if any(each.ndim > 1 for each in whole) else whole
-
-
-def unshuffled(x: Any, r: int) -> Any:
-    *n, c, h, w = x.shape
-    x = mg.reshape(x, (*n, c, h // r, r, w // r, r))
-    k = len(n)
-    return mg.reshape(mg.permute_dims(x, (*range(k), k, k + 2, k + 4, k + 1, k + 3)), (*n, c * r * r, h // r, w // r))
 
 
 def moved(x: Any, *targets: Any) -> Any:
@@ -168,38 +128,6 @@ def moved(x: Any, *targets: Any) -> Any:
 
 
 # Writes ---------------------------------------------------------------------------------------------------------------
-
-
-def written(x: Any, value: Any) -> Any:
-    x[...] = value
-    return x
-
-
-def gathered(x: Any, dim: int, index: Any) -> Any:
-    """Elements by their positions along an axis; the index may be smaller than `x` along the others."""
-    cut = tuple([slice(None if each == dim % x.ndim else n) for each, n in enumerate(index.shape)])
-    return mg.take_along_axis(x[cut], index, dim)
-
-
-def along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
-    places = list(mg.meshgrid(*[mg.arange(n) for n in index.shape], indexing="ij"))
-    places[dim] = index
-    return tuple(places)
-
-
-def sources(src: Any, index: Any) -> Any:
-    """The values for an index, which may be smaller than `src`."""
-    return src[tuple([slice(n) for n in index.shape])] if isinstance(src, mg.Tensor) and src.ndim else src
-
-
-def scattered(x: Any, dim: int, index: Any, src: Any) -> Any:
-    x[along(x, dim, index)] = sources(src, index)
-    return x
-
-
-def index_written(x: Any, dim: int, index: Any, value: Any) -> Any:
-    x[(*[slice(None)] * (dim % x.ndim), index)] = value
-    return x
 
 
 def array_of(x: Any, force: bool) -> Any:
@@ -244,14 +172,6 @@ def alike(x: Any, y: Any, name: str) -> tuple[Any, Any]:
     return x, y
 
 
-def embedded(indices: Any, weight: Any, padding_idx: int | None) -> Any:
-    """Rows of a table; the row of `padding_idx` gets no gradient."""
-    if padding_idx is not None:
-        row = mg.arange(weight.shape[0])[:, None] == padding_idx % weight.shape[0]
-        weight = mg.where(row, weight.detach(), weight)
-    return mg.embedding(weight, indices)
-
-
 def layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """The norm over the last dimensions."""
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
@@ -259,15 +179,6 @@ def layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
         return mg.layer_norm(x, weight, bias, -1, eps)
     weight, bias = [each if each is None else mg.flatten(each) for each in (weight, bias)]
     return mg.reshape(mg.layer_norm(mg.reshape(x, (*x.shape[:-len(shape)], -1)), weight, bias, -1, eps), x.shape)
-
-
-def gumbel(logits: Any, tau: float, hard: bool, dim: int) -> Any:
-    noise = -mg.log(-mg.log(mg.random.uniform(logits.shape, low=1e-20, dtype=logits.dtype)))
-    soft = mg.softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    chosen = mg.moveaxis(mg.one_hot(mg.argmax(soft, dim), soft.shape[dim], soft.dtype), -1, dim)
-    return chosen - soft.detach() + soft
 
 
 def adaptive_max(x: Any, size: Any) -> Any:
@@ -290,30 +201,15 @@ def padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
     return mg.pad(x, widths, **({"value": value or 0.0} if mode == "constant" else {"mode": mode}))
 
 
-def kept(mask: Any, padding: Any, heads: int) -> Any:
-    """A mask of ours, which is True where attention goes, of masks of PyTorch, which are True where it does not."""
-    if mask is not None and mask.ndim == 3:  # (examples × heads, queries, keys)
-        mask = mg.reshape(mask, (-1, heads, *mask.shape[1:]))
-    if padding is not None:
-        padding = padding[:, None, None, :]
-        if mask is not None and (mask.dtype.kind == "f" or padding.dtype.kind == "f"):
-            mask, padding = [mg.where(m, -math.inf, 0.0) if m.dtype.kind == "b" else m for m in (mask, padding)]
-            return mask + padding
-        mask = padding if mask is None else mg.logical_or(mask, padding)
-    return mg.logical_not(mask) if mask is not None and mask.dtype.kind == "b" else mask
-
-
 def attended(
     self: Any, base: Any, inputs: Any, padding: Any, weights: bool, mask: Any, average: bool, causal: bool,
 ) -> Any:
     """`nn.MultiheadAttention`: the result and the weights, averaged over the heads."""
     if inputs[0].ndim == 2:
         refuse("nn.MultiheadAttention without a dimension for the examples", "x.unsqueeze(0) with batch_first=True")
-    mask = kept(mask, padding, self.heads)
-    if not weights:
-        return base.forward(self, *inputs, mask, causal and mask is None), None
-    out, seen = base.forward(self, *inputs, mask, causal and mask is None, need_weights=True)
-    return out, mg.mean(seen, 1) if average else seen
+    out, seen = base.forward(self, *inputs, PLAIN["kept"](mask, self.heads), causal and mask is None,
+                             need_weights=True, key_padding_mask=padding)
+    return out, None if not weights else mg.mean(seen, 1) if average else seen
 
 
 # Training -------------------------------------------------------------------------------------------------------------
@@ -334,12 +230,6 @@ def module_moved(module: Any, targets: tuple[Any, ...]) -> Any:
     for each in targets:
         if each is not None and each.__class__ is not bool:
             mg.nn.Module.to(module, each)
-    return module
-
-
-def frozen(module: Any, requires_grad: bool) -> Any:
-    for each in module.parameters():
-        each.requires_grad = requires_grad
     return module
 
 

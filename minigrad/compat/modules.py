@@ -13,6 +13,7 @@ import minigrad as mg
 
 from ..nn.module import BUFFER, PARAMETER, UNSAVED
 from ..support.source import warn_caller
+from .table import retitle
 
 NAME = "minigrad.compat.torch.nn"
 _PARAMETERS: WeakValueDictionary[int, Any] = WeakValueDictionary()  # what `nn.Parameter` made, by id
@@ -65,6 +66,7 @@ class Listed(list):  # type: ignore[type-arg]
 class Module(mg.nn.Module):
     """PyTorch's module.  A frozen parameter stays one; the state does not hold other tensors."""
 
+    caches = (*mg.nn.Module.caches, "_given")
     _nested = False
     _kinds: dict[str, str] = {}  # what each registered attribute is
 
@@ -102,6 +104,10 @@ class Module(mg.nn.Module):
         if name in self._kinds:
             return self._kinds[name]
         return super()._kind(name, tensor) if self._nested else ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        copied = {name: vars(self).get(name) for name in ("_hooks", "_given")}
+        return super().__getstate__() | {name: value for name, value in copied.items() if value}
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         vars(self)["_kinds"] = {**self._kinds, name: BUFFER if persistent else UNSAVED}
@@ -208,14 +214,38 @@ def layer_class(arguments: Any, base: type, home: str) -> type:
     """A class of ours with PyTorch's constructor, whose arguments are attributes too."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = arguments(*args, **kwargs)
-        options = given[-1] if given and isinstance(given[-1], dict) else {}
+        vars(self)["_given"] = given = arguments(*args, **kwargs)
         _keep(self, arguments, args, kwargs)
-        base.__init__(self, *(given[:-1] if options else given), **options)  # type: ignore[misc]
+        begin(self, base, arguments, given)
         _adopt(self)
+        if getattr(type(self), "reset_parameters", None) is not getattr(made, "reset_parameters", None):
+            self.reset_parameters()  # that of a program's own class
 
     names = {"__init__": __init__, "__module__": home, "_nested": True, "ours": base}
-    return type(base)(base.__name__, (Module, base), names)
+    made: Any = type(base)(base.__name__, (Module, base), names)
+    return made  # type: ignore[no-any-return]
+
+
+def made_again(layer: Any) -> None:
+    """Give a layer the numbers of a new one with the same arguments."""
+    new = layer.ours.__new__(layer.ours)
+    begin(new, layer.ours, made_again, layer._given)
+    with mg.no_grad():
+        for name, tensor in new.named_tensors():
+            getattr(layer, name)[...] = tensor
+
+
+made_again.words = ()  # type: ignore[attr-defined]
+
+
+def begin(self: Any, base: type, arguments: Any, given: Any) -> None:
+    """Call a constructor of ours; its errors name the arguments of PyTorch."""
+    options = given[-1] if given and isinstance(given[-1], dict) else {}
+    try:
+        base.__init__(self, *(given[:-1] if options else given), **options)  # type: ignore[misc]
+    except mg.MinigradError as error:
+        retitle(error, base.__name__, dict(zip([*signature(base.__init__).parameters][1:], arguments.words)))  # type: ignore[misc]
+        raise
 
 
 def called_class(name: str, arguments: Any, forward: Any, home: str) -> type:

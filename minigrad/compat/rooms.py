@@ -16,7 +16,7 @@ import minigrad as mg
 from ..core.absent import _missing
 from ..devices.registry import Device
 from ..nn import init
-from ..nn.state import load_tensors
+from ..nn.state import load_tensors, move_tensor
 from ..support.source import warn_caller
 from ..support.synonyms import Row, hint_for, nearest, rows
 from . import data, einops, meanings
@@ -30,19 +30,23 @@ from .modules import (
     Parameter,
     called_class,
     layer_class,
+    made_again,
     shaped_norm,
     within,
 )
 from .speaking import switch
-from .table import PLAIN, forward_of, function_of, refuse, retitle
-from .training import Function, LRScheduler, Optimizer, Parts, plain_class, weight_norm
+from .table import PLAIN, forward_of, function_of, refuse, retitle, words_of
+from .training import Function, LRScheduler, Optimizer, Parts, computed, computed_once, plain_class
 
 HOME = f"{__package__}.torch"
 _PATHS = {  # the rooms of the table that are not named by their path
     "torch": "", "F": "nn.functional", "init": "nn.init", "rnn": "nn.utils.rnn", "lr_scheduler": "optim.lr_scheduler",
     "mps": "backends.mps",
 }
-_OURS = {"nn": mg.nn, "distributions": mg.distributions, "optim": mg.optim, "lr_scheduler": mg.optim.lr_scheduler}
+_OURS = {
+    "nn": mg.nn, "utils.data": data, "distributions": mg.distributions, "optim": mg.optim,
+    "lr_scheduler": mg.optim.lr_scheduler,
+}
 _REFUSED: dict[tuple[str, str], str] = {}  # by room and name: what to write instead
 
 
@@ -87,7 +91,9 @@ def _put(row: Row, room: str, name: str) -> None:
         _override(into[cls], method, Default(function) if row.kind == "@" else function)
     elif row.kind == "class":
         maker = layer_class if room == "nn" else plain_class
-        into[name] = maker(function_of(_as_tuple(row), name), getattr(_OURS[room], name), f"{HOME}.{path}")
+        arguments = function_of(row._replace(expression=row.expression or "()"), name)
+        arguments.words = words_of(row)
+        into[name] = maker(arguments, getattr(_OURS[room], name), f"{HOME}.{path}")
     elif row.kind == "layer":
         into[name] = called_class(name, function_of(row._replace(expression="()"), name), forward_of(row, name),
                                   f"{HOME}.{path}")
@@ -111,10 +117,6 @@ def _refused_class(name: str, hint: str, home: str) -> type:
     return type(name.rpartition(".")[2], (), {"__new__": __new__, "__module__": home})
 
 
-def _as_tuple(row: Row) -> Row:
-    return row._replace(expression=row.expression or "()")
-
-
 def _override(cls: type, name: str, function: Any) -> None:
     """Give a class a method; a constructor runs behind the one that is there."""
     if name != "__init__":
@@ -136,7 +138,8 @@ PLAIN.update(
     mg=mg, math=math, np=np, init=init, torch=torch, F=F, lr_scheduler=_room("optim.lr_scheduler"), types=types,
     contextlib=contextlib, functools=functools, Parameter=Parameter, shaped_norm=shaped_norm, collate=data.collate,
     Listed=Listed, within=within, load_tensors=load_tensors, retitle=retitle, MinigradError=mg.MinigradError,
-    weight_norm=weight_norm, Sampler=data.Sampler, split_at_random=data.split_at_random, refuse=refuse,
+    computed=computed, computed_once=computed_once, split_at_random=data.split_at_random, refuse=refuse,
+    made_again=made_again, Function=Function, Kind=Kind, Device=Device,
 )
 for _row in rows():
     for _name in _row.names:
@@ -145,24 +148,6 @@ for _row in rows():
 
 
 # What the table cannot say --------------------------------------------------------------------------------------------
-
-
-class Tensor(metaclass=Kind):
-    """The class of all tensors, and a function that makes one."""
-
-    counted = (mg.Tensor,)
-
-    def __new__(cls, *shape: Any) -> Any:
-        return meanings.typed(shape, mg.float32)
-
-
-class device(metaclass=Kind):
-    """The class of all devices, and a function that finds one."""
-
-    counted = (Device,)
-
-    def __new__(cls, type: Any, index: int | None = None) -> Any:
-        return mg.as_device(meanings.device_of(type if index is None else f"{type}:{index}"))
 
 
 class Generator(mg.random.Generator):
@@ -176,11 +161,34 @@ class Generator(mg.random.Generator):
         return self
 
 
+def _data(x: Any) -> Any:
+    """The values in the same memory; as in PyTorch, a gradient that needs the old ones does not see a write."""
+    data = x.detach()
+    data.alias.linked = None
+    return data
+
+
 def _set_data(x: Any, value: Any) -> None:
     if value.shape != x.shape:
         refuse(f"x.data = a tensor of shape {value.shape}, not {x.shape}", "a new parameter")
+    if value.dtype is not x.dtype:
+        move_tensor(x, value.dtype)
     with mg.no_grad():
-        x.detach()[...] = value
+        _leave_views(x)
+        _data(x)[...] = value
+
+
+def _leave_views(x: Any) -> None:
+    """Let the tensors that share the memory of a tensor share a copy instead: `x.data = value` does not change them."""
+    views = [view for each in (x.alias.views if x.alias else ()) if (view := each()) is not None]
+    if views and x.alias.base is None and x._data.__class__ is x.device.ndarray:
+        old = mg.copy(x.detach())
+        for view in views:
+            now = old
+            for op, attrs in view.alias.chain:
+                now = op.apply(now, **attrs)
+            view._data, view.alias = now._data, now.alias
+        x.alias = None
 
 
 def _pretrained(cls: Any, embeddings: Any, freeze: bool = True, **options: Any) -> Any:
@@ -201,9 +209,9 @@ def _offer(path: str, *classes: type) -> None:
 
 
 switch("require_grad", property(lambda x: False, _set_require_grad))
-switch("data", property(lambda x: x.detach(), _set_data))
+switch("data", property(_data, _set_data))
 Device.type = property(lambda self: self.kind)  # type: ignore[attr-defined]
-_offer("", Tensor, device, Generator)
+_offer("", Generator)
 _offer("nn", *CONTAINERS)
 _offer("utils.data", *data.PUBLIC)
 _offer("optim", Optimizer)
@@ -212,11 +220,6 @@ _offer("autograd", Function)
 torch.optim.lr_scheduler._LRScheduler = LRScheduler
 ADOPTED.update({getattr(mg.nn, name): getattr(torch.nn, name) for name in ("Linear", "LayerNorm", "Dropout")})
 torch.nn.Embedding.from_pretrained = classmethod(_pretrained)
-for _name, *_counted in (
-    ("_BatchNorm", mg.nn.BatchNorm1d, mg.nn.BatchNorm2d), ("_ConvNd", mg.nn.Conv1d, mg.nn.Conv2d),
-    ("_Loss", mg.nn.MSELoss.__mro__[1]), ("RNNBase", mg.nn.RNN, mg.nn.GRU, mg.nn.LSTM),
-):
-    _offer("nn", Kind(_name, (), {"counted": tuple(_counted)}))
 Module._parameters = property(lambda self: Parts(self, self.named_parameters(recurse=False)))  # type: ignore[attr-defined]
 Module._buffers = property(lambda self: Parts(self, self.named_buffers(recurse=False)))  # type: ignore[attr-defined]
 Module._modules = property(lambda self: Parts(self, self.named_children()))  # type: ignore[attr-defined]

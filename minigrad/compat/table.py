@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..support.errors import ConversionError, MinigradError
@@ -70,9 +72,17 @@ def _takes(declared: str, name: str) -> bool:
     return re.search(rf"\b{name}\b(?==|,|$)", declared) is not None
 
 
-def retitle(error: MinigradError, name: str) -> None:
-    """Begin a message with the name that the program wrote, instead of the name of the operation."""
+def words_of(row: Row) -> list[str]:
+    """For each argument of a constructor of ours, the name of PyTorch's."""
+    parts = ast.parse(row.expression or "()", mode="eval").body.elts  # type: ignore[attr-defined]
+    named = [[each.id for each in ast.walk(part) if isinstance(each, ast.Name)] for part in parts]
+    return [next((name for name in names if name in str(row.signature)), "") for names in named]
+
+
+def retitle(error: MinigradError, name: str, words: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Begin a message with the name that the program wrote, instead of the name of the operation; so for arguments."""
     text = str(error.args[0])
-    named = re.match(r"\w+(?=:| is for | does not )", text)
-    if named is not None and named[0] != name:
-        error.args = (name + text[named.end():], *error.args[1:])
+    named = re.match(r"\w+(?=: | is for | does not )", text)
+    if named is not None:
+        rest = re.sub(r"^(: )(\w+)(?= is )", lambda found: found[1] + words.get(found[2], found[2]), text[named.end():])
+        error.args = (name + rest, *error.args[1:])

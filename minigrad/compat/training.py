@@ -10,8 +10,9 @@ from typing import Any
 
 import minigrad as mg
 
+from ..nn.hooks import Hooks
 from .meanings import given_group
-from .modules import Kind
+from .modules import Kind, Parameter, begin
 
 # Functions with their own gradient ------------------------------------------------------------------------------------
 
@@ -82,23 +83,6 @@ class Optimizer(metaclass=Kind):
         raise NotImplementedError(f"{type(self).__name__} has no step")
 
 
-class OfOptimizers:
-    """What PyTorch's optimizers take, and ours do not."""
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None
-        if isinstance(self, mg.optim.LBFGS):  # which calls the closure itself, several times
-            return super().step(closure)  # type: ignore[misc]
-        if closure is not None:
-            with mg.enable_grad():
-                loss = closure()
-        super().step()  # type: ignore[misc]
-        return loss
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        super().zero_grad()  # type: ignore[misc]
-
-
 # Schedules ------------------------------------------------------------------------------------------------------------
 
 
@@ -124,26 +108,6 @@ class LRScheduler(metaclass=Kind):
         return [group["lr"] for group in self.optimizer.param_groups]
 
 
-class OfSchedules:
-    """What PyTorch's schedules have, and ours do not."""
-
-    def step(self, epoch: int | None = None) -> None:
-        if epoch is not None:
-            self.count[...] = epoch - 1.0  # type: ignore[attr-defined]
-        super().step()  # type: ignore[misc]
-
-    @property
-    def last_epoch(self) -> int:
-        return int(self.count)  # type: ignore[attr-defined]
-
-    @property
-    def base_lrs(self) -> list[float]:
-        return self.bases  # type: ignore[attr-defined, no-any-return]
-
-
-MIXINS: dict[type, type] = {mg.optim.Optimizer: OfOptimizers, mg.optim.lr_scheduler.Schedule: OfSchedules}
-
-
 def _own_options(groups: Any, known: Any) -> list[dict[str, Any]]:
     """Take the options of a program's own out of groups of parameters; PyTorch keeps them there."""
     found = []
@@ -159,37 +123,56 @@ def plain_class(arguments: Any, base: type, home: str) -> type:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         first, *rest = arguments(*args, **kwargs)
         own = _own_options(first, signature(arguments).parameters) if issubclass(base, mg.optim.Optimizer) else []
-        base.__init__(self, first, *rest)  # type: ignore[misc]
+        begin(self, base, arguments, (first, *rest))
         for group, options in zip(self.param_groups if own else (), own):
             group.options.update(options)
 
-    mixins = [mixin for kind, mixin in MIXINS.items() if issubclass(base, kind)]
-    return type(base)(base.__name__, (*mixins, base), {"__init__": __init__, "__module__": home, "ours": base})
+    return type(base)(base.__name__, (base,), {"__init__": __init__, "__module__": home, "ours": base})
 
 
 # Weights that are computed --------------------------------------------------------------------------------------------
 
 
-def size_along(v: Any, dim: int) -> Any:
-    """The norms of the rows of a tensor."""
-    axes = tuple([axis for axis in range(v.ndim) if axis != dim % v.ndim])
-    return mg.linalg.vector_norm(v, axis=axes, keepdims=True)
-
-
-def weight_norm(module: Any, name: str, dim: int, parameter: Any) -> Any:
-    """Make a weight the product of a size `weight_g` and a direction `weight_v`, computed before each call."""
-    v = getattr(module, name).detach()
+def computed(module: Any, name: str, parts: dict[str, Any], function: Callable[..., Any]) -> Any:
+    """Compute a weight of a module before each call, from parts: parameters and buffers with these endings."""
     delattr(module, name)
-    setattr(module, f"{name}_g", parameter(size_along(v, dim)))
-    setattr(module, f"{name}_v", parameter(v))
+    for ending, part in parts.items():
+        register = module.register_parameter if isinstance(part, Parameter) else module.register_buffer
+        register(name + ending, part)
+
+    before: list[Any] = []
 
     def compute(module: Any, args: Any) -> None:
-        v = getattr(module, f"{name}_v")
-        vars(module)[name] = v * (getattr(module, f"{name}_g") / size_along(v, dim))
+        before.append(vars(module).get(name))
+        vars(module)[name] = function(module, *[getattr(module, name + ending) for ending in parts])
+
+    def restore(module: Any, args: Any, output: Any) -> None:
+        was = before.pop()
+        if vars(module)[name]._data.__class__ is not was._data.__class__:  # a trace leaves modules as they were
+            vars(module)[name] = was
 
     with mg.no_grad():
         compute(module, ())
+    before.clear()
+    vars(module)["_activations"] = frozenset([*(module._activations or ()), name])  # no part of the state
     module.register_forward_pre_hook(compute)
+    module.register_forward_hook(restore)
+    compute.parts = restore.parts = name, parts  # type: ignore[attr-defined]
+    return module
+
+
+def computed_once(module: Any, name: str) -> Any:
+    """Make a weight that is computed before each call a parameter again."""
+    hooks = [each for each in (module._hooks or Hooks()).added if getattr(each.hook, "parts", ("",))[0] == name]
+    if not hooks:
+        raise ValueError(f"the {name} of {module} is not computed before each call")
+    hooks[0].hook(module, ())
+    for handle in hooks:
+        handle.remove()
+    for ending in hooks[0].hook.parts[1]:  # type: ignore[union-attr]
+        delattr(module, name + ending)
+    vars(module)["_activations"] = module._activations - {name}
+    setattr(module, name, Parameter(vars(module).pop(name)))
     return module
 
 

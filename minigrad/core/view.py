@@ -17,14 +17,14 @@ class Alias:
     """The memory of a tensor: that of `base`, seen through the view operations in `chain`.
 
     `base` is None if the tensor is not a view.  `linked` is False after a `detach()`: such a view shares the memory but
-    not the history.
+    not the history.  It is None if writes are not checked either: a gradient does not see that its value has changed.
     """
 
     __slots__ = ("base", "chain", "linked", "views")
 
     base: Tensor | None
     chain: tuple[Step, ...]
-    linked: bool
+    linked: bool | None
     views: list[Any]  # weak references to the live views of the base; one list for all of them
 
 

@@ -75,8 +75,7 @@ class ShardedOptimizer(Optimizer):
         """The parameters of all groups, whole."""
         return [p for shard in self.shards for p in shard.parameters]
 
-    def step(self) -> None:
-        """Change every parameter that has a gradient."""
+    def _change(self) -> None:
         with no_grad():
             for shard in self.shards:
                 shard.read(self.averaged)

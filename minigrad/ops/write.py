@@ -14,7 +14,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..core.clock import mark_written
+from ..core.clock import mark_shared, mark_written
 from ..core.dtypes import check_fits, float32
 from ..core.explain import common_device, described
 from ..core.mode import current_mode
@@ -78,14 +78,14 @@ def assign(
                 tensor.device.kernels["put"](data, new, *[i._data for i in indices], chain=chain, out=data)
             else:
                 data[raw] = new
-            mark_written(data, depth=3)
+            _mark(tensor)
         except (ValueError, TypeError, OverflowError, IndexError) as error:
             P.put.infer(tensor, value, *indices, chain=chain)  # raises a clear error for the index or the shape
             raise _write_error(tensor, value, error) from error
         except MinigradError:
             raise
         except BaseException:  # the buffer may have been written
-            mark_written(data, depth=3)
+            _mark(tensor)
             raise
         return
     if tensor.dtype.kind != "f" and value.__class__ is Tensor and value.tracked and current_mode().grad:
@@ -127,13 +127,13 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             if mode.interpreter is not None:
                 mode.state.look_ahead(op, [data, value], {}, device)
             device.kernels[op.name](data, value, out=data)
-            mark_written(data, depth=3)
+            _mark(tensor)
         except (ValueError, TypeError, OverflowError) as error:
             raise _write_error(tensor, operand, error) from error
         except MinigradError:
             raise
         except BaseException:  # the buffer may have been written
-            mark_written(data, depth=3)
+            _mark(tensor)
             raise
         return tensor
     value = op.apply(tensor, operand)
@@ -147,6 +147,14 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
     return tensor
 
 
+def _mark(tensor: Tensor) -> None:
+    """Store that the line that called an operation has just written into the buffer, unless no gradient checks it."""
+    if tensor.alias is None or tensor.alias.linked is not None:
+        mark_written(tensor._data, depth=4)
+    else:
+        mark_shared(tensor._data)  # compiled functions read it again
+
+
 def writable(tensor: Tensor, value: Any) -> Tensor | None:
     """None if the buffer itself may be written, the tensor that gets a new history, or an error."""
     mode = current_mode()
@@ -158,6 +166,8 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     tracked_value = value.tracked if value.__class__ is Tensor else False
     if alias is None and tensor.node is None and not tracked_value and tensor._data.__class__ is tensor.device.ndarray:
         return None  # the commonest case: no other tensor is involved
+    if alias is not None and alias.linked is None and tensor._data.__class__ is tensor.device.ndarray:
+        return None
     base = tensor if alias is None or alias.base is None else alias.base
     made = is_made(base.node)
     linked = alias is None or alias.linked

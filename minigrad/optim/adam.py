@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.elementwise import expm1, sign, sqrt
+from ..ops.elementwise import expm1, maximum, sign, sqrt
 from .groups import Group, beside
 from .optimizer import Optimizer
 
@@ -14,6 +14,7 @@ class Adam(Optimizer):
     """Steps against a running mean of the gradients, divided by the root of a running mean of their squares.
 
     `weight_decay` adds that much of the parameter to its gradient; `AdamW` shrinks the parameter instead.
+    `amsgrad` divides by the root of the largest mean so far, so that steps do not grow again.
 
     >>> w = mg.asarray([1.0, 1.0], requires_grad=True)
     >>> optimizer = mg.optim.Adam([w], lr=0.5)
@@ -26,11 +27,12 @@ class Adam(Optimizer):
     decoupled = False  # whether the decay bypasses the running means
 
     def __init__(self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0) -> None:
-        super().__init__(parameters, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False) -> None:
+        super().__init__(parameters, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad)
 
     def states(self, options: dict[str, Any]) -> dict[str, float]:
-        return {"step": 0.0, "exp_avg": 0.0, "exp_avg_sq": 0.0}
+        names = ("step", "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * bool(options["amsgrad"]))
+        return dict.fromkeys(names, 0.0)
 
     def update(self, group: Group) -> None:
         """One step, with a correction for running means that started at 0.
@@ -43,7 +45,8 @@ class Adam(Optimizer):
         weight, weight_square = (-expm1(steps * math.log(b or 1e-300)) for b in group["betas"])
         root = sqrt(weight_square)
         sizes, least, shrink = group.rate * root / weight, root * group["eps"], 1.0 - group.rate * decay
-        for i, parameter, gradient, mean, square in group.moving("exp_avg", "exp_avg_sq"):
+        names = ("exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * bool(group["amsgrad"]))
+        for i, parameter, gradient, mean, square, *largest in group.moving(*names):
             size, eps, keep = beside(parameter, sizes[i], least[i], shrink)
             if decay and self.decoupled:
                 parameter *= keep
@@ -53,6 +56,8 @@ class Adam(Optimizer):
             mean += gradient * (1 - beta)
             square *= beta_square
             square += gradient * gradient * (1 - beta_square)
+            for most in largest:
+                square = most[...] = maximum(most, square)
             parameter -= mean * size / (sqrt(square) + eps)
 
 
@@ -67,8 +72,8 @@ class AdamW(Adam):
     decoupled = True
 
     def __init__(self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2) -> None:
-        super().__init__(parameters, lr, betas, eps, weight_decay)
+                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False) -> None:
+        super().__init__(parameters, lr, betas, eps, weight_decay, amsgrad)
 
 
 class Lion(Optimizer):

@@ -79,7 +79,7 @@ class LBFGS(Optimizer):
             raise ConversionError(f"LBFGS: there is no line_search_fn {options['line_search_fn']!r}",
                                   expect='"strong_wolfe" or None')
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Make up to `max_iter` steps, and return the loss before them."""
         if not callable(closure):
             raise ConversionError("LBFGS: step needs a closure, because it computes the loss several times",

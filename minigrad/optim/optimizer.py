@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.clock import tick, written_since
 from ..core.emit import EAGER, Eager
-from ..core.mode import current_mode, no_grad
+from ..core.mode import current_mode, enable_grad, no_grad
 from ..core.programs import SMALL, maker, programs_run
 from ..core.tensor import Tensor
 from ..nn.state import StateError, load_tensors
@@ -87,8 +87,25 @@ class Optimizer:
         for group in self.param_groups:
             group["lr"] = value
 
-    def step(self) -> None:
-        """Change every parameter that has a gradient."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient; a closure computes them first, and returns the loss.
+
+        >>> w = mg.asarray([1.0], requires_grad=True)
+        >>> def closure():
+        ...     loss = (w * w).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> mg.optim.SGD([w], lr=0.25).step(closure).item(), w.tolist()
+        (1.0, [0.5])
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        self._change()
+        return loss
+
+    def _change(self) -> None:
         began = tick()
         try:
             with no_grad():
@@ -186,7 +203,8 @@ class Optimizer:
         """
         name, groups = type(self).__name__, self.param_groups
         saved = saved_groups(name, state, groups)
-        lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own if what not in saved[n]]
+        lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own
+                 if what not in saved[n] and own[what] is not False]  # a file without an option has it off
         unknown = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
         options = [
             own.options | {what: _as(own[what], given[what]) for what in own if what in given and what != "params"}

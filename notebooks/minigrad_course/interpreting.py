@@ -1,12 +1,14 @@
 """A student's function for every operation, for as long as a `with` block lasts.
 
-`emitter` lets the function compute and record each operation, and `dispatcher` lets it choose the kernels.
+`emitter` lets the function compute and record each operation, and `dispatcher` lets it choose the kernels.  One block
+may be inside the other: then the function of `emitter` records, and its `op.compute` runs the kernel that was chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,16 +23,18 @@ from minigrad.support.table import counted
 from .feedback import Misused, written
 from .swapping import Swapped
 
+Student = tuple[Callable[..., Any], Swapped]  # a function, and the count of its calls
+
 
 class Operation:
     """An operation as a student's `emit` gets it: its name, and `compute(values)`, which runs its kernel."""
 
-    def __init__(self, op: Primitive, inputs: int, attrs: Attrs, device: Any) -> None:
-        self.name, self._inputs, self._rest = op.name, inputs, (op, attrs, device)
+    def __init__(self, op: Primitive, inputs: int, attrs: Attrs, device: Any, below: Eager = EAGER) -> None:
+        self.name, self._inputs, self._rest = op.name, inputs, (below, op, attrs, device)
 
     def compute(self, values: Sequence[Any]) -> Any:
         """The value of the result, from the values of the inputs."""
-        op, attrs, device = self._rest
+        below, op, attrs, device = self._rest
         for value in values:
             if isinstance(value, Tensor | Node):
                 kind = "tensor" if isinstance(value, Tensor) else "node"
@@ -38,29 +42,58 @@ class Operation:
         if len(values) != self._inputs:
             got = f"compute got {counted(len(values), 'value')}, and {self.name} has {counted(self._inputs, 'input')}"
             raise Misused(self.name, got, "one value for each input; a number is its own value")
-        return EAGER.compute(op, list(values), attrs, device)
+        return below.compute(op, list(values), attrs, device)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
 
-class Emitting(Eager):
-    """Eager mode in which a student's `emit` computes and records each operation that is recorded."""
+class Students(Eager):
+    """Eager mode in which a student's functions record operations that are recorded, or choose kernels, or both."""
 
-    def __init__(self, function: Callable[[Operation, list[Any]], Any], swapped: Swapped) -> None:
-        self.function, self.swapped = function, swapped
+    emit: Student | None = None
+    dispatch: Student | None = None
+
+    def __init__(self) -> None:
+        self.chosen: list[Any] = []  # for each operation that is being applied: a cast inside of one is another
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Any) -> Any:
+        self.chosen.append(None if self.dispatch is None else self._kernel(self.dispatch, op, inputs, attrs))
+        try:
+            return super().manifest(op, inputs, attrs)
+        finally:
+            self.chosen.pop()
+
+    def _kernel(self, dispatch: Student, op: Primitive, inputs: Sequence[Any], attrs: Any) -> Any:
+        """The kernel that the student's function chooses for an operation on tensors."""
+        if "device" in attrs or not any(isinstance(x, Tensor) for x in inputs):
+            return None
+        function, swapped = dispatch
+        swapped.calls += 1
+        kernel = function(op.name, list(inputs), {name: each.kernels for name, each in DEVICES.items()})
+        if not callable(kernel):
+            raise Misused(swapped.name, f"returned {written(kernel)} for {op.name}", "return a kernel")
+        return kernel
+
+    def compute(self, op: Primitive, values: list[Any], attrs: Any, device: Any) -> Any:
+        if self.chosen[-1] is not None:
+            rest = {name: getattr(device, name) for name in ("ndarray", "elementwise", "asarray")}
+            device = SimpleNamespace(kernels={op.name: self.chosen[-1]}, **rest)
+        return super().compute(op, values, attrs, device)
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: Attrs, device: Any
     ) -> Any:
         mode = current_mode()
-        if not mode.record_all and not (mask and mode.grad):
+        if self.emit is None or not (mode.record_all or (mask and mode.grad)):
             return super().manifest_values(op, inputs, values, mask, attrs, device)
-        self.swapped.calls += 1
+        function, swapped = self.emit
+        swapped.calls += 1
         for x in inputs:
             if isinstance(x, Tensor) and x.node is None:
                 constant(x)
-        data, edges = self._emitted(Operation(op, len(inputs), attrs, device), list(inputs))
+        found = function(Operation(op, len(inputs), attrs, device, self), list(inputs))
+        data, edges = _recording(found, op.name, list(inputs), swapped.name)
         if isinstance(data, tuple):
             return several(op, edges, values, mask, attrs, data, device)
         out = wrap(device.asarray(data), device)
@@ -68,25 +101,34 @@ class Emitting(Eager):
         out.tracked = bool(out.node.plan.rules)
         return out
 
-    def _emitted(self, operation: Operation, inputs: list[Any]) -> tuple[Any, list[Any]]:
-        """The value and the edges that the student's function returns."""
-        found = self.function(operation, inputs)
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            raise Misused(self.swapped.name, f"returned {written(found)} for {operation.name}", "return value, edges")
-        data, edges = found
-        strange = [each for each in edges if not isinstance(each, Node | int | float)]
-        if strange or len(edges) != len(inputs):
-            problem = f"{operation.name} has {counted(len(inputs), 'input')}, and its node got {written(list(edges))}"
-            raise Misused(self.swapped.name, problem, "one edge for each input: the node of a tensor, or a number")
-        for i, (x, edge) in enumerate(zip(inputs, edges)):
-            if isinstance(x, Tensor) != isinstance(edge, Node):
-                problem = f"{operation.name}: input {i} is {written(x)}, and its edge is {written(edge)}"
-                raise Misused(self.swapped.name, problem, "the edges are in the order of the inputs")
-        return data, list(edges)
+
+def _recording(found: Any, op: str, inputs: list[Any], name: str) -> tuple[Any, list[Any]]:
+    """The value and the edges that a student's `emit` returned for an operation."""
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise Misused(name, f"returned {written(found)} for {op}", "return value, edges")
+    data, edges = found
+    strange = [each for each in edges if not isinstance(each, Node | int | float)]
+    if strange or len(edges) != len(inputs):
+        problem = f"{op} has {counted(len(inputs), 'input')}, and its node got {written(list(edges))}"
+        raise Misused(name, problem, "one edge for each input: the node of a tensor, or a number")
+    for i, (x, edge) in enumerate(zip(inputs, edges)):
+        if isinstance(x, Tensor) != isinstance(edge, Node):
+            problem = f"{op}: input {i} is {written(x)}, and its edge is {written(edge)}"
+            raise Misused(name, problem, "the edges are in the order of the inputs")
+    return data, list(edges)
 
 
 @contextmanager
-def emitter(function: Callable[[Operation, list[Any]], Any]) -> Iterator[Swapped]:
+def _with(part: str, function: Callable[..., Any]) -> Iterator[Swapped]:
+    """Interpret by a student's function too, beside that of a block around this one."""
+    around, swapped = current_mode().interpreter, Swapped(function.__name__)
+    both = copy(around) if isinstance(around, Students) else Students()
+    setattr(both, part, (function, swapped))
+    with switch(interpreter=both):
+        yield swapped
+
+
+def emitter(function: Callable[[Operation, list[Any]], Any]) -> AbstractContextManager[Swapped]:
     """Let `function(op, inputs)` compute and record every operation: it returns the value and the edges of the node.
 
     Inputs are tensors and numbers.  `op.compute(values)` runs the kernel; the edges are nodes and numbers.
@@ -100,13 +142,10 @@ def emitter(function: Callable[[Operation, list[Any]], Any]) -> Iterator[Swapped
     >>> y.item(), x.grad.item(), mine
     (9.0, 6.0, <emit in the engine, called once>)
     """
-    swapped = Swapped(function.__name__)
-    with switch(interpreter=Emitting(function, swapped)):
-        yield swapped
+    return _with("emit", function)
 
 
-@contextmanager
-def dispatcher(function: Callable[[str, list[Any], Mapping[str, Any]], Any]) -> Iterator[Swapped]:
+def dispatcher(function: Callable[[str, list[Any], Mapping[str, Any]], Any]) -> AbstractContextManager[Swapped]:
     """Let `function(op, inputs, table)` choose the kernel of each operation: `table["cpu"]["add"]`, for example.
 
     >>> def always_the_first(op, inputs, table):
@@ -117,33 +156,4 @@ def dispatcher(function: Callable[[str, list[Any], Mapping[str, Any]], Any]) -> 
     >>> mine
     <always_the_first in the engine, called once>
     """
-    swapped = Swapped(function.__name__)
-    with switch(interpreter=_Dispatching(function, swapped)):
-        yield swapped
-
-
-class _Dispatching(Eager):
-    """Eager mode, in which a student's function chooses the kernels."""
-
-    def __init__(self, function: Callable[..., Any], swapped: Swapped) -> None:
-        self.function, self.swapped = function, swapped
-        self.chosen: list[Any] = []  # for each operation that is being applied: a cast inside of one is another
-
-    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Any) -> Any:
-        kernel = None
-        if "device" not in attrs and any(isinstance(x, Tensor) for x in inputs):
-            self.swapped.calls += 1
-            kernel = self.function(op.name, list(inputs), {name: each.kernels for name, each in DEVICES.items()})
-            if not callable(kernel):
-                raise Misused(self.swapped.name, f"returned {written(kernel)} for {op.name}", "return a kernel")
-        self.chosen.append(kernel)
-        try:
-            return super().manifest(op, inputs, attrs)
-        finally:
-            self.chosen.pop()
-
-    def compute(self, op: Primitive, values: list[Any], attrs: Any, device: Any) -> Any:
-        if self.chosen[-1] is not None:
-            rest = {name: getattr(device, name) for name in ("ndarray", "elementwise", "asarray")}
-            device = SimpleNamespace(kernels={op.name: self.chosen[-1]}, **rest)
-        return super().compute(op, values, attrs, device)
+    return _with("dispatch", function)

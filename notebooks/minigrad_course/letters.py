@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.data import names
 from minigrad.ops.creation import arange, asarray
 from minigrad.ops.losses import cross_entropy
-from minigrad.viz.curves import curves
+from minigrad.viz.curves import Points, curves
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
 from minigrad.viz.graphs import graph
@@ -67,13 +68,7 @@ class Learned:
     @cached_property
     def picture(self) -> Flipbook:
         """The loss of each step, and names that the network made up, before and after."""
-        drawing = Drawing(760, 330)
-        points = [(float(i), value) for i, value in enumerate(self.losses, 1)]
-        curves(drawing, (0, 0, 760, 150), {"loss": points}, "loss of each step")
-        for x, title, made in ((20, "made up before", self.before), (400, "made up after", self.after)):
-            drawing.heading(x, 190, title)
-            for i, name in enumerate(made):
-                drawing.text(x + 115 * (i % 3), 216 + 24 * (i // 3), name, size=15, code=True)
+        drawing = names_drawn([(float(i), value) for i, value in enumerate(self.losses, 1)], self.before, self.after)
         words = f"before: {', '.join(self.before)}\nafter: {', '.join(self.after)}"
         return Flipbook(repr(self), [[Page(drawing, f"{self!r}.")]], words=words)
 
@@ -81,25 +76,43 @@ class Learned:
         return {**self.picture._repr_mimebundle_(), "text/plain": repr(self)}
 
 
+def names_drawn(losses: Points, before: Sequence[str], after: Sequence[str]) -> Drawing:
+    """The loss of each step, and names that were made up before and after a training."""
+    drawing = Drawing(760, 330)
+    curves(drawing, (0, 0, 760, 150), {"loss": losses}, "loss of each step")
+    for x, title, made in ((20, "made up before", before), (400, "made up after", after)):
+        drawing.heading(x, 190, title)
+        for i, name in enumerate(made):
+            drawing.text(x + 115 * (i % 3), 216 + 24 * (i // 3), name, size=15, code=True)
+    return drawing
+
+
 @eager_programs(False)  # operation by operation, as students see them
 def train_names(steps: int = 100) -> Learned:
     """Train a small GPT on first names; a notebook shows the loss, and names that it makes up before and after."""
-    text = np.array([[0, *_numbers(name)][: LENGTH + 1] for name in names()[0] if len(name) <= LENGTH])
     seeds.seed(SEED)
-    model, draw = GPT(), np.random.default_rng(SEED)
+    model = GPT()
     optimizer = optim.Adam(model.parameters(), lr=RATE)
-    before, losses, nodes = _made_up(model), [], []
-    for _ in range(steps):
-        batch = text[draw.integers(0, len(text), BATCH)]
-        scores = model(asarray(batch[:, :-1]))
+    before, losses, nodes = made_up(model), [], []
+    for letters, following in letters_in_batches(steps):
+        scores = model(letters)
         with scope("loss"):
-            loss = cross_entropy(scores.reshape(-1, len(LETTERS)), asarray(batch[:, 1:].reshape(-1)))
+            loss = cross_entropy(scores.reshape(-1, len(LETTERS)), following.reshape(-1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(float(loss.item()))
         nodes.append(loss.node)
-    return Learned(SESSION.author, losses, before, _made_up(model), model, loss, nodes)
+    return Learned(SESSION.author, losses, before, made_up(model), model, loss, nodes)
+
+
+def letters_in_batches(count: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of names, always the same: letters, and for each letter the letter that follows it."""
+    text = np.array([[0, *_numbers(name)][: LENGTH + 1] for name in names()[0] if len(name) <= LENGTH])
+    draw = np.random.default_rng(SEED)
+    for _ in range(count):
+        batch = text[draw.integers(0, len(text), BATCH)]
+        yield asarray(batch[:, :-1]), asarray(batch[:, 1:].copy())
 
 
 def _numbers(name: str) -> list[int]:
@@ -107,7 +120,7 @@ def _numbers(name: str) -> list[int]:
     return [LETTERS.index(letter) for letter in name.lower().ljust(LENGTH, ".")]
 
 
-def _made_up(model: nn.Module) -> list[str]:
+def made_up(model: nn.Module) -> list[str]:
     """Names that a model makes up, letter by letter."""
     draw, text = np.random.default_rng(SEED), np.zeros((SHOWN, 1), dtype=np.int64)
     with no_grad(), np.errstate(all="ignore"):

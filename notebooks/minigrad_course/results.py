@@ -92,8 +92,10 @@ class Progress:
         content = {**self.others, "student": self.student, "tasks": self.tasks}
         write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
-    def note(self, task: Task, passed: bool, source: str = "", said: str = "") -> None:
-        """Record a try.  A passed task stays passed; the last right answer is kept."""
+    def note(
+        self, task: Task, passed: bool, source: str = "", said: str = "", uses: dict[str, Any] | None = None
+    ) -> None:
+        """Record a try.  A passed task stays passed; the last right answer is kept, with what it uses."""
         when = _now()
 
         def add(progress: Progress) -> None:
@@ -102,7 +104,7 @@ class Progress:
                 known["tries"] += 1
             if passed:
                 known |= {"passed": known.get("passed") or when, "points": task.points, "variant": task.student}
-                known["answer"] = source
+                known |= {"answer": source, "uses": uses or {}}
             if said and "first" not in known:
                 known["first"] = said
 

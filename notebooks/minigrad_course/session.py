@@ -24,7 +24,8 @@ from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
-from .tasks import HIDDEN_ROUNDS, ROUNDS, Prediction, Task
+from .source_code import line_of, source_of
+from .tasks import HIDDEN_ROUNDS, ROUNDS, Bet, Prediction, Task
 from .unit import Unit, names_in_use, parts, task_names
 
 watch_cells()
@@ -90,6 +91,7 @@ def task(name: str) -> Shown:
     >>> task("mul_grad")
     <task mul_grad, ... points>
     """
+    opened()
     return Shown(_task(name))
 
 
@@ -125,7 +127,7 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
       Expected: -10.0, by finite differences
       Got: 15.0...
     """
-    _open()
+    opened()
     which = _task(name)
     frame = sys._getframe(1)
     namespace = frame.f_globals
@@ -144,7 +146,7 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
             raise feedback from None
         feedback.box.tell()
         return _show_picture(which, given)
-    _store(SESSION.progress.note, which, True, _source(given), _said(which, given))
+    _store(SESSION.progress.note, which, True, _source(given), _said(which, given), _uses(which, given))
     more = "" if newer is None else f"\n  {newer} is newer and was not checked."
     said._replace(message=said.message + more).tell()
     _show_picture(which, given)
@@ -152,26 +154,26 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
 
 def progress() -> Progress:
     """The student's progress: the tasks of this notebook's unit, then the points of the other units."""
-    _open()
-    SESSION.progress.unit = SESSION.unit
-    return SESSION.progress
+    record = opened()
+    record.unit = SESSION.unit
+    return record
 
 
 def report() -> Path:
     """Write `report.html`, to print or to hand in, and print where it is."""
-    _open()
-    path = SESSION.progress.report()
+    path = opened().report()
     print(f"The report is {path.name}, in {path.parent.name}/: open it from the list of files.")
     return path
 
 
-def _open() -> None:
-    """Use the progress file of the workspace, also in a notebook that has not called `begin`."""
+def opened() -> Progress:
+    """The student's progress, from the file of the workspace also in a notebook that has not called `begin`."""
     path = found()
     if path is not None and SESSION.progress.path is None:
         SESSION.progress = _kept(path)
         _report_damage()
 
+    return SESSION.progress
 
 def _kept(path: Path | None) -> Progress:
     """The progress in a file; where it cannot be read, progress without a file."""
@@ -239,6 +241,8 @@ def _run(which: Task, given: Any, rounds: int) -> Box:
         raise Stopped(which.name, where, hint) from None
     except Exception as error:
         raise stopped(which.name, error, which.advice) from None
+    if isinstance(which, Bet):
+        return Box("noted", which.name, f"noted, {written(given)}. {said}")
     points = f", {counted(which.points, 'point')}" if which.points else ""
     return Box("right", which.name, f"right{points}" + (f"\n  {said}" if said else ""))
 
@@ -342,6 +346,16 @@ def _source(given: Any) -> str:
         return inspect.getsource(given)
     except (OSError, TypeError):
         return ""
+
+
+def _uses(which: Task, given: Any) -> dict[str, Any]:
+    """The source of an answer with all that it uses, for `my_framework`; empty where there is none."""
+    try:
+        if callable(given):
+            return source_of(given)._asdict()
+        return {"head": [line_of(which.name, plain(given))], "code": {}}
+    except Misused:
+        return {}
 
 
 def _explain_stubs() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.ops import elementwise
 
@@ -54,33 +56,80 @@ def run_code(code: str, names: dict[str, Any]) -> None:
     exec(compile(code, file, "exec"), names)
 
 
-def as_file(*functions: Callable[..., Any]) -> str:
-    """The source of functions, and before it that of the notebook's functions and modules that they use."""
-    head, bodies, seen = ["import numpy as np", "import minigrad as mg"], list[str](), set[str]()
+class Source(NamedTuple):
+    """The source of functions: the lines that import or set what they use, and the code of each, by its name."""
 
-    def names(code: CodeType) -> Iterator[str]:
-        yield from code.co_names
-        for inner in code.co_consts:
-            if isinstance(inner, CodeType):
-                yield from names(inner)
+    head: list[str]
+    code: dict[str, str]  # the notebook's own functions that they call come first
 
-    def add(name: str, function: FunctionType) -> None:
-        seen.add(name)
-        for other in names(function.__code__):
-            value = function.__globals__.get(other)
-            if isinstance(value, ModuleType):
-                head.append(f"import {value.__name__} as {other}")
-            elif isinstance(value, int | float | str):
-                head.append(f"{other} = {value!r}")
-            elif isinstance(value, FunctionType) and is_students(value.__code__.co_filename) and other not in seen:
-                add(other, value)
-        try:
-            bodies.append(dedent(inspect.getsource(function)))
-        except (OSError, TypeError):
-            raise Misused(name, "its source was not found", "write it with def, in a cell of this notebook") from None
+    def __str__(self) -> str:
+        return "\n".join([*self.head, "", *self.code.values()])
 
+
+def source_of(*functions: Callable[..., Any]) -> Source:
+    """The source of a student's functions, with all that they use from the notebook.
+
+    >>> from minigrad_course.source_code import run_code
+    >>> notebook = {}
+    >>> run_code("from math import pi, sin\\nhalf = 0.5\\ndef wave(x):\\n    return half * sin(pi * x)\\n", notebook)
+    >>> print(source_of(notebook["wave"]))
+    import numpy as np
+    import minigrad as mg
+    half = 0.5
+    from math import sin
+    pi = 3.141592653589793
+    <BLANKLINE>
+    def wave(x):
+        return half * sin(pi * x)
+    <BLANKLINE>
+    """
+    found = Source(["import numpy as np", "import minigrad as mg"], {})
     for function in functions:
         if not isinstance(function, FunctionType):
             raise Misused(written(function), "it is not a function", "write it above, and run its cell")
-        add(function.__name__, function)
-    return "\n".join([*head, "", *bodies])
+        _add(found, function.__name__, function, set())
+    return found
+
+
+def _add(found: Source, name: str, function: FunctionType, adding: set[str]) -> None:
+    """Add a function, after everything that it reads by name."""
+    adding.add(name)
+    for other in _names(function.__code__):
+        value = function.__globals__.get(other, found)
+        if isinstance(value, FunctionType) and is_students(value.__code__.co_filename):
+            if other not in adding and other not in found.code:
+                _add(found, other, value, adding)
+        elif value is not found and (line := line_of(other, value)) and line not in found.head:
+            found.head.append(line)
+    try:
+        found.code[name] = dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise Misused(name, "its source was not found", "write it with def, in a cell of this notebook") from None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that code reads, also in the functions inside of it."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def line_of(name: str, value: Any) -> str:
+    """The line that makes a module, an object of a package, or a plain value; empty for anything else."""
+    if isinstance(value, ModuleType):
+        return f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else "")
+    if isinstance(value, int | float | str | bool | tuple | list) and _is_literal(value):
+        return f"{name} = {value!r}"
+    own = getattr(value, "__name__", None)
+    for place in ("minigrad_course", getattr(value, "__module__", None)):
+        if place in sys.modules and own and getattr(sys.modules[place], own, None) is value:
+            return f"from {place} import {own}" + (f" as {name}" if name != own else "")
+    return ""
+
+
+def _is_literal(value: Any) -> bool:
+    try:
+        return bool(ast.literal_eval(repr(value)) == value)
+    except (ValueError, SyntaxError):
+        return False

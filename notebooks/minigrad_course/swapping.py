@@ -14,6 +14,7 @@ from inspect import unwrap
 from typing import Any
 
 from minigrad.autodiff import forward, reverse
+from minigrad.autodiff.visits import after_hooks
 from minigrad.compile.rewriting import passes
 from minigrad.compile.running.order import Schedule, ScheduledStep
 from minigrad.compile.running.plan import Plan as ProgramPlan
@@ -102,8 +103,12 @@ def node_order(function: Callable[[Node], list[Node]]) -> Iterator[Swapped]:
 
 
 @contextmanager
-def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
+def rule(
+    primitive: str, function: Callable[..., Any], where: Callable[..., bool] | None = None
+) -> Iterator[Swapped]:
     """Let `function(g, out, *inputs)` return the gradients of all inputs of a primitive.
+
+    With `where`, it does so where `where(out, *inputs)` is true, and the engine's own rules serve the other operations.
 
     >>> def mul_grad(g, out, a, b):
     ...     return g * b, g * a
@@ -117,8 +122,11 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
     swapped = Swapped(function.__name__)
     reads, everything = (OUT, *range(len(op.inputs))), (True,) * (len(op.inputs) + 1)
 
-    def of_input(index: int) -> Callable[..., Any]:
-        def one(g: Tensor, out: Tensor, *inputs: Any) -> Any:
+    def of_input(index: int, own: Callable[..., Any]) -> Callable[..., Any]:
+        def one(g: Tensor, out: Tensor, *rest: Any) -> Any:
+            inputs, read = rest[: len(op.inputs)], rest[len(op.inputs) :]
+            if where is not None and not where(out, *inputs):
+                return own(g, *read)
             swapped.calls += 1
             found = function(g, out, *inputs)
             found = (found,) if len(inputs) == 1 and not isinstance(found, tuple | list) else found
@@ -131,7 +139,8 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         return one
 
     def plan(own: Plan) -> Plan:
-        return Plan(tuple(Rule(r.index, of_input(r.index), reads, None) for r in own.rules), everything)
+        rules = [Rule(r.index, of_input(r.index, r.function), (*reads, *r.reads), None) for r in own.rules]
+        return Plan(tuple(rules), everything)
 
     # An interpreter of its own: the quick forms of operations, which keep their plans, serve plain eager mode only.
     with overriding(op, plan), switch(interpreter=current_mode().interpreter or Eager()):
@@ -220,7 +229,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
                 node.saved = None if node.saved is None else FREED
         leaves = {node for node in gradients if isinstance(node, Leaf)}
         targets = {*also, *(leaves if wanted is None else wanted)}
-        return {node: g.copy() for node, g in gradients.items() if node in targets}
+        return {node: after_hooks(node, g.copy()) for node, g in gradients.items() if node in targets}
 
     with overriding(reverse.walk, walk):
         yield swapped

@@ -464,6 +464,22 @@ class Prediction(ValueTask):
     strict = False
 
 
+class Bet(Prediction):
+    """A prediction of what the next cell measures on the student's machine: each of `choices` may turn out right."""
+
+    mistakes = ()
+    choices: ClassVar[Sequence[Any]]
+
+    def right(self) -> Any:
+        return self.choices[0]
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        if answer not in self.choices:
+            choices = written(list(self.choices))
+            raise Misused(self.name, f"{written(answer)} is not among the choices", f"one of {choices}")
+        return "The next cell measures it."
+
+
 def other_form(answer: Any, right: Any) -> str | None:
     """How to write an answer that may be right, where it is written in another form.
 

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from minigrad.support.errors import DeclarationError
 
 from .predicting import Choice, Printed
-from .tasks import Prediction, Question, Task, ValueTask
+from .tasks import Bet, Prediction, Question, Task, ValueTask
 from .texts import Texts, texts_of
 
-KINDS: dict[str, type[Task]] = {each.__name__: each for each in (Prediction, Question, ValueTask)}
+KINDS: dict[str, type[Task]] = {each.__name__: each for each in (Bet, Prediction, Question, ValueTask)}
 OPTIONAL = {"prerequisites", "misconceptions", "seeds"}
 ABOUT = {"title", "question", "minutes", "outcomes"} | OPTIONAL
 FORMS: dict[str, type[Task]] = {"options": Choice, "program": Printed}  # by the key that only they have

@@ -62,6 +62,22 @@ def test_python_suggests_the_names_of_methods():
     assert not hasattr(torch, "__qqq__")
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.Linear(2.5, 3), "Linear: in_features is an integer"),
+        (lambda: nn.Conv2d(3, 8, 0), "Conv2d: kernel_size is 0"),
+        (lambda: nn.Embedding(num_embeddings=-1, embedding_dim=2), "Embedding: num_embeddings is"),
+        (lambda: nn.LSTM(2, hidden_size=0), "LSTM: hidden_size is"),
+        (lambda: nn.LeakyReLU("a")(x), "LeakyReLU: negative_slope is not a number"),
+        (lambda: optim.lr_scheduler.StepLR(optim.SGD(linear.parameters(), lr=0.1), 0), "StepLR: step_size is"),
+    ],
+)
+def test_a_constructor_names_its_argument_as_pytorch_does(call, message):
+    with pytest.raises(mg.ConversionError, match=message):
+        call()
+
+
 @pytest.mark.parametrize("name", ["to_sparse", "unsqueeze_", "storage"])
 def test_a_method_that_is_not_supported_has_its_hint(name):
     with pytest.raises(mg.MissingNameError, match="Hint: x"):

@@ -4,6 +4,7 @@ import copy
 import pickle
 import warnings
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -252,3 +253,30 @@ def test_attention_gives_weights_and_takes_masks():
     assert torch.allclose(both, attention(x, x, x, key_padding_mask=padding, attn_mask=causal < 0)[1])
     per_head = causal.expand(6, 5, 5)
     assert torch.allclose(both, attention(x, x, x, key_padding_mask=padding, attn_mask=per_head)[1])
+
+
+def test_a_step_with_computed_weights_compiles_and_leaves_the_module_as_it_was():
+    def trained(compiled):
+        torch.manual_seed(0)
+        layer = nn.utils.weight_norm(nn.Linear(3, 2))
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = layer(x).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = mg.jit(step) if compiled else step
+        losses = [step(torch.ones(1, 3)).item() for _ in range(3)]
+        return losses, layer(torch.ones(1, 3)).tolist(), list(layer.state_dict())
+
+    fast, slow = trained(True), trained(False)
+    assert fast[0] == pytest.approx(slow[0]) and fast[2] == slow[2] == ["bias", "weight_g", "weight_v"]
+    np.testing.assert_allclose(fast[1], slow[1], atol=1e-6)
+
+
+def test_a_weight_that_is_not_computed_cannot_be_made_a_parameter_again():
+    with pytest.raises(ValueError, match=r"the weight of Linear.* is not computed"):
+        nn.utils.remove_weight_norm(nn.Linear(3, 2))

@@ -14,10 +14,10 @@ import minigrad as mg
 import minigrad_course as course
 from minigrad_course.authoring import build, template
 from minigrad_course.compare import same
-from minigrad_course.feedback import Feedback, NotWritten, Wrong
+from minigrad_course.feedback import Feedback, Misused, NotWritten, Wrong
 from minigrad_course.results import Progress
 from minigrad_course.session import SESSION
-from minigrad_course.tasks import FunctionTask, GradientTask, ValueTask
+from minigrad_course.tasks import Bet, FunctionTask, GradientTask, ValueTask
 from minigrad_course.unit import names_in_use, parts, units
 from tests.course.running import run_notebook, stored
 
@@ -85,8 +85,17 @@ def feedback_on(task, student, answer, **options):
 def test_the_solution_is_right_for_all_students(task, students):
     feedback = {student: feedback_on(task, student, task(student).solution(), hidden=True) for student in students}
     refused = {student: text for student, (text, passed) in feedback.items()
-               if not passed or f"✓ {task.name}: right" not in str(text)}
+               if not passed or f"{'○' if issubclass(task, Bet) else '✓'} {task.name}: " not in str(text)}
     assert refused == {}
+
+
+def test_a_bet_is_one_of_its_choices():
+    bets = [task for task in TASKS if issubclass(task, Bet)]
+    assert bets
+    for task in bets:
+        assert all("The next cell measures it" in str(feedback_on(task, "", each)[0]) for each in task.choices)
+        with pytest.raises(Misused, match="is not among the choices"):
+            task("").check(1234567)
 
 
 def results(task, known):

@@ -33,18 +33,19 @@ def np_sgd(momentum=0.0, nesterov=False, weight_decay=0.0, dampening=0.0):
     return step
 
 
-def np_adam(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled=False):
-    mean, square = 0.0, 0.0
+def np_adam(betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled=False, amsgrad=False):
+    mean, square, largest = 0.0, 0.0, 0.0
 
     def step(w, g, lr, t):
-        nonlocal mean, square
+        nonlocal mean, square, largest
         if decoupled:
             w = w - lr * weight_decay * w
         else:
             g = g + weight_decay * w
         mean = betas[0] * mean + (1 - betas[0]) * g
         square = betas[1] * square + (1 - betas[1]) * g * g
-        return w - lr * (mean / (1 - betas[0] ** t)) / (np.sqrt(square / (1 - betas[1] ** t)) + eps)
+        largest = np.maximum(largest, square) if amsgrad else square
+        return w - lr * (mean / (1 - betas[0] ** t)) / (np.sqrt(largest / (1 - betas[1] ** t)) + eps)
 
     return step
 
@@ -128,6 +129,7 @@ OPTIMIZERS = {
     "Adam with its options": (Adam, np_adam, {"betas": (0.5, 0.9), "eps": 0.1, "weight_decay": 0.1}),
     "Adam without running means": (Adam, np_adam, {"betas": (0.0, 0.0)}),
     "AdamW": (AdamW, lambda **o: np_adam(**o, decoupled=True), {"weight_decay": 0.1}),
+    "AMSGrad": (Adam, np_adam, {"amsgrad": True, "betas": (0.5, 0.5)}),
     "RMSprop": (RMSprop, np_rmsprop, {}),
     "RMSprop with its options": (RMSprop, np_rmsprop, {"alpha": 0.5, "weight_decay": 0.1, "momentum": 0.9,
                                                        "centered": True, "eps": 0.1}),

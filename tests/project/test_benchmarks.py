@@ -29,7 +29,7 @@ SAYS = {
     "loading": ["| load and call, processor seconds | this checkout, nothing cached |", "| resnet, batch 8 |"],
     "numerics": ["| reductions | minigrad |", "| var of columns of 1M, mean 10000 |", "| tanh |"],
     "operators": ["primitives, ", " composites"],
-    "programs": ["## PyTorch programs", "51 repositories are expected"],
+    "programs": ["## PyTorch programs", "73 repositories are expected"],
     "positions": ["| gather, 20 of 9 × 4 |", "| messages along 20 edges, gradient |", "| 10 × solve 3 × 3 |"],
     "reads": ["| read after a layer of 4 × 4 |", "≤ 3 × eager"],
     "browser": ["### JupyterLite", "Not measured: a smoke run makes no folder and starts no browser."],

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...core.node import Node
+from ...core.override import overridable
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
@@ -36,6 +37,7 @@ class Misfit(Exception):
     """The reason why a node does not fit into the kernel of its inputs."""
 
 
+@overridable
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
     chunking = chunking or Chunking()

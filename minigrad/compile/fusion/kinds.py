@@ -465,7 +465,7 @@ def computes_of(
     views = views_of(graph)
     computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)
-    in_memory = {views[node].base for node in graph.outputs}
+    in_memory = {views[node].base for node in (*graph.outputs, *[check.node for check in graph.checks])}
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_filled(node):
             continue

@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -142,7 +142,7 @@ class Program(Titled):
     def divided(self, partition: Partition) -> Program:
         """The same program with another partition of its graph."""
         other = Program.__new__(Program)
-        other._begin(self.graph, self.constants, replace(self.settings, backend="numpy"))
+        other._begin(self.graph, self.constants, self.settings)
         lowered = {group: lower(partition, group) for group in partition.kernels}
         plan = planned(partition, lowered, other.settings.turns)
         other._keep(Compiled(self.optimised, self.log, partition, lowered, plan))

@@ -2,6 +2,7 @@
 
 - `demo_notebook.py` of a unit is executed and becomes the demo `notebooks/NN_name.ipynb`, with its outputs stored.
   The museum and the programs of PyTorch have demos of their own, without a number.
+  No output is stored of a cell with the tag `nbval-ignore-output`, which measures times for example.
 - `exercise_notebook.py` holds solutions in nbgrader's format and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
   which holds none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 
@@ -33,6 +34,7 @@ FOLDERS = {path.name.removeprefix("u"): path for path in (
 DEMO, EXERCISE = "demo_notebook.py", "exercise_notebook.py"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # nbgrader's own
+MEASURED = "nbval-ignore-output"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
@@ -81,7 +83,7 @@ def normalised(notebook: Any) -> Any:
         count += bool(cell.source.strip())
         cell.execution_count = count if cell.source.strip() else None
         outputs: list[Any] = []
-        for output in cell.outputs:
+        for output in cell.outputs if MEASURED not in cell.metadata.get("tags", ()) else ():
             if "data" in output:
                 output.data.pop(WIDGET, None)
                 # Scripts are not stored: a notebook that has not been run shows still pictures, and a new version of a

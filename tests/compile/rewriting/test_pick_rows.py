@@ -38,3 +38,15 @@ def test_a_position_that_is_not_in_the_row_is_an_error(numpy_kernels):
     np.testing.assert_allclose(f(x, mg.asarray(TARGETS)).item(), picked(x, mg.asarray(TARGETS)).item(), rtol=1e-6)
     with pytest.raises(mg.IndexingError, match="3"):
         f(x, mg.asarray([0, 1, 3, 2]))
+
+
+@pytest.mark.parametrize("fill", [0, 1])
+def test_labels_that_a_program_fills_itself_are_checked_too(fill):
+    """They are a number in the kernels, and have memory for the check alone."""
+    def loss(x):
+        return mg.nll_loss(mg.log_softmax(x), mg.full(4, fill).astype(mg.int64))
+
+    x = mg.asarray(ROWS)
+    np.testing.assert_allclose(mg.jit(mg.grad(loss))(x).numpy(), mg.grad(loss)(x).numpy(), rtol=1e-6)
+    with pytest.raises(mg.IndexingError, match="3"):
+        mg.jit(mg.grad(lambda x: mg.nll_loss(x, mg.full(4, 3).astype(mg.int64))))(x)

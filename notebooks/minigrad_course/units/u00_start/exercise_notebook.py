@@ -101,5 +101,14 @@ course.check("mixed_grad", hidden=True)
 # You have written a *gradient function*: it takes the **inputs** of an operation, its **output**, and the **gradient of the output**. A framework is a
 # table of such functions, and one walk that applies them. You write the walk in [unit 06](../06_reverse_mode.ipynb).
 
+# %% [markdown]
+# ## Your framework
+#
+# One function of a framework is yours now. `course.my_framework()` collects in `my_framework.py` all functions of yours that passed their checks, puts them into the engine together, and
+# trains a network. The picture shows how much of each room of the library is yours. Run it again after any unit.
+
+# %% name="my-framework"
+course.my_framework()
+
 # %% name="progress"
 course.progress()

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.clock import buffer_of
-from minigrad.devices.registry import CPU
+from minigrad.core.emit import Eager
+from minigrad.core.mode import current_mode, switch
+from minigrad.devices.registry import CPU, register_kernel
 from minigrad.viz.sharing import address
 
 from ...feedback import Misused, at_its_line, written
-from ...interpreting import dispatcher
 from ...swapping import Swapped
 from .strides import read_by
 
@@ -52,13 +53,13 @@ def views(transposed: Any, broadcasted: Any, windowed: Any) -> Iterator[Swapped]
     mine = Swapped("transposed, broadcasted and windowed")
     own = {"permute_dims": _permuted(transposed, mine), "broadcast_to": _broadcast(broadcasted, mine),
            "windows": _windows(windowed, mine)}
-
-    def choose(op: str, inputs: list[Any], table: Any) -> Any:
-        device = next(each.device for each in inputs if hasattr(each, "device"))
-        return own.get(op) or table[device][op]
-
-    with dispatcher(choose):
-        yield mine
+    registered = [register_kernel(op, "cpu:*", kernel) for op, kernel in own.items()]
+    try:
+        with switch(interpreter=current_mode().interpreter or Eager()):
+            yield mine
+    finally:
+        for each in registered:
+            each.undo()
 
 
 def _called(function: Callable[..., Any], mine: Swapped, *args: Any) -> Any:

@@ -233,5 +233,13 @@ moved = ("d", 0, "a")
 # %% nbgrader={"grade": true, "grade_id": "check-moved", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 course.check("moved")
 
+# %% [markdown]
+# ## Your framework so far
+#
+# Everything that you have written, in the engine's place at once:
+
+# %% name="my-framework"
+course.my_framework()
+
 # %% name="progress"
 course.progress()

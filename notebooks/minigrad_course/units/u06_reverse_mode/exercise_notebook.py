@@ -199,5 +199,13 @@ broken = {"A": "order", "B": "lost", "C": "stale"}
 # %% nbgrader={"grade": true, "grade_id": "check-broken", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 course.check("broken")
 
+# %% [markdown]
+# ## Your framework so far
+#
+# Rules, recorder, order and walk: with these, a framework learns. Everything that you have written, in the engine's place at once:
+
+# %% name="my-framework"
+course.my_framework()
+
 # %% name="progress"
 course.progress()

@@ -272,5 +272,13 @@ def compared(model, images, path, run):
 # %% nbgrader={"grade": true, "grade_id": "check-compared", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
 course.check("compared")
 
+# %% [markdown]
+# ## Your framework so far
+#
+# Everything that you have written, in the engine's place at once, and now the loop and the optimizer are yours too:
+
+# %% name="my-framework"
+course.my_framework()
+
 # %% name="progress"
 course.progress()

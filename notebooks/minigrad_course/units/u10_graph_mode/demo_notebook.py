@@ -167,7 +167,27 @@ for x in mg.ones(3), mg.zeros(3), mg.ones(4), mg.ones(3):
 print(doubled.traces)
 
 # %% [markdown]
-# `traces` lists why Python ran. A trace is for one *kind* of arguments: shapes, types, and the values of Python numbers. And the names that a function reads?
+# `traces` lists why Python ran. A trace is for one *kind* of arguments: shapes, types, and the values of Python numbers.
+#
+# What does it cost? Ten calls of a function on your machine. In calls 4 and 8 the argument has another length. **How many times as long as the quickest call does the
+# first call take: about 5, 50 or 5000 times?**
+
+# %% name="first-call-costs" tags=["question"]
+first_call_costs = ...
+
+course.check("first_call_costs")
+
+# %% name="ten-calls" tags=["nbval-ignore-output"] jupyter={"outputs_hidden": true}
+from minigrad_course.units.u10_graph_mode.calls import ten_calls
+
+x, y, z = mg.ones(50_000), mg.ones(60_000), mg.ones(70_000)
+ten_calls(lambda x: mg.tanh(x * 2 + 1) * x, [[each] for each in (x, x, x, y, x, y, x, z, z, x)])
+
+# %% [markdown]
+# Each step of this axis is a factor of ten. A trace is a spike: it runs Python, rewrites the graph, and compiles it. It pays if many calls follow. (Where a step calls a function with a new
+# length each time, none follow.)
+#
+# And the names that a function reads?
 
 # %% name="guarded"
 rate = 0.0

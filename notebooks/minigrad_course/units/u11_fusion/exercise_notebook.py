@@ -186,7 +186,44 @@ my_kernels = [["exp_1", "sum_1"], ["exp_1", "divide_1"]]
 course.check("my_kernels")
 
 # %% [markdown]
-# ## 6 · Why not fused?
+# ## 6 · Your fusion, and the league
+#
+# Now let a program find the kernels. `my_fusion(operations, possible)` gets the names of a program's operations, each after those that it reads. It returns a
+# **list of kernels, each a list of names**, with as few kernels as it can.
+#
+# `possible(kernels)` says whether the compiler can make these kernels. An operation that is not in the list yet counts as a kernel of its own, so you can ask at any
+# time. A list changes by `kernel.append(name)` and `kernel.pop()`.
+
+# %% nbgrader={"grade": false, "grade_id": "my_fusion", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def my_fusion(operations, possible):
+    ### BEGIN SOLUTION
+    kernels = []
+    for name in operations:
+        for kernel in reversed(kernels):
+            kernel.append(name)
+            if possible(kernels):
+                break
+            kernel.pop()
+        else:
+            kernels.append([name])
+    return kernels
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-my-fusion", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+course.check("my_fusion")
+
+# %% [markdown]
+# The league: a training step of the network for digits, node by node, by your kernels, and by minigrad's. Launches and bytes are counted, and the time is measured on
+# this machine. Three numbers to lower: which order of the kernels, or which order of the operations, moves fewer bytes? (Your fusion asks `possible`, and knows no prices. minigrad's own
+# knows them, and needs no question.)
+
+# %% name="league"
+league = course.task("my_fusion").league(my_fusion)
+print(league.table())
+league
+
+# %% [markdown]
+# ## 7 · Why not fused?
 
 # %% name="task-why-not-fused"
 course.task("why_not_fused")
@@ -201,7 +238,7 @@ why_not_fused = {"A": "library", "B": "rows", "C": "elsewhere"}
 course.check("why_not_fused")
 
 # %% [markdown]
-# ## 7 · Change the program
+# ## 8 · Change the program
 #
 # A compiler keeps what your program says. You may say it differently.
 
@@ -232,6 +269,14 @@ course.check("row_loops")
 # %% [markdown]
 # The last change is not exact: the library adds in another order, so the last digits may differ. That is why a compiler does not make it. Large speed-ups in
 # practice, such as FlashAttention, are changes of this kind: a person wrote the same mathematics in a form that fits into one kernel.
+
+# %% [markdown]
+# ## Your framework so far
+#
+# Everything that you have written, in the engine's place at once. The last row is the compiler's:
+
+# %% name="my-framework"
+course.my_framework()
 
 # %% name="progress"
 course.progress()

@@ -11,6 +11,7 @@ from minigrad_course.unit import units
 from minigrad_course.units.u11_fusion.equations import BREAK, HARD, LEGAL, PROGRAMS, SOLUTION, ZERO, both_sides
 from minigrad_course.units.u11_fusion.graphs import evaluated, same_bits
 from minigrad_course.units.u11_fusion.kernels import PLACES, SIDE
+from minigrad_course.units.u11_fusion.league import greedy, league
 from tests.course.running import said_to
 
 TASKS = units()["11_fusion"].tasks
@@ -234,6 +235,49 @@ def test_the_compiler_gives_the_reasons_that_the_task_asks_for(reason, code):
 ])
 def test_feedback_on_reasons(answer, words):
     assert words in said_to(f"why_not_fused = {answer}", "why_not_fused")
+
+
+# ---- a fusion, and the league ----------------------------------------------------------------------------------------
+
+GREEDY = """
+def my_fusion(operations, possible):
+    kernels = []
+    for name in operations:
+        for kernel in KERNELS:
+            kernel.append(name)
+            if possible(kernels):
+                break
+            kernel.pop()
+        else:
+            kernels.append([name])
+    return RESULT
+"""
+
+
+@pytest.mark.parametrize(("kernels", "result", "words"), [
+    ("reversed(kernels)", "kernels", "✓"),
+    ("kernels", "kernels", "✓"),
+    ("kernels", "[tuple(kernel) for kernel in kernels]", "✓"),
+    ("[]", "kernels", "that is node by node"),
+    ("kernels[-1:]", "kernels", "you try the newest kernel only"),
+    ("kernels", "[operations]", "not everything fits into one kernel"),
+    ("kernels", "kernels[:1]", "no kernel computes"),
+    ("kernels", "kernels + kernels[:1]", "is computed twice"),
+    ("kernels", "[['add_9']]", "'add_9' is not an operation of this program"),
+    ("kernels", "None", "return a list of kernels"),
+    ("kernels", "operations", "return a list of kernels"),
+])
+def test_feedback_on_a_fusion(kernels, result, words):
+    assert words in said_to(GREEDY.replace("KERNELS", kernels).replace("RESULT", result), "my_fusion")
+
+
+def test_the_league_compares_a_fusion_with_minigrad():
+    found = league(greedy)
+    plain, yours, own = found.rows
+    assert found.same and yours.launches <= own.launches + 2 < plain.launches / 4 and yours.bytes < plain.bytes / 2
+    assert "minigrad" in repr(found) and found.table().count("\n") == 3
+    alone = league(lambda operations, possible: [[name] for name in operations])
+    assert alone.same and "launches more than minigrad" in repr(alone)
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad_course as course
 from minigrad_course.feedback import Feedback, Misused, Stopped, Wrong
-from minigrad_course.source_code import as_file
+from minigrad_course.source_code import source_of
 from minigrad_course.unit import units
 from minigrad_course.units.u13_distributed import training
 from minigrad_course.units.u13_distributed.cables import on_cables
@@ -229,12 +229,12 @@ def test_functions_go_to_a_file_with_what_they_use():
     def function(x):
         return np.sum([helper(y) for y in x])
 
-    text = as_file(function)
+    text = str(source_of(function))
     names = {}
     exec(text, names)
     assert names["function"]([1, 2]) == 9 and "SHARED = 3" in text
     with pytest.raises(Misused, match="it is not a function"):
-        as_file(3)
+        source_of(3)
 
 
 # ---- training --------------------------------------------------------------------------------------------------------

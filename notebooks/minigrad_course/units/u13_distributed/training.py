@@ -39,7 +39,7 @@ from ...digits import Trained
 from ...feedback import Stopped
 from ...limits import TimeIsUp, at_most
 from ...session import SESSION
-from ...source_code import as_file
+from ...source_code import source_of
 from . import on_ranks
 from .lockstep import in_lockstep
 from .on_ranks import BATCH, LIMIT, RATE, SEED, Ring, Ringed, Run, batches, measured, network, read, run
@@ -85,13 +85,16 @@ def missing() -> str:
     return "mpi4py" if find_spec("mpi4py") is None else "mpirun" if mpirun() is None else ""
 
 
-def on_real_ranks(ring: Ring) -> Run:
-    """Start the launcher with a file that holds the student's functions; what rank 0 wrote."""
+def on_real_ranks(script: str, source: str, *names: str) -> dict[str, Any]:
+    """Start the launcher with a script, whose arguments are a file with this source, a file for the result, and names.
+
+    Returns what rank 0 wrote.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        source, result = Path(folder) / "ring.py", Path(folder) / "result.json"
-        source.write_text(as_file(*ring), encoding="utf-8")
+        file, result = Path(folder) / "source.py", Path(folder) / "result.json"
+        file.write_text(source, encoding="utf-8")
         command = [sys.executable, "-m", "minigrad.distributed", "-n", str(RANKS), "--timeout", "20",
-                   on_ranks.__file__, str(source), str(result), *[function.__name__ for function in ring]]
+                   script, str(file), str(result), *names]
         try:
             variables = os.environ | {"PYTHONPATH": search_path()}
             done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=LIMIT + 20)
@@ -101,7 +104,7 @@ def on_real_ranks(ring: Ring) -> Run:
         if not result.exists():
             ours = list(dict.fromkeys(line for line in said if line.startswith("minigrad:"))) or said[-3:]
             raise Stopped("training", "\n  ".join(["the ranks have stopped", *ours[:3]]), "is each check above right?")
-        return Run(**json.loads(result.read_text(encoding="utf-8")))
+        return json.loads(result.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def in_turns(ring: Ring) -> Run:
@@ -137,7 +140,8 @@ def train(reduce_scatter: Callable[..., Any], all_gather: Callable[..., Any]) ->
             said = f"{type(error).__name__}: {str(error) or f'not done after {LIMIT:g} seconds'}"
             raise Stopped("training", f"the ranks have stopped with {said}", "is each check above right?") from None
     else:
-        together = on_real_ranks(ring)
+        names = [function.__name__ for function in ring]
+        together = Run(**on_real_ranks(on_ranks.__file__, str(source_of(*ring)), *names))
     return picture(alone, together, "ranks in turns" if IN_BROWSER else "threads" if lacks else "processes")
 
 
