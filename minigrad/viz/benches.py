@@ -342,7 +342,7 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
 
 
 def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points of a line, which is broken where it jumps: by much, and by much more than on both sides of it.
+    """The points of a line, which is broken where it jumps: by much, and by more than on both sides of it.
 
     >>> _broken([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (3.0, 1.0)])
     [(0.0, 0.0), (1.0, 0.0), (2.0, nan), (2.0, 1.0), (3.0, 1.0)]
@@ -350,7 +350,7 @@ def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     levels = np.array([y for _, y in points])
     whole, steps = np.ptp(levels[np.isfinite(levels)].tolist() or 0.0), np.abs(np.diff(levels))
     beside = np.fmax([0.0, *steps[:-1]], [*steps[1:], 0.0])
-    jumps = np.flatnonzero(steps > np.clip(3 * beside, whole / 8, whole / 3))
+    jumps = np.flatnonzero(steps > np.fmax(3 * beside, whole / 8))
     breaks = [(points[i + 1][0], math.nan) for i in jumps]
     return sorted([*points, *breaks], key=lambda point: (point[0], not math.isnan(point[1])))
 

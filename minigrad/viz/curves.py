@@ -6,8 +6,8 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,18 +89,22 @@ def curves(
     return chart
 
 
+def _extremes(curves: Iterable[np.ndarray], of: Callable[[Any], Any]) -> list[float]:
+    """The largest or the least value of each curve, in order."""
+    return sorted([float(of(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
+
+
 def _limit(curves: Iterable[np.ndarray]) -> float:
     """Where a chart ends at the top; infinity, unless one of several curves goes far beyond the others."""
-    tops = sorted([float(max(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
+    tops = _extremes(curves, np.max)
     usual = tops[(len(tops) - 1) // 2] if tops else 0.0
     return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
 
 
 def _least(curves: Iterable[np.ndarray]) -> float:
     """The least value of some curves; one curve that goes far below all others does not count."""
-    lows = sorted([float(min(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
-    far = len(lows) > 1 and lows[0] * FAR**2 < lows[1] and lows[0] > 0
-    return lows[far] if lows else 0.0
+    first, second, *_ = [*_extremes(curves, np.min), math.nan, math.nan]
+    return second if 0 < first < second / FAR**2 else first
 
 
 def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:

@@ -2,9 +2,9 @@
 
 const LEFT = 86, RIGHT = 10, LANE = 30, MOST = 300; // pixels: the margins, a lane; the most rows of the table
 const SHORT = 3; // bands that are so many times as short as what is seen are drawn once more, larger
-const KEYS = [["W S + −", "zoom in, zoom out; so does the wheel, in a view that was clicked"], ["A D", "to the left, to the right; or drag"],
+const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
-  ["Shift+← Shift+→", "select a stretch, bar by bar; or drag with Shift"], ["m", "select the bar, or the whole call"],
+  ["Shift+← Shift+→", "select a stretch; or drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the roof"];
@@ -180,12 +180,10 @@ const show = (parent, data) => {
   const middle = () => (at ? (barAt()[0] + barAt()[1]) / 2 : from);
   const zoom = (by, around = middle()) => view(around - (around - from) * by, around + (to - around) * by);
   const pan = (share) => view(from + share * (to - from), to + share * (to - from));
-  const closely = ([a, b]) => view(a - (b - a), b + (b - a));
   const reach = (spot) => {
     at = spot;
     const [a, b] = barAt();
-    if (b - a > to - from) closely([a, b]);
-    else if (a < from || b > to) view((a + b - to + from) / 2, (a + b + to - from) / 2);
+    if (a < from || b > to) view((a + b - to + from) / 2, (a + b + to - from) / 2);
     else paint();
     tell();
   };
@@ -284,7 +282,7 @@ const show = (parent, data) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
     if (event.target.matches("button, tr") && [" ", "Enter"].includes(event.key)) return null;
     const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole),
-      z: () => at && closely(barAt()), m: () => keep(...(at ? [...barAt(), at.row.band] : [0, whole])) };
+      z: () => at && zoom((3 * (barAt()[1] - barAt()[0])) / (to - from)), m: () => keep(...(at ? [...barAt(), at.row.band] : [0, whole])) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
     return { [event.key]: letters[event.key.toLowerCase()], "+": letters.w, "=": letters.w, "-": letters.s, "?": turnHelp,
       "/": () => finder.field.focus(), Escape: nothing,
