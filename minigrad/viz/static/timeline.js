@@ -100,19 +100,20 @@ const show = (parent, data) => {
     return made;
   };
 
+  const fitting = (text, most) => (text.length <= most ? text : most < 10 ? "" : `${text.slice(0, Math.floor(most) - 1)}…`);
+
   // Some rows on one axis, from a height on; returns the height below them.
   const part = (shown, ends, top, made, about = "") => {
     const wide = holder.clientWidth, lines = made.length;
     let y = top + 26, before = null;
     axis = ends;
     for (const row of shown) {
-      const { band, name, python } = row, begin = 24 + (band.title.length + about.length) * 7.4, most = Math.floor((wide - begin) / 6.2);
+      const { band, name, python } = row, title = fitting(band.title + about, (wide - 20) / 7.2), begin = 24 + title.length * 7.4;
       if (band !== before) {
         y += before ? 34 : 22;
         before = band;
-        made.push(written(band.title + about, 14, y - 8, { ...bold, class: "mg-halo" }));
-        const says = band.says.length > most ? `${band.says.slice(0, Math.max(0, most - 1))}…` : band.says;
-        if (most > 9) made.push(written(says, begin, y - 8, { class: "mg-halo" }));
+        made.push(written(title, 14, y - 8, { ...bold, class: "mg-halo" }),
+          written(fitting(band.says, (wide - begin) / 6.2), begin, y - 8, { class: "mg-halo" }));
       }
       tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + 17, { "text-anchor": "end" }));
