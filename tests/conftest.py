@@ -7,6 +7,7 @@ import hypothesis
 import pytest
 
 import minigrad as mg
+from minigrad.devices.compiled import native
 
 # Every run tries the same examples; MINIGRAD_EXAMPLES=2000 tries more, and random ones.
 EXAMPLES = int(os.environ.get("MINIGRAD_EXAMPLES", "0"))
@@ -28,6 +29,14 @@ def pytest_configure(config):
         suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
     )
     hypothesis.settings.load_profile("minigrad")
+
+
+@pytest.fixture(autouse=True)
+def machine_code_is_found_again():
+    """A process looks for machine code once; where a test lets NumPy run kernels, later tests look again."""
+    yield
+    if native.cache_info().currsize and native() is None:
+        native.cache_clear()
 
 
 def pytest_collection_modifyitems(items):

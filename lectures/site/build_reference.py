@@ -118,9 +118,9 @@ def primitives_page() -> str:
         for op in members:
             signature = f"`{op.name}({', '.join(op.inputs)})`"
             lines.append(f"| {signature} | {math(op.formula)} | {local(op)} | {kept(op)} |")
-    lines += ["", f"# Composed functions ({total})"]
+    lines += ["", f"## Composed functions ({total})"]
     for title, functions in rooms.items():
-        lines += ["", f"## {title} ({len(functions)})", ""]
+        lines += ["", f"### {title} ({len(functions)})", ""]
         lines += [f"- `{name}`: {text}" for name, text in functions]
     return "\n".join(lines) + "\n"
 

@@ -13,6 +13,7 @@ from minigrad_course.tasks import FunctionTask, Prediction, Task
 from minigrad_course.unit import Unit
 
 from .frames import Section
+from .hosts import NOWHERE, Hosts
 from .markup import Lecture, coloured, parser
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -108,18 +109,21 @@ def notebooks() -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def notebook_page(key: str, kind: str, tasks: dict[str, type[Task]]) -> tuple[str, str, list[Section]]:
-    """The title, the body and the contents of a notebook's page."""
+def notebook_page(
+    key: str, kind: str, tasks: dict[str, type[Task]], hosts: Hosts = NOWHERE
+) -> tuple[str, str, list[Section]]:
+    """The title, the body and the contents of a notebook's page, with a button for each of the hosts."""
     md = parser(Lecture(key, ""))
     folder, end = KINDS[kind]
     others = "".join(
         f'<a href="{page_of(key, each)}">{each}</a>' for name, each in notebooks() if name == key and each != kind
     )
     back = "Lecture" if key[:1].isdigit() else "Page"
+    path = f"{folder}{key}{end}.ipynb"
     about = (
-        f'<p class="opening"><a class="button" href="{key}.html">{back}</a>{others}<span>To run these cells: '
-        f"<code>python3 course lab</code>, then <code>{folder}{key}{end}.ipynb</code>. This page has no results."
-        "</span></p>\n"
+        f'<p class="opening"><a class="button" href="{key}.html">{back}</a>{hosts.buttons(path)}{others}'
+        f"<span>To run these cells on your machine: <code>python3 course lab</code>, then <code>{path}</code>. This "
+        f"page has no results.{hosts.first_on_colab}</span></p>\n"
     )
     parts = []
     for cell in cells(key, kind):

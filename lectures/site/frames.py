@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 LECTURES = Path(__file__).resolve().parents[1]
 BAR = (
-    ("index.html", "Lectures"), ("rooms.html", "Map"), ("museum.html", "Museum"), ("api.html", "API"),
-    ("primitives.html", "Primitives"), ("errors.html", "Errors"), ("glossary.html", "Glossary"),
+    ("index.html", "Lectures"), ("howto.html", "How to"), ("rooms.html", "Map"), ("museum.html", "Museum"),
+    ("api.html", "API"), ("primitives.html", "Primitives"), ("errors.html", "Errors"), ("glossary.html", "Glossary"),
 )
 NAME = "How machine-learning frameworks work"
 
@@ -45,7 +45,7 @@ def _others() -> str:
 
 def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kind: str = "") -> str:
     """A page around a body; `name` is the name of its file."""
-    here = "index.html" if name[:2].isdigit() else f"{name}.html"
+    here = "index.html" if name[:2].isdigit() else "howto.html" if name.startswith("howto") else f"{name}.html"
     links = "".join(
         f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
     )

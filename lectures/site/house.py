@@ -132,7 +132,7 @@ class House(Sketch):
         radius = BADGE - 2 * small
         for number, unit in enumerate(reversed(units)):
             x = right - radius - number * (2 * radius + 3)
-            self.add(f'<a class="unit" href="{unit.key}.html" aria-label="unit {unit.number}: {escape(unit.title)}">')
+            self.add(f'<a class="unit" href="{unit.key}.html" aria-label="{unit.number:02}: {escape(unit.title)}">')
             self.add(f"<title>{escape(unit.title)}</title>")
             self.dot(x, y, "there-fill", radius, "there")
             self.text(x, y + 5, f"{unit.number:02}", size=15 - 2 * small, bold=True, fill="there", anchor="middle")

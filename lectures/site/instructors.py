@@ -68,7 +68,7 @@ def _addresses(source: str) -> str:
     """A source, its addresses as short links."""
     words = []
     for word in _cell(source).split(" "):
-        address = word.rstrip(",;:)")
+        address = word.rstrip(".,;:)")
         short = address.removeprefix("https://").removeprefix("github.com/")
         words.append(f"[{short}]({address}){word[len(address):]}" if address.startswith("https://") else word)
     return " ".join(words)

@@ -36,6 +36,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.container import container_plugin
@@ -100,7 +101,7 @@ class Lecture:
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         printed = io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed), _meanings():
+            with contextlib.redirect_stdout(printed), np.errstate(all="ignore"), _meanings():
                 exec(compile(tree, called, "exec"), names)
                 value = eval(compile(ast.Expression(last.value), called, "eval"), names) if last else None
         except Exception as error:
@@ -159,7 +160,15 @@ def parser(lecture: Lecture) -> MarkdownIt:
     def drawn(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return _drawn(lecture, tokens[index].children or [], env)
 
+    def head(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        """A cell of a table's head; an empty corner is a plain cell."""
+        inside = tokens[index + tokens[index].nesting].content
+        made = str(self.renderToken(tokens, index, options, env))
+        return made if inside else made.replace("th", "td", 1)
+
     md.add_render_rule("drawn", drawn)
+    for kind in ("th_open", "th_close"):
+        md.add_render_rule(kind, head)
     md.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
     md.add_render_rule("table_close", lambda *_: "</table></div>\n")
     for kind in ("math_inline", "math_inline_double", "math_block"):

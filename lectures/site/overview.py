@@ -8,24 +8,30 @@ from html import escape
 from minigrad.viz.colours import themed
 from minigrad_course.unit import Seed, Unit
 
-from .browser.lite import address
 from .cells import KINDS, met, page_of
 from .frames import Section
+from .hosts import NOWHERE, Hosts
 from .ideas import DOCUMENTS, IDEAS
 from .markup import Lecture, as_code, slug
 
 
-def index(known: dict[str, Unit], body: str, house: str, browser: str = "") -> str:
+def index(known: dict[str, Unit], body: str, house: str, hosts: Hosts = NOWHERE) -> str:
     """The first page: what this is and how to start, a view to step through, the units, the map, and the rest."""
     start, live, rest = body.split("<hr />\n")
-    if browser:
-        start += f'<p><a href="{escape(browser)}/">All notebooks in your browser</a>, without an installation</p>'
+    if hosts.browser:
+        start = start.replace('<h2 id="start">', f'{IN_BROWSER.format(escape(hosts.browser))}<h2 id="start">', 1)
     cards = "".join(map(_card, known.values()))
     return (
         f'<section class="hero"><div>{start}</div><div class="hero-live">{live}</div></section>'
         f'<h2 id="units">Lectures</h2><p class="quiet">{_total(known)}.</p><ul class="units">{cards}</ul>'
         f'<h2 id="map">The map</h2>{house}<p><a href="rooms.html">Every room and its modules</a></p>{rest}'
     )
+
+
+IN_BROWSER = (
+    '<p class="opening"><a class="button" href="{}/">Open the notebooks in your browser</a>'
+    "<span>nothing to install, no account</span></p>"
+)
 
 
 def _card(unit: Unit) -> str:
@@ -48,19 +54,14 @@ def _total(known: dict[str, Unit]) -> str:
     return f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
 
 
-def opening(unit: Unit | None, key: str, browser: str = "") -> str:
+def opening(unit: Unit | None, key: str, hosts: Hosts = NOWHERE) -> str:
     """The line below the title of a lecture: links to its slides and notebooks, and how long the unit takes.
 
     With the address of the folder for browsers, the demo notebook opens there.
     """
     about = f"{_notebooks(unit)}<span>{unit.minutes} minutes, with the notebooks</span>" if unit else ""
-    run = _in_browser(browser, f"{key}.ipynb", "Open in the browser", "button") if unit and browser else ""
+    run = Hosts(hosts.browser).buttons(f"{key}.ipynb") if unit else ""
     return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{run}{about}</p>'
-
-
-def _in_browser(browser: str, notebook: str, words: str, kind: str = "") -> str:
-    look = f' class="{kind}"' if kind else ""
-    return f'<a{look} href="{escape(browser)}/{address(notebook)}">{words}</a>'
 
 
 def _notebooks(unit: Unit) -> str:
@@ -68,7 +69,7 @@ def _notebooks(unit: Unit) -> str:
     return " ".join(f'<a href="{page_of(unit.key, kind)}">{kind}</a>' for kind in KINDS)
 
 
-def about(unit: Unit | None, browser: str = "") -> str:
+def about(unit: Unit | None, hosts: Hosts = NOWHERE) -> str:
     """The end of a lecture's page: outcomes, notebooks, misconceptions and ideas."""
     if unit is None:
         return ""
@@ -77,13 +78,14 @@ def about(unit: Unit | None, browser: str = "") -> str:
         f"<li>{escape(each.belief)} <small>({_linked(each.source)})</small></li>" for each in unit.misconceptions
     )
     paths = [f"{unit.key}.ipynb", f"exercises/{unit.key}_exercise.ipynb"]
-    links = ", then ".join(_in_browser(browser, path, f"<code>{path}</code>") for path in paths)
+    found = [(path, link) for path in paths for link in Hosts(hosts.browser).links(path).values()]
+    links = ", then ".join(f'<a href="{escape(link)}"><code>{path}</code></a>' for path, link in found)
     before = ", ".join(f'<a href="{key}.html">{key}</a>' for key in unit.prerequisites) or "nothing"
     return (
         f'<section class="about"><h2 id="after-this-unit">After this unit you can</h2><ul>{outcomes}</ul>'
         f"<p>{unit.minutes} minutes, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
         f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}_exercise.ipynb</code>."
-        f"{f' Without an installation: {links}.' if browser else ''}</p>"
+        f"{f' Without an installation: {links}.' if links else ''}</p>"
         f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details>"
         f"<details><summary>Which ideas are met, and where</summary>{_covered(unit)}</details></section>"
     )
@@ -107,7 +109,7 @@ def _linked(source: str) -> str:
     """A source with its addresses as links, without their common beginning."""
     parts = []
     for word in escape(source).split(" "):
-        address = word.rstrip(",;:)")
+        address = word.rstrip(".,;:)")
         known = address.startswith("https://")
         named = address.removeprefix("https://").removeprefix("www.").rstrip("/")
         parts.append(f'<a href="{address}">{named}</a>{word[len(address) :]}' if known else word)

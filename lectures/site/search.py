@@ -15,6 +15,7 @@ from .cells import notebooks, page_of, sections_of
 from .coming_from import tables
 from .frames import Section
 from .frames import texts as pages
+from .howto import FIRST, howtos
 from .ideas import ideas
 from .markup import Lecture, slug, texts
 from .overview import idea_anchor
@@ -46,7 +47,7 @@ SYNONYMS = (
     ("move to gpu", "to device", "cpu:1"),
     ("same device", "different devices"),
     ("stream", "queue", "asynchronous", "synchronize"),
-    ("all-reduce", "allreduce", "collective", "ring"),
+    ("all-reduce", "collective", "ring"),
     ("distributed", "data parallel", "ddp", "several machines"),
     ("sharded optimizer", "zero", "fsdp"),
     ("operator fusion", "fusion", "fuse", "fused kernel"),
@@ -64,7 +65,10 @@ SYNONYMS = (
     ("data loader", "dataloader", "batches", "minibatches"),
     ("random seed", "manual_seed", "reproducible"),
     ("mixed precision", "autocast", "half precision"),
-    ("in place", "inplace", "mutation"),
+    ("in-place", "mutation"),
+    ("right", "correct"),
+    ("fall", "drop", "decrease", "go down"),
+    ("unbalanced", "imbalanced", "rare class"),
     ("view", "alias", "shared memory", "strides"),
     ("version", "version counter", "modified by an inplace operation"),
     ("windows", "im2col", "as_strided", "sliding window"),
@@ -89,8 +93,8 @@ class Line(NamedTuple):
 
 def search_index(known: dict[str, Unit], read: dict[str, Lecture], glossary: str) -> str:
     """The script with a line for each thing that can be found, and the synonyms."""
-    lines = [*_lectures(known, read), *_notebooks(known), *_texts(read), *_reference(read), *_words(glossary),
-             *_ideas(), *_rooms()]
+    lines = [*_lectures(known, read), *_howtos(read), *_notebooks(known), *_texts(read), *_reference(read),
+             *_words(glossary), *_ideas(), *_rooms()]
     rows = ",\n".join(map(_json, lines))
     return f"const INDEX = [\n{rows}\n];\nconst SYNONYMS = {_json(SYNONYMS)};\n".replace("</", "<\\/")
 
@@ -121,12 +125,21 @@ def _notebooks(known: dict[str, Unit]) -> Iterable[Line]:
 def _texts(read: dict[str, Lecture]) -> Iterable[Line]:
     """The sections of the pages that are neither lectures nor reference."""
     for name in pages():
-        if name in ("glossary", "licences"):
+        if name in ("glossary", "licences", FIRST):
             continue
         kind, title = name.partition("_")[0], read[name].title
         for section, (shown, hidden) in zip(_sections(read, name), texts(read[name])):
             anchor = "" if section.level == 1 else f"#{section.anchor}"
             yield Line(section.text, kind, f"{name}.html{anchor}", title, shown, hidden)
+
+
+def _howtos(read: dict[str, Lecture]) -> Iterable[Line]:
+    """The how-to pages, found also by the other words for them, and the page that lists them."""
+    yield Line(read[FIRST].title, "how-to", f"{FIRST}.html", "Short answers, each with code that runs")
+    for name in howtos():
+        (shown, _), *_ = texts(read[name])
+        text, _, others = shown.partition("Also asked as:")
+        yield Line(read[name].title, "how-to", f"{name}.html", text.partition(". ")[0], text, others)
 
 
 def _ideas() -> Iterable[Line]:
@@ -151,7 +164,8 @@ def _reference(read: dict[str, Lecture]) -> Iterable[Line]:
             parameters = " ".join(re.findall(r"\w+", entry.signature))
             yield Line(entry.name, "API", f"api.html#{entry.name}", entry.summary, body, parameters)
     for op in P:
-        yield Line(op.name, "primitive", f"primitives.html#{op.name}", "")
+        said = f"{op.name}({', '.join(op.inputs)}), a primitive"
+        yield Line(op.name, "primitive", f"primitives.html#{op.name}", said)
     for section, (shown, hidden) in zip(_sections(read, "errors"), texts(read["errors"])):
         if section.level > 1:
             yield Line(section.text, "error", f"errors.html#{section.anchor}", "", shown, hidden)

@@ -6,7 +6,7 @@ Each kernel is made for a dtype and for small sizes.  How many rows or matrices 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from ..compile.codegen.native import compile_kernels
@@ -18,7 +18,6 @@ from ..compile.loops.writer import Writer
 MOST = 1 << 40  # rows or matrices: the caller has checked all positions
 WIDEST = 1 << 12  # columns of a kernel, so that few kernels serve long rows of any length
 TOGETHER = 1 << 12  # matrices that a thread takes at a time
-AT_ONCE = 2  # steps of a loop: from two on, machine code computes all of its few rounds at once
 Matrix = list[list[str]]
 
 
@@ -73,29 +72,20 @@ def on_stacks(name: str, sizes: tuple[int, ...], *stacks: Any) -> None:
 
 
 def product(dtype: Any, rows: int, inner: int, columns: int) -> Kernel:
-    """The product of two matrices: a loop over the columns, or for a single column over the elements of a row."""
-    body = _columns(dtype, rows, inner, columns) if columns > 1 else _rows_by_vector(dtype, rows, inner)
-    return _kernel({"x": dtype, "y": dtype, "OUT": dtype}, body)
-
-
-def _columns(dtype: Any, rows: int, inner: int, columns: int) -> list[Statement]:
-    w, v = Writer("w", dtype), Writer("v", dtype)
-    left = _loaded(w, "x", rows, inner)
-    start = times("p", inner * columns)
-    right = [v.load("y", plus(plus(start, k * columns), "j")) for k in range(inner)]
-    totals = [v.mul(row[0], right[0]) for row in left]
-    for k in range(1, inner):
-        totals = [v.add(total, v.mul(row[k], right[k])) for total, row in zip(totals, left)]
-    start = times("p", rows * columns)
-    stores = [Store("OUT", plus(plus(start, i * columns), "j"), total) for i, total in enumerate(totals)]
-    return [*w.statements, For("j", 0, columns, [*v.statements, *stores], steps=AT_ONCE)]
-
-
-def _rows_by_vector(dtype: Any, rows: int, inner: int) -> list[Statement]:
-    w, row = Writer("w", dtype), plus(times("p", rows), "r")
-    term = w.mul(w.load("x", plus(times(row, inner), "k")), w.load("y", plus(times("p", inner), "k")))
-    loop = For("k", 0, inner, [*w.statements], [Accumulator("total", "sum", term, dtype)], AT_ONCE if inner > 3 else 1)
-    return [For("r", 0, rows, [loop, Store("OUT", row, "total")])]
+    """The product of two matrices, row by row; for a single column, each number is a sum of its own."""
+    w, v, row = Writer("w", dtype), Writer("v", dtype), plus(times("p", rows), "r")
+    if columns == 1:
+        term = w.mul(w.load("x", plus(times(row, inner), "k")), w.load("y", plus(times("p", inner), "k")))
+        total = Accumulator("total", "sum", term, dtype)
+        body: list[Statement] = [For("k", 0, inner, [*w.statements], [total]), Store("OUT", row, "total")]
+    else:
+        terms = []
+        for k in range(inner):
+            right = v.load("y", plus(plus(times("p", inner * columns), k * columns), "j"))
+            terms.append(v.mul(w.load("x", plus(times(row, inner), k)), right))
+        store = Store("OUT", plus(times(row, columns), "j"), reduce(v.add, terms))
+        body = [*w.statements, For("j", 0, columns, [*v.statements, store])]
+    return _kernel({"x": dtype, "y": dtype, "OUT": dtype}, [For("r", 0, rows, body)])
 
 
 def solution(dtype: Any, n: int, columns: int) -> Kernel:

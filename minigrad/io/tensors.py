@@ -171,7 +171,7 @@ class SafetensorsFile(TensorFile):
         except (ValueError, RecursionError) as error:
             raise FileError(
                 f"load_file: {self.path} is not a safetensors file, or it is damaged: {error}",
-                hint="copy it again; a file from torch.save contains Python code, and is not read here",
+                hint="copy it again; a file of torch.save is code: in PyTorch, use save_file of safetensors.torch",
             ) from None
 
     def array(self, name: str, index: Any = ...) -> Any:

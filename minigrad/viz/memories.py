@@ -216,8 +216,8 @@ def lives_of(plan: Plan) -> list[Life]:
     for at, number in enumerate(order):
         step = plan.steps[number]
         reads, writes = plan.uses(step)
-        if isinstance(step, Call) and step.op is P.project:  # one of several results lies in the memory of all
-            home[step.out] = home[reads[0]]
+        if isinstance(step, Call) and (step.in_place or step.op is P.project):  # it lies in the memory of all results
+            home[step.out] = home[step.reads[0].buffer]
         for buffer in writes:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}

@@ -13,9 +13,10 @@ from typing import Any
 from ..compile.fusion.by_hand import Finish, Member, members_of
 from ..compile.fusion.compute import BY_ROW, Compute
 from ..compile.fusion.count import Count
-from ..compile.fusion.group import MOST_NODES, Partition
+from ..compile.fusion.group import Partition
 from ..compile.fusion.kinds import Library
 from ..compile.loops.scalar import accumulated_in
+from ..compile.nodes.thresholds import MOST_NODES
 from ..compile.nodes.view import View
 from ..core.node import Node
 from .scene import type_of

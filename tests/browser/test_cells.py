@@ -179,6 +179,7 @@ def test_cells_are_edited_run_and_stopped(address):
         assert cells.wait(0, r"\d s$") == "ready"
         view = shown.frame_locator(".try:nth-of-type(2) .said iframe").locator(".mg-view")
         view.locator("math").first.wait_for()  # formulas are set, not written as code
+        assert re.match(r"\w.* steps", shown.locator(".try .said iframe").first.get_attribute("title"))
         view.locator("button", has_text="next").click()
         view.locator(".mg-say", has_text="y").wait_for()
         cells.write(2, "")
@@ -206,6 +207,31 @@ def test_cells_are_edited_run_and_stopped(address):
         assert cells.wait(2, r"\d s$") == "27.0 None"
         shown.locator(".tools button", has_text="Reset").nth(2).click()
         assert "return 1 / x" in shown.locator(".try textarea").nth(2).input_value()
+
+
+@needs_browser
+def test_a_link_carries_the_changed_code_and_runs_nothing(address):
+    with opened(url=address, size=(1280, 900)) as shown:
+        cells = Cells(shown)
+        assert not shown.locator(".try button", has_text="Copy link").first.is_visible()
+        cells.write(2, "print('a ∂ <b>')")
+        shown.locator(".try button:visible", has_text="Copy link").click()
+        cells.wait(2, "link")
+        link = shown.url
+    assert link.startswith(f"{address}#code=") and re.fullmatch(r"[\w-]+", link.partition("=")[2])
+    with opened(url=link, size=(1280, 900)) as shown:
+        cells = Cells(shown)
+        cells.wait(2, "came with the link")
+        assert shown.locator(".try textarea").nth(2).input_value() == "print('a ∂ <b>')"
+        assert "7" not in shown.locator(".try .said").nth(2).inner_text()  # nothing ran
+        assert shown.locator(".try textarea").nth(0).input_value().startswith("a = mg")
+
+
+@needs_browser
+def test_a_damaged_link_is_named_and_spoils_nothing(address):
+    with opened(url=f"{address}#code=e30!", size=(1280, 900)) as shown:
+        Cells(shown).wait(0, "damaged")
+        assert shown.locator(".try textarea").nth(0).input_value().startswith("a = mg")
 
 
 @needs_browser

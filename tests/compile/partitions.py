@@ -8,7 +8,6 @@ from numpy.lib.stride_tricks import as_strided
 
 import minigrad as mg
 from minigrad.compile.codegen.native import compile_kernels
-from minigrad.compile.codegen.numpy_blocks import compile_blocks
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.loops.ir import Kernel
 from minigrad.compile.lowering.lower import lower
@@ -99,8 +98,9 @@ class Runner:
         kernel: Kernel = lowered.kernel
         units, threads = kernel.units, self.threads
         arrays = [self._buffer(a, p) for a, p in zip(lowered.arguments, kernel.parameters, strict=True)]
+        what = lowered if self.run is by_nodes else kernel
         for thread in range(threads):
-            self.run(kernel, arrays, units * thread // threads, units * (thread + 1) // threads)
+            self.run(what, arrays, units * thread // threads, units * (thread + 1) // threads)
         for output, source in lowered.group.inplace.items():
             self.memory[output] = self.memory[source]
 
@@ -115,15 +115,21 @@ class Runner:
         return table[argument.node][argument.offset :]
 
 
-def by_blocks(kernel, arrays, low, high):
-    """Run a kernel with NumPy."""
-    compile_blocks(kernel)(arrays, int(low), int(high))
+def by_nodes(lowered, arrays, low, high):
+    """Run the nodes of a kernel."""
+    table = table_of(arrays, low, high)
+    lowered.by_nodes(ctypes.addressof(table))
 
 
 def natively(kernel, arrays, low, high):
     """Run a kernel as machine code."""
-    table = (ctypes.c_void_p * (len(arrays) + 2))(*[a.ctypes.data for a in arrays], int(low), int(high))
+    table = table_of(arrays, low, high)
     compile_kernels([kernel])[0].function(ctypes.addressof(table))
+
+
+def table_of(arrays, low, high):
+    """What a kernel takes: the addresses of its arrays, and its units."""
+    return (ctypes.c_void_p * (len(arrays) + 2))(*[a.ctypes.data for a in arrays], int(low), int(high))
 
 
 def check(*tensors, threads=1, rtol=2e-5, atol=2e-6, chunking=None, run=run_kernel):

@@ -359,3 +359,25 @@ def test_breakpoint_starts_pdb(monkeypatch, capsys):
         sys.settrace(before)
     out = capsys.readouterr().out
     assert "-> mg.breakpoint(h)" in out and "[2.0]" in out
+
+
+def test_two_tensors_change_places():
+    @mg.jit
+    def crossed(a, b):
+        a[:], b[:] = b + 1, a + 1
+
+    for _ in range(2):
+        a, b = mg.asarray([0.0, 1.0, 2.0]), mg.asarray([5.0, 5.0, 5.0])
+        crossed(a, b)
+        assert (a.tolist(), b.tolist()) == ([6, 6, 6], [1, 2, 3])
+
+
+def test_three_tensors_change_places():
+    @mg.jit
+    def turned(a, b, c):
+        a[:], b[:], c[:] = b * 2, c + 1, mg.exp(a)
+
+    for _ in range(2):
+        a, b, c = mg.asarray([0.0, 0.0]), mg.asarray([1.0, 2.0]), mg.asarray([3.0, 4.0])
+        turned(a, b, c)
+        assert (a.tolist(), b.tolist(), c.tolist()) == ([2, 4], [4, 5], [1, 1])

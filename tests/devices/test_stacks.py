@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.codegen.numpy_blocks import compile_blocks
 from minigrad.devices import rows, stacks
 from minigrad.devices.stacks import FEWEST, LARGEST, MANY, QUICK
 from minigrad.eager.stack_loops import MATRICES
+from tests.compile.interpreter import run_kernel
 
 rng = np.random.default_rng(0)
 DTYPES = ["float32", "float64"]
@@ -130,7 +130,7 @@ def test_kernels_are_of_the_loop_language(name, sizes):
     arrays = [np.abs(matrices(count * 16)).astype(p.dtype) for p in kernel.parameters]
     arrays[0].reshape(count, -1)[:, :9] += 5 * np.eye(3, dtype="f4").ravel()
     again = [array.copy() for array in arrays]
-    compile_blocks(kernel)(arrays, 0, count)
+    run_kernel(kernel, arrays, 0, count)
     rows.native().on_stacks(name, sizes, *[array.reshape(count, -1) for array in again])
     for ours, theirs in zip(again, arrays):
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=1e-5)

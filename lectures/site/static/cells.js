@@ -134,9 +134,11 @@ class Cell {
     this.go = make("button", { type: "button", className: "go" });
     this.reset = make("button", { type: "button", textContent: "Reset", hidden: true });
     this.reset.setAttribute("aria-label", `Reset cell ${number} to its first text`);
+    this.link = make("button", { type: "button", textContent: "Copy link", hidden: true });
+    this.link.setAttribute("aria-label", "Copy a link to this page with your code");
     this.status = make("span", { className: "status" });
     this.status.setAttribute("role", "status");
-    this.said.before(make("div", { className: "tools" }, this.go, this.reset, this.status));
+    this.said.before(make("div", { className: "tools" }, this.go, this.reset, this.link, this.status));
     this.said.setAttribute("role", "region");
     this.said.setAttribute("aria-label", `Output of cell ${number}`);
     this.rest();
@@ -149,6 +151,7 @@ class Cell {
     this.area.addEventListener("input", () => this.changed());
     this.area.addEventListener("keydown", (event) => keys(event, this));
     this.go.addEventListener("click", () => (running === this ? this.stop() : run(this)));
+    this.link.addEventListener("click", () => share(this));
     this.reset.addEventListener("click", () => {
       this.area.value = this.original;
       this.changed();
@@ -160,7 +163,7 @@ class Cell {
 
   changed() {
     this.code.replaceChildren(...coloured(this.area.value), "\n");
-    this.reset.hidden = this.area.value === this.original;
+    this.reset.hidden = this.link.hidden = this.area.value === this.original;
     this.mark.hidden = true;
   }
 
@@ -281,6 +284,43 @@ class Cell {
   }
 }
 
+// ---- a link that carries the code -----------------------------------------------------------------------------------
+
+// The fragment of an address, which no server gets, holds the cells that were changed: their numbers and code.
+const SHARED = "#code=";
+
+async function share(cell) {
+  const changed = cells.filter((each) => each.area.value !== each.original).map((each) => [each.number, each.area.value]);
+  const bytes = new TextEncoder().encode(JSON.stringify(changed));
+  const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  history.replaceState(null, "", SHARED + text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, ""));
+  try {
+    await navigator.clipboard.writeText(location.href);
+    cell.setStatus("The link is copied. The code is in the link itself.");
+  } catch {
+    cell.setStatus("The link is in the address bar. The code is in the link itself.");
+  }
+}
+
+// Take the code from the address.  It is shown and never runs by itself.
+function receive() {
+  if (!location.hash.startsWith(SHARED)) return;
+  try {
+    const text = atob(location.hash.slice(SHARED.length).replaceAll("-", "+").replaceAll("_", "/"));
+    const changed = JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (each) => each.charCodeAt(0))));
+    const known = changed.filter(([number, code]) => cells[number - 1] && typeof code === "string");
+    for (const [number, code] of known) {
+      const cell = cells[number - 1];
+      cell.area.value = code;
+      cell.changed();
+      cell.setStatus("This code came with the link. Read it, then run it.");
+    }
+    cells[known[0][0] - 1].node.scrollIntoView();
+  } catch {
+    cells[0].setStatus("The link is damaged: its code cannot be read.", "alert");
+  }
+}
+
 // ---- outputs --------------------------------------------------------------------------------------------------------
 
 const FRAME = `<!doctype html><meta charset="utf-8"><style>:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
@@ -288,9 +328,12 @@ body { margin: 0; display: flow-root } table { border-collapse: collapse } td, t
 const SIZE = `<script>new ResizeObserver(() => parent.postMessage({ minigrad: "size", height: document.body.offsetHeight }, "*"))
 .observe(document.body)<\/script>`;
 
+// What a view is about, in words: its title without the brackets around it.
+const titled = (text) => new DOMParser().parseFromString(text, "text/html").title.replace(/^<|>$/g, "") || "a view";
+
 function shown(kind, text) {
   if (kind === "view" || kind === "html") {
-    const frame = make("iframe", { title: kind === "view" ? /<title>(.*?)<\/title>/.exec(text)?.[1] ?? "a view" : "an output" });
+    const frame = make("iframe", { title: kind === "view" ? titled(text) : "an output" });
     frame.setAttribute("sandbox", "allow-scripts");
     frame.srcdoc = kind === "view" ? text : FRAME + text + SIZE;
     return make("div", { className: "live" }, frame);
@@ -373,4 +416,6 @@ function shift(area, begin, to, back) {
 }
 
 document.querySelectorAll(".try").forEach((node, index) => cells.push(new Cell(node, index + 1)));
+receive();
+addEventListener("hashchange", receive);
 })();

@@ -62,6 +62,12 @@ function tellKeys() {
   document.getElementById("keys").innerHTML = keys.map(([key, what]) => `<kbd>${key}</kbd> ${what} `).join(" ");
 }
 
+// The Tab key reaches the slide that is shown, and none beside it.
+function onlyThis() {
+  if (phone || Reveal.isScrollView() || Reveal.isPrintView()) return; // where all slides stand below each other
+  for (const slide of Reveal.getSlides()) slide.inert = slide !== Reveal.getCurrentSlide();
+}
+
 // The line below has a part for each chapter, as long as its number of slides.
 const parts = [...document.querySelectorAll("footer [data-first]")];
 function tellWhere() {
@@ -107,7 +113,10 @@ Reveal.initialize({
   await Promise.all([...document.fonts].map((face) => face.load().catch(() => null))); // those of hidden slides too
   for (const slide of phone ? [] : document.querySelectorAll(".slides > section")) fit(slide);
   Reveal.layout();
+  document.querySelector(".reveal").removeAttribute("role"); // of an application: it is a text with pages
   Reveal.on("slidechanged", tellWhere);
+  Reveal.on("slidechanged", onlyThis);
+  onlyThis();
   for (const kind of ["fragmentshown", "fragmenthidden"]) {
     Reveal.on(kind, ({ fragments }) => fragments.forEach((each) => { if (each.matches("details")) each.open = kind === "fragmentshown"; }));
   }

@@ -92,7 +92,7 @@ export async function packed() {
 
 // Take in the work of another browser.  A file that differs from the one here comes beside it.
 export async function unpack(text) {
-  const work = JSON.parse(text)["minigrad work"];
+  const work = parsed(text)?.["minigrad work"];
   if (!work) throw new Error("this is not a file of work from this page");
   const originals = record().notebooks ?? {};
   return files(async (store) => {
@@ -114,6 +114,14 @@ export async function unpack(text) {
     }
     return said;
   }, true);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 // The progress here with the tasks that only the other file has, as `Progress.take_in` does.
@@ -170,6 +178,20 @@ function waitForPython() {
     box.remove();
   }, 300);
 }
+
+// JupyterLite does not say why a notebook could not be saved.  A full store ends the transaction with this error.
+const put = IDBObjectStore.prototype.put;
+let full = false;
+IDBObjectStore.prototype.put = function (...given) {
+  const { transaction } = this;
+  transaction.addEventListener("abort", () => {
+    if (transaction.error?.name !== "QuotaExceededError" || full) return;
+    full = true;
+    say(["This browser has no room left, so your work was not saved.",
+      "Keep it now: File → Download. Then free space on the disk or delete site data of other pages, and save again."]);
+  });
+  return put.apply(this, given);
+};
 
 // Before JupyterLite starts: it must not read a notebook that is replaced at the same time.
 const ready = () => new Promise((done) => (document.body ? done() : addEventListener("DOMContentLoaded", done)));

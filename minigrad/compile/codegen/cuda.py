@@ -3,9 +3,8 @@
 A kernel over elements gives each thread one element of the range, then the one a whole grid further on, and so on.
 A kernel over rows or chunks gives each row to a team of threads: a block or, for short rows, a warp.  The team shares
 every innermost loop and combines what its threads have accumulated.  Every thread computes the values that belong to
-the whole row, and the first thread stores them.  A team has scratch memory that no other team uses.
-Sums across the rows of a chunk stay in shared memory, where each thread adds to columns of its own: in other memory
-they would cost a barrier and a round trip for each row.
+the whole row, and the first thread stores them.  A team has scratch memory that no other team uses.  Sums across the
+rows of a chunk stay in shared memory, where each thread adds to its columns: elsewhere a row costs a barrier.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from typing import Any, NamedTuple
 from ...core import dtypes
 from ...support.errors import CompileError
 from ..loops.index import keeps_apart
-from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Running, Store, statements
+from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Running, Store
 from ..loops.sums import with_long_sums_in_blocks
-from .c import INDENT, CPrinter, indented
-from .gpu_loops import for_threads, own_sums
+from .c import CPrinter
+from .c_words import INDENT, indented
+from .gpu_loops import WARP, for_threads, in_shared_memory, team_of
 
 NAMES = {
     "float16": "__half", "float32": "float", "float64": "double", "bool": "bool", "int8": "signed char",
@@ -32,9 +32,6 @@ PRELUDE = """\
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #endif"""
-SHARED = 48 << 10  # bytes of shared memory that every block may use
-WARP, MOST = 32, 1024  # threads that run in step, and the most threads of a block
-FEW = 256  # threads of a block over elements, and of a block whose warps have a row each
 ADDITIONS = 64  # that a thread makes in a block of a long sum
 SHORT = 1 << 30  # up to so many elements, positions are int, which divide fast
 
@@ -71,24 +68,9 @@ def cuda_source(kernel: Kernel, name: str | None = None) -> CudaSource:
     scratch = [p for p in kernel.parameters if p.role == "scratch"]
     rows = [p for p in scratch if p.name not in printer.shared]
     arguments = [p for p in kernel.parameters if p.name not in printer.shared]
-    together = printer.threads if printer.kernel.parallel == "elements" else printer.threads // printer.team
-    return CudaSource(text, printer.name, arguments, rows, printer.integer, printer.threads, printer.parts, together)
-
-
-def one_file(sources: Sequence[CudaSource]) -> str:
-    """Several kernels with names of their own, as one file."""
-    include = "#include <cuda_fp16.h>"
-    parts = [f"namespace in_{s.name} {{\n{s.text.replace(include, '').strip()}\n}}" for s in sources]
-    includes = [include] if any(include in s.text for s in sources) else []
-    return "\n\n".join([*includes, *parts]) + "\n"
-
-
-def _rounds(kernel: Kernel) -> int:
-    """The most threads that an innermost loop can use."""
-    loops = [s for s in statements(kernel.body) if isinstance(s, For) and not any(isinstance(i, For) for i in s.body)]
-    if any(not isinstance(loop.high, int) for loop in loops):
-        return FEW  # the loop goes over a part of the elements
-    return max([int(str(loop.high)) for loop in loops], default=FEW)
+    team = printer.team
+    together = team.threads if printer.kernel.parallel == "elements" else team.together
+    return CudaSource(text, printer.name, arguments, rows, printer.integer, team.threads, printer.parts, together)
 
 
 class _CudaPrinter(CPrinter):
@@ -101,45 +83,26 @@ class _CudaPrinter(CPrinter):
 
     def __init__(self, whole: Kernel, name: str | None = None) -> None:
         kernel = for_threads(whole)
-        self.parts = kernel.units // max(1, whole.units)
-        rounds = FEW if kernel.parallel == "elements" else _rounds(kernel)
-        if kernel.parallel == "rows" and rounds <= 4 * WARP:
-            self.threads, self.team, self.thread, self.barrier = FEW, WARP, f"threadIdx.x % {WARP}", "__syncwarp();"
-        else:
-            self.threads = max(WARP, min(-(-rounds // WARP) * WARP, MOST if rounds > 4 * MOST else FEW))
-            self.team, self.thread, self.barrier = self.threads, "threadIdx.x", "__syncthreads();"
-        super().__init__(with_long_sums_in_blocks(kernel, self.team * ADDITIONS), name)
+        self.parts, self.team = kernel.units // max(1, whole.units), team_of(kernel)
+        super().__init__(with_long_sums_in_blocks(kernel, self.team.size * ADDITIONS), name)
         sizes = [kernel.units, *(p.size for p in kernel.parameters)]
         self.integer = "int" if max(sizes) < SHORT else "long long"
         self.who = GRID
         self.owner = ""  # the variable of a loop that the threads of a team share, or that all of them run
-        self.shared: list[str] = []
-        left = SHARED - 4 * 8 * WARP  # reductions need the rest
-        for parameter in kernel.parameters:
-            size = parameter.size * parameter.dtype.itemsize * (self.threads // self.team)
-            if parameter.role == "scratch" and size <= left:
-                left -= size
-                self.shared.append(parameter.name)
-        self.own: dict[str, For] = {}  # the sums across rows in shared memory, and the loops that initialise them
-        for chunk in self.kernel.body:
-            for buffer, fill in own_sums(chunk).items() if isinstance(chunk, For) else ():
-                size = int(str(fill.high)) * self.kinds[buffer].itemsize
-                if size <= left:
-                    left -= size
-                    self.own[buffer] = fill
+        self.shared, self.own = in_shared_memory(self.kernel, self.team.together)
 
     # The frame --------------------------------------------------------------------------------------------------------
 
     def file(self) -> str:
         function = self.function()
-        includes = ["#include <cuda_fp16.h>"] if "__half" in function else []
+        includes = ["#include <cuda_fp16.h>"] * ("__half" in function)
         return "\n\n".join([*includes, PRELUDE, *self.helpers.values(), function]) + "\n"
 
     def function(self) -> str:
         lines = [f"lo *= {self.parts};", f"hi *= {self.parts};"] if self.parts > 1 else []
         for p in self.kernel.parameters:
             if p.name in self.shared:
-                kind, teams = self.type(p.dtype), self.threads // self.team
+                kind, teams = self.type(p.dtype), self.team.together
                 if teams == 1:
                     lines.append(f"__shared__ __align__(16) {kind} {p.name}[{p.size}];")
                 else:
@@ -150,7 +113,7 @@ class _CudaPrinter(CPrinter):
         for buffer, fill in self.own.items():
             lines.append(f"__shared__ {self.type(self.kinds[buffer])} own_{buffer}[{fill.high}];")
         body = self.block(self.kernel.body)
-        head = f'extern "C" __global__ void __launch_bounds__({self.threads}) {self.name}'
+        head = f'extern "C" __global__ void __launch_bounds__({self.team.threads}) {self.name}'
         return "\n".join([f"{head}({self.arguments(self.kernel)}) {{", *indented([*lines, *body]), "}"])
 
     def arguments(self, kernel: Kernel) -> str:
@@ -173,9 +136,9 @@ class _CudaPrinter(CPrinter):
         """Lines that write to memory, under the condition that this thread writes."""
         condition = {
             GRID: "blockIdx.x == 0 && threadIdx.x == 0",
-            TEAM: f"{self.thread} == 0",
+            TEAM: f"{self.team.thread} == 0",
             THREAD: "",
-            OWNER: f"({place}) % {self.team} == {self.thread}",
+            OWNER: f"({place}) % {self.team.size} == {self.team.thread}",
         }[self.who]
         return [f"if ({condition}) {line}" for line in lines] if condition else lines
 
@@ -208,13 +171,13 @@ class _CudaPrinter(CPrinter):
         if self.kernel.parallel == "elements":
             if not all(keeps_apart(s.index, loop.variable) for s in loop.body if isinstance(s, Accumulate)):
                 raise CompileError("elements that accumulate into the same place cannot be shared among threads")
-            self.who = THREAD
-            return self.shared_loop(loop, f"blockIdx.x * {self.threads} + threadIdx.x", f"gridDim.x * {self.threads}")
+            self.who, threads = THREAD, self.team.threads
+            return self.shared_loop(loop, f"blockIdx.x * {threads} + threadIdx.x", f"gridDim.x * {threads}")
         self.who = TEAM
         first, step = "blockIdx.x", "gridDim.x"
-        if self.team < self.threads:
-            teams = self.threads // self.team
-            first, step = f"blockIdx.x * {teams} + threadIdx.x / {self.team}", f"gridDim.x * {teams}"
+        if self.team.together > 1:
+            teams = self.team.together
+            first, step = f"blockIdx.x * {teams} + threadIdx.x / {self.team.size}", f"gridDim.x * {teams}"
         ends = [line for buffer, fill in self.own.items() for line in self.stored(buffer, fill)]
         return [self.head(loop, first, step), *indented([*self.body(loop), *ends]), "}"]
 
@@ -223,7 +186,7 @@ class _CudaPrinter(CPrinter):
         (start,) = fill.body
         assert isinstance(start, Store)
         lines = [f"{super().place(buffer, start.index)} = own_{buffer}[{fill.variable}];"]
-        return [self.head(fill, self.thread, str(self.team)), *indented(lines), "}"]
+        return [self.head(fill, self.team.thread, str(self.team.size)), *indented(lines), "}"]
 
     def place(self, buffer: str, index: Index) -> str:
         return f"own_{buffer}[{self.owner}]" if buffer in self.own else super().place(buffer, index)
@@ -233,12 +196,12 @@ class _CudaPrinter(CPrinter):
         self.owner = loop.variable
         if all(keeps_apart(s.index, loop.variable) for s in loop.body if isinstance(s, Accumulate)):
             self.who = THREAD
-            lines = self.shared_loop(loop, self.thread, str(self.team))
+            lines = self.shared_loop(loop, self.team.thread, str(self.team.size))
             lines += [f"{a.name} = {self.team_reduction(a.op, a.dtype)}({a.name});" for a in loop.accumulators]
         else:
             self.who = OWNER
             lines = [self.head(loop), *indented(self.body(loop)), "}"]
-        return [*lines, self.barrier] if self.touches_memory(loop.body) else lines
+        return [*lines, self.team.barrier] if self.touches_memory(loop.body) else lines
 
     def touches_memory(self, body: Sequence[Any]) -> bool:
         """Whether other threads may read what a loop writes, or write what it reads."""
@@ -257,14 +220,14 @@ class _CudaPrinter(CPrinter):
             INDENT + self.update("v", op, f"({kind})__shfl_xor_sync(0xffffffffu, v, distance)", dtype),
             "}",
         ]
-        if self.team > WARP:
+        if self.team.size > WARP:
             lines += [
-                f"__shared__ {kind} parts[{self.team // WARP}];",
+                f"__shared__ {kind} parts[{self.team.size // WARP}];",
                 "__syncthreads();",
                 f"if (threadIdx.x % {WARP} == 0) parts[threadIdx.x / {WARP}] = v;",
                 "__syncthreads();",
                 "v = parts[0];",
-                f"for (int warp = 1; warp < {self.team // WARP}; warp++) {{",
+                f"for (int warp = 1; warp < {self.team.size // WARP}; warp++) {{",
                 INDENT + self.update("v", op, "parts[warp]", dtype),
                 "}",
             ]

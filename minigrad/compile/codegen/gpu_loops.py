@@ -1,9 +1,10 @@
-"""Prepares kernels for a GPU: interchanges loops, and finds sums that each thread can keep for itself."""
+"""Prepares kernels for a GPU: interchanges loops, and decides which threads share a row and what they keep."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 from ..loops.index import Copied, depends, divided, plus, position, remainder, replaced, terms, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
@@ -11,6 +12,9 @@ from ..loops.scalar import identity
 from ..loops.sums import in_blocks
 from ..nodes.view import Dims
 
+SHARED = 48 << 10  # bytes of shared memory that every block may use
+WARP, MOST = 32, 1024  # threads that run in step, and the most threads of a block
+USUAL = 256  # threads of a block over elements, and of a block whose warps have a row each
 FEW = 64  # elements that a thread reduces to one: more are shared by a team of threads, or reduced in blocks
 TEAMS = 8192  # results that teams reduce; where there are more, each thread has one, and all are busy
 
@@ -188,3 +192,56 @@ def own_sums(chunk: For) -> dict[str, For]:
         if same and depends(store.index, chunk.variable) and not any(isinstance(s, For) for s in around.body):
             found[store.buffer] = first
     return found
+
+
+# Teams of threads -----------------------------------------------------------------------------------------------------
+
+
+class Team(NamedTuple):
+    """The threads of a block, and those of a team, which share a row: the number of a thread, and what they wait at."""
+
+    threads: int
+    size: int
+    thread: str
+    barrier: str
+
+    @property
+    def together(self) -> int:
+        """The teams of a block."""
+        return self.threads // self.size
+
+
+def team_of(kernel: Kernel) -> Team:
+    """A block or, for short rows, a warp."""
+    rounds = USUAL if kernel.parallel == "elements" else _rounds(kernel)
+    if kernel.parallel == "rows" and rounds <= 4 * WARP:
+        return Team(USUAL, WARP, f"threadIdx.x % {WARP}", "__syncwarp();")
+    threads = max(WARP, min(-(-rounds // WARP) * WARP, MOST if rounds > 4 * MOST else USUAL))
+    return Team(threads, threads, "threadIdx.x", "__syncthreads();")
+
+
+def _rounds(kernel: Kernel) -> int:
+    """The most threads that an innermost loop can use."""
+    loops = [s for s in statements(kernel.body) if isinstance(s, For) and not any(isinstance(i, For) for i in s.body)]
+    if any(not isinstance(loop.high, int) for loop in loops):
+        return USUAL  # the loop goes over a part of the elements
+    return max([int(str(loop.high)) for loop in loops], default=USUAL)
+
+
+def in_shared_memory(kernel: Kernel, teams: int) -> tuple[list[str], dict[str, For]]:
+    """The scratch memory that lies in shared memory, and the sums across rows there, with the loops that begin them."""
+    shared, own = list[str](), dict[str, For]()
+    left = SHARED - 4 * 8 * WARP  # reductions need the rest
+    for parameter in kernel.parameters:
+        size = parameter.size * parameter.dtype.itemsize * teams
+        if parameter.role == "scratch" and size <= left:
+            left -= size
+            shared.append(parameter.name)
+    sizes = {parameter.name: parameter.dtype.itemsize for parameter in kernel.parameters}
+    for chunk in kernel.body:
+        for buffer, fill in own_sums(chunk).items() if isinstance(chunk, For) else ():
+            size = int(str(fill.high)) * sizes[buffer]
+            if size <= left:
+                left -= size
+                own[buffer] = fill
+    return shared, own

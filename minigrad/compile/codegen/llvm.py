@@ -7,43 +7,23 @@ what NumPy gives.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-import numpy as np
-
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.hoist import hoist
 from ..loops.index import IndexOperation
 from ..loops.ir import LONG, For, Kernel, Let, Running, Store
 from ..loops.lanes import Machine
-from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS
-from ..loops.plain import plain
-from ..loops.rows import with_rows_at_once
 from ..loops.scalar import identity
-from ..loops.sums import with_long_sums_in_blocks, with_terms
-from ..loops.tiles import tiled
-from ..loops.widen import widen
+from ..loops.stages import hoisted, stages
+from .llvm_words import TYPES, constant, conversion, kind_of, suffix
 from .words import Words
 
-TYPES = {dtype: f"i{8 * dtype.itemsize}" for dtype in dtypes.INTEGERS}
-TYPES |= {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "i1"}
 PURE = "nounwind willreturn memory(none)"
 REGROUP = "reassoc nsz contract"  # flags: regroup sums, and fuse them with their terms
-
-
-def stages(kernel: Kernel, machine: Machine) -> Iterator[tuple[str, Kernel]]:
-    """The kernel after each group of transforms, by their names; the last one is printed."""
-    yield "loops", kernel
-    kernel = with_terms(with_long_sums_in_blocks(with_rows_at_once(tiled(kernel))))
-    yield "banded", kernel
-    kernel = widen(kernel, machine)
-    yield "widened", kernel
-    yield "hoisted", hoist(plain(legalise(kernel, fused=machine.fused)))
 
 
 def llvm_source(kernel: Kernel, machine: Machine | None = None) -> str:
@@ -52,36 +32,9 @@ def llvm_source(kernel: Kernel, machine: Machine | None = None) -> str:
     The table holds the addresses of the parameters, then `lo` and `hi`.
     """
     if machine is None:
-        return _LlvmWords(hoist(plain(legalise(kernel)))).module(Machine().bits)
-    return _LlvmWords([*stages(kernel, machine)][-1][1]).module(machine.bits)
-
-
-def constant(value: Any, dtype: Any) -> str:
-    """A number in LLVM's syntax: floats are written as bits.
-
-    >>> constant(1.5, np.dtype("float32")), constant(True, np.dtype("bool")), constant(2.0, np.dtype("int8"))
-    ('0x3FF8000000000000', 'true', '2')
-    """
-    if dtype.kind == "b":
-        return "true" if value else "false"
-    if dtype.kind in "iu":
-        return str(int(value))
-    with np.errstate(over="ignore"):
-        number = np.asarray(value, dtype)
-    if dtype.itemsize == 2:
-        return f"0xH{int(number.view(np.uint16)):04X}"
-    return f"0x{struct.unpack('Q', struct.pack('d', float(number)))[0]:016X}"
-
-
-def kind_of(dtype: Any, lanes: int) -> str:
-    """The type of a number or of a vector."""
-    return TYPES[dtype] if lanes == 1 else f"<{lanes} x {TYPES[dtype]}>"
-
-
-def suffix(dtype: Any, lanes: int) -> str:
-    """The suffix of a function's name."""
-    one = f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
-    return one if lanes == 1 else f"v{lanes}{one}"
+        return _LlvmWords(hoisted(kernel, Machine())).module(Machine().bits)
+    *_, (_, last) = stages(kernel, machine)
+    return _LlvmWords(last).module(machine.bits)
 
 
 class _LlvmWords(Words):
@@ -272,14 +225,3 @@ class _LlvmWords(Words):
             f"%{i}.more = icmp slt i64 %{i}.next, %{i}.last", f"br i1 %{i}.more, label %.round.{i}, label %.end.{i}",
             f".end.{i}:", *map(" ".join, zip(after, sides)),
         ]
-
-
-def conversion(old: Any, new: Any) -> str:
-    """The instruction that casts a number to another type."""
-    if old.kind == "f":
-        return "fpext" if old.itemsize < new.itemsize else "fptrunc"
-    if new.kind == "f":
-        return "sitofp" if old.kind == "i" else "uitofp"
-    if old.kind == "b" or old.itemsize < new.itemsize:
-        return "sext" if old.kind == "i" else "zext"
-    return "trunc"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...support.errors import CompileError
 from ..loops.ir import Kernel
-from .cuda import CudaSource, cuda_source, one_file
+from .cuda import CudaSource, cuda_source
 
 OPTIONS = ("--std=c++17", "--fmad=false")  # a value is the same in each kernel that computes it
 LOCK = threading.Lock()
@@ -52,3 +52,11 @@ def compiled_together(sources: Sequence[CudaSource], cupy: Any) -> list[Any]:
         return [module.get_function(source.name) for source in sources]
     except Exception as error:  # from NVRTC, or because of a missing library or an old driver
         raise CompileError(f"CUDA's compiler refused kernels: {error}") from error
+
+
+def one_file(sources: Sequence[CudaSource]) -> str:
+    """Several kernels with names of their own, as one file."""
+    include = "#include <cuda_fp16.h>"
+    parts = [f"namespace in_{s.name} {{\n{s.text.replace(include, '').strip()}\n}}" for s in sources]
+    includes = [include] if any(include in s.text for s in sources) else []
+    return "\n\n".join([*includes, *parts]) + "\n"

@@ -10,45 +10,33 @@ from typing import Any
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.hoist import hoist
 from ..loops.index import IndexOperation
 from ..loops.ir import INT, Accumulator, For, Kernel, Let, Running, Store
-from ..loops.lanes import Machine
-from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS
-from ..loops.plain import BYTE, plain
+from ..loops.plain import BYTE
 from ..loops.scalar import identity
-from ..loops.sums import with_long_sums_in_blocks
-from ..loops.widen import widen
+from ..loops.stages import stages
 from .wasm_format import TABLE, Function, Instruction, listing
-from .wasm_words import NARROW, READ_BYTES, VECTOR, WRITE_BYTES, constant, instruction, is_operand, kind_of, text_of
+from .wasm_words import (
+    MACHINE,
+    NARROW,
+    READ_BYTES,
+    SHIFTS,
+    VECTOR,
+    WRITE_BYTES,
+    constant,
+    instruction,
+    is_operand,
+    kind_of,
+    part_of,
+    text_of,
+)
 from .words import Words
-
-SHIFTS = ("lshift", "rshift")  # on vectors, they take the number of bits as one number
-ROUNDS = 256  # in a block of a long sum, which adds up in few lanes
-
-
-def _has_instructions(let: Let, given: Any, lanes: int) -> bool:
-    """Whether there are instructions for a legal statement on vectors of so many lanes."""
-    sizes = {dtype.itemsize for dtype in (let.dtype, given) if dtype.kind != "b"}
-    if lanes not in (2, 4) or not sizes <= {VECTOR // lanes}:
-        return False
-    if let.op == "load":
-        return lanes == 4 or let.dtype.kind != "b"
-    if let.op == "index":
-        return lanes == 4
-    if let.op in SHIFTS and isinstance(let.args[1], str):
-        return False
-    return text_of(let.op, given, let.dtype, lanes) is not None
-
-
-MACHINE = Machine(8 * VECTOR, fused=False, simple=True, computes=_has_instructions)
 
 
 def wasm_source(kernel: Kernel, name: str = "kernel") -> str:
-    """The text of a module with one function, `void name(void **table)`.
-
-    The table holds the addresses of the parameters, then `lo` and `hi`, each with 32 bits.
+    """The text of a module with a function `void name(void **table)`, whose table holds the addresses of the
+    parameters, then `lo` and `hi`, each with 32 bits.
     """
     return listing([wasm_function(kernel, name)])
 
@@ -57,8 +45,8 @@ def wasm_function(kernel: Kernel, name: str = "kernel") -> Function:
     """The function of a kernel."""
     if kernel.computes_in(dtypes.float16):
         raise CompileError("WebAssembly has no instructions for float16")
-    wide = widen(with_long_sums_in_blocks(kernel, ROUNDS), MACHINE)
-    return _WasmWords(hoist(plain(legalise(wide, fused=False), INT), INT, in_bytes=True)).function(name)
+    *_, (_, last) = stages(kernel, MACHINE)
+    return _WasmWords(last).function(name)
 
 
 class _WasmWords(Words):
@@ -89,10 +77,6 @@ class _WasmWords(Words):
         """The instruction that sets a local variable, declared here."""
         self.locals[name] = "v128" if "x" in kind else kind
         return "local.set", name
-
-    def parts(self, lanes: int, vector: int) -> range:
-        """The numbers of the vectors of a value with so many lanes."""
-        return range(lanes // vector)
 
     def set(self, name: str, dtype: Any, vector: int = 1, part: int = 0) -> Instruction:
         """The instruction that sets a value, or one of its vectors."""
@@ -135,26 +119,26 @@ class _WasmWords(Words):
     def load(self, let: Let) -> list[Instruction]:
         code, dtype, vector = list[Instruction](), let.dtype, self.vector_of(let, let.dtype)
         buffer, index = let.args
-        for part in self.parts(let.lanes, vector):
+        for part in range(let.lanes // vector):
             place, offset = self.element(buffer, index, part * vector * dtype.itemsize)
             code += place
             if vector > 1 and dtype == BYTE:
                 code += [("v128.load32_zero", offset), *READ_BYTES]
             else:
-                code.append(("v128.load" if vector > 1 else f"{kind_of(dtype)}.load{_part(dtype, True)}", offset))
+                code.append(("v128.load" if vector > 1 else f"{kind_of(dtype)}.load{part_of(dtype, True)}", offset))
             code.append(self.set(let.name, dtype, vector, part))
         return code
 
     def store(self, store: Store) -> list[Instruction]:
         code, dtype = list[Instruction](), self.types[store.buffer]
         vector = 1 if store.lanes == 1 else min(4, VECTOR // dtype.itemsize)
-        for part in self.parts(store.lanes, vector):
+        for part in range(store.lanes // vector):
             place, offset = self.element(store.buffer, store.index, part * vector * dtype.itemsize)
             code += [*place, self.value(store.value, dtype, vector, part)]
             if vector > 1 and dtype == BYTE:
                 code += [*WRITE_BYTES, ("v128.store32_lane", offset, 0)]
             else:
-                code.append(("v128.store" if vector > 1 else f"{kind_of(dtype)}.store{_part(dtype)}", offset))
+                code.append(("v128.store" if vector > 1 else f"{kind_of(dtype)}.store{part_of(dtype)}", offset))
         return code
 
     # Lanes ------------------------------------------------------------------------------------------------------------
@@ -167,7 +151,7 @@ class _WasmWords(Words):
         kind, code = kind_of(dtype, vector), [self.value(let.args[0], dtype)]
         if dtype.kind == "b":
             code = [("i32.const", 0), *code, ("i32.sub",), *[("i64.extend_i32_s",)] * (kind == "i64x2")]
-        parts = self.parts(let.lanes, vector)
+        parts = range(let.lanes // vector)
         first = self.set(let.name, dtype, vector)
         code += [(f"{kind}.splat",), first]
         for part in parts[1:]:
@@ -178,7 +162,7 @@ class _WasmWords(Words):
         """The vectors are joined, and then the lanes of the one that is left."""
         (name, lanes), dtype, vector = let.args, let.dtype, self.vectors[let.args[0]]
         code, whole = [self.value(name, dtype, vector)], f"{let.name}.whole"
-        for part in self.parts(lanes, vector)[1:]:
+        for part in range(lanes // vector)[1:]:
             code += [self.local(whole, kind_of(dtype, vector))]
             code += self.words(op, dtype, dtype, vector, [("local.get", whole), self.value(name, dtype, vector, part)])
         code.append(self.local(whole, kind_of(dtype, vector)))
@@ -194,7 +178,7 @@ class _WasmWords(Words):
 
     def apply(self, let: Let, kinds: list[Any], regroups: bool = False) -> list[Instruction]:
         code, vector = list[Instruction](), self.vector_of(let, kinds[-1])
-        for part in self.parts(let.lanes, vector):
+        for part in range(let.lanes // vector):
             given = [self.value(arg, kind, vector, part) for arg, kind in zip(let.args, kinds)]
             if let.op in SHIFTS and vector > 1:
                 given[1] = ("i32.const", let.args[1])
@@ -225,7 +209,7 @@ class _WasmWords(Words):
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def running(self, running: Running) -> list[Instruction]:
-        name, before = running.name, _before(running)
+        name, before = running.name, f"{running.name}.so_far"
         step = self.step(running, before)
         return [*step, self.set(name, running.dtype), self.value(name, running.dtype), ("local.set", before)]
 
@@ -234,26 +218,19 @@ class _WasmWords(Words):
         given = [self.value(each, a.dtype, vector, part) for each in (before, a.value)]
         return self.words(REDUCTIONS[a.op], a.dtype, a.dtype, vector, given)
 
-    def loop(self, loop: For) -> list[Instruction]:
-        for a in loop.accumulators:
-            self.vectors[a.name] = self.width(a)
-        return super().loop(loop)
-
-    def width(self, a: Accumulator) -> int:
-        """The lanes of one vector of an accumulator."""
-        return 1 if a.lanes == 1 else VECTOR // a.dtype.itemsize
-
     def rounds(self, loop: For, body: list[Instruction]) -> list[Instruction]:
         """A test before the first round, and one after each round."""
         i, high, code, ends = loop.variable, self.value(loop.high, INT), list[Instruction](), list[Instruction]()
         for a in loop.accumulators:
-            vector, start = self.width(a), identity(a.op, a.dtype) if a.start is None else a.start
-            for part in self.parts(a.lanes, vector):
+            vector = 1 if a.lanes == 1 else VECTOR // a.dtype.itemsize
+            start = identity(a.op, a.dtype) if a.start is None else a.start
+            for part in range(a.lanes // vector):
                 target = self.set(a.name, a.dtype, vector, part)
                 code += [self.value(start, a.dtype, vector, part), target]
                 ends += [*self.step(a, a.name, vector, part), target]
         for total in loop.totals:
-            code += [constant(identity(total.op, total.dtype), total.dtype), self.set(_before(total), total.dtype)]
+            start = constant(identity(total.op, total.dtype), total.dtype)
+            code += [start, self.set(f"{total.name}.so_far", total.dtype)]
         variable, last = ("local.get", i), high
         code += [self.value(loop.low, INT), self.set(i, INT)]
         if loop.stride > 1:
@@ -263,15 +240,3 @@ class _WasmWords(Words):
         code += [variable, ("i32.const", loop.stride), ("i32.add",), self.set(i, INT), variable, last, ("i32.lt_s",)]
         code += [("br_if", 0), ("end",), ("end",)]
         return [*code, variable, self.set(f"{i}.end", INT)] if loop.stride > 1 else code
-
-
-def _before(running: Running) -> str:
-    """The local variable with the total of the round before."""
-    return f"{running.name}.so_far"
-
-
-def _part(dtype: Any, sign: bool = False) -> str:
-    """The end of the name of an instruction that reads or writes a part of a register: its bits, and its sign."""
-    if dtype.itemsize >= 4:
-        return ""
-    return f"{8 * dtype.itemsize}{('_s' if dtype.kind == 'i' else '_u') * sign}"

@@ -46,7 +46,7 @@ def _opcodes() -> dict[str, bytes]:
     found |= {name: bytes([0x28 + number]) for number, name in enumerate(memory)}
     found |= {name: bytes([0x36 + number]) for number, name in enumerate(stores)}
     found |= {name: bytes([0xFC, number]) for number, name in enumerate(saturating)}
-    found |= {name: b"\xfd" + leb(number) for name, number in VECTORS.items()}
+    found |= {name: b"\xfd" + leb(int(number)) for name, number in VECTORS.items()}
     return found | CONTROL
 
 
@@ -55,23 +55,21 @@ CONTROL = {
     "select": b"\x1b", "local.get": b"\x20", "local.set": b"\x21", "local.tee": b"\x22",
     "i32.const": b"\x41", "i64.const": b"\x42", "f32.const": b"\x43", "f64.const": b"\x44",
 }
-VECTORS = {
-    "v128.load": 0, "v128.store": 11, "v128.const": 12, "i32x4.splat": 17, "i64x2.splat": 18, "f32x4.splat": 19,
-    "f64x2.splat": 20, "i32x4.extract_lane": 27, "i64x2.extract_lane": 29, "f32x4.extract_lane": 31,
-    "f64x2.extract_lane": 33, "i32x4.eq": 55, "i32x4.ne": 56, "i32x4.lt_s": 57, "i32x4.lt_u": 58, "i32x4.le_s": 61,
-    "i32x4.le_u": 62, "f32x4.eq": 65, "f32x4.ne": 66, "f32x4.lt": 67, "f32x4.le": 69, "f64x2.eq": 71, "f64x2.ne": 72,
-    "f64x2.lt": 73, "f64x2.le": 75, "v128.and": 78, "v128.or": 80, "v128.xor": 81, "v128.bitselect": 82,
-    "v128.store32_lane": 90, "v128.load32_zero": 92, "i8x16.narrow_i16x8_u": 102, "f32x4.floor": 104,
-    "f32x4.nearest": 106, "f64x2.floor": 117, "i16x8.narrow_i32x4_u": 134, "i16x8.extend_low_i8x16_u": 137,
-    "f64x2.nearest": 148, "i32x4.extend_low_i16x8_u": 169, "i32x4.shl": 171, "i32x4.shr_s": 172, "i32x4.shr_u": 173,
-    "i32x4.add": 174, "i32x4.sub": 177, "i32x4.mul": 181, "i64x2.shl": 203, "i64x2.shr_s": 204, "i64x2.shr_u": 205,
-    "i64x2.add": 206, "i64x2.sub": 209, "i64x2.mul": 213, "i64x2.eq": 214, "i64x2.ne": 215, "i64x2.lt_s": 216,
-    "i64x2.le_s": 218, "f32x4.abs": 224, "f32x4.neg": 225, "f32x4.sqrt": 227, "f32x4.add": 228, "f32x4.sub": 229,
-    "f32x4.mul": 230, "f32x4.div": 231, "f32x4.min": 232, "f32x4.max": 233, "f64x2.abs": 236, "f64x2.neg": 237,
-    "f64x2.sqrt": 239, "f64x2.add": 240, "f64x2.sub": 241, "f64x2.mul": 242, "f64x2.div": 243, "f64x2.min": 244,
-    "f64x2.max": 245, "i32x4.trunc_sat_f32x4_s": 248, "i32x4.trunc_sat_f32x4_u": 249, "f32x4.convert_i32x4_s": 250,
-    "f32x4.convert_i32x4_u": 251,
-}
+VECTORS = dict(each.split() for each in """
+    v128.load 0, v128.store 11, v128.const 12, i32x4.splat 17, i64x2.splat 18, f32x4.splat 19, f64x2.splat 20,
+    i32x4.extract_lane 27, i64x2.extract_lane 29, f32x4.extract_lane 31, f64x2.extract_lane 33, i32x4.eq 55,
+    i32x4.ne 56, i32x4.lt_s 57, i32x4.lt_u 58, i32x4.le_s 61, i32x4.le_u 62, f32x4.eq 65, f32x4.ne 66, f32x4.lt 67,
+    f32x4.le 69, f64x2.eq 71, f64x2.ne 72, f64x2.lt 73, f64x2.le 75, v128.and 78, v128.or 80, v128.xor 81,
+    v128.bitselect 82, v128.store32_lane 90, v128.load32_zero 92, i8x16.narrow_i16x8_u 102, f32x4.floor 104,
+    f32x4.nearest 106, f64x2.floor 117, i16x8.narrow_i32x4_u 134, i16x8.extend_low_i8x16_u 137, f64x2.nearest 148,
+    i32x4.extend_low_i16x8_u 169, i32x4.shl 171, i32x4.shr_s 172, i32x4.shr_u 173, i32x4.add 174, i32x4.sub 177,
+    i32x4.mul 181, i64x2.shl 203, i64x2.shr_s 204, i64x2.shr_u 205, i64x2.add 206, i64x2.sub 209, i64x2.mul 213,
+    i64x2.eq 214, i64x2.ne 215, i64x2.lt_s 216, i64x2.le_s 218, f32x4.abs 224, f32x4.neg 225, f32x4.sqrt 227,
+    f32x4.add 228, f32x4.sub 229, f32x4.mul 230, f32x4.div 231, f32x4.min 232, f32x4.max 233, f64x2.abs 236,
+    f64x2.neg 237, f64x2.sqrt 239, f64x2.add 240, f64x2.sub 241, f64x2.mul 242, f64x2.div 243, f64x2.min 244,
+    f64x2.max 245, i32x4.trunc_sat_f32x4_s 248, i32x4.trunc_sat_f32x4_u 249, f32x4.convert_i32x4_s 250,
+    f32x4.convert_i32x4_u 251
+""".split(","))  # their numbers
 
 
 def leb(number: int) -> bytes:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
+from ..loops.ir import INT, Let
+from ..loops.lanes import Machine
 from ..loops.operations import OPERATIONS
 from .wasm_format import OPCODES, Instruction
 
@@ -19,6 +21,8 @@ KINDS = {dtype: "i64" if dtype.itemsize == 8 else "i32" for dtype in dtypes.INTE
 KINDS |= {dtypes.float32: "f32", dtypes.float64: "f64", dtypes.bool: "i32"}
 VECTOR = 16  # bytes
 BITWISE = {"and", "or", "xor"}
+SHIFTS = ("lshift", "rshift")  # on vectors, they take the number of bits as one number
+ROUNDS = 256  # in a block of a long sum, which adds up in few lanes
 # What a small integer needs after arithmetic, so that it is the same number in 32 bits.
 NARROW: dict[Any, tuple[Instruction, ...]] = {
     dtypes.int8: (("i32.extend8_s",),), dtypes.int16: (("i32.extend16_s",),),
@@ -45,6 +49,13 @@ def kind_of(dtype: Any, lanes: int = 1) -> str:
     if lanes == 1:
         return KINDS[dtype]
     return f"{'f' if dtype.kind == 'f' else 'i'}{8 * VECTOR // lanes}x{lanes}"
+
+
+def part_of(dtype: Any, sign: bool = False) -> str:
+    """The end of the name of an instruction that reads or writes a part of a register: its bits, and its sign."""
+    if dtype.itemsize >= 4:
+        return ""
+    return f"{8 * dtype.itemsize}{('_s' if dtype.kind == 'i' else '_u') * sign}"
 
 
 def constant(number: Any, dtype: Any, lanes: int = 1) -> Instruction:
@@ -140,3 +151,20 @@ def _conversion_of_lanes(op: str, given: Any, dtype: Any) -> str:
     if given.kind in "iu" and dtype.kind in "iu":
         return "x"
     return CASTS[given.kind, dtype.kind] if dtype.itemsize == 4 else ""
+
+
+def _has_instructions(let: Let, given: Any, lanes: int) -> bool:
+    """Whether there are instructions for a legal statement on vectors of so many lanes."""
+    sizes = {dtype.itemsize for dtype in (let.dtype, given) if dtype.kind != "b"}
+    if lanes not in (2, 4) or not sizes <= {VECTOR // lanes}:
+        return False
+    if let.op == "load":
+        return lanes == 4 or let.dtype.kind != "b"
+    if let.op == "index":
+        return lanes == 4
+    if let.op in SHIFTS and isinstance(let.args[1], str):
+        return False
+    return text_of(let.op, given, let.dtype, lanes) is not None
+
+
+MACHINE = Machine(8 * VECTOR, False, True, _has_instructions, ROUNDS, INT, in_bytes=True)

@@ -91,10 +91,11 @@ class Function:
         rounds: int, reverse: bool = False,
     ) -> tuple[list[Any], int] | None:
         """Run this body again and again in machine code: see `running/rounds.py`; None if that is not possible."""
-        from ..running.rounds import FEWEST, NativeLoop, runs_in_rounds
+        from ..nodes.thresholds import FEWEST_LOOP_ROUNDS
+        from ..running.rounds import NativeLoop, runs_in_rounds
 
         interpreter = current_mode().interpreter
-        if rounds < FEWEST or is_profiled() or (interpreter is not None and interpreter.runs_programs):
+        if rounds < FEWEST_LOOP_ROUNDS or is_profiled() or (interpreter is not None and interpreter.runs_programs):
             return None
         key = test, len(fixed), len(carry), kept, *REGISTRATIONS  # else other kernels
         if key not in self.loops:

@@ -13,37 +13,32 @@ Where a mask hides all keys after the query, a block ends at the key of its last
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
-from typing import NamedTuple
 
 from ...core.dtypes import float32, float64
 from ...core.node import Node
 from ...core.primitive import P
+from ..nodes.thresholds import (
+    BLOCK_ELEMENTS,
+    FEWEST_BLOCK_ROWS,
+    LARGE_MATRIX,
+    LONGEST_SUMS,
+    MOST_BLOCK_ROWS,
+    MOST_NODES,
+    MOST_TRIANGLE_ROWS,
+    TIMES_LONGER,
+)
 from ..nodes.view import View, whole
 from .compute import IN_ORDER, PER_ELEMENT, Compute
-from .group import MOST_NODES, Block, Group, Partition
+from .group import Block, Group, Multiplied, Partition
 from .kinds import Elementwise, Library
 from .masks import hides_later_columns
-
-BLOCK = 1 << 17  # elements of a block, so that a core's cache holds it
-FEWEST, MOST = 64, 256  # rows of a block: smaller products are slower
-MOST_OF_TRIANGLE = 128  # rows: a block computes all columns up to that of its last row
-LARGE = 1 << 16  # elements of a matrix: smaller ones stay in a cache between a product and a kernel
-LONGER = 4  # times the length of the sums in a product: the least height and width of its result
-LONGEST = 128  # of these sums: such a product takes less time than to store and load its result
 
 
 def with_blocks(partition: Partition) -> Partition:
     """The partition with blocks where they fit."""
     return _Finder(partition).found()
-
-
-class Multiplied(NamedTuple):
-    """A product of the matrices of a kernel, or of their transposes if `turned`, with matrices on their right."""
-
-    right: View
-    out: View
-    turned: bool
 
 
 def multiplied(product: Library, node: Node) -> Multiplied | None:
@@ -89,12 +84,12 @@ class _Finder:
             self.groups = [g for g in self.groups if self._into(g) and any(self._ready(g, node) for node in g.levels)]
         for group in self.groups:
             self._recompute(group)
-        taken: dict[Library, Group] = {}
-        out: dict[Group, list[tuple[Library, Node]]] = {}
+        taken = set[Library]()
+        out: dict[Group, list[tuple[Library, Node, Multiplied]]] = {}
         for group in self.groups:
-            ready = [(product, node) for node in group.levels for product in self._ready(group, node)]
-            out[group] = [(product, node) for product, node in ready if product not in taken]
-            taken |= dict.fromkeys([product for product, _ in out[group]], group)
+            ready = [(product, node, how) for node in group.levels for product, how in self._ready(group, node).items()]
+            out[group] = [each for each in ready if each[0] not in taken]
+            taken.update([product for product, *_ in out[group]])
         blocks = {group: self._block(group, out[group], taken) for group in self.groups}
         return replace(self.partition, blocks=blocks) if blocks else self.partition
 
@@ -117,14 +112,14 @@ class _Finder:
         readers = [self.computes[each] for each in group.levels]
         return all(c.access(view) is IN_ORDER for c in readers for view in c.views if view.base is node)
 
-    def _ready(self, group: Group, node: Node) -> list[Library]:
+    def _ready(self, group: Group, node: Node) -> dict[Library, Multiplied]:
         """The products of a node's value that can be computed with a group, because the other operand is complete."""
         if node.size != group.elements or node.shape[-1] != group.row:
-            return []
+            return {}
         libraries = [reader.library for reader in self.readers.get(node, ())]
         products = [each for each in libraries if each is not None and _is_product(each)]
         ways = [(product, multiplied(product, node)) for product in products]
-        return [product for product, how in ways if how is not None and self._is_before(how.right.base, group)]
+        return {product: how for product, how in ways if how is not None and self._is_before(how.right.base, group)}
 
     def _is_before(self, node: Node, group: Group) -> bool:
         maker = self.maker.get(node)
@@ -179,10 +174,10 @@ class _Finder:
 
     # The result -------------------------------------------------------------------------------------------------------
 
-    def _block(self, group: Group, out: list[tuple[Library, Node]], taken: dict[Library, Group]) -> Block:
+    def _block(self, group: Group, out: list[tuple[Library, Node, Multiplied]], taken: Collection[Library]) -> Block:
         """The block of a group, whose stores and loops are changed."""
         into = self._into(group)
-        factors = {node for _, node in out}
+        factors = {node for _, node, _ in out}
         needed = {node for node in group.levels if self.maker.get(node) is group and self._is_needed(node, taken)}
         inside = [*[product.node for product in into], *[n for n in group.levels if n in factors - needed]]
         group.stores = [node for node in group.levels if node in needed or node in factors]
@@ -193,7 +188,7 @@ class _Finder:
             group.loops = replace(group.loops, triangle=shape[-2])
         return Block(tuple(into), tuple(out), tuple(inside), shape, _rows(shape[-1], triangular), triangular)
 
-    def _is_needed(self, node: Node, taken: dict[Library, Group]) -> bool:
+    def _is_needed(self, node: Node, taken: Collection[Library]) -> bool:
         """Whether a value has to be in memory, because a kernel or a product outside of blocks reads it."""
         readers = [reader.library for reader in self.readers.get(node, ())]
         return node in self.kept or any(library is None or library not in taken for library in readers)
@@ -220,9 +215,9 @@ def _is_short(product: Node) -> bool:
     """Whether computing the matrices of a product takes less time than to store and load them."""
     height, width = product.shape[-2:]
     depth = product.inputs[0].shape[-1]
-    return height * width >= LARGE and depth <= LONGEST and min(height, width) >= LONGER * depth
+    return height * width >= LARGE_MATRIX and depth <= LONGEST_SUMS and min(height, width) >= TIMES_LONGER * depth
 
 
 def _rows(width: int, triangular: bool) -> int:
     """The rows of a block."""
-    return max(FEWEST, min(MOST_OF_TRIANGLE if triangular else MOST, BLOCK // width))
+    return max(FEWEST_BLOCK_ROWS, min(MOST_TRIANGLE_ROWS if triangular else MOST_BLOCK_ROWS, BLOCK_ELEMENTS // width))

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from ...core.node import Node
 from ..nodes.graph import Check
+from ..nodes.thresholds import LONGEST_ROW
 from ..nodes.view import Dims, View, is_filled, whole
 
-LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
 
 

@@ -112,12 +112,17 @@ def count_inside(attrs: Mapping[str, Any], parts: Callable[[Any], Iterable[Part]
     """The cost of the functions of a loop or branch that runs so many times; `parts` returns those of a function."""
     total = Count()
     for function, runs in runs_of(attrs, parts, times):
-        kept = function.results[: attrs.get("carries")] if attrs.get("keep") and function is attrs["body"] else ()
-        size = sum([prod(shape) * dtype.itemsize for shape, dtype in kept])
-        total += Count(size, size) * runs
+        total += kept_by(attrs, runs) if function is attrs.get("body") else Count()
         for count, inner in parts(function) if runs else ():
             total += count_inside(inner, parts, runs) if functions_of(inner) else count * runs
     return total
+
+
+def kept_by(attrs: Mapping[str, Any], rounds: int) -> Count:
+    """The cost of the carries that a loop of so many rounds keeps for its gradient: it copies them in each round."""
+    kept = attrs["body"].results[: attrs.get("carries")] if attrs.get("keep") else ()
+    size = sum([prod(shape) * dtype.itemsize for shape, dtype in kept])
+    return Count(size, size) * rounds
 
 
 def runs_of(attrs: Mapping[str, Any], parts: Callable[[Any], Iterable[Part]], times: int = 1) -> list[tuple[Any, int]]:

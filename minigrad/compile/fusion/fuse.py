@@ -23,13 +23,13 @@ from ...core.node import Node
 from ...core.override import overridable
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
+from ..nodes.thresholds import MOST_NODES, MOST_OUTPUTS
 from ..nodes.view import View
 from .compute import ACROSS_ROWS, ONCE, PER_ELEMENT, Compute, Level, level_of
-from .group import MOST_NODES, Group, Partition
+from .group import Group, Partition
 from .kinds import AnyProduct, Library, LoopProduct, Scan, computes_of
 from .loop_shape import Chunking, loops_of
 
-MOST_OUTPUTS = 16
 Reads = list[tuple[View, Group]]  # the views that a node reads, and the groups that compute them
 
 

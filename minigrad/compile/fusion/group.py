@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
 from ..nodes.tally import listing_inside
+from ..nodes.thresholds import FEW_PARTIALS
 from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, level_of
 from .kinds import Library
 from .loop_shape import Chunking, Loops
-
-MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
-FEW_CHUNKS = 4  # so many partial results are added up where the sum is used
 
 
 @dataclass(eq=False)
@@ -86,6 +85,14 @@ class Group:
             self.elements = elements
 
 
+class Multiplied(NamedTuple):
+    """A product of the matrices of a kernel, or of their transposes if `turned`, with matrices on their right."""
+
+    right: View
+    out: View
+    turned: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """A kernel over `rows` of a stack of matrices at a time, with products before it (`into`) and after it (`out`).
@@ -94,7 +101,7 @@ class Block:
     """
 
     into: tuple[Library, ...]
-    out: tuple[tuple[Library, Node], ...]  # with the value of the kernel that each multiplies
+    out: tuple[tuple[Library, Node, Multiplied], ...]  # with the value of the kernel that each multiplies, and how
     inside: tuple[Node, ...]
     shape: tuple[int, ...]  # of the stack and of one matrix
     rows: int
@@ -103,7 +110,7 @@ class Block:
     @property
     def products(self) -> tuple[Library, ...]:
         """All products."""
-        return (*self.into, *[product for product, _ in self.out])
+        return (*self.into, *[product for product, *_ in self.out])
 
     def listing(self, names: Mapping[Node, str]) -> str:
         """The size of a block, and the products in it."""
@@ -111,7 +118,7 @@ class Block:
         ends = ", up to the column of the last row" if self.triangular else ""
         before, after, inside = [
             ", ".join([names[node] for node in nodes]) or "nothing"
-            for nodes in ([p.node for p in self.into], [p.node for p, _ in self.out], self.inside)
+            for nodes in ([p.node for p in self.into], [p.node for p, *_ in self.out], self.inside)
         ]
         size = f"{self.rows} rows of {height} × {width}{ends}"
         return f"{size}; {before} before, {after} after; {inside} only in scratch memory"
@@ -155,7 +162,7 @@ class Partition(Titled):
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
-        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > FEW_CHUNKS
+        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > FEW_PARTIALS
         return whole and several and accumulated_in(node) == node.dtype
 
     @property
@@ -224,13 +231,17 @@ class Partition(Titled):
         return replace(self, groups=tuple(sorted(own.values(), key=lambda g: g.depth))), refused
 
     def _depth_after(self, source: Node, group: Group, own: Mapping[Group, Group]) -> int | None:
-        """The depth at which a group runs after all other readers of the source; None if others wait for the group."""
+        """The depth at which a group runs after all other readers of the source; None if others wait for the group, or
+        overwrite before that depth what it reads.
+        """
         others = max([own[g].depth for g in self._users.get(source, ()) if g is not group], default=-1)
         if others < own[group].depth:
             return own[group].depth
         made = {*group.stores, *group.partials}
         waiting = any(g is not group for node in made for g in self._users.get(node, ()))
-        return None if waiting else others + 1
+        before = [g for g in own.values() if g.depth <= others + 1 and g is not own[group]]
+        earlier = {node for g in before for node in g.inplace.values()}
+        return None if waiting or not earlier.isdisjoint(group.loads) else others + 1
 
     def _refused(self, group: Group, output: Node, source: Node) -> str:
         if source.dtype != output.dtype or source.size != output.size:

@@ -1,7 +1,7 @@
 """Kinds of computation: a class for each way in which nodes are computed.
 
 A class defines at which level a kernel computes such a node, how the node reads its inputs, which rows it needs and
-what it costs.  `lowering.write` has one function per kind, which writes the statements of its loops.  So a new kind of
+what it costs.  `lowering.per_kind` has one method per kind, which writes the statements of its loops.  So a new kind of
 loop needs a class in `KINDS` and such a function.  A library computes the nodes that no loop computes.
 """
 
@@ -20,12 +20,12 @@ from ..loops.operations import REDUCTIONS, SCANS
 from ..loops.scalar import has_steps, identity
 from ..nodes.graph import Check, Graph
 from ..nodes.tally import functions_of
+from ..nodes.thresholds import LONGEST_ROW, ROWS_TO_COPY, SHORTEST_ROW, SHORTEST_VECTOR
 from ..nodes.view import Dims, View, coalesced, is_filled, row_major, views_of, whole
 from .compute import (
     ACROSS_ROWS,
     ELSEWHERE,
     IN_ORDER,
-    LONGEST_ROW,
     ONCE,
     PER_ELEMENT,
     PER_ROW,
@@ -36,12 +36,8 @@ from .compute import (
     Looped,
     Views,
 )
-from .count import Count, library_count, operations, rounds_text
+from .count import Count, eager_count, library_count, operations, rounds_text
 from .spans import spans
-
-SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
-SHORTEST_VECTOR = 8  # the fewest columns of a product by loops
-FEWEST_ROWS = 8  # for which it pays to copy columns that are not neighbours
 
 
 class Elementwise(Compute):
@@ -309,8 +305,9 @@ class Library(Compute):
 
     @property
     def count(self) -> Count:
-        """The cost of the call."""
-        return library_count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
+        """The cost of the call; of a write, without a copy of what it writes into."""
+        count = eager_count if self.node.op is P.put else library_count
+        return count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
 
     @cached_property
     def why(self) -> str:
@@ -391,7 +388,7 @@ class LoopProduct(Library):
         columns = self.right[1]
         if not columns or columns[-1][0] < SHORTEST_VECTOR or any(is_filled(view.base) for view in self.views):
             return False
-        return columns[-1][1] == 1 or self.node.shape[-2] >= FEWEST_ROWS
+        return columns[-1][1] == 1 or self.node.shape[-2] >= ROWS_TO_COPY
 
 
 class AnyProduct(LoopProduct):

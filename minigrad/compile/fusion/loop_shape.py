@@ -7,12 +7,10 @@ from math import gcd, isqrt
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
+from ..nodes.thresholds import FEWEST_ROUNDS, FEWEST_TO_REDUCE, SHORTEST_ROW
 from ..nodes.view import Dims
 from .compute import Compute, Looped
-from .kinds import SHORTEST_ROW, Place
-
-FEWEST_ROUNDS = 4  # the fewest rounds in a loop that takes several elements per round,
-FEWEST_TO_REDUCE = 16  # and in one that reduces to these elements: short rows are faster then
+from .kinds import Place
 
 
 @dataclass(frozen=True)

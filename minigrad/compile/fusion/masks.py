@@ -89,11 +89,9 @@ RULES: dict[str, Callable[..., float | None]] = {
     "subtract": lambda x, y: LOW if x == LOW else _sum(x, None if y is None else -y),
     "multiply": _product,
     "divide": lambda x, y: 0.0 if x == 0 else None,
-    "negative": lambda x: None if x is None or x == LOW else -x,
     "exp": lambda x: 0.0 if x == LOW else None,
     "where": _choice,
     "astype": lambda x: x,
-    "bitwise_invert": lambda x: None if x is None else 1.0 - x,
     "bitwise_or": lambda x, y: 1.0 if 1.0 in (x, y) else 0.0 if x == y == 0 else None,
     "bitwise_and": lambda x, y: 0.0 if 0.0 in (x, y) else 1.0 if x == y == 1 else None,
 }

@@ -272,8 +272,8 @@ def _suspect(graph: Graph, arrays: Sequence[Any], starts: Starts, values: Mappin
     if innocent:
         return f"{words}; it does not differ without the pass {' or '.join(innocent)}"
     if first(outputs, backend="numpy") is None:
-        return f"{words}; it does not differ with MINIGRAD_BACKEND=numpy"
-    return f"{words}, whichever pass is left out: its kernel is wrong"
+        return f"{words}; it does not differ with MINIGRAD_BACKEND=numpy: its kernel is wrong"
+    return f"{words}, whichever pass is left out"
 
 
 def rooms_of(graph: Graph) -> dict[str, float]:

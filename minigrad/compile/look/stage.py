@@ -60,7 +60,7 @@ def loop_stages(program: Program) -> list[Stage]:
     }
     """
     from ..codegen.c import CPrinter  # these bring what machine code needs
-    from ..codegen.llvm import stages
+    from ..loops.stages import stages
 
     def printed(name: str) -> Callable[[Kernel], str]:
         return lambda kernel: CPrinter(dict(stages(kernel, Machine()))[name], "kernel").function()

@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .index import depends, fold, leaves, step_of
-from .ir import Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Store, statements
+from .ir import LONG, Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Store, statements
 from .legalise import written
 from .operations import OPERATIONS, REDUCTIONS, operand_dtypes
+from .sums import ROUNDS
 
 SLOW = {"quotient", "remainder"}  # no processor divides vectors of integers
 IN_FLIGHT = 4  # vectors at once: they wait less for each other
 STRAIGHT = 2000  # statements of all rounds: so much code needs no loop
-LONG = 24  # statements
-VERY_LONG = 100  # so many statements keep the processor busy with one vector
+MANY = 24  # statements
+VERY_MANY = 100  # so many statements keep the processor busy with one vector
 NEAR = (-1, 2, 3, 4)  # elements between those of two rounds, which one load or store takes along
 
 
@@ -32,13 +33,17 @@ class Machine(NamedTuple):
 
     `fused`: it has instructions for products and sums that are rounded once.  `computes`: whether it has instructions
     for a legal statement, on vectors of so many lanes with operands of a dtype.  `simple`: all vectors of a loop are
-    full and have equally many lanes, which are neighbours in memory.
+    full and have equally many lanes, which are neighbours in memory.  `rounds` are those in a block of a long sum.
+    Positions have the dtype `position`, and count elements, or bytes.
     """
 
     bits: int = 256
     fused: bool = True
     simple: bool = False
     computes: Callable[[Let, Any, int], bool] = _by_llvm
+    rounds: int = ROUNDS
+    position: Any = LONG
+    in_bytes: bool = False
 
     def written(self, let: Let, given: Any) -> tuple[Let, ...]:
         """The legal statements for a statement on operands of a dtype."""
@@ -122,10 +127,10 @@ def lanes_of(loop: For, types: Mapping[str, Any], machine: Machine) -> tuple[int
 
 
 def _vectors_at_once(size: int, accumulators: list[Accumulator], few_registers: bool) -> int:
-    if size > VERY_LONG + 1:
+    if size > VERY_MANY + 1:
         return 1
     if few_registers:
-        return (2 if size <= LONG else 1) * (2 if accumulators else 1)
+        return (2 if size <= MANY else 1) * (2 if accumulators else 1)
     slow = any(a.op in ("max", "min") and a.dtype.kind == "f" for a in accumulators)
     return 2 * IN_FLIGHT if slow else IN_FLIGHT
 
@@ -190,7 +195,7 @@ def _chosen(loop: For, size: int, lanes: int, most: int) -> int:
         return most
     rounds = loop.high - loop.low
     options = [most >> k for k in range(most.bit_length())]
-    if size > LONG:  # LLVM takes long for long straight code
+    if size > MANY:  # LLVM takes long for long straight code
         options = [count for count in options if count <= lanes or count <= rounds // 2]
     return min(options, key=lambda count: rounds // count * max(1, count // lanes) + (rounds % count).bit_count())
 

@@ -164,7 +164,8 @@ TABLE = (
         wasm=by(i="rem_s", u="rem_u"),
     ),
     Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True, wasm="copysign"),
-    Operation("term", 2, "f", np.multiply, c="{x} * {y}", llvm="fmul contract", internal=True),  # see `sums`
+    # A product that the sum of a loop may take in: see `sums`
+    Operation("term", 2, "f", np.multiply, c="{x} * {y}", llvm="fmul contract", internal=True, wasm="mul"),
     Operation("fma", 3, "f", c="fma", llvm="llvm.fma", internal=True),
     Operation("whole", 1, "f", gives="any", internal=True),
 )

@@ -1,7 +1,7 @@
-"""Rows at once: a loop that reduces rows to one row takes several of them per round.
+"""Rows at once: a loop that reduces short rows to one row takes several of them per round.
 
 `for p: for r: OUT[r] += x[p, r]` loads and stores OUT for each row.  With eight rows per round, it does so an eighth as
-often, and the sum of the eight elements stays in registers.
+often, and the sum of the eight elements stays in registers.  Long rows are read one by one, in the order of memory.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .operations import REDUCTIONS
 MOST = 8  # rows of a round
 SIMPLE = 48  # statements of a round in its inner loop: with more, registers are short
 FEWEST = 2  # rounds
+LONG = 256  # bytes of a row, from which on the next row does not wait for what this one stores
 
 
 def with_rows_at_once(kernel: Kernel) -> Kernel:
@@ -30,7 +31,7 @@ class _Rounds(Walk):
         self.types = types
 
     def loop(self, loop: For) -> list[Statement]:
-        rows = rows_at_once(loop)
+        rows = rows_at_once(loop, self.types)
         if rows == 1:
             return [replace(loop, body=self.block(loop.body))]
         number, body, ahead = f"{loop.variable}_round", list[Statement](), list[Statement]()
@@ -60,12 +61,14 @@ class _Rounds(Walk):
         return [*lets, *adds]
 
 
-def rows_at_once(loop: For) -> int:
-    """The number of rows for a round; 1 if the loop has another form."""
+def rows_at_once(loop: For, types: dict[str, Any]) -> int:
+    """The number of rows for a round; 1 if the rows are long, or the loop has another form."""
     *lets, inner = loop.body or [loop]
     if type(inner) is not For or loop.accumulators or inner.accumulators or inner.steps > 1:
         return 1
     adds = {each.buffer: each for each in inner.body if isinstance(each, Accumulate)}
+    if not isinstance(inner.high, int) or any(inner.high * types[name].itemsize >= LONG for name in adds):
+        return 1
     values = [each for each in (*lets, *inner.body) if isinstance(each, Let)]
     if not adds or len(adds) + len(values) < len(lets) + len(inner.body):
         return 1  # other statements, or two reductions in one place

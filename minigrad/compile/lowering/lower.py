@@ -37,8 +37,10 @@ from ..loops.ir import (
 )
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
+from .by_nodes import ByNodes
+from .elements import Argument, Block, Part
+from .per_kind import PerKind
 from .product import product_kernel
-from .values import Argument, Block, Part, ValueWriter
 
 DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
 SHORTEST_PART = 16  # columns: the loops of shorter parts take longer than choices between them
@@ -53,6 +55,12 @@ class Lowered:
     arguments: list[Argument]
     count: Count
     origins: dict[str, Node] = field(default_factory=dict)  # name in the kernel -> the node that it belongs to
+
+    @property
+    def by_nodes(self) -> ByNodes:
+        """What runs the kernel without machine code."""
+        overwritten = {source: output for output, source in self.group.inplace.items()}
+        return ByNodes(self.arguments, self.kernel.parameters, overwritten)
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
@@ -72,7 +80,7 @@ def _product(partition: Partition, group: Group, compute: LoopProduct) -> Lowere
     return Lowered(group, kernel, arguments, compute.count)
 
 
-class _Lowering(ValueWriter):
+class _Lowering(PerKind):
     def __init__(self, partition: Partition, group: Group) -> None:
         super().__init__(partition, group)
         self.tail: list[Statement] = []  # of a row, after all of its loops
@@ -173,7 +181,7 @@ class _Lowering(ValueWriter):
         computed = self._computed()
         for node in self.group.finishes:
             if node in self.gathered:
-                self.gather(node)
+                self.gather_parts(node)
         for node in self.order:
             if self.group.levels.get(node) == ONCE:
                 self.compute(node, self.top)

@@ -27,7 +27,7 @@ WAITING = 8  # multiplications that a processor has under way at the same time
 PER_CYCLE = 2  # multiplications of vectors, and twice as many loads
 
 
-class Block(NamedTuple):
+class Rows(NamedTuple):
     """The rows of the result that a round computes: `length` of dimension `axis`, with all `inner` ones behind each."""
 
     axis: int
@@ -43,7 +43,7 @@ class Block(NamedTuple):
         return prod(size for size, _ in dims[: self.axis]) * -(-dims[self.axis][0] // self.length)
 
 
-def blocks(dims: Dims, most: int) -> Iterator[Block]:
+def blocks(dims: Dims, most: int) -> Iterator[Rows]:
     """The blocks of at most `most` elements.
 
     >>> [block.rows for block in blocks([(4, 9), (3, 1)], 8)]
@@ -53,7 +53,7 @@ def blocks(dims: Dims, most: int) -> Iterator[Block]:
     for axis in reversed(range(len(dims))):
         size = dims[axis][0]
         for length in range(1, min(size, most // inner) + 1):
-            yield Block(axis, length, inner)
+            yield Rows(axis, length, inner)
         inner *= size
 
 
@@ -84,7 +84,7 @@ class _Loops:
         self.total = prod(size for size, _ in self.columns)  # columns of the result
         self.packed = self.step != 1
 
-    def chosen(self, registers: int, exact: bool) -> tuple[Block, int] | None:
+    def chosen(self, registers: int, exact: bool) -> tuple[Rows, int] | None:
         """The block, and its vectors of columns, with the fewest cycles; an `exact` one overlaps no other."""
         best, least = None, float("inf")
         for vectors in range(1, min(MOST_VECTORS, self.width // self.lanes) + 1):

@@ -20,9 +20,9 @@ from ...core.primitive import P
 from ...ops.view import inverse
 from ..loops.operations import REDUCTIONS
 from ..nodes.graph import Graph, Replacing, reapplied, remade
+from ..nodes.thresholds import SHORTEST_VECTOR
 from ..nodes.view import picks_of
 from .permutations import Axes, in_storage, is_stored, permuted, reduced_before
-from .reductions import FEWEST_COLUMNS
 from .rules import Note, rewritten
 
 
@@ -93,7 +93,7 @@ class _Walk:
 
     def product(self, node: Node, left: Node, right: Node) -> tuple[Node, Axes] | None:
         """The transposed product of weights and windows."""
-        if node.ndim != 2 or not is_columns(right) or left.shape[0] < FEWEST_COLUMNS:
+        if node.ndim != 2 or not is_columns(right) or left.shape[0] < SHORTEST_VECTOR:
             return None
         if node.size > left.size and (node in self.results or node in self.before.outputs):
             return None  # it would be copied to the old order, for the caller's views of it if not here

@@ -1,37 +1,30 @@
 """Equations: rules such as `x * 1 -> x`, written as the pattern to find and its replacement.
 
 In an equation, n and m match Python numbers and tensors filled with one number; other small letters match any input.
-LOW and HIGH are the smallest and the largest value of the dtype, ALL is the integer with all bits set.  Arithmetic on
-numbers alone on the right side is done when the rule fires; integers wrap around like those of the dtype.  Keywords are
-attributes, `reshape(x, shape=s)`; a left side without keywords matches any attributes.
+Arithmetic on numbers alone on the right side is done when the rule fires; integers wrap around like those of the dtype.
+Keywords are attributes, `reshape(x, shape=s)`; a left side without keywords matches any attributes.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from ...core.dtypes import KIND_NAMES, float64, iinfo
+from ...core.dtypes import KIND_NAMES, float64
 from ...core.node import Node
 from ...core.primitive import P
 from ...support.errors import ConversionError
 from ..loops.scalar import operator_of
 from ..nodes.graph import node_like
 from .match import Bound, Literal, Number, Operation, Part, ways
-from .numbers import exponent, in_dtype, same_number, shaped, value_of, wrapped
+from .numbers import exponent, in_dtype, shaped, value_of, wrapped
 
 EVERY = "biuf"  # all kinds of dtypes
 NUMBER_NAMES = ("n", "m")
-CONSTANTS: dict[str, Callable[[Any], Any]] = {
-    "LOW": lambda dtype: -math.inf if dtype.kind == "f" else iinfo(dtype).min,
-    "HIGH": lambda dtype: math.inf if dtype.kind == "f" else iinfo(dtype).max,
-    "ALL": lambda dtype: {"b": True, "u": 255}.get(dtype.kind, -1),
-}
 
 
 def log2(number: Any) -> int:
@@ -51,7 +44,7 @@ for _op in P:
     _symbol, _operands = operator_of(_parsed(_op.expr)) if _op.expr else (None, [])
     if _symbol is not None and all(isinstance(operand, ast.Name) for operand in _operands):
         OPERATORS[_symbol] = _op.name
-FUNCTIONS = {"__builtins__": {}, "log2": log2, "max": max, "min": min}  # of numbers
+FUNCTIONS = {"__builtins__": {}, "log2": log2}  # of numbers
 
 Names = dict[str, Any]  # the values of an equation's letters
 Made = Callable[[Bound, Names, Node], Any]  # makes the replacement of a node, or an operand of the replacement
@@ -121,8 +114,7 @@ class Equation:
             return None
         for part in self.numbers:
             number = _number(value_of(bound[part]), node.dtype)
-            constant = CONSTANTS.get(part.name)
-            if number is None or (constant is not None and not same_number(number, constant(node.dtype))):
+            if number is None:
                 return None
             names[part.name] = number
         for part, attribute, letter in self.attributes:
@@ -146,7 +138,7 @@ class Equation:
 
     def _new_part(self, e: ast.expr) -> Part:
         if isinstance(e, ast.Name):
-            return (Number if e.id in (*NUMBER_NAMES, *CONSTANTS) else Part)(e.id)
+            return (Number if e.id in NUMBER_NAMES else Part)(e.id)
         number = _literal(e)
         if number is not None:
             return Literal(number)
@@ -211,7 +203,7 @@ def _letters(e: ast.expr) -> list[str]:
 def _is_of_numbers(e: ast.expr) -> bool:
     calls = [call.func for call in ast.walk(e) if isinstance(call, ast.Call)]
     known = all(isinstance(function, ast.Name) and function.id in FUNCTIONS for function in calls)
-    return known and all(name in (*NUMBER_NAMES, *CONSTANTS) for name in _letters(e))
+    return known and all(name in NUMBER_NAMES for name in _letters(e))
 
 
 def _number(number: Any, dtype: Any) -> Any:

@@ -28,22 +28,9 @@ def same_shape(node: Node, x: Node) -> bool:
     return bool(x.shape == node.shape)
 
 
-def only_in_front(x: Node, r: tuple[int, ...]) -> bool:
-    """where the reshape only adds dimensions of size 1 in front, which a broadcast adds too"""
-    extra = len(r) - x.ndim
-    return extra > 0 and r == (1,) * extra + x.shape
-
-
-def repeats_nothing(node: Node, x: Node) -> bool:
-    """where the broadcast only adds dimensions of size 1"""
-    return bool(x.size == node.size and x.size)
-
-
 rule("reshape(x) -> x", "broadcast_to(x) -> x", when=same_shape)
 rule("reshape(reshape(x), shape=s) -> reshape(x, shape=s)")
 rule("broadcast_to(broadcast_to(x), shape=s) -> broadcast_to(x, shape=s)")
-rule("broadcast_to(reshape(x, shape=r), shape=s) -> broadcast_to(x, shape=s)", when=only_in_front)
-rule("broadcast_to(x, shape=s) -> reshape(x, shape=s)", when=repeats_nothing)
 
 
 @rule("to_device")

@@ -17,12 +17,11 @@ from ...core.dtypes import float32, float64
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Graph, Replacing, reapplied, remade
+from ..nodes.thresholds import MOST_PACKED_ROWS, PANEL_COLUMNS
 from .channels_last import is_columns
 from .rules import Note, rewritten
 
-PANELS = (128, 64)  # columns: so many sums, or half as many for several rows, are in registers
 ARITHMETIC = (P.add, P.subtract, P.multiply)
-MOST_ROWS = 512  # of the other factor: libraries are as fast for more rows
 
 
 def packed(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
@@ -97,8 +96,8 @@ def _multiplied(node: Node, left: Node, right: Node) -> Node | None:
         if right.op is not P.permute_dims:
             return None
         return reapplied(node, (left, made.reshape(made.reshape(right, shape=(k * n,)), shape=(k, n))))
-    panel = next((size for size in PANELS if n > size and n % size == 0), None)
-    if panel is None or m > MOST_ROWS:
+    panel = next((size for size in PANEL_COLUMNS if n > size and n % size == 0), None)
+    if panel is None or m > MOST_PACKED_ROWS:
         return None
     apart = made.permute_dims(made.reshape(right, shape=(k, n // panel, panel)), axes=(1, 0, 2))
     copied = made.reshape(made.reshape(apart, shape=(k * n,)), shape=(n // panel, k, panel))

@@ -12,10 +12,9 @@ from typing import Any
 
 from ...core.node import Node
 from ..nodes.graph import Graph, Replacing, reapplied, remade
+from ..nodes.thresholds import LARGE_MATRIX
 from ..nodes.view import is_filled
 from .rules import Note, rewritten
-
-LARGE = 1 << 16  # elements: a smaller mask stays in a cache
 
 
 def positions(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
@@ -25,7 +24,8 @@ def positions(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -
         if node.op is not None and node.op.kind in ("elementwise", "view") and node.inputs:
             if all(not isinstance(x, Node) or x in counted for x in node.inputs):
                 counted.add(node)
-    masks = {node for node in counted if node.op is not None and node.op.kind == "elementwise" and node.size >= LARGE}
+    large = [node for node in counted if node.size >= LARGE_MATRIX]
+    masks = {node for node in large if node.op is not None and node.op.kind == "elementwise"}
     if not masks:
         return graph
     wide: dict[tuple[Node, tuple[int, ...]], Node] = {}

@@ -1,4 +1,4 @@
-"""Rules that need loops or shapes, not algebra: overlapping windows, reductions and joins of a single element."""
+"""Rules that need loops or shapes, not algebra: overlapping windows, and joins."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from ...core.dtypes import int64
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Replacing, reapplied
+from ..nodes.thresholds import MOST_JOINED, MOST_PARTS, SHORTEST_VECTOR
 from ..nodes.view import picks_of
 from .rules import Rules
 
 rule = Rules()
-FEWEST_COLUMNS = 8  # for a product by loops: fewer do not fill a vector
-MOST_PARTS = 25  # the most elements of a window: each becomes a term of the sum
-MOST_JOINED = 4  # tensors of a join by position: each is a choice at each element
 
 
 @rule("overlap_add", reads="permute_dims")
@@ -34,7 +32,7 @@ def windows_as_product(node: Node) -> Node | None:
     weights, grads = product.inputs
     channels, kernel, sizes = node.shape[1], x.shape[node.ndim :], x.shape[2 : node.ndim]
     fits = node.attrs["axis"] == image and set(node.attrs["stride"]) == {1}
-    many = channels >= FEWEST_COLUMNS or (sizes[-1] >= FEWEST_COLUMNS > grads.shape[0])  # of channels, or of pixels
+    many = channels >= SHORTEST_VECTOR or (sizes[-1] >= SHORTEST_VECTOR > grads.shape[0])  # of channels, or of pixels
     if not fits or not many or weights.shape[0] != channels * prod(kernel):
         return None
     made = Replacing(node)
@@ -95,21 +93,6 @@ def windows_as_parts(node: Node) -> Node | None:
         part = made.slice(x, index=(..., *offset))
         total = made.add(total, made.place(part, shape=node.shape, index=(*index, ...)))
     return total  # type: ignore[no-any-return]
-
-
-@rule("sum", "prod", "max", "min", "cumulative_sum", "cumulative_prod")
-def reduction_of_one(node: Node) -> Node | None:
-    """A reduction over dimensions of size 1 is its only element; a sum starts with 0.0, so it is x + 0.0."""
-    (x,) = node.inputs
-    axes = node.attrs["axis"]
-    if any(x.shape[a] != 1 for a in (axes if isinstance(axes, tuple) else (axes,))):
-        return None
-    made = Replacing(node)
-    if x.dtype != node.dtype:
-        x = made.astype(x, dtype=node.dtype)
-    if x.shape != node.shape:
-        x = made.reshape(x, shape=node.shape)
-    return made.add(x, 0.0) if node.name == "sum" and node.dtype.kind == "f" else x
 
 
 @rule("concat")

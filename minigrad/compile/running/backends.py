@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
-
-import numpy as np
 
 from ...core.dtypes import float16
 from ...support.errors import CompileError
@@ -36,12 +33,12 @@ def chosen(backend: str | None) -> str:
     return name
 
 
-def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Function]:
+def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Any]:
     """A function for each kernel; `backend` is one of `BACKENDS`."""
     name = chosen(backend)
     native = {number: each for number, each in launches.items() if is_native(each.kernel, name)}
     functions = {"llvm": _native, "wasm": _in_module}.get(name, lambda _: {})(native)
-    return {number: functions.get(number) or on_tables(each.kernel) for number, each in launches.items()}
+    return {number: functions.get(number) or each.by_nodes for number, each in launches.items()}
 
 
 def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
@@ -125,23 +122,3 @@ def source(kernel: Kernel, backend: str | None = None) -> str:
     from ..codegen.c import c_source
 
     return c_source(kernel, "kernel")
-
-
-def on_tables(kernel: Kernel) -> Function:
-    """A kernel that NumPy runs, called like a native one."""
-    from ..codegen.numpy_blocks import compile_blocks
-
-    function = compile_blocks(kernel)
-    count = len(kernel.parameters)
-
-    def run(table: int) -> None:
-        addresses = (ctypes.c_void_p * (count + 2)).from_address(table)
-        arrays = [_memory(addresses[i], p.size, p.dtype) for i, p in enumerate(kernel.parameters)]
-        function(arrays, addresses[count] or 0, addresses[count + 1] or 0)
-
-    return run
-
-
-def _memory(address: Any, size: int, dtype: Any) -> Any:
-    raw = (ctypes.c_uint8 * (size * dtype.itemsize)).from_address(address)
-    return np.frombuffer(raw, dtype)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from ..fusion.count import Count, Part, count_inside, eager_parts
+from ..fusion.count import Count, Part, count_inside, eager_parts, kept_by
 from ..nodes.tally import functions_of
 from .plan import Call, Check, Plan, Step
 
@@ -38,8 +38,11 @@ def _attrs(step: Step) -> Mapping[str, Any]:
 
 
 def own_count(step: Step) -> Count:
-    """The cost of a step itself: nothing for a check, and nothing for a loop, whose steps have their own."""
-    return Count() if isinstance(step, Check) or functions_of(_attrs(step)) else step.count
+    """The cost of a step alone: nothing for a check; for a loop that ran, its copies, as its steps have their own."""
+    attrs = _attrs(step)
+    if functions_of(attrs):
+        return kept_by(attrs, attrs["body"].tally.last or 0) if "body" in attrs else Count()
+    return Count() if isinstance(step, Check) else step.count
 
 
 def copies_of(plan: Plan) -> Count:

@@ -16,33 +16,29 @@ from ...support.context import setting
 from ...support.errors import CompileError
 from ...support.source import ON_BEHALF_OF, caller
 from ..fusion.count import Count
+from ..nodes.thresholds import WORTH_A_THREAD_BYTES, WORTH_SHARING_BYTES
 from .order import Schedule, ScheduledStep
 from .profiler import RUNNING, timed
 
 EXECUTORS = ("serial", "auto", "parallel")
-WORTH_SHARING_BYTES = 1_000_000  # cost in bytes: from here on, several threads share a kernel
-# From here on, a step gains by running at the same time as another: a smaller step ends while a thread wakes up.  A
-# step that shares its work gains nothing, nor does a matrix product, which its library shares.
-WORTH_A_THREAD = 500_000
 
 Run = Callable[[Any], object]  # called with the starts of the generators of random numbers
 
 
 class Named(NamedTuple):
-    """The function of a step, with its name and its own cost, without that of the steps inside a loop."""
+    """The function of a step, with its name and its own cost after a run, without that of the steps inside a loop."""
 
     name: str
     run: Run
-    cost: Count
+    cost: Callable[[], Count]
 
 
 def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
     """The steps in the order of a run, in lists of steps that run at the same time.
 
     "parallel" runs each level at the same time; "auto" only where at least two of its
-    steps may gain.  "serial" is the default: on two cores there is nothing to gain,
-    because a step that takes longer than waking up a thread (50 to 90 µs) is almost large
-    enough to share its work.
+    steps may gain.  "serial" is the default: on two cores there is nothing to gain, because a step that takes longer
+    than waking up a thread is almost large enough to share its work.
 
     >>> f = mg.jit(lambda x, y: (x @ x, y @ y))
     >>> schedule = f.program(mg.ones((2, 2)), mg.ones((3, 3))).schedule
@@ -63,7 +59,8 @@ def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
 
 
 def _pays(level: Sequence[ScheduledStep]) -> bool:
-    return sum(not s.is_product and WORTH_A_THREAD <= s.cost < WORTH_SHARING_BYTES for s in level) > 1
+    """Whether steps gain by running together: not one that shares its work, nor a product, which BLAS shares."""
+    return sum(not s.is_product and WORTH_A_THREAD_BYTES <= s.cost < WORTH_SHARING_BYTES for s in level) > 1
 
 
 def no_executor(name: str) -> CompileError:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.clock import SHARED, LastWrite, buffer_of, written_since
 from ...core.emit import EAGER
+from ...core.primitive import P
 from ...devices.stacks import multiplies, product
 from ...devices.threads import THREADS, in_blocks
 from ...support.errors import CompileError, IndexingError, MinigradError
@@ -28,20 +29,17 @@ from ..fusion.count import Count
 from ..loops.ir import Kernel
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.tally import tallied
+from ..nodes.thresholds import PIECE_ELEMENTS, PIECES, POOLED_BYTES, UNINTERRUPTED_BYTES, WORTH_SHARING_BYTES
 from ..nodes.view import row_major
 from .blocked import BlockedRun
 from .counts import COPIES, copies_of, own_count
-from .executors import WORTH_SHARING_BYTES, Named, Run, as_steps, as_timed_steps, is_profiled
-from .memory import POOLED, aligned
+from .executors import Named, Run, as_steps, as_timed_steps, is_profiled
+from .memory import aligned
 from .native_steps import NativeStep, can_share_products, divided, in_one_call, multiplied
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Blocked, Buffer, Call, Check, Launch, Plan, Read, Step
 from .products import Matrix, Product, ranges
 from .profiler import note
-
-UNINTERRUPTED = 2e8  # cost in bytes of steps that run in one call: some 20 ms
-PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
-STEP = 16  # elements: pieces begin where vectors do
 
 Table = Any  # of addresses
 
@@ -117,7 +115,7 @@ class Frame:
         made = [self._made(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
         self.native = {number: step for number, step in enumerate(made) if isinstance(step, NativeStep)}
         runs = [self._as_run(step) if isinstance(step, NativeStep) else step for step in made]
-        named = [Named(step.name, run, own_count(step)) for step, run in zip(self.plan.steps, runs)]
+        named = [Named(step.name, run, partial(own_count, step)) for step, run in zip(self.plan.steps, runs)]
         calls = [[named[i] for i in turn] for turn in self.plan.turns]
         early = self.plan.early
         self.early, self.early_calls = self._joined(self.plan.turns[:early], calls[:early]), calls[:early]
@@ -130,7 +128,9 @@ class Frame:
         if isinstance(step, Check):
             return self._check(step)
         if isinstance(step, Blocked):
-            return BlockedRun(step, made, self._reader, self.table_for).run
+            table = (ctypes.c_void_p * (len(step.launch.kernel.parameters) + 2))()
+            self._fill(table, step.launch)
+            return BlockedRun(step, made, self._reader, table).run
         if made is not None:
             return self._multiplied(step, made)
         return self._product(step) if step.fills else self._library(step)
@@ -147,7 +147,7 @@ class Frame:
                 found += as_steps([named])
                 continue
             last = found[-1] if found else None
-            if isinstance(last, list) and work < UNINTERRUPTED:
+            if isinstance(last, list) and work < UNINTERRUPTED_BYTES:
                 last.append(step)
             else:
                 found.append([step])
@@ -224,12 +224,6 @@ class Frame:
                 table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
         return table
 
-    def table_for(self, launch: Launch) -> Table:
-        """A table of a kernel for a range that changes."""
-        table = self._table(launch.kernel)
-        self._fill(table, launch)
-        return table
-
     def _kept(self, size: int) -> int:
         """The address of new memory that the frame keeps."""
         self.keep.append(self.new_memory(size))
@@ -256,7 +250,7 @@ class Frame:
         blocks = divided(product)
         if not (is_shared(call) and can_share_products()):
             return multiplied(blocks, self._write_operand)
-        pieces = [piece for block in blocks for piece in block.pieces(THREADS.count, STEP)]
+        pieces = [piece for block in blocks for piece in block.pieces(THREADS.count, PIECE_ELEMENTS)]
         steps = [multiplied([piece], self._write_operand) for piece in pieces]
         self.keep += steps
         return self._entry(steps[0].function, [step.table for step in steps])
@@ -314,12 +308,17 @@ class Frame:
     def _library(self, call: Call) -> Callable[[Starts], object]:
         readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
         op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
-        place = self.arrays[number] if out.kind == SLOT else None
+        place: Any = self.arrays[number].reshape(out.shape) if out.kind == SLOT else None
+        put = place is not None and op is P.put
 
         def run(starts: Starts) -> None:
             given = started(attrs, starts)
             values = [read() for read in readers]
             try:
+                if put:
+                    if not call.in_place:
+                        place[...] = values[0]
+                    values[0], given = place, {**given, "out": place}
                 if op.kind == "own":
                     result = given["kernel"].run(out, values, given)
                 else:
@@ -327,10 +326,10 @@ class Frame:
             except Exception as error:
                 raise failed(error, op, attrs, out.device, call.where, values) from None
             _check_result(out, result)
-            if place is not None:
-                place.reshape(result.shape)[...] = result  # its own memory is free for the next call
-                return
-            self.bind(number, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
+            if place is None:
+                self.bind(number, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
+            elif result is not place:
+                place[...] = result.reshape(out.shape)  # its own memory is free for the next call
 
         return tallied(attrs, run)
 
@@ -452,7 +451,7 @@ def _number(value: Any) -> Any:
 def pieces_of(launch: Launch) -> list[tuple[int, int]]:
     """The ranges of a kernel's units for threads to share; a single range if the work is too small."""
     kernel, count = launch.kernel, PIECES * THREADS.count if is_shared(launch) else 1
-    return ranges(kernel.units, count, STEP if kernel.parallel == "elements" else 1)
+    return ranges(kernel.units, count, PIECE_ELEMENTS if kernel.parallel == "elements" else 1)
 
 
 def is_shared(step: Step) -> bool:
@@ -462,7 +461,7 @@ def is_shared(step: Step) -> bool:
 
 def memory_for(buffer: Buffer) -> Callable[[tuple[int, ...], Any], Any]:
     """The function that allocates memory for a result of this size."""
-    if buffer.nbytes >= POOLED:
+    if buffer.nbytes >= POOLED_BYTES:
         return buffer.device.pool.take  # type: ignore[no-any-return]
     return np.empty
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...devices.registry import CPU
+from ..nodes.thresholds import POOLED_BYTES
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 BYTE = np.dtype(np.uint8)
-POOLED = 1 << 16  # bytes: larger memory comes from a pool
 
 
 @dataclass
@@ -71,6 +71,6 @@ def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
 
 def aligned(size: int) -> Any:
     """Memory of this many bytes that begins at a cache line."""
-    memory = (CPU.pool.take if size >= POOLED else np.empty)((size + ALIGNMENT,), BYTE)
+    memory = (CPU.pool.take if size >= POOLED_BYTES else np.empty)((size + ALIGNMENT,), BYTE)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]

@@ -11,12 +11,12 @@ from ctypes import addressof
 from typing import Any, NamedTuple
 
 from ...devices.blas import LOWERED, Blas, blas
-from ..codegen.products import FIELDS as PRODUCT_FIELDS
-from ..codegen.products import STACK, THREADS, product_function, threads_functions
-from ..codegen.rounds import FIELDS, rounds_function
+from ..codegen.product_code import FIELDS as PRODUCT_FIELDS
+from ..codegen.product_code import STACK, THREADS, product_function, threads_functions
+from ..codegen.round_code import FIELDS, rounds_function
 from .products import SMALL_KERNELS, Matrix, Product
 
-Entry = tuple[int, int, int]  # of a list of steps or of moves: see `codegen.rounds`
+Entry = tuple[int, int, int]  # of a list of steps or of moves: see `codegen.round_code`
 
 
 class NativeStep(NamedTuple):

@@ -13,10 +13,8 @@ from typing import NamedTuple
 from ...core.primitive import P
 from ...support.table import as_table
 from ..fusion.count import Count
+from ..nodes.thresholds import FLOP, PRODUCT_FLOP
 from .plan import Blocked, Call, Check, Launch, Plan, Step, has_effect
-
-FLOP = 0.5  # the cost of an operation in a kernel, in bytes of memory traffic that take as long
-PRODUCT_FLOP = 0.1  # of an operation in a matrix product, which reuses operands in registers
 
 
 class ScheduledStep(NamedTuple):

@@ -7,10 +7,10 @@ the cost model read plans.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
@@ -74,7 +74,8 @@ class Read:
 class Launch:
     """A call of a compiled kernel: the buffer of each parameter (None: scratch memory), and the first element.
 
-    `computes` names the values that the kernel computes, also those that it does not store.
+    `computes` names the values that the kernel computes, also those that it does not store.  `by_nodes` is called like
+    machine code, where there is none.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Launch:
     count: Count
     computes: tuple[str, ...] = ()
     where: Where | None = None
+    by_nodes: Callable[[int], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class Call:
     count: Count
     effect: str | None = None  # what it does apart from computing its result, such as "print"
     where: Where | None = None
+    in_place: bool = False  # whether a `put` writes into the memory of its operand, which nothing reads afterwards
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,7 @@ class Blocked:
 
 Step = Launch | Call | Check | Blocked
 Turns = Callable[["Plan"], Sequence[Sequence[int]]]
+Used = Sequence[tuple[list[int], list[int]]]  # what each turn reads and writes
 
 
 @dataclass(frozen=True)
@@ -224,7 +228,7 @@ class Plan:
             reads, writes = self.uses(step)
             after = {made_by[buffer] for buffer in reads if buffer in made_by}
             overwritten = [self.buffers[i].number for i in writes if self.buffers[i].kind == IN_PLACE]
-            for source in overwritten:
+            for source in (*overwritten, *([step.reads[0].buffer] if isinstance(step, Call) and step.in_place else [])):
                 after.update(read_by.get(source, ()))
             if overwritten or has_effect(step):
                 after.update(checks)
@@ -351,7 +355,7 @@ def laid_out(
     early, kept = _early(draft, places)
     later = [tuple([number for number in turn if number not in early]) for turn in turns(draft)]
     order = (*[(number,) for number in early], *filter(None, later))
-    used: list[tuple[list[int], list[int]]] = []
+    used = []
     for turn in order:
         each = [draft.uses(draft.steps[number]) for number in turn]
         used.append(([n for reads, _ in each for n in reads], [n for _, writes in each for n in writes]))
@@ -359,13 +363,40 @@ def laid_out(
     sizes: list[int | None] = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
     for i in kept:
         sizes[i] = None
-    arena = arena_for(used, sizes.__getitem__)
-    slots = arena.place | {i: number for number, i in enumerate(kept, start=len(arena.slots))}
+    home = _homes(draft, order, used, sizes)
+    joined = [([home[i] for i in reads], [home[i] for i in writes]) for reads, writes in used]
+    arena = arena_for(joined, sizes.__getitem__)
+    slots = {i: arena.place[h] for i, h in enumerate(home) if h in arena.place}
+    slots |= {i: number for number, i in enumerate(kept, start=len(arena.slots))}
     placed = [
         b if b.kind else Buffer(b.name, b.shape, b.dtype, b.device, b.where, kind, slots.get(i, number))
         for i, (b, (kind, number)) in enumerate(zip(buffers, places))
     ]
-    return Plan(tuple(placed), draft.steps, draft.outputs, order, len(early))
+    put = tuple([_put(step, buffers[step.out], home) if _is_put(step) else step for step in steps])
+    return Plan(tuple(placed), put, draft.outputs, order, len(early))
+
+
+def _is_put(step: Step) -> TypeGuard[Call]:
+    return isinstance(step, Call) and step.op is P.put
+
+
+def _put(step: Call, out: Buffer, home: Sequence[int]) -> Call:
+    """A write into the memory of its operand, or into a copy, which costs more."""
+    in_place = home[step.out] != step.out
+    return replace(step, in_place=in_place, count=step.count + Count(out.nbytes, out.nbytes) * (not in_place))
+
+
+def _homes(plan: Plan, order: Sequence[Sequence[int]], used: Used, sizes: Sequence[int | None]) -> list[int]:
+    """The buffer whose place each buffer has: another one's where a `put` is the last step that reads that one."""
+    home = list(range(len(plan.buffers)))
+    last = {buffer: at for at, (reads, _) in enumerate(used) for buffer in reads}
+    for at, turn in enumerate(order):
+        for step in filter(_is_put, [plan.steps[number] for number in turn]):
+            base, reads = step.reads[0], [read.buffer for read in step.reads if isinstance(read, Read)]
+            alone = last[base.buffer] == at and [*reads, *used[at][0]].count(base.buffer) == 2  # it is in both lists
+            if alone and plan.is_whole(base) and None not in (sizes[base.buffer], sizes[step.out]):
+                home[step.out] = home[base.buffer]
+    return home
 
 
 def _early(plan: Plan, places: Sequence[tuple[str, int]]) -> tuple[list[int], list[int]]:

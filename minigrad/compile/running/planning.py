@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.node import Node
-from ..fusion.blocks import multiplied
 from ..fusion.count import Count
-from ..fusion.group import Block, Group, Partition
+from ..fusion.group import Block, Group, Multiplied, Partition
 from ..fusion.kinds import Library
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
@@ -113,19 +112,17 @@ class _Planning:
         def broadcast(view: View) -> Read:
             return self._read(view.broadcast((*stack, *view.shape[-2:])))
 
-        def left(product: Library, node: Node) -> Factor:
-            how = multiplied(product, node)
-            assert how is not None
+        def left(node: Node, how: Multiplied) -> Factor:
             held = numbers[node] if node in numbers else self._read(whole(node))
             return Factor(held, broadcast(how.right), self._read(how.out), how.turned)
 
         into = tuple([Factor(broadcast(p.reads[0]), broadcast(p.reads[1]), numbers[p.node]) for p in block.into])
-        out = tuple([left(product, node) for product, node in block.out])
+        out = tuple([left(node, how) for _, node, how in block.out])
         count = sum([product.count for product in block.products], launch.count)
         written = sum([node.nbytes for node in block.inside])
-        read = [p.node for p in block.into] + [node for _, node in block.out if node in numbers]
+        read = [p.node for p in block.into] + [node for _, node, _ in block.out if node in numbers]
         saved = Count(-sum([node.nbytes for node in read]), -written, 0, -count.launches)
-        before, after = [[self.names[p.node] for p in some] for some in (block.into, [p for p, _ in block.out])]
+        before, after = [[self.names[p.node] for p in some] for some in (block.into, [p for p, *_ in block.out])]
         dtypes = tuple([node.dtype for node in block.inside])
         size = block.shape, block.rows, block.triangular
         made = Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
@@ -150,8 +147,8 @@ class _Planning:
         computed.sort(key=lambda node: self.partition.computes[node].position)
         offsets = tuple([argument.offset for argument in lowered.arguments])
         names = tuple(dict.fromkeys(self.names[node] for node in computed))
-        where = computed[0].where if computed else None
-        return Launch(group.name, lowered.kernel, tuple(numbers), offsets, lowered.count, names, where)
+        where, takes = computed[0].where if computed else None, (tuple(numbers), offsets)
+        return Launch(group.name, lowered.kernel, *takes, lowered.count, names, where, lowered.by_nodes)
 
     @staticmethod
     def _is_computed_in(node: Node, group: Group) -> bool:

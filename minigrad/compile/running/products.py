@@ -14,16 +14,14 @@ from ...core.dtypes import float32
 from ...devices.blas import blas
 from ...devices.stacks import multiplies
 from ...support.errors import CompileError
-from ..codegen.products import PLAIN, TURNED, product_function
+from ..codegen.product_code import PLAIN, TURNED, product_function
+from ..nodes.thresholds import DIRECT_ELEMENTS, DIRECT_TERMS, FEWEST_DIRECT_COLUMNS, LONGEST_STACK, MOST_DIRECT_ROWS
 from ..nodes.view import row_major
 from .backends import chosen
 from .plan import Buffer, Call, Plan, Read
 
-# The kernels of OpenBLAS for small products (AVX-512), and up to which sizes it uses them: elements of the result and
-# terms.  Measured: 2 to 3 times as fast for 8 to 32 rows, 1.2 to 1.4 times for 64, slower for more rows.
+# The kernels of OpenBLAS for small products.
 SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
-DIRECT, DIRECT_TERMS, MOST_ROWS, FEWEST_COLUMNS = 1024, 10**6, 64, 8
-LONGEST = 1 << 14  # products of a stack: the offsets of more would take much memory
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,9 @@ class Product:
         product has at most 1024 elements; larger products copy that factor first, which takes as long as multiplying
         it by 16 rows.
         """
-        most = min(DIRECT // self.m, DIRECT_TERMS // (self.m * self.k))
-        copied = self.right.turned and not self.left.turned and 1 < self.m <= MOST_ROWS
-        if not copied or not FEWEST_COLUMNS <= most < self.n:
+        most = min(DIRECT_ELEMENTS // self.m, DIRECT_TERMS // (self.m * self.k))
+        copied = self.right.turned and not self.left.turned and 1 < self.m <= MOST_DIRECT_ROWS
+        if not copied or not FEWEST_DIRECT_COLUMNS <= most < self.n:
             return [self]
         count, rest = divmod(self.n, most)
         begins = np.arange(count)[:, None] * np.array([0, most * self.right.step, most])
@@ -146,7 +144,7 @@ def product_of(call: Call, buffers: Sequence[Buffer]) -> Product | None:
         batch, m, steps = (), prod(batch) * m, [[], [], []]
     matrices = [_matrix(read.buffer, read.offset, read.shape[-2:], read.strides[-2:]) for read in (left, right)]
     one, other = matrices
-    if one is None or other is None or prod(batch) > LONGEST or max(m, n, k, one.step, other.step) >= 1 << 31:
+    if one is None or other is None or prod(batch) > LONGEST_STACK or max(m, n, k, one.step, other.step) >= 1 << 31:
         return None
     stack = np.indices(batch).reshape(len(batch), prod(batch)).T @ np.array(steps, np.int64).T
     return Product(one, other, Matrix(call.out, 0, n), m, n, k, out.dtype, stack)

@@ -16,7 +16,6 @@ from ...support.files import write_whole
 from ...support.table import as_table
 from ..fusion.count import Count
 
-RUNS = 7  # calls of a function that is recorded
 RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None)
 AROUND: ContextVar[str] = ContextVar("minigrad loops", default="")  # the names of the loops around a step
 RUNS = 7  # calls of which a record shows the quickest
@@ -26,7 +25,7 @@ class Event(NamedTuple):
     """One step of a program: its name, its thread, its times in seconds since the profile began, and its cost.
 
     A check costs nothing.  The steps of a loop have events of their own, whose names begin with that of the loop, so
-    the loop itself costs nothing either.
+    the loop itself costs nothing either, but for the copies of the carries that it keeps for a gradient.
     """
 
     name: str
@@ -108,19 +107,19 @@ def trace_of(events: Sequence[Event]) -> dict[str, Any]:
     return {"traceEvents": rows, "displayTimeUnit": "ms"}
 
 
-def timed(name: str, run: Callable[[Any], object], cost: Count) -> Callable[[Any], object]:
+def timed(name: str, run: Callable[[Any], object], cost: Callable[[], Count]) -> Callable[[Any], object]:
     """A step that is recorded each time it runs."""
 
     def step(starts: Any) -> None:
         begin = perf_counter()
         try:
-            if cost.launches:
+            if cost().launches:
                 run(starts)
             else:
                 with inside(name):
                     run(starts)
         finally:
-            note(name, begin, cost)
+            note(name, begin, cost())
 
     return step
 

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from ...devices.control import EACH_ROUND
-from ..codegen.rounds import FIELDS, rounds_function
+from ..codegen.round_code import FIELDS, rounds_function
 from ..codegen.workers import WORKERS, address
-from .frame import UNINTERRUPTED, Frame, Table
+from ..nodes.thresholds import MOST_ROUNDS, UNINTERRUPTED_BYTES
+from .frame import Frame, Table
 from .native_steps import Entry, listed
 from .order import work_of
 from .plan import INPUT, RESULT, SLOT
 from .program import PlainProgram, Program
 from .targets import HOST
-
-FEWEST = 4  # rounds that are worth it
-MOST_AT_FIRST = 1000  # rounds in one call, until a call was timed
-PATIENCE = 0.05  # seconds between two looks for an interrupt
 
 Places = list[tuple[Table, int, int]]  # where the address of a value is stored, with an offset in bytes
 AnyProgram = Program | PlainProgram
@@ -136,19 +132,16 @@ class NativeLoop:
     def _run(self, rounds: int) -> int:
         """Run at most so many rounds, with a pause now and then in which Python can raise an interrupt."""
         run, table, where = rounds_function(), self.table, ctypes.addressof(self.table)
-        done, most = 0, max(1, int(UNINTERRUPTED / max(self.work, UNINTERRUPTED / MOST_AT_FIRST)))
+        done, most = 0, min(MOST_ROUNDS, max(1, int(UNINTERRUPTED_BYTES / (self.work or 1))))
         look = EACH_ROUND.get()
         WORKERS.ready()
         while done < rounds:
             look()
             table[0], table[1] = done, min(most, rounds - done)
-            begun = perf_counter()
             run(where)
             done += table[2]
             if table[2] < table[1]:
                 break
-            taken = perf_counter() - begun
-            most = most * 2 if taken < PATIENCE / 2 else max(1, most // 2) if taken > PATIENCE else most
         return done
 
 

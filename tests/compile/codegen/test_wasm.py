@@ -7,7 +7,6 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.codegen import side_modules
-from minigrad.compile.codegen.numpy_blocks import compile_blocks
 from minigrad.compile.codegen.wasm import MACHINE, wasm_function, wasm_source
 from minigrad.compile.codegen.wasm_format import leb, module, signed_leb
 from minigrad.compile.loops.ir import Accumulator, For, Kernel, Let, Parameter, Running, Store
@@ -34,6 +33,7 @@ from tests.compile.codegen.samples import (
     sample,
     total,
 )
+from tests.compile.interpreter import run_kernel
 
 HALF = np.dtype(np.float16)
 NUMBERS = [dtype for dtype in DTYPES if dtype != HALF]
@@ -113,7 +113,7 @@ def test_kernels_of_random_programs():
     together = module(functions)
     for each, function in zip(tested, functions):
         reference = [a.copy() for a in each.arrays]
-        compile_blocks(each.kernel)(reference, 0, each.kernel.units)
+        run_kernel(each.kernel, reference, 0, each.kernel.units)
         check_roughly(each, in_node(together, function.name), reference)
     assert len(tested) > 40
 

@@ -46,7 +46,7 @@ def gradients(function):
 def test_scores_and_weights_are_only_in_scratch_memory():
     (block,), names = blocks(attention, *tensors())
     assert [names[each.node] for each in block.into] == ["matmul_1"]
-    assert [(names[each.node], node.name) for each, node in block.out] == [("matmul_2", "multiply")]
+    assert [(names[each.node], node.name) for each, node, _ in block.out] == [("matmul_2", "multiply")]
     assert len(block.inside) == 2 and block.shape == (2, 3, 300, 300) and not block.triangular
 
 

@@ -7,7 +7,7 @@ import minigrad as mg
 from minigrad.compile.fusion import compute, kinds
 from minigrad.compile.fusion.compute import ACROSS_ROWS, ONCE, PER_ELEMENT, PER_ROW
 from minigrad.compile.fusion.kinds import Copy, Elementwise, Filled, Library, LoopProduct, Place, Reduction, UserKernel
-from minigrad.compile.lowering import write
+from minigrad.compile.lowering.per_kind import PerKind
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.partitions import check, recorded
 
@@ -59,7 +59,7 @@ def test_reason_why_a_node_is_a_library_call():
 
 
 def test_kinds_of_loops_each_have_a_function_that_writes_them():
-    assert {*kinds.KINDS, Filled} - {*kinds.CALLS, LoopProduct} == set(write.WRITERS)
+    assert {*kinds.KINDS, Filled} - {*kinds.CALLS, LoopProduct} == set(PerKind.WRITERS)
 
 
 def test_levels_and_rows():
@@ -99,6 +99,6 @@ def test_a_new_kind_is_a_class_and_a_function_that_writes_it(monkeypatch):
 
     assert [group.library is None for group in divided().groups] == [True, False, False, True]
     monkeypatch.setattr(kinds, "KINDS", [Halves, *kinds.KINDS])
-    monkeypatch.setitem(write.WRITERS, Halves, write.elementwise)
+    monkeypatch.setitem(PerKind.WRITERS, Halves, PerKind.elementwise)
     (group,) = divided().groups
     assert group.library is None and set(group.levels.values()) == {PER_ELEMENT} and group.level_of(1) is ONCE

@@ -1,12 +1,17 @@
 """`jit(check=True)` compares a program with its function and names the node where they differ."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.codegen.native import is_available
 from minigrad.compile.look import checking
+from minigrad.compile.loops import maths
+from minigrad.compile.loops.legalise import written
+from minigrad.compile.loops.operations import OPERATIONS
 from minigrad.compile.nodes.graph import node_like
 from minigrad.compile.rewriting import passes
 from minigrad.core.primitive import P
@@ -128,6 +133,18 @@ def test_a_wrong_pass_is_named_with_the_node(wrong_pass):
     text = str(error.value)
     assert f"add, made at {__file__}:{f.function.__code__.co_firstlineno + 3}  y = h + 3, is the first" in text
     assert "it does not differ without the pass sums_to_products" in text
+
+
+@pytest.mark.skipif(not is_available(), reason="needs LLVM")
+def test_a_wrong_kernel_is_named(monkeypatch):
+    monkeypatch.delenv("MINIGRAD_BACKEND", raising=False)
+    monkeypatch.setitem(OPERATIONS, "exp", replace(OPERATIONS["exp"], written_out=maths.tanh))
+    f = mg.jit(lambda x: mg.exp(x) * 1.8284, check=True)
+    try:
+        with pytest.raises(CheckError, match="with MINIGRAD_BACKEND=numpy: its kernel is wrong"):
+            f(fixed(1, 2))
+    finally:
+        written.cache_clear()
 
 
 def test_writes_and_grads_are_compared(wrong_pass):

@@ -1,6 +1,7 @@
 """Launches, bytes and operations are defined once: all that states them agrees, and they are what runs."""
 
 import ctypes
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -306,6 +307,26 @@ def test_what_is_stated_is_what_ran(calls, make):
         calls[0] = 0
         f(*args)
         assert calls[0] == f.cost(*args).program.launches > 0
+
+
+def gradient_of(make):
+    function, args = make()
+    return mg.grad(lambda *args: sum(part.sum() for part in leaves(function(*args)))), args
+
+
+NOTED = [mlp, cnn, scan, while_loop, nested, conds, checked, copied]
+NOTED += [partial(gradient_of, make) for make in (lstm, scan, fori_loop, cond, graph_network)]
+
+
+@pytest.mark.parametrize("make", NOTED)
+def test_events_cost_what_the_program_costs(make):
+    """Also where a loop keeps its carries for the gradient: it copies them in each round."""
+    function, args = make()
+    f = mg.jit(function)
+    f(*args)
+    with mg.profile() as run:
+        f(*args)
+    assert sum([event.cost for event in run.events], Count()) == f.cost(*args).program
 
 
 @pytest.mark.parametrize("make", [scalars, scan, hvp, graph_network, cond])

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import minigrad as mg
+from minigrad.compile.look import placement
 from minigrad.compile.look.placement import GPU, Link, System, Task, measured_system, placed, predicted, scheduled
 from minigrad.compile.look.roofline import Machine, machine
 from minigrad.devices import Device, Kernels, registry
@@ -111,6 +112,24 @@ def test_the_search_finds_a_placement_that_is_faster():
     assert graph.predicted(best, SYSTEM).seconds < min(now, *single)
     costly = System(SYSTEM.machines, Link(1e3, 1.0))
     assert set(placed(graph, "cpu", "fast", system=costly).values()) <= {"cpu"}
+
+
+def test_a_larger_graph_needs_no_more_tries(monkeypatch):
+    tried = []
+    run = placement._Model.predicted
+    monkeypatch.setattr(placement._Model, "predicted", lambda *given: tried.append(given) or run(*given))
+
+    def tries(operations):
+        def f(x):
+            for _ in range(operations):
+                x = mg.tanh(x)
+            return x
+
+        tried.clear()
+        placed(mg.trace(f, mg.ones(N)), "cpu", "fast", system=SYSTEM)
+        return len(tried)
+
+    assert tries(400) <= tries(100) < 200
 
 
 def test_scopes_may_have_any_name():

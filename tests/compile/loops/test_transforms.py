@@ -6,7 +6,6 @@ The kernels are samples of every kind of loop, those of random programs, and tho
 import numpy as np
 import pytest
 
-from minigrad.compile.codegen.llvm import stages
 from minigrad.compile.loops.hoist import hoist
 from minigrad.compile.loops.ir import (
     BOOL,
@@ -24,11 +23,12 @@ from minigrad.compile.loops.ir import (
 )
 from minigrad.compile.loops.lanes import Machine
 from minigrad.compile.loops.plain import plain
+from minigrad.compile.loops.stages import stages
 from minigrad.compile.loops.widen import widen
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import LOOPS, check, sample
-from tests.compile.loops.interpret import interpret
+from tests.compile.interpreter import run_kernel
 from tests.compile.net import compiled, gradient_programs, run
 from tests.compile.net_functions import FUNCTIONS, Differentiated
 
@@ -43,7 +43,7 @@ def after_each(kernel, machine):
 
 def outcomes(kernel, arrays, low, high):
     given = [array.copy() for array in arrays]
-    interpret(kernel, given, low, high)
+    run_kernel(kernel, given, low, high)
     return given
 
 

@@ -14,7 +14,7 @@ from minigrad.compile.loops.scalar import steps_of
 from minigrad.compile.lowering.lower import lower
 from minigrad.core.primitive import P
 from tests.compile.interpreter import run_kernel
-from tests.compile.partitions import Runner, by_blocks, check, fed, graph_of, natively, recorded
+from tests.compile.partitions import Runner, by_nodes, check, fed, graph_of, natively, recorded
 from tests.compile.programs import random_program
 
 SMALL = Chunking(most=4, least=16)  # so that small sums have several chunks
@@ -45,7 +45,7 @@ def test_random_programs_compute_what_eager_computes(start):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("run", "count"), [(by_blocks, 60), (natively, 12)])
+@pytest.mark.parametrize(("run", "count"), [(by_nodes, 60), (natively, 12)])
 def test_printers_agree_on_random_programs(run, count):
     if run is natively:
         pytest.importorskip("llvmlite")
@@ -352,7 +352,7 @@ def test_padding_is_a_loop():
 # Several elements in one round ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("run", [run_kernel, by_blocks, natively])
+@pytest.mark.parametrize("run", [run_kernel, by_nodes, natively])
 @pytest.mark.parametrize("chunking", [None, SMALL, Chunking(rounds=False)])
 @pytest.mark.parametrize("size", [2, 3])
 def test_runs_that_are_short_are_computed_together(run, chunking, size):

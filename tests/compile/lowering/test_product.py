@@ -8,10 +8,10 @@ from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.loops.ir import Accumulate, Lanes, statements
 from minigrad.compile.lowering.lower import lower
-from minigrad.compile.lowering.product import Block, blocks
+from minigrad.compile.lowering.product import Rows, blocks
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.interpreter import run_kernel
-from tests.compile.partitions import Runner, by_blocks, natively
+from tests.compile.partitions import Runner, by_nodes, natively
 
 NARROW, WIDE = Chunking(), Chunking(lanes=16, registers=32)
 
@@ -46,7 +46,7 @@ CASES = {  # a function, the shapes of image and weights, options, the number of
 
 
 RUNS = [(case, natively, chunking) for case in CASES for chunking in (NARROW, WIDE)]
-RUNS += [(case, run, NARROW) for case in ("columns that overlap", "one channel") for run in (run_kernel, by_blocks)]
+RUNS += [(case, run, NARROW) for case in ("columns that overlap", "one channel") for run in (run_kernel, by_nodes)]
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_blocks_fit_into_the_registers_and_cover_all_rows():
         found = list(blocks(dims, most))
         assert all(block.rows <= most for block in found)
         assert all(block.rounds(dims) * block.rows >= 105 for block in found)
-    assert Block(1, 4, 3).rounds(dims) == 5 * 2, "the second block of a dimension of 7 overlaps the first"
+    assert Rows(1, 4, 3).rounds(dims) == 5 * 2, "the second block of a dimension of 7 overlaps the first"
 
 
 def test_products_stay_with_the_library():

@@ -57,21 +57,9 @@ CASES = [
     ("x - -y -> x + y", f"{FLOATS} {INTEGERS}", lambda x, y: x - -y),
     ("x - -y -> x + y", f"{FLOATS} {INTEGERS}", lambda x: 2 - -x),
     ("-(x - y) -> y - x", INTEGERS, lambda x, y: -(x - y)),
-    ("-x * -y -> x * y", f"{FLOATS} {INTEGERS}", lambda x, y: -x * -y),
-    ("-x / -y -> x / y", FLOATS, lambda x, y: -x / -y),
-    ("-x * n -> x * -n", f"{FLOATS} {SIGNED}", lambda x: -x * 3),
-    ("-x * n -> x * -n", INTEGERS, lambda x: 3 * -x),
-    ("-x / n -> x / -n", FLOATS, lambda x: -x / 3.0),
-    ("n / -x -> -n / x", FLOATS, lambda x: 0.0 / -x),
-    ("n / -x -> -n / x", FLOATS, lambda x: 0 / -x),
-    ("-(x * n) -> x * -n", f"{FLOATS} {INTEGERS}", lambda x: -(x * 5)),
-    ("-(x / n) -> x / -n", FLOATS, lambda x: -(x / 3.0)),
     ("-(n / x) -> -n / x", FLOATS, lambda x: -(3.0 / x)),
     ("-(n / x) -> -n / x", FLOATS, lambda x: -(0 / x)),
-    ("abs(abs(x)) -> abs(x)", f"{FLOATS} {SIGNED}", lambda x: abs(abs(x))),
     ("abs(-x) -> abs(x)", f"{FLOATS} {SIGNED}", lambda x: abs(-x)),
-    ("abs(x) -> x", UNSIGNED, abs),
-    ("abs(x) -> x", UNSIGNED, lambda x: abs(-x)),
     ("(x + n) + m -> x + (n + m)", INTEGERS, lambda x: (x + 100) + 100),
     ("(x - n) - m -> x - (n + m)", INTEGERS, lambda x: (x - 100) - 100),
     ("(x * n) * m -> x * (n * m)", INTEGERS, lambda x: 3 * (x * 100)),
@@ -80,76 +68,11 @@ CASES = [
     *[("x / n -> x * (1 / n)", FLOATS, lambda x, c=c: x / c) for c in SCALES],
     *[("x // n -> x >> log2(n)", INTEGERS, lambda x, n=n: x // n) for n in (2, 64)],
     *[("x % n -> x & (n - 1)", INTEGERS, lambda x, n=n: x % n) for n in (2, 64)],
-    ("x & 0 -> 0", f"{INTEGERS} {BOOLS}", lambda x: x & 0),
-    ("x ^ x -> 0", f"{INTEGERS} {BOOLS}", lambda x: mg.bitwise_xor(x, x)),
-    ("x | 0 -> x", f"{INTEGERS} {BOOLS}", lambda x: x | False),
-    ("x ^ 0 -> x", f"{INTEGERS} {BOOLS}", lambda x: False ^ x),
-    ("x << 0 -> x", INTEGERS, lambda x: x << 0),
-    ("x >> 0 -> x", INTEGERS, lambda x: x >> 0),
-    *[(text, dtypes, lambda x, f=f, bits=bits: f(x, bits))
-      for dtypes, bits in ((SIGNED, -1), (UNSIGNED, 255), (BOOLS, True))
-      for text, f in (("x & ALL -> x", mg.bitwise_and), ("x | ALL -> ALL", mg.bitwise_or),
-                      ("x ^ ALL -> ~x", mg.bitwise_xor))],
-    ("x & x -> x", f"{INTEGERS} {BOOLS}", lambda x: x & x),
-    ("x | x -> x", f"{INTEGERS} {BOOLS}", lambda x: x | x),
-    ("~~x -> x", f"{INTEGERS} {BOOLS}", lambda x: ~~x),
-    ("(x & n) & m -> x & (n & m)", INTEGERS, lambda x: (x & 6) & 12),
-    ("(x | n) | m -> x | (n | m)", INTEGERS, lambda x: (x | 6) | 12),
-    ("(x ^ n) ^ m -> x ^ (n ^ m)", INTEGERS, lambda x: (x ^ 6) ^ 12),
-    ("maximum(x, x) -> x", EVERY, lambda x: mg.maximum(x, x)),
-    ("minimum(x, x) -> x", EVERY, lambda x: mg.minimum(x, x)),
-    ("maximum(x, LOW) -> x", FLOATS, lambda x: mg.maximum(x, -np.inf)),
-    ("minimum(x, HIGH) -> x", FLOATS, lambda x: mg.minimum(np.inf, x)),
-    ("maximum(x, LOW) -> x", UNSIGNED, lambda x: mg.maximum(x, 0)),
-    ("minimum(x, HIGH) -> x", UNSIGNED, lambda x: mg.minimum(x, 255)),
-    ("minimum(x, HIGH) -> x", "int8", lambda x: mg.minimum(x, 127)),
-    ("maximum(x, LOW) -> x", "int64", lambda x: mg.maximum(x, -(2**63))),
-    *[("maximum(maximum(x, n), m) -> maximum(x, max(n, m))", f"{FLOATS} {INTEGERS}",
-       lambda x, a=a, b=b: mg.maximum(mg.maximum(x, a), b)) for a, b in ((1, 2), (2, 1))],
-    *[("minimum(minimum(x, n), m) -> minimum(x, min(n, m))", f"{FLOATS} {INTEGERS}",
-       lambda x, a=a, b=b: mg.minimum(a, mg.minimum(x, b))) for a, b in ((1, 2), (2, 1))],
-    ("floor(x) -> x", INTEGERS, mg.floor),
-    ("round(x) -> x", INTEGERS, lambda x: mg.round(x)),
-    ("floor(floor(x)) -> floor(x)", FLOATS, lambda x: mg.floor(mg.floor(x))),
-    ("floor(round(x)) -> round(x)", FLOATS, lambda x: mg.floor(mg.round(x))),
-    ("round(floor(x)) -> floor(x)", FLOATS, lambda x: mg.round(mg.floor(x))),
-    ("round(round(x)) -> round(x)", FLOATS, lambda x: mg.round(mg.round(x))),
-    ("floor(astype(x)) -> astype(x)", f"{INTEGERS} {BOOLS}", lambda x: mg.floor(x.astype(mg.float16))),
-    ("round(astype(x)) -> astype(x)", f"{INTEGERS} {BOOLS}", lambda x: mg.round(x.astype(mg.float32))),
-    ("x < x -> False", EVERY, lambda x: x < x),
-    ("x == x -> True", f"{INTEGERS} {BOOLS}", lambda x: x == x),
-    ("x <= x -> True", f"{INTEGERS} {BOOLS}", lambda x: x <= x),
-    ("x == True -> x", BOOLS, lambda x: x == True),  # noqa: E712
-    ("x == False -> ~x", BOOLS, lambda x: x == False),  # noqa: E712
-    ("~(x < y) -> y <= x", f"{INTEGERS} {BOOLS}", lambda x, y: ~(x < y)),
-    ("~(x <= y) -> y < x", f"{INTEGERS} {BOOLS}", lambda x, y: ~(x <= y)),
     ("where(n, x, y) -> x", EVERY, lambda x, y: mg.where(mg.full((3, 1, 1), True), x, y)),
     ("where(n, x, y) -> y", EVERY, lambda x, y: mg.where(mg.full((), False), x, y)),
     ("where(n, x, y) -> x", FLOATS, lambda x: mg.where(mg.full((2, 1, 1), np.nan), 2.0, x)),
-    ("where(c, x, x) -> x", EVERY, lambda x, y: mg.where(x == y, x, x)),
     ("where(~c, x, y) -> where(c, y, x)", EVERY, lambda x, y: mg.where(~(x == y), x, y)),
-    ("where(c, where(c, x, y), z) -> where(c, x, z)", EVERY,
-     lambda x, y: mg.where(c := x < y, mg.where(c, x, y), x)),
-    ("where(c, x, where(c, y, z)) -> where(c, x, z)", EVERY,
-     lambda x, y: mg.where(c := x < y, x, mg.where(c, y, x == y))),
     ("astype(x) -> x", EVERY, lambda x: x.copy()),
-    ("bitcast(x) -> x", EVERY, lambda x: emit(P.bitcast, x, dtype=x.dtype)),
-    *[("astype(astype(x, dtype=a), dtype=b) -> astype(x, dtype=b)", a,
-       lambda x, b=b, c=c: x.astype(b).astype(c)) for a, b, c in (
-        ("float16", "float32", "float16"), ("float32", "float64", "float16"), ("float16", "float32", "float64"),
-        ("float16", "float64", "bool"), ("int8", "int32", "int16"), ("int32", "int64", "int8"),
-        ("int32", "float64", "float32"), ("int32", "float64", "float16"), ("int32", "float64", "int64"),
-        ("int8", "float16", "int8"), ("uint8", "int16", "int8"), ("uint8", "float16", "int16"),
-        ("int8", "int64", "uint8"), ("bool", "float32", "int8"), ("bool", "int8", "float64"),
-        ("int32", "int64", "float32"), ("int32", "int64", "float16"),
-    )],
-    ("reduction of one", EVERY, lambda x: mg.sum(x, axis=1)),
-    ("reduction of one", EVERY, lambda x: mg.sum(x, axis=(), keepdims=True)),
-    ("reduction of one", EVERY, lambda x: mg.prod(x, axis=1, keepdims=True)),
-    ("reduction of one", EVERY, lambda x: mg.max(x, axis=1)),
-    ("reduction of one", FLOATS, lambda x: mg.sum(x, axis=1, dtype=mg.float64)),
-    ("reduction of one", EVERY, lambda x: mg.cumulative_sum(x, axis=1)),
-    ("reduction of one", EVERY, lambda x: mg.cumulative_prod(x, axis=1)),
     ("concat of one", EVERY, lambda x: mg.concat([x])),
     ("concat of one", EVERY, lambda x: mg.concat([x[:0], x, x[3:3], x])),
     ("join by position", EVERY, lambda x: mg.concat([x, x[::-1], x])),
@@ -208,8 +131,8 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 
 
 # Rules with separate tests below.
-FOLDED = {"windows as parts", "fold constants", "max(n) -> n", "min(n) -> n", "small constant",
-          "windows as product", "slice of a convolution"}  # the last two: test_channels_last
+FOLDED = {"windows as parts", "fold constants", "small constant", "windows as product",
+          "slice of a convolution"}  # the last two: test_channels_last
 
 
 def test_rules_all_have_a_case():
@@ -224,13 +147,7 @@ def accepted(part):
 
 
 OTHER_KINDS = {  # rules whose cases have other kinds of dtypes than their operations accept
-    **dict.fromkeys(["x / 1 -> x", "-x / -y -> x / y", "-x / n -> x / -n", "n / -x -> -n / x"], "f"),  # a quotient is
-    **dict.fromkeys(["-(x / n) -> x / -n", "-(n / x) -> -n / x"], "f"),  # always a float
-    "maximum(maximum(x, n), m) -> maximum(x, max(n, m))": "iuf",  # other rules apply to bools
-    "minimum(minimum(x, n), m) -> minimum(x, min(n, m))": "iuf",
-    **dict.fromkeys(["floor(floor(x)) -> floor(x)", "floor(round(x)) -> round(x)"], "f"),  # and to rounded integers
-    **dict.fromkeys(["round(floor(x)) -> floor(x)", "round(round(x)) -> round(x)"], "f"),
-    **dict.fromkeys(["floor(astype(x)) -> astype(x)", "round(astype(x)) -> astype(x)"], "biu"),  # the kinds of x
+    **dict.fromkeys(["x / 1 -> x", "-(n / x) -> -n / x"], "f"),  # a quotient is always a float
     "where(~c, x, y) -> where(c, y, x)": "biuf",
 }
 
@@ -304,10 +221,10 @@ def test_expressions_without_an_exact_rule_stay(dtypes, function):
 
 
 def test_a_rule_that_is_alone_fires_only_where_nothing_else_reads_the_input():
-    x, rule = np.ones((2, 3), np.float32), "-(x * n) -> x * -n"
+    x, rule = np.ones((2, 3), np.float32), "-(n / x) -> -n / x"
 
     def both(x):
-        inner = x * 3.0
+        inner = 3.0 / x
         return inner, -inner
 
     graph, log = optimise(Recorded(both, x).graph)
@@ -354,19 +271,6 @@ def test_an_error_is_not_folded():
     ):
         graph = Recorded(wrong).graph
         assert optimise(graph)[0].nodes[-1].name in ("floor_divide", "remainder")
-
-
-@pytest.mark.parametrize("dtype", EVERY.split())
-@pytest.mark.parametrize("function", [mg.max, mg.min])
-def test_extremes_of_constants(function, dtype):
-    for value in (0, 1, 3, -2, -0.0, 0.1, np.inf, np.nan)[: 3 if np.dtype(dtype).kind in "bu" else None]:
-        if np.dtype(dtype).kind == "i" and isinstance(value, float):
-            continue
-        with np.errstate(all="ignore"):
-            recorded = Recorded(lambda: function(mg.full((3, 2), value, dtype=dtype), axis=0))  # noqa: B023
-            graph, log = optimise(recorded.graph)
-        assert_same_bits(recorded.values(graph), [r.data for r in recorded.results], f"{function} {value} {graph}")
-        assert log.counts()["max(n) -> n"] + log.counts()["min(n) -> n"], f"{function} {value}"
 
 
 def test_operation_on_numbers_alone_keeps_the_dtype_of_one():

@@ -8,13 +8,15 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.group import Group, Partition
+from minigrad.compile.lowering.elements import Argument
 from minigrad.compile.lowering.lower import Lowered
-from minigrad.compile.lowering.values import Argument
 from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Call, Check, Launch
 from minigrad.compile.running.program import Program, compile
 from minigrad.compile.running.settings import Settings
 from minigrad.core.node import Node
+from minigrad.core.primitive import P
+from minigrad.core.tree import leaves
 
 STRUCTURES = (Graph, Node, Group, Partition, Lowered, Argument)
 
@@ -154,3 +156,58 @@ def test_a_plan_that_was_saved_is_the_same(tmp_path, numpy_kernels):
     kernels = [[step.kernel for step in plan.steps if isinstance(step, Launch)] for plan in (loaded, copied)]
     assert str(kernels[0]) == str(kernels[1])  # nan equals nan here
     assert [dataclasses.replace(b, where=None) for b in copied.buffers] == list(loaded.buffers)
+
+
+def rows_written(x, read_later=False):
+    y = x * 2
+    before = y * 1.5 if read_later else None
+    for i in range(3):
+        y[i] = mg.sort(y[i] + i)
+    return (y + 1, before) if read_later else y + 1
+
+
+def puts_of(plan):
+    """For each write, whether it goes into the memory of its operand."""
+    return [step.in_place for step in plan.steps if getattr(step, "op", None) is P.put]
+
+
+def test_writes_go_into_the_memory_of_a_value_that_nothing_reads_later():
+    x = mg.asarray(np.random.default_rng(0).normal(size=(5, 4)))
+    plan = plan_of(rows_written, x)
+    assert puts_of(plan) == [True] * 3
+    assert len({plan.buffers[step.out].number for step in plan.steps if getattr(step, "op", None) is P.put}) == 1
+    written = [step.count for step in plan.steps if getattr(step, "op", None) is P.put]
+    assert {(count.bytes_read, count.bytes_written) for count in written} == {(32, 32)}  # a row
+    np.testing.assert_array_equal(mg.jit(rows_written)(x).numpy(), rows_written(x).numpy())
+
+
+@pytest.mark.parametrize("executor", ["serial", "parallel"])
+def test_values_that_are_read_later_or_belong_to_others_are_not_overwritten(executor):
+    def kept(x):
+        y = x * 2
+        y[0] = mg.sort(y[0])
+        old = y * 1
+        y[1:] = y[:-1]
+        y[2] = mg.argsort(old[2])
+        return y, old, mg.sort(y) + old
+
+    def inputs(x):
+        y = x.copy()
+        y[0] = mg.sort(y[1])
+        z = y.copy()
+        z[1] = 3.0
+        return y, z, x + 1
+
+    def turned(x):
+        y = mg.sort(x, axis=0).T
+        y[0] = mg.sort(y[1])
+        return y * 2
+
+    x = mg.asarray(np.random.default_rng(0).normal(size=(5, 4)))
+    gradient = mg.grad(lambda x: rows_written(x).sum())
+    for function in (kept, inputs, turned, lambda x: rows_written(x, True), lambda x: gradient(x)):
+        f, before = mg.jit(function, executor=executor), x.numpy().copy()
+        for _ in range(3):
+            for ours, theirs in zip(leaves(f(x)), leaves(function(x)), strict=True):
+                np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+        np.testing.assert_array_equal(x.numpy(), before)

@@ -275,7 +275,7 @@ def test_a_program_of_kernels_and_products_is_one_call():
 
 
 def test_calls_are_divided_by_work(monkeypatch):
-    monkeypatch.setattr(frame, "UNINTERRUPTED", 0)
+    monkeypatch.setattr(frame, "UNINTERRUPTED_BYTES", 0)
     f, x, y = mg.jit(model), mg.asarray(numbers(3, 4)), mg.asarray(numbers(4, 5))
     f(x, y)
     (made,) = f.program(x, y)._idle

@@ -198,7 +198,7 @@ def test_kernel_that_fails_is_run_by_numpy_and_named_in_a_warning(monkeypatch):
         program = Program(graph).ready()
     assert len(caught) == len(failed) == 1
     ran_by = [function.__class__.__name__ for function in program.functions.values()]
-    assert ran_by == ["function", "CFunctionType"]
+    assert ran_by == ["ByNodes", "CFunctionType"]
     x, y = program([np.ones(3, np.float32), np.ones(4, np.float32)])
     np.testing.assert_allclose(x, np.tanh(np.ones(3)), rtol=1e-6)
     np.testing.assert_allclose(y, np.exp(np.ones(4)), rtol=1e-6)

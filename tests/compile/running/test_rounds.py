@@ -106,7 +106,7 @@ def test_any_number_of_rounds(rounds, shape, bound):
 @pytest.mark.parametrize("name", LOOPS)
 def test_rounds_in_many_calls_are_those_in_one(runs, name, monkeypatch):
     """A call may begin with an odd round, which reads the other copy of each carried value."""
-    monkeypatch.setattr(running, "MOST_AT_FIRST", 1)
+    monkeypatch.setattr(running, "MOST_ROUNDS", 1)
     alike(lambda x, rows: of_tree(LOOPS[name](x, rows)), X, ROWS)
     assert runs
 

@@ -1,4 +1,4 @@
-"""Writes the statements that compute one node of a kernel, per element, per row, or once."""
+"""The elements that a kernel reads: values in blocks, per element, per row or once, and places in memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
-from ..fusion.group import FEW_CHUNKS, Group, Partition
-from ..fusion.kinds import Scatter, is_counted
+from ..fusion.group import Group, Partition
+from ..fusion.kinds import is_counted
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Parameter, Running, Statement, Store
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import accumulated_in, typed
+from ..nodes.thresholds import FEW_PARTIALS
 from ..nodes.view import View, is_filled, whole
-from .write import WRITERS, positioned
 
 
 class Argument(NamedTuple):
@@ -31,6 +31,7 @@ class Argument(NamedTuple):
     node: Node | None
     kind: str  # value, number, partial or scratch
     offset: int = 0
+    reduction: str = ""  # of partial results
 
 
 @dataclass(eq=False)
@@ -50,8 +51,8 @@ class Part(NamedTuple):
     high: int
 
 
-class ValueWriter:
-    """Writes the statements of values into the blocks of a kernel, each value once per block."""
+class Elements:
+    """Writes the statements that read elements into the blocks of a kernel, each once per block."""
 
     def __init__(self, partition: Partition, group: Group) -> None:
         assert group.loops is not None
@@ -97,17 +98,6 @@ class ValueWriter:
 
     # Nodes ------------------------------------------------------------------------------------------------------------
 
-    def compute(self, node: Node, block: Block) -> None:
-        """Write the statements of a node into a block."""
-        value = self._finished(node, block) if node in self.group.finishes else self.value(node, block)
-        block.names[node] = value  # type: ignore[assignment]
-
-    def value(self, node: Node, block: Block) -> Operand:
-        """Write one round of a node: its value, or the operand of its reduction."""
-        self.making = node
-        compute = self.computes[node]
-        return WRITERS[compute.__class__](self, compute, block)
-
     def cast(self, value: Operand, source: Any, target: Any, block: Block) -> Operand:
         """A value in another dtype."""
         if source == target:
@@ -120,13 +110,13 @@ class ValueWriter:
         self.level_of[name] = block.level
         block.names[node] = self.cast(name, accumulated_in(node), node.dtype, block)  # type: ignore[assignment]
 
-    def _finished(self, node: Node, block: Block) -> Operand:
+    def finished(self, node: Node, block: Block) -> Operand:
         """A reduction across rows, from the partial results of an earlier kernel."""
         self.making = node
         dtype, chunks = accumulated_in(node), self.chunks_of[node]
         reduction = self.computes[node].reduction
         index, _ = self.index(whole(node), node.size)
-        if chunks <= FEW_CHUNKS:
+        if chunks <= FEW_PARTIALS:
             value: Operand = self.let(block, "load", (self.partial(node), index), dtype)
             for number in range(1, chunks):
                 place = plus(index, number * node.size)
@@ -144,7 +134,7 @@ class ValueWriter:
             value = total.name
         return self.cast(value, dtype, node.dtype, block)
 
-    def gather(self, node: Node) -> None:
+    def gather_parts(self, node: Node) -> None:
         """Reduce partial results before the loop that reads them, chunk by chunk, in the order of memory."""
         self.making = node
         partial, buffer = self.partial(node), self.parameter(node, "out").name
@@ -167,7 +157,7 @@ class ValueWriter:
             return read  # type: ignore[no-any-return]
         base = read.base
         if is_filled(base):
-            return self.filled(read, compute.size)
+            return self.of_filled(read, compute.size)
         level = self.group.levels.get(base)
         if level is None:
             return self.loaded(base, *self.index(read, compute.size))
@@ -196,7 +186,7 @@ class ValueWriter:
             block.names[key] = self.let(block, op, (buffer, index) if buffer else (index,), dtype)
         return block.names[key]
 
-    def filled(self, view: View, size: int) -> Operand:
+    def of_filled(self, view: View, size: int) -> Operand:
         """An element of a tensor that is filled with a number or with positions."""
         attrs, dtype = view.base.attrs, view.base.dtype
         if view.base.name == "full":
@@ -221,14 +211,6 @@ class ValueWriter:
         return block.names[key]
 
     # Places -----------------------------------------------------------------------------------------------------------
-
-    def target(self, compute: Compute) -> tuple[Index, Level]:
-        """The place of the current element's result in the results of its chunk, and how often it changes."""
-        if isinstance(compute, Scatter):
-            return positioned(self, compute, whole(compute.node))
-        view, step = compute.target, compute.node.size // self.loops.chunks if self.loops.apart else 0
-        strides = [0 if step and stride >= step else stride for stride in view.strides]
-        return self.index(view._replace(strides=tuple(strides)), compute.size)
 
     def position(self, view: View, size: int, compute: Compute) -> tuple[Index, Level]:
         """The current number of a view as a position in a dimension of `size`, and how often it changes."""
@@ -300,9 +282,10 @@ class ValueWriter:
         """The name of the pointer to a node's partial results; the result of a single chunk is already final."""
         if node in self.group.stores and node in self.group.partials:
             return self.parameter(node, "out").name
-        found = self.parameters.get(Argument(node, "partial"))
+        argument = Argument(node, "partial", reduction=self.computes[node].reduction)
+        found = self.parameters.get(argument)
         if found is None:
             role = "partial" if node in self.group.partials else "in"
             size = node.size * self.chunks_of[node]
-            found = self._parameter(Argument(node, "partial"), accumulated_in(node), size, role)
+            found = self._parameter(argument, accumulated_in(node), size, role)
         return found.name
