@@ -14,7 +14,7 @@ import numpy as np
 from ..distributed import Communicator, Machine, ThreadCommunicators
 from ..distributed import ring as ring_steps
 from ..support.errors import ConversionError, DtypeError, ShapeError
-from ..support.table import as_table, bytes_text, time_text
+from ..support.table import as_table, bytes_text, counted, time_text
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .numbers import short
@@ -156,7 +156,7 @@ def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
     many = workers if isinstance(workers, int) else len(workers)
     if not FEWEST <= many <= MOST:
         raise ConversionError(
-            f"cluster: the messages of {many} workers can't be drawn", expect=f"from {FEWEST} to {MOST}",
+            f"cluster: the messages of {counted(many, 'worker')} can't be drawn", expect=f"from {FEWEST} to {MOST}",
             hint=MODEL,
         )
     if isinstance(workers, int):

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,7 +93,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     No sliders: the function has no inputs.
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
-    name = getattr(function, "__name__", type(function).__name__)
+    name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
         why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."
         return called(function, args, inputs, f"No sliders: {why}")
@@ -126,7 +125,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
 def _needed(function: Callable[..., Any]) -> list[str]:
     """The names of the parameters without which a function can't be called."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(getattr(function, "forward", function)).parameters.values())  # of a module
     except ValueError:
         return []
     return [p.name for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
@@ -343,16 +342,17 @@ def _curves(measure: _Bench, readings: dict[Setting, Reading]) -> Callable[..., 
 
 
 def _broken(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points of a line, which is broken where it jumps.
+    """The points of a line, which is broken where it jumps: by much, and by more than on both sides of it.
 
     >>> _broken([(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (3.0, 1.0)])
     [(0.0, 0.0), (1.0, 0.0), (2.0, nan), (2.0, 1.0), (3.0, 1.0)]
     """
-    whole = np.ptp([y for _, y in points if math.isfinite(y)] or [0.0])
-    found = points[:1]
-    for (_, before), (x, y) in pairwise(points):
-        found += [(x, math.nan)] * bool(abs(y - before) > whole / 3) + [(x, y)]
-    return found
+    levels = np.array([y for _, y in points])
+    whole, steps = np.ptp(levels[np.isfinite(levels)].tolist() or 0.0), np.abs(np.diff(levels))
+    beside = np.fmax([0.0, *steps[:-1]], [*steps[1:], 0.0])
+    jumps = np.flatnonzero(steps > np.fmax(3 * beside, whole / 8))
+    breaks = [(points[i + 1][0], math.nan) for i in jumps]
+    return sorted([*points, *breaks], key=lambda point: (point[0], not math.isnan(point[1])))
 
 
 def _matrix(measure: _Bench, setting: Setting, reading: Reading, g: Any, passed: Any) -> Drawing:

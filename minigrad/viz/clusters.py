@@ -19,13 +19,13 @@ from .allreduce_steps import allreduce_steps
 from .drawing import SERIES, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 from .lanes import Band, Bar, Lane, Work, chart_of
-from .runs import LOW, TALL, WIDE, moments
+from .runs import LOW, NOTHING, WIDE, moments
 
-WIDTH = 650.0
+WIDTH = 1.5 * WIDE
 COUNTS = tuple(2**power for power in range(13))  # workers
 FIRST = "as given"
 COLUMNS = ("a step", "efficiency", "waiting", "sent")
-BELOW = TALL + 3 * (LOW + 14.0) + 44.0  # the place of what is below four charts
+BELOW = 2 * (LOW + 14.0) + 30.0  # the place of what is below the charts, which are two by two
 Times = dict[str, list[StepTime]]  # what each variant takes, for each number of workers
 
 
@@ -115,7 +115,8 @@ def _model(
     times = {name: [step_time(*variant, count) for count in counts] for name, variant in variants.items()}
     settings = {name: _settings(*variant) for name, variant in variants.items()}
     curves, steps = [], []
-    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True)
+    drawings = moments(_charts(times, measured), counts, [_assumptions()] * len(counts), log_across=True, columns=2,
+                       along="workers")
     for i, (count, drawing) in enumerate(zip(counts, drawings)):
         now = {name: each[i] for name, each in times.items()}
         said = f"{counted(count, 'worker')}: {_said(now[FIRST])}."
@@ -176,17 +177,17 @@ def _charts(times: Times, measured: Mapping[int, float]) -> dict[str, dict[str, 
         name: np.array([(t.workers, t.seconds, t.efficiency, t.waiting, t.bytes) for t in each]) * scales
         for name, each in times.items()
     }
-    titles = (f"time of a step by workers ({unit})", "efficiency (%)", "waiting for the network (%)",
-              f"sent by one worker ({sent})")
+    titles = (f"time of a step ({unit})", "efficiency (%)", "waiting (%)", f"sent by each ({sent})")
     charts = {title: {n: rows[:, [0, 0, i]] for n, rows in numbers.items()} for i, title in enumerate(titles, 1)}
-    if measured:
+    if measured:  # of the other charts, the curve is empty
+        charts = {title: {**series, "measured": NOTHING} for title, series in charts.items()}
         charts[titles[0]]["measured"] = np.array(sorted(measured.items()), float)[:, [0, 0, 1]] / [1, 1, second]
     return charts
 
 
 def _assumptions() -> Drawing:
     """What the model assumes, below the charts."""
-    drawing = Drawing(WIDE, BELOW + 16.0 * len(ASSUMPTIONS) + 14.0)
+    drawing = Drawing(WIDTH, BELOW + 16.0 * len(ASSUMPTIONS) + 14.0)
     drawing.heading(0, BELOW, "The model assumes:")
     for i, line in enumerate(ASSUMPTIONS, 1):
         drawing.text(0, BELOW + 16.0 * i, line, size=11, fill="quiet")

@@ -123,6 +123,15 @@ def programs_of(call: FunctionCall, view: str) -> list[Shown]:
     return [_of_part(part, ran, view)._replace(names=names, roles=roles, types=types) for part in ran.parts]
 
 
+def check_computes(shown: Shown) -> None:
+    """Raise an error if there is nothing to show."""
+    if not shown.program.partition.groups:
+        raise MinigradError(
+            "nothing is computed here: each result is an argument, a view of one, or computed by Python",
+            hint="mg.viz.graph(f, *arguments) draws what was traced; a number is traced as mg.asarray(3.0)",
+        )
+
+
 def jitted_once(call: FunctionCall) -> FunctionCall:
     """A call of a function that is not jitted, as that of a jitted one: all that is shown of it is of one program."""
     known = (Jitted, JittedMethod, LoadedProgram, Program, Graph, Tensor)

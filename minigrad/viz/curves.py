@@ -6,13 +6,12 @@ Where there are more steps than columns of pixels, a column shows its least, its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .drawing import DASHES, SERIES, Axes, Drawing
-from .numbers import short
+from .drawing import DASHES, SERIES, Axes, Drawing, tick_text
 from .svg import number
 
 Points = Sequence[tuple[float, float]]  # (step, value)
@@ -51,9 +50,9 @@ def columns_of(points: Points | np.ndarray, ends: tuple[float, float], most: int
 def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Points | np.ndarray], title: str,
     ends: tuple[float, float] | None = None, within: tuple[float, float] | None = None, *, log: bool | None = None,
-    log_across: bool = False,
+    log_across: bool = False, named: bool = True,
 ) -> Axes:
-    """Some curves over steps, with their names on the right.
+    """Some curves over steps, with their names on the right if they are to be `named` here.
 
     `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
     If `log` is not given, the axis is logarithmic where the values go through powers of ten.  A mark at the top is a
@@ -62,18 +61,18 @@ def curves(
     x, y, width, height = place
     arrays = {name: np.array(points, np.float64).reshape(-1, 2) for name, points in series.items()}
     limit = _limit(arrays.values())
-    if limit < math.inf:
-        title += f", cut off above {short(limit)}"
-        for points in arrays.values():
-            points[points[:, 1] > limit, 1] = math.inf
-    finite = np.concatenate([*arrays.values(), np.zeros((0, 2))])
-    finite = finite[np.isfinite(finite[:, 1])]
+    for points in arrays.values():
+        points[points[:, 1] > limit, 1] = math.inf
+    every = np.concatenate([*arrays.values(), np.zeros((0, 2))])
+    finite = every[np.isfinite(every[:, 1])]
     across = ends or ((float(finite[:, 0].min()), float(finite[:, 0].max())) if len(finite) else (0.0, 1.0))
     values = np.array([*finite[:, 1], *(within or ())] or [0.0, 1.0])
     high, low = float(values.max()), float(values.min())
-    log = high > 30 * low > 0 if log is None else log and high > 0
+    log = high > 30 * _least(arrays.values()) > 0 if log is None else log and high > 0
     least = float(values[values > 0].min()) if log else low - 0.06 * (high - low)
     room = 0.0 if log else 0.06 * (high - low)
+    if len(finite) < len(every):
+        title += f"; ▼ above {tick_text(high + room)}, or not finite" if limit < math.inf else "; ▼ not finite"
     with drawing.piece():
         drawing.heading(x + Axes.LEFT, y + 12, title)
         chart = Axes(drawing, (x, y + 20, width, height - 20), across, (least - room, high + room), log=log,
@@ -82,19 +81,30 @@ def curves(
             columns = columns_of(points, across, int(chart.width / WIDE))
             _curve(chart, columns, points, i, len(arrays))
             each = round(len(points) / (len(columns) or 1))
-            if len(arrays) > 1:
+            if len(arrays) > 1 and named:
                 curve_name(drawing, x + width + 8, y + 34 + 16 * i, name, i)
-            elif each > 1:
+            elif each > 1 and len(arrays) == 1:
                 said = f"line: mean of {each} steps, shade: their least to their largest"
                 drawing.text(x + width, y + 12, said, fill="quiet", anchor="end")
     return chart
 
 
+def _extremes(curves: Iterable[np.ndarray], of: Callable[[Any], Any]) -> list[float]:
+    """The largest or the least value of each curve, in order."""
+    return sorted([float(of(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
+
+
 def _limit(curves: Iterable[np.ndarray]) -> float:
     """Where a chart ends at the top; infinity, unless one of several curves goes far beyond the others."""
-    tops = sorted([float(max(known)) for each in curves if len(known := each[np.isfinite(each[:, 1]), 1])])
+    tops = _extremes(curves, np.max)
     usual = tops[(len(tops) - 1) // 2] if tops else 0.0
     return 3 * usual if usual > 0 and tops[-1] > FAR * usual else math.inf
+
+
+def _least(curves: Iterable[np.ndarray]) -> float:
+    """The least value of some curves; one curve that goes far below all others does not count."""
+    first, second, *_ = [*_extremes(curves, np.min), math.nan, math.nan]
+    return second if 0 < first < second / FAR**2 else first
 
 
 def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many: int) -> None:
@@ -107,7 +117,7 @@ def _curve(chart: Axes, columns: list[Column], points: np.ndarray, i: int, many:
     strange = points[~np.isfinite(points[:, 1]), 0].tolist()
     places = [f"M{number(chart.at(step, 1.0)[0] - 4)} {number(chart.y)}h8l-4 8z" for step in strange[:MARKS]]
     if places:
-        drawing.shape("".join(places), "bad")
+        drawing.shape("".join(places), "bad" if many == 1 else colour)
 
 
 def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> None:
@@ -121,5 +131,6 @@ def curve_name(drawing: Drawing, x: float, level: float, name: str, i: int) -> N
 def dots(drawing: Drawing, chart: Axes, lines: Sequence[Points | np.ndarray]) -> None:
     """A dot at the end of each line that has begun."""
     for i, points in enumerate(lines):
-        if len(points) and math.isfinite(points[-1][1]) and (points[-1][1] > 0 or not chart.log):
-            drawing.dot(*chart.at(*points[-1]), fill="now" if len(lines) == 1 else SERIES[i % len(SERIES)])
+        x, y = chart.at(*points[-1]) if len(points) else (math.nan, math.nan)
+        if chart.y - 1 <= y <= chart.y + chart.height + 1:
+            drawing.dot(x, y, fill="now" if len(lines) == 1 else SERIES[i % len(SERIES)])

@@ -17,7 +17,7 @@ from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text, time_text
-from .compiled import Shown, eager_record_of, jitted_once, programs_of, records_of, view_of
+from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of, view_of
 from .exhibit import Exhibit
 from .graphs import MOST
 from .listings import Listing, source_of, values_of
@@ -70,11 +70,7 @@ class Fusion(Exhibit):
     def __init__(self, shown: Shown, *records: Record | None) -> None:
         self.shown = shown
         self.program, self.partition = shown.program, shown.program.partition
-        if not self.partition.groups:
-            raise MinigradError(
-                "nothing is computed here: every result is an argument, or a view of one",
-                hint="mg.viz.graph(f, *arguments) draws what was traced",
-            )
+        check_computes(shown)
         self.written = Written(shown, *records)
         self.cost = self.written.cost
         self.names = {**self.partition.graph.names(), **shown.names}

@@ -156,9 +156,11 @@ def _ruled(chart: Chart, bands: Sequence[Band], y: float, text: Callable[[float]
 def legend_of(bands: Sequence[Band]) -> list[tuple[str, str, str]]:
     """The legend: the phases or the kinds of bars, and what else is drawn."""
     used = {bar.work.colours for band in bands for lane in band.lanes for bar in lane.bars}
+    if python := any(lane.python[1] for band in bands for lane in band.lanes):
+        used.discard("quiet")  # which has the same colours
     found = [(*KINDS[kind], NAMES.get(kind, kind)) for kind in KINDS if kind in used]
-    if any(lane.python[1] for band in bands for lane in band.lanes):
-        found.append(("line", "tint", "Python"))
+    if python:
+        found.append(("line", "tint", "Python, no launch"))
     if any(bar.critical for band in bands for bar in band.bars):
         found.append(("now", "now", "on the critical path"))
     if any(band.model for band in bands):

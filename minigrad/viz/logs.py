@@ -21,7 +21,7 @@ from .images import pictures_of
 
 PICTURES, PARAMETERS, IMAGES = 24, 6, 12  # the most moments with pictures, parameters, and images of a name
 ROWS, COLUMNS, SIDE = 8, 10, 15.0  # of the picture of a parameter: squares, and the side of one, at most
-BESIDE = 170.0  # from a parameter to its gradient
+BESIDE = 210.0  # from a parameter to its gradient
 Points = list[tuple[float, float]]  # (step, value)
 
 
@@ -43,14 +43,18 @@ class Weights(NamedTuple):
         blocks = [", in blocks" * (picture.size < np.size(array)) for array, picture in zip(known, pictures)]
         return cls(pictures, [size_text(array) + of_blocks for array, of_blocks in zip(known, blocks)])
 
-    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: Sequence[float], lit: bool) -> float:
-        """Draw the parameter and, on its right, its gradient; `most` are the largest numbers of both.  The height."""
+    def draw(self, drawing: Drawing, x: float, y: float, name: str, most: float, lit: bool) -> float:
+        """Draw the parameter, of which `most` has the strongest colour, and on its right its gradient.  The height.
+
+        A gradient has a scale of its own, because those of a training become smaller and smaller.
+        """
         rows, columns = self.pictures[0].shape
         side = min(SIDE, 72 / rows, 150 / columns)
         drawing.text(x, y + 12, name, bold=lit, room=BESIDE - 12, fill="ink" if lit else "quiet")
         for i, (picture, about) in enumerate(zip(*self)):
             drawing.text(x + i * BESIDE, y + 26, about, fill="quiet", room=BESIDE - 12)
-            heat_map(drawing, x + i * BESIDE, y + 33, picture, side, most[i], f"{'∂' * i}{name}: {about}")
+            scale = largest([picture]) if i else most
+            heat_map(drawing, x + i * BESIDE, y + 33, picture, side, scale, f"{'∂' * i}{name}: {about}")
         return 50 + side * rows
 
 
@@ -78,7 +82,8 @@ class Log:
             return run
         if not isinstance(run, Sequence) or isinstance(run, str) or not run:
             raise ConversionError(
-                f"training: a {type(run).__name__} is not the log of a run",
+                "training: the log of a run has no step" if isinstance(run, (list, tuple))
+                else f"training: a {type(run).__name__} is not the log of a run",
                 expect="an mg.viz.Dashboard, what mg.train.fit returns, or a list of losses",
             )
         log = cls()
@@ -116,10 +121,9 @@ class Log:
             first = sorted(known, key=lambda each: each[1].ndim < 2)[:PARAMETERS]
             self.weights = _kept({**self.weights, step: {name: Weights.of(*each) for name, *each in first}})
 
-    def most(self, name: str) -> list[float]:
-        """The largest numbers in all pictures of a parameter, and of its gradient."""
-        seen = [moment[name].pictures for moment in self.weights.values() if name in moment]
-        return [largest([pictures[i] for pictures in seen if len(pictures) > i]) for i in (0, 1)]
+    def most(self, name: str) -> float:
+        """The largest number in all pictures of a parameter."""
+        return largest([moment[name].pictures[0] for moment in self.weights.values() if name in moment])
 
     def curves(self) -> dict[str, np.ndarray]:
         """The logged numbers, and the norms of the gradients: (step, seconds, value) of each of their steps."""

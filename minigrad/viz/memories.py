@@ -22,13 +22,15 @@ from .drawing import Axes
 from .flipbook import Flipbook, Knob, Page
 from .kept import SEGMENTS, Tape, peak, play, segments_of, share_again, tape_of
 from .naming import operation_name
-from .phases import BACKWARD, Section
+from .phases import BACKWARD
 from .sharing import shared_memory
 from .svg import LINE, text_width
 from .titles import Titles
 from .traced import FunctionCall
 
-WIDTH, TOP, HEIGHT = 1000.0, 24.0, 384.0
+WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
+NAMES, WORDS = (15.0, 29.0), 46.0  # below the axis: names of steps on two levels, and words about them
+FAR = 2.0  # what is more than so many times as much has no room in a chart
 OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
@@ -144,6 +146,12 @@ class Way(NamedTuple):
         """The most bytes in use."""
         return max(self.held, default=0)
 
+    @property
+    def top(self) -> float:
+        """The end of an axis for all bytes in use, and for what they are compared with, if that is near."""
+        near = [size for size, *_ in self.lines if size <= FAR * self.most]
+        return 1.06 * max([self.most, *near]) or 1.0
+
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
         until = f"back through {self.steps[life.end + 1]}" if self.forward else self.steps[life.end]
@@ -162,20 +170,23 @@ def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     about += f"{bytes_text(cost.eager_peak)} node by node"
     ways = [fused]
     if not tape and any(layer.kind == BACKWARD for layer in fused.layers):
-        most += ". The backward pass is a part of this program: mg.viz.memory of the loss alone shows checkpoints"
+        most += ". The backward pass is a part of this program: mg.viz.memory(loss, x, y), for the function of the "
+        most += "loss alone, shows eager mode and checkpoints"
     if tape:
         most += " in the forward pass alone: the gradient is a program of its own, which is not counted here"
         taped = _taped(tape, (fused.most, "library", "fused, the forward pass alone:"))
-        about += f"; eagerly, {taped[0].say}"
         ways = [*taped, fused]
     ways[-1] = fused._replace(say=most)
     return _book(about, ways, places, [f"  {life.name}: {fused.about(life)}" for life in lives])
 
 
 def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), values: Sequence[str] = ()) -> Flipbook:
-    """A chart for each way to run the function, and one of the places in memory, all with one axis of bytes."""
+    """A chart for each way to run the function, and one of the places in memory.
+
+    All have one axis of bytes, but a way that needs much more than the first has an axis of its own.
+    """
     marks: Marks = {"most": mark("all ways", [(way.name, way.say) for way in ways])}
-    top = 1.06 * max([max(way.most, *[size for size, *_ in way.lines]) for way in (*ways, *places)]) or 1.0
+    top = max([way.top for way in (*ways, *places) if way.most <= FAR * ways[0].most])
     more = [Page(_drawn(way, top, "v", marks), way.say, name=way.name) for way in places]
     pages = []
     for number, way in enumerate(ways):
@@ -222,16 +233,17 @@ def _place(buffer: Buffer) -> str:
 
 def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) -> tuple[Way, Way]:
     """What the program has in use: a layer for each part of it, and for each value in its place."""
-    sections = Titles(shown).sections
-    parts: dict[Section, Layer] = {}
+    titles = Titles(shown)
+    names, parts = [*map(titles.of, steps)], dict[tuple[str, str], Layer]()
     sizes: dict[str, int] = {}
     for life in lives:
         sizes[life.place] = max(sizes.get(life.place, 0), life.bytes)
     floors, placed = dict(zip(sizes, accumulate(sizes.values(), initial=0))), []
     for life in lives:
-        home = sections[steps[life.begin]]
-        kind = home.phase or "kernel"
-        parts.setdefault(home, Layer(home.layer or "values", kind, [])).values.append(life)
+        made = names[life.begin]
+        home, life = titles.sections[steps[life.begin]], life._replace(name=made)
+        kind, name = home.phase or "kernel", home.layer or made
+        parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
         placed.append(Layer(life.name, kind, [life], floors[life.place]))
     whole, filled = cost.memory.total, sum(sizes.values())
     lines = (cost.eager_peak, "ink", "node by node, at most"), (whole, "library", "allocated for the fused program:")
@@ -242,8 +254,8 @@ def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) ->
     more = [f"{bytes_text(size)} of {what}" for size, what in other if size]
     if whole > filled:
         say += f". With {', '.join([*more, 'gaps between buffers'])}, {bytes_text(whole)} are allocated"
-    places = Way("places in memory", steps, placed, say, MADE, (total,))
-    return Way("fused", steps, [*parts.values()], "", MADE, lines), places
+    places = Way("places in memory", names, placed, say, MADE, (total,))
+    return Way("fused", names, [*parts.values()], "", MADE, lines), places
 
 
 # Eager mode, and checkpoints ------------------------------------------------------------------------------------------
@@ -286,6 +298,7 @@ def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -
 
 def _drawn(way: Way, top: float, key: str, marks: Marks) -> _Stack:
     """The bytes in use at each step, as a stack of layers, with lines for what other ways need."""
+    top = top if way.most <= top else way.top
     chart, count = _Stack(way, top), len(way.steps)
     above = [0] * count
     for number, layer in enumerate(way.layers):
@@ -297,7 +310,8 @@ def _drawn(way: Way, top: float, key: str, marks: Marks) -> _Stack:
         marks[f"{key}{number}"] = mark(title, [(life.name, way.about(life)) for life in largest])
         chart.layer(layer, below, above, f"{key}{number}", title)
     for size, colour, _ in way.lines:
-        chart.line([(0, size), (count, size)], colour)
+        if size <= top:
+            chart.line([(0, size), (count, size)], colour)
     return chart
 
 
@@ -305,24 +319,26 @@ class _Stack(Chart):
     """A chart of bytes over the steps of a way."""
 
     def __init__(self, way: Way, top: float) -> None:
-        super().__init__(WIDTH, TOP + HEIGHT + 20.0)
+        super().__init__(WIDTH, TOP + HEIGHT + WORDS - 12.0)
         self.size, unit = bytes_unit(top)
         self.axes = Axes(self, (0.0, TOP, WIDTH, HEIGHT), (0, len(way.steps)), (0, top / self.size), named=False)
         self.text(Axes.LEFT - 4.0, 14.0, unit, fill="quiet", anchor="end")
         kinds = [(*KINDS[kind], way.kinds[kind]) for kind in dict.fromkeys([layer.kind for layer in way.layers])]
-        lines = [(colour, "", f"{words} {bytes_text(size)}") for size, colour, words in way.lines]
+        lines = [(colour, "", f"{words} {bytes_text(size)}" + ", beyond the axis" * (size > top))
+                 for size, colour, words in way.lines]
         legend(self, Axes.LEFT, 14.0, [*kinds, *lines])
-        end, bottom = -1.0, self.at(0, 0)[1]
+        ends, bottom = dict.fromkeys(NAMES, -1.0), self.at(0, 0)[1]
         for number, step in enumerate(way.steps):  # as many names as there is room for
             x, wide = self.at(number + 0.5, 0)[0], text_width(step, LINE) / 2
-            if x - wide > end and x + wide < WIDTH:
-                self.text(x, bottom + 15.0, step, fill="quiet", anchor="middle")
-                end = x + wide + 8.0
-        self.text(WIDTH, bottom + 32.0, "the steps, one after another", fill="quiet", anchor="end")
+            level = next((level for level, end in ends.items() if x - wide > end), None)
+            if level and x + wide < WIDTH:
+                self.text(x, bottom + level, step, fill="quiet", anchor="middle")
+                ends[level] = x + wide + 8.0
+        self.text(WIDTH, bottom + WORDS, "the steps, one after another", fill="quiet", anchor="end")
         if way.forward:
             self.line([(way.forward, 0), (way.forward, top)], "line")
             x = self.at(way.forward, 0)[0]
-            self.text(x, bottom + 32.0, "◂ forward | backward ▸", fill="quiet", anchor="middle")
+            self.text(x, bottom + WORDS, "◂ forward | backward ▸", fill="quiet", anchor="middle")
 
     def at(self, step: float, size: float) -> tuple[float, float]:
         """The place of a number of bytes at a step."""

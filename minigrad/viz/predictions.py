@@ -15,6 +15,7 @@ from ..compile.nodes.graph import Graph
 from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text, counted, time_text
 from .lanes import Band, Bar, Lane, Work
+from .naming import operation_name
 from .titles import listed
 from .traced import FunctionCall, without_detours
 
@@ -138,7 +139,8 @@ def placed_band(title: str, found: Prediction, now: Prediction) -> Band:
     for span in found.spans:
         task = span.task
         kind = "other" if task.moves else "kernel"
-        work = Work(task.name, task.name, kind=kind, cost=task.count, rows=(("on", task.lane),))
+        label = operation_name(task.node) if task.node.op else task.name
+        work = Work(task.name, label, kind=kind, cost=task.count, rows=(("on", task.lane),))
         lanes.setdefault((task.lane, span.stream), []).append(Bar(span.begin, span.end, work))
     names = {key: f"{key[0]} ({key[1] + 1})" if key[1] else key[0] for key in sorted(lanes)}
     says = f"by the model, {time_text(found.seconds)}, {counted(len(found.transfers), 'transfer')}"

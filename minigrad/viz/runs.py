@@ -18,15 +18,16 @@ from .drawing import Axes, Drawing
 from .flipbook import Flipbook, Knob, Page
 from .heat import spark
 from .images import gallery
-from .logs import Log
+from .logs import BESIDE, Log
 from .numbers import short
 from .svg import number
 
 STOPS, NUMBERS, LAYERS = 48, 5, 5  # the most moments, charts of numbers, and curves of norms
-WIDE, TALL, LOW = 620.0, 250.0, 170.0  # the width of the curves; the height of the first chart, and of the others
+WIDE, TALL, LOW = 620.0, 250.0, 160.0  # the width of the curves; the height of the first chart, and of the others
 ROW, SIDE = 5, 62.0  # images in a row, and the side of one
 AXES: dict[str, dict[str, Any]] = {  # what a chart shows, as options of `moments`
-    "as it fits": {}, "linear": {"log": False}, "logarithmic": {"log": True}, "over seconds": {"clock": 1},
+    "as it fits": {}, "linear": {"log": False}, "logarithmic": {"log": True},
+    "over seconds": {"clock": 1, "along": "seconds"},
 }
 Runs = Mapping[str, Log]  # by name; the pictures are those of the first
 Curves = dict[str, np.ndarray]  # by name, points as in `Log.curves`
@@ -114,21 +115,28 @@ def _said(charts: Mapping[str, Curves], step: int) -> str:
 
 def moments(
     charts: Mapping[str, Curves], stops: Sequence[int], beside: Sequence[Drawing], *, log: bool | None = None,
-    clock: int = 0, log_across: bool = False,
+    clock: int = 0, log_across: bool = False, columns: int = 1, along: str = "step",
 ) -> Iterator[Drawing]:
     """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
 
-    The curves are the same for all moments, and are drawn once, over the column `clock` of their points.
+    The curves are the same for all moments, and are drawn once, over the column `clock` of their points.  Curves have
+    their names beside the last chart of a row, unless the row above has the same.  `along` names the axes.
     """
     base, y, axes = Drawing(WIDE, 60), 0.0, []
     known = [points for series in charts.values() for points in series.values() if len(points)]
     ends = [float(points[i, clock]) for points in known for i in (0, -1)] or [0.0]
+    every = [*charts.values()]
     for i, (title, series) in enumerate(charts.items()):
-        height, legend = TALL if i == 0 else LOW, LEGEND if len(series) > 1 else 0.0
+        height, legend = TALL if columns == 1 and i == 0 else LOW, LEGEND if len(series) > 1 else 0.0
+        wide, last = ((columns + 1) / 2 * WIDE - legend) / columns, (i + 1) % columns == 0
+        named = last and (i < columns or [*every[i - columns]] != [*series])
         placed = {name: points[:, [clock, 2]] for name, points in series.items()}
-        axes.append(curves(base, (0, y, WIDE - legend, height), placed, title, (min(ends), max(ends)), log=log,
-                           log_across=log_across))
-        y += height + 14
+        chart = curves(base, (i % columns * wide, y, wide, height), placed, title, (min(ends), max(ends)), log=log,
+                       log_across=log_across, named=named)
+        if i >= len(every) - columns:
+            base.text(chart.x + chart.width, y + height + 9, along, fill="quiet", anchor="end")
+        axes.append(chart)
+        y += (height + 14) * last
     longest = max(known, key=lambda points: points[-1, 0], default=np.zeros((1, 3)))
     hovers = [_hover(chart, np.interp(stops, longest[:, 0], longest[:, clock]).tolist()) for chart in axes]
     for step, pictures in zip(stops, beside):
@@ -158,7 +166,7 @@ def _pictures(log: Log, step: int) -> Drawing:
         for _, (name, weights) in _last(log.weights, step):
             y += weights.draw(drawing, x, y, name, log.most(name), True)
     if y:
-        drawing.width, drawing.height = x + 340, y
+        drawing.width, drawing.height = x + 2 * BESIDE, y
     return drawing
 
 

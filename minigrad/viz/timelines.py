@@ -16,8 +16,10 @@ from ..compile.look.cost import Cost
 from ..compile.look.placement import System
 from ..compile.look.record import RUNS, Record
 from ..compile.look.roofline import Measured
-from ..compile.look.watching import Call
+from ..compile.look.watching import Call as Kernel
 from ..compile.nodes.graph import Graph
+from ..compile.nodes.tally import functions_of
+from ..compile.running.plan import Call
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
@@ -27,7 +29,7 @@ from ..support.source import in_library, line_of
 from ..support.table import bytes_text, counted, time_text
 from ..support.words import shown, whole
 from .charts import KINDS
-from .compiled import Shown, eager_record_of, jitted_once, programs_of, records_of
+from .compiled import Shown, check_computes, eager_record_of, jitted_once, programs_of, records_of
 from .exhibit import Exhibit
 from .lanes import Band, Bar, Lane, Work, chart_of, legend_of, merged, phases_of
 from .naming import layer_name, operation_name
@@ -83,6 +85,8 @@ def timeline(
     records, why = _records(call, runs)
     compiled = any(record.program is not None for record in records)
     programs = programs_of(call, VIEW) if compiled else []
+    if programs:
+        check_computes(programs[0])
     found = timeline_of(records, why, workers, programs)
     found.bands += placed
     found.words += _in_words(placed)
@@ -129,7 +133,7 @@ def timeline_of(
     <timeline: 1 launch eagerly>
     """
     known = {id(each.program): each for each in programs}
-    bands, models, now = list[Band](), list[list[Band]](), 0.0
+    models, now, ran = list[list[Band]](), 0.0, list[tuple[str, Record, float, list[Work]]]()
     for before, record in zip([None, *records], records):
         follows = before is not None and before.gradient is record
         way = GRADIENT if follows else record.way + " that keeps values" * (record.gradient is not None)
@@ -141,7 +145,9 @@ def timeline_of(
             why = why or busy
             works, plan = works_of(known.get(id(program)) or Shown("", program, {}), roof), program.schedule
             models.append(on_workers(way, plan, works, plan.work / (record.in_launches or 1e-6)))
-        bands.append(_band(way, record, begin, works))
+        ran.append((way, record, begin, [*_works(record, works)]))
+    phased = len({work.section.phase for *_, done in ran for work in done} - {""}) > 1  # else phases say nothing
+    bands = [_band(way, record, begin, done, phased) for way, record, begin, done in ran]
     counts = [sum([event.launches for event in record.events]) for record in records]
     about = ", ".join([f"{counted(count, 'launch', 'launches') if not i else count} {band.title}"
                        for i, (count, band) in enumerate(zip(counts, bands))])
@@ -170,11 +176,11 @@ def _roof(record: Record) -> tuple[Mapping[str, Measured], str]:
         return {}, f"No share of the roof is shown: {_first_line(error)}"
 
 
-def _band(way: str, record: Record, begin: float, works: Mapping[str, Work]) -> Band:
+def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased: bool) -> Band:
     """The band of a record, whose call begins at a time: lanes of threads, of phases, of transfers on their way."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
-    done = [(event, work) for event, work in zip(record.events, _works(record, works)) if event.name not in around]
-    if len({work.section.phase for _, work in done} - {""}) < 2:  # phases say nothing
+    done = [(event, work) for event, work in zip(record.events, works) if event.name not in around]
+    if not phased:
         done = [(event, work._replace(section=Section("", work.section.layer))) for event, work in done]
     threads: dict[str, list[Bar]] = {}
     for event, work in done:
@@ -222,8 +228,8 @@ def _works(record: Record, steps: Mapping[str, Work]) -> Iterator[Work]:
         elif not inside and (call := next(calls, None)):
             yield _of_call(event, call)
         else:
-            section = steps[outer].section if outer in steps else Section(_phase_of(outer), "")
-            yield Work(event.name, name, section, _kind(name, event.launches), event.cost)
+            label, section = outer if name.startswith("kernel_") else name, Section(_phase_of(outer), "")
+            yield Work(event.name, label or name, section, _kind(name, event.launches), event.cost)
 
 
 def _kind(name: str, launches: int) -> str:
@@ -249,10 +255,24 @@ def works_of(shown: Shown, roof: Mapping[str, Measured] = {}) -> dict[str, Work]
                     _kind(name, count.launches), count, tuple(rows), line, tuple(near))
         limit = roof.get(name)
         found[name] = work if limit is None else work._replace(best=limit.best, bound=limit.bound)
+    for step in shown.program.plan.steps:
+        if isinstance(step, Call):
+            for program in [each.program for each in functions_of(step.attrs) if isinstance(each.program, Program)]:
+                found |= _inside(found[step.name], program, found)
     return found
 
 
-def _of_call(event: Event, call: Call) -> Work:
+def _inside(outer: Work, program: Program, known: Mapping[str, Work]) -> dict[str, Work]:
+    """The steps of a loop or branch.  One that has the name of another's, which is known, has no words of its own."""
+    found = {}
+    for work in works_of(Shown("", program, {})).values():
+        name = f"{outer.name}/{work.name}"
+        label = outer.label if name in known else f"{outer.label}: {work.label}"
+        found[name] = work._replace(name=name, label=label, section=outer.section)
+    return found
+
+
+def _of_call(event: Event, call: Kernel) -> Work:
     """A kernel of eager mode: its phase by the functions that led to it, its layer, and the user's line."""
     files = [code.co_filename.replace("\\", "/") for code, _ in call.frames]
     section = Section(FORWARD, layer_name(call.scope[:2]))
@@ -271,6 +291,7 @@ def _phase_of(name: str) -> str:
 
 def _predicted(programs: Sequence[Shown], workers: int | None) -> Timeline:
     """The timeline of programs that are not measured: models alone, in bytes of traffic."""
+    check_computes(programs[0])
     plan, launches = programs[0].program.schedule, Cost(programs[0].program).program.launches
     about = f"timeline of {counted(launches, 'launch', 'launches')} in {counted(len(plan.levels), 'level')}"
     says = "Nothing was measured: the axis is the time of a model, in bytes of memory traffic that take as long."

@@ -163,7 +163,8 @@ def _page(moments: list[Moment], log: Log, at: int) -> Page:
     said = {
         "batch": f"take a batch: {shapes}.",
         "forward": f"the model computes its predictions{right}, and the loss is {short(moment.loss)}.",
-        "backward": f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}.",
+        "backward": f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}. "
+                    "The picture of each gradient has a scale of its own.",
         "update": f"the optimizer changes the parameters, against the gradient, by {short(moment.moved)} in all.",
     }[moment.phase]
     return Page(_drawn(moments, log, at), f"Step {moment.step}, {moment.phase}: {said}")
@@ -171,11 +172,7 @@ def _page(moments: list[Moment], log: Log, at: int) -> Page:
 
 def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
     """On the left the data and the loss, on the right the parameters and their gradients."""
-    moment, drawing, x, y = moments[at], Drawing(LEFT + 360, 404.0), LEFT + 20, 16.0
-    _data(drawing, moments, moment)
-    losses = log.numbers["loss"]
-    chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": losses}, "loss")
-    dots(drawing, chart, [losses[: moment.step - (moment.phase == "batch")]])
+    moment, drawing, x, y = moments[at], Drawing(LEFT + 20 + 2 * BESIDE, 404.0), LEFT + 20, 16.0
     with drawing.piece('class="mg-beside"'):
         drawing.heading(x, 12, "parameters")
         drawing.heading(x + BESIDE, 12, "their gradients" if moment.gradients else "no gradients yet")
@@ -185,11 +182,18 @@ def _drawn(moments: list[Moment], log: Log, at: int) -> Drawing:
         if hidden > 0:
             drawing.text(x, y + 10, f"{hidden} more", fill="quiet")
     drawing.height = max(drawing.height, y + 14)
+    below = 22 + _data(drawing, moments, moment)
+    losses, height = log.numbers["loss"], min(320.0, drawing.height - below)
+    chart = curves(drawing, (0, below, LEFT - 20, height), {"loss": losses}, "loss by step")
+    dots(drawing, chart, [losses[: moment.step - (moment.phase == "batch")]])
     return drawing
 
 
-def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
-    """The batch: points and the predictions for them, if both are single numbers; else pictures, or a heat map."""
+def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> float:
+    """The batch: points and the predictions for them, if both are single numbers; else pictures, or a heat map.
+
+    Returns its height.
+    """
     (x, y), outputs, read = moment.batch, moment.outputs, moment.read()
     if x.ndim == 2 and x.shape[1] == 1 and 0 < x.size == y.size and x.dtype.kind == "f":
         known = [array for s in moments for array in (s.batch[1], s.outputs) if array is not None]
@@ -200,13 +204,16 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
                        (across.min(), across.max()), (up.min(), up.max()), log=False)
         for point in zip(x.reshape(-1)[:100], y.reshape(-1)):
             drawing.dot(*chart.at(*point), fill="quiet", radius=3)
-        return
-    drawing.heading(0, 12, "batch" if read is None else "batch: each label, as what the model takes it for")
-    pictures = pictures_of(x, PICTURES)
+        return 232
+    drawing.heading(0, 12, "batch")
+    wide = x.ndim == 3 and max(x.shape[1:]) > 2 * min(x.shape[1:])  # sequences
+    pictures = None if wide else pictures_of(x, PICTURES)
     if pictures is None:
         weights = Weights.of(x)
-        weights.draw(drawing, 1, 14, "x", [largest(weights.pictures)], False)
-        return
+        return weights.draw(drawing, 1, 14, "x", largest(weights.pictures), False)
     pairs = zip(y, y if read is None else read)
     labels = [str(a) if a == b else f"{a} as {b}" for a, b in pairs] if y.ndim == 1 else ()
-    gallery(drawing, 1, 22, pictures, labels, 6, 38.0)
+    end = 22 + gallery(drawing, 1, 22, pictures, labels, 6, 38.0)
+    if wrong := next((label for label in labels if " as " in label), ""):
+        drawing.text(0, end + 8, f"{wrong}: label {wrong.replace('as', 'that the model takes for')}", fill="quiet")
+    return end + 16 * bool(labels)

@@ -52,6 +52,7 @@ def test_unsuitable_functions_are_refused_by_the_bench():
         mg.viz.bench(mg.sum, x=np.ones((3, 3)))
     with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) is not a range"):
         mg.viz.bench(mg.tanh, x=(2, 1))
+    assert len(mg.viz.bench(mg.nn.Linear(2, 2), x=[1.0, 2.0]).knobs) > 2  # the inputs are those of its forward
     with pytest.raises(mg.MinigradError, match="tanh has no input y"):
         mg.viz.bench(mg.tanh, y=(0, 1))
     with pytest.raises(mg.MinigradError, match="has no derivative"):
@@ -329,11 +330,27 @@ def test_modules_in_modules_are_decided_once():
     assert [part for part, _ in rows].count("module") == 1
 
 
+def test_the_slope_of_a_cond_is_broken_where_the_branch_changes():
+    """The slope of a root is large beside zero, and that of a square is small; smooth slopes are whole."""
+    def f(x):
+        return mg.cond(x > 0, mg.sqrt, lambda x: x * x, x)
+
+    assert slope_of(f, x=(-2, 2)).count("M") == 2
+    for smooth in (mg.tanh, mg.exp, mg.sin, lambda x: x**3, lambda x: mg.tanh(2 * x)):
+        assert slope_of(smooth).count("M") == 1
+    assert repr(mg.viz.bench(lambda x: x * x)).startswith("<f on the bench: ")
+
+
 def test_the_slope_of_relu_jumps():
-    drawn = "".join(mg.viz.bench(mg.relu).pages[0][0].drawing.pieces)
+    assert slope_of(mg.relu).count("M") == 2
+
+
+def slope_of(function, **inputs):
+    """The line of the slope on a bench."""
+    drawn = "".join(mg.viz.bench(function, **inputs).pages[0][0].drawing.pieces)
     paths = re.findall(r'<path d="([^"]+)"[^>]*stroke-dasharray="5 3"', drawn)
-    (slope,) = [path for path in paths if path.count("L") > 20]
-    assert slope.count("M") == 2
+    (slope,) = [path for path in paths if path.count("L") > 12]
+    return slope
 
 
 def test_a_device_that_begins_in_the_call_is_refused():

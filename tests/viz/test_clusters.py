@@ -83,6 +83,8 @@ def test_many_transfers_that_follow_each_other_are_few_bars():
 
 
 def test_the_model_refuses_what_it_cannot_draw():
+    with pytest.raises(mg.MinigradError, match="the messages of 1 worker can't be drawn"):
+        mg.viz.cluster(1)
     with pytest.raises(mg.MinigradError, match="1 number of workers and 0 changes"):
         mg.viz.cluster(STEP, MACHINE, workers=[8])
     with pytest.raises(mg.MinigradError, match="13 numbers of workers and 5 changes"):
@@ -91,6 +93,20 @@ def test_the_model_refuses_what_it_cannot_draw():
         mg.viz.cluster(STEP, MACHINE, {"small": {"buckets": 1e6}})
     with pytest.raises(mg.MinigradError, match=r"'small' has no fields\n  Expected: {'bucket': 1e6}\n  Got: 3"):
         mg.viz.cluster(STEP, MACHINE, {"small": 3})
+
+
+@needs_browser
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("size", [(1600, 900), (900, 900)])
+def test_all_four_charts_are_in_the_frame_with_one_legend(book, size):
+    with opened(book.to_html(), size=size) as page:
+        charts, frame = page.locator("[data-stops]"), page.locator(".mg-canvas").bounding_box()
+        boxes = [charts.nth(i).bounding_box() for i in range(4)]
+        assert charts.count() == 4 and page.get_by_text("one slow worker", exact=True).count() == 2  # and in the facts
+        for box in boxes:
+            assert box["x"] + box["width"] < frame["x"] + frame["width"]
+            assert box["y"] + box["height"] < frame["y"] + frame["height"]
+        assert page.locator("svg").get_by_text("workers", exact=True).count() == 2  # below the axes
 
 
 @needs_browser

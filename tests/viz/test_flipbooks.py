@@ -152,7 +152,7 @@ def test_cluster_takes_arrays_and_refuses_what_it_cannot_draw():
     book = mg.viz.cluster([mg.ones(4), mg.zeros(4), np.ones(4, np.float32)])
     assert "3 workers, 4 numbers" in repr(book) and "2 · 2 / 3 × 16 B were sent" in book.pages[0][-1].say
     assert dict(book.pages[1][2].blocks[0][1][1]["rows"])["bytes one after the other"] == "32 B"
-    with pytest.raises(mg.MinigradError, match="messages of 1 workers can't be drawn"):
+    with pytest.raises(mg.MinigradError, match="messages of 1 worker can't be drawn"):
         mg.viz.cluster(1)
     with pytest.raises(mg.MinigradError, match="of one size and type"):
         mg.viz.cluster([np.ones(3), np.ones(4)])

@@ -59,16 +59,59 @@ def test_the_table_states_what_the_sentence_states():
             assert f", {rows['Python'][2].removesuffix('%')} % Python" in band.says
 
 
+def short():
+    """A call of 1,000 µs, whose two launches are far from each other; and its program of 20 µs."""
+    records = [Record(way, whole * US, [
+        Event(name, "MainThread", begin * US, end * US, Count(8, 8, 10, 1)) for name, begin, end in steps
+    ]) for way, whole, steps in (("eagerly", 1000, [("exp", 10, 30), ("tanh", 700, 800)]),
+                                 ("as a program", 20, [("kernel_1", 5, 15)]))]
+    return timeline_of(records)
+
+
+def test_what_is_short_is_drawn_once_more_and_larger():
+    with opened(short().to_html(), size=(1000, 700)) as page:
+        both = page.locator("[data-bar='1:0']")
+        small, large = (both.nth(i).bounding_box()["width"] for i in range(2))
+        assert both.count() == 2 and small < 15 and large > 400
+        assert page.get_by_text("as a program, larger").count() == 1
+        both.nth(1).click()
+        assert state(page, "chosen") == "kernel_1"
+        press(page, "Escape", *"wwwwwwwwww")
+        assert both.count() == 1, "it is large enough"
+        press(page, "f", *"wwdddddd")
+        assert span(page)[0] > 20 and page.get_by_text("as a program, larger").count() == 1
+    with opened(known().to_html()) as page:
+        assert page.locator("[data-bar='1:0']").count() == 1
+
+
+def test_sums_are_those_of_the_lane_that_is_selected():
+    with opened(short().to_html(), size=(1000, 700)) as page:
+        chosen = "document.querySelector('.mg-below select').selectedOptions[0].textContent"
+        page.check("text=select")
+        for bar, table, begin, end in (("0:1", "eagerly, by step", 600, 900), ("1:0", "as a program, by step", 0, 20)):
+            box = page.locator(f"[data-bar='{bar}']").last.bounding_box()
+            page.mouse.move(box["x"] - 20, box["y"] + 10)
+            page.mouse.down()
+            page.mouse.move(box["x"] + box["width"] + 20, box["y"] + 10, steps=4)
+            page.mouse.up()
+            assert page.evaluate(chosen) == table
+            low, high = map(float, state(page, "stretch").split())
+            assert begin < low < high < end
+            assert page.locator("table tr").nth(1).inner_text().split("\t")[3] == "1"
+        press(page, "Escape", "ArrowUp", "ArrowRight", "Shift+ArrowLeft")
+        assert page.evaluate(chosen) == "eagerly, by step"
+
+
 def test_keys_zoom_and_pan():
     with opened(known().to_html()) as page:
         assert span(page) == (0.0, 100.0)
         press(page, "w", "w")
         begin, end = span(page)
-        assert 45 < end - begin < 55 and begin > 0
+        assert begin == 0 and 45 < end < 55  # what is short is at the begin
         press(page, "d")
         assert span(page)[0] > begin
         press(page, "a", "a", "A")
-        assert span(page)[0] < begin
+        assert span(page)[0] == 0
         press(page, "S", "-", "s", "s")
         assert span(page) == (0.0, 100.0)
         press(page, "+", "f")

@@ -19,7 +19,7 @@ from minigrad.viz.lanes import Bar, Work, merged
 from minigrad.viz.phases import PHASES
 from minigrad.viz.predictions import turns
 from minigrad.viz.timelines import timeline_of
-from tests.viz.test_compiler_views import Net, f, training_step
+from tests.viz.test_compiler_views import Net, curvature, f, training_step
 
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
 US = 1e-6
@@ -77,7 +77,30 @@ def test_transfers_last_from_their_start_to_their_wait():
 def test_a_loop_is_its_steps():
     events = [event("scan_1/kernel_0", 1, 2), event("scan_1/kernel_0", 3, 4), event("scan_1", 0, 5, launches=0)]
     view = timeline_of([Record("as a program", 9 * US, events)])
-    assert [(bar.work.name, bar.work.label) for bar in view.bands[0].bars] == [("scan_1/kernel_0", "kernel_0")] * 2
+    assert [(bar.work.name, bar.work.label) for bar in view.bands[0].bars] == [("scan_1/kernel_0", "scan_1")] * 2
+
+
+def test_steps_inside_of_a_loop_are_named_by_what_they_compute():
+    layer = mg.nn.RNN(4, 4, batch_first=True)
+    view = mg.viz.timeline(lambda x: layer(x)[0].sum(), mg.ones((2, 5, 4)), runs=1)
+    labels = {bar.work.label for bar in view.bands[1].bars}
+    assert not [label for label in labels if re.search(r"(kernel|matmul|scan)_\d", label)]
+    assert any(label.startswith("recurrent layer") and ": " in label for label in labels)
+
+
+def test_steps_of_two_branches_with_one_name_have_the_words_of_their_cond():
+    view = mg.viz.timeline(lambda x: mg.cond(x.sum() > 0, mg.exp, lambda x: x * 2, x), mg.ones(3), runs=1)
+    labels = [bar.work.label for bar in view.bands[1].bars if "/" in bar.work.name]
+    assert len(labels) == 1 and not re.search("exp|multiply|kernel", labels[0])
+
+
+def test_a_colour_means_one_thing():
+    """Eager mode has two phases, and the program only one of them."""
+    view = mg.viz.timeline(curvature, mg.ones(3), runs=1)
+    colours = [entry[:2] for entry in view.data()["legend"]]
+    assert len(colours) == len({*colours})
+    program = [bar.work.section.phase for bar in view.bands[1].bars if bar.work.cost.flops]
+    assert program and {*program} == {"backward"}
 
 
 @pytest.mark.parametrize("times", [(math.nan, 1.0), (0.0, math.inf), (2.0, 1.0), (3.0, 3.0), (-5.0, -4.0)])
@@ -91,6 +114,13 @@ def test_strange_times_make_a_valid_page(times):
 def test_an_empty_record_has_a_page():
     view = timeline_of([Record("recorded", 0.0, [])])
     assert repr(view) == "<timeline: 0 launches recorded>" and view.text() == "recorded: no kernel" and view.to_html()
+
+
+@pytest.mark.parametrize("options", [{}, {"runs": 0}])
+@pytest.mark.parametrize(("function", "given"), [(lambda x: x[0], X), (lambda x: x * 2, 3.0)])
+def test_a_call_that_computes_nothing_has_no_timeline(function, given, options):
+    with pytest.raises(mg.MinigradError, match=r"nothing is computed here: .* or computed by Python"):
+        mg.viz.timeline(function, given, **options)
 
 
 def test_many_events_are_merged_and_the_page_says_so():

@@ -1,9 +1,11 @@
 """A record: what one call ran, when each launch ran, and what it moved.  All views state the numbers of a record.
 
 Two kinds of calls are made in turns.  `seconds` is the time of the quickest call by the clock around it, with nothing
-switched on.  The launches are those of the quickest call in which they were noted.  Noting takes time, and loops run
-round by round then.  So the noted times are shortened until the call ends after `seconds`: first the time between
-launches, and if that is not enough, the launches too.
+switched on.  In the other calls the launches are noted.  A busy machine interrupts each of them somewhere else, so each
+launch, and the time before it, is taken from the call in which it was shortest.  Noting takes time, and loops run round
+by round then.  So the noted times are shortened until the call ends after `seconds`: first the time between launches,
+and if that is not enough, the launches too.  Where all calls were interrupted, the noted times may be the shorter ones,
+and are taken as they are.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from operator import itemgetter
 from threading import current_thread
 from time import perf_counter
 from typing import Any
+
+import numpy as np
 
 from ...core.tree import leaves
 from ...devices.registry import CPU
@@ -165,24 +170,50 @@ def _costing(events: Sequence[Event], counts: Sequence[Count]) -> Iterator[Event
 
 
 def _recorded(call: Callable[[], object], runs: int, eager: bool) -> tuple[float, list[Event]]:
-    """The seconds of the quickest call, and the events of the quickest call that was noted."""
-    seconds = shortest = float("inf")
-    events: list[Event] = []
+    """The seconds of the quickest call, and its events."""
+    seconds, noted = float("inf"), list[tuple[float, list[Event]]]()
     for _ in range(runs):
         seconds = min(seconds, quickest(call))
-        with ExitStack() as stack:
-            calls = stack.enter_context(watching(frames=False, keep=False, programs=True)) if eager else []
-            noted = stack.enter_context(profile())
-            begin = perf_counter()
-            call()
-            end = perf_counter()
-        if end - begin < shortest:
-            shortest, start = end - begin, begin - noted.start
-            thread = current_thread().name
-            own = [Event(c.op.name, thread, c.begin - begin, c.end - begin) for c in calls]
-            steps = [e._replace(begin=e.begin - start, end=e.end - start) for e in noted.events]
-            events = sorted([*own, *steps], key=lambda event: event.begin)
-    return seconds, shortened(events, shortest, seconds)
+        noted.append(_noted(call, eager))
+    events, whole = shortest(noted)
+    seconds = min(seconds, whole)
+    return seconds, shortened(events, whole, seconds)
+
+
+def _noted(call: Callable[[], object], eager: bool) -> tuple[float, list[Event]]:
+    """The seconds of a call, and its events."""
+    with ExitStack() as stack:
+        calls = stack.enter_context(watching(frames=False, keep=False, programs=True)) if eager else []
+        noted = stack.enter_context(profile())
+        begin = perf_counter()
+        call()
+        end = perf_counter()
+    start, thread = begin - noted.start, current_thread().name
+    own = [Event(c.op.name, thread, c.begin - begin, c.end - begin) for c in calls]
+    steps = [e._replace(begin=e.begin - start, end=e.end - start) for e in noted.events]
+    return end - begin, sorted([*own, *steps], key=lambda event: event.begin)
+
+
+def shortest(calls: Sequence[tuple[float, Sequence[Event]]]) -> tuple[list[Event], float]:
+    """The events of calls, each with its time: every stretch between two times as in the call where it was shortest.
+
+    Calls whose events are not those of the quickest call, in the same order, do not count.
+
+    >>> slow = [Event("a", "main", 1.0, 9.0), Event("b", "main", 10.0, 11.0)]
+    >>> quick = [Event("a", "main", 1.0, 3.0), Event("b", "main", 4.0, 9.0)]
+    >>> events, seconds = shortest([(12.0, slow), (10.0, quick)])
+    >>> [(event.name, event.begin, event.end) for event in events], seconds
+    ([('a', 1.0, 3.0), ('b', 4.0, 5.0)], 6.0)
+    """
+    times = [np.array([0.0, *[time for e in events for time in (e.begin, e.end)], whole]) for whole, events in calls]
+    orders = [moments.argsort(kind="stable") for moments in times]
+    names = [[*map(itemgetter(0, 1), events), *order.tolist()] for (_, events), order in zip(calls, orders)]
+    first = min(range(len(calls)), key=lambda number: calls[number][0])
+    same = [moments[orders[first]] for moments, name in zip(times, names) if name == names[first]]
+    placed = np.empty_like(times[first])
+    placed[orders[first]] = np.cumsum(np.diff(same, prepend=0.0).min(0))
+    pairs = placed[1:-1].reshape(-1, 2).tolist()
+    return [event._replace(begin=a, end=b) for event, (a, b) in zip(calls[first][1], pairs)], float(placed[-1])
 
 
 def shortened(events: Sequence[Event], noted: float, seconds: float) -> list[Event]:

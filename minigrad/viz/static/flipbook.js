@@ -146,7 +146,7 @@ const show = (parent, data, shared = ALONE) => {
     if (moment !== null && moment !== at) go(moment);
   });
   onKeys(root, (event) => {
-    if (event.target.matches("select")) return null;
+    if (event.target.matches("select, [aria-expanded]")) return null;
     if (event.target.matches("input[type=range]") && event.key.startsWith("Arrow")) { event.stopPropagation(); return null; }
     if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return null;
     const general = { f: () => canvas.fit(), "?": turnHelp };

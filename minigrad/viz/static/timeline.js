@@ -1,9 +1,10 @@
 // Lanes of bars on one axis, to zoom and to pan.  Python decided what every bar is; this script places the bars, and adds them up.
 
 const LEFT = 86, RIGHT = 10, LANE = 30, MOST = 300; // pixels: the margins, a lane; the most rows of the table
-const KEYS = [["W S + −", "zoom in, zoom out; so does the wheel, in a view that was clicked"], ["A D", "to the left, to the right; or drag"],
+const SHORT = 3; // bands that are so many times as short as what is seen are drawn once more, larger
+const KEYS = [["W S + −", "zoom; the wheel too, after a click"], ["A D", "left, right; or drag"],
   ["f z", "the whole call; the bar and those beside it"], ["← → ↑ ↓", "from bar to bar"], ["Enter", "facts about the bar"],
-  ["Shift+← Shift+→", "select a stretch, bar by bar; or drag with Shift"], ["m", "select the bar, or the whole call"],
+  ["Shift+← Shift+→", "select a stretch; or drag with Shift"], ["m", "select the bar, or the whole call"],
   ["/", "find"], ["Esc", "choose and select nothing"]];
 
 const HEAD = ["", "time", "of all", "launches", "bytes", "operations", "of the roof"];
@@ -14,10 +15,12 @@ const show = (parent, data) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, KEYS);
   const named = data.unit === "B" ? bytesText : timeText;
   const rows = data.bands.flatMap((band) => band.lanes.map(([name, python, bars, about]) => ({ band, name, python, bars, about })));
-  const whole = Math.max(...rows.flatMap(({ python, bars }) => [python[1], ...bars.map((bar) => bar[1])])) || 1;
+  for (const { band, python, bars } of rows) band.end = Math.max(band.end ?? 0, python[1], ...bars.map((bar) => bar[1]));
+  const whole = Math.max(...data.bands.map((band) => band.end)) || 1;
   const works = (row) => row.bars.map((bar) => data.works[bar[2]]);
   const running = (band) => rows.filter((row) => row.band === band && !row.about);
   let from = 0, to = whole, workers = data.workers, high = 0; // what is seen
+  let axis = [from, to], tops = []; // the axis that is drawn; where each row begins, and its axis
   let at = null, chosen = false, stretch = null, lit = () => false; // at: a row, and the number of its bar
 
   const seen = () => rows.filter(({ band }) => !band.for.length || band.for.includes(workers));
@@ -25,8 +28,10 @@ const show = (parent, data) => {
   const barAt = () => at.row.bars[at.i];
   const workAt = () => data.works[barAt()[2]];
   const room = () => Math.max(60, holder.clientWidth - LEFT - RIGHT);
-  const placeOf = (time) => Math.min(LEFT + room(), Math.max(LEFT, LEFT + ((time - from) / (to - from)) * room()));
-  const timeAt = (event) => from + ((event.clientX - holder.getBoundingClientRect().left - LEFT) / room()) * (to - from);
+  const placeOf = (time) => Math.min(LEFT + room(), Math.max(LEFT, LEFT + ((time - axis[0]) / (axis[1] - axis[0])) * room()));
+  const spotAt = ({ clientY }) => tops.findLast(([y]) => y <= clientY - holder.getBoundingClientRect().top + holder.scrollTop) ?? tops[0];
+  const timeAt = (event, [, , [begin, end]] = spotAt(event)) =>
+    begin + ((event.clientX - holder.getBoundingClientRect().left - LEFT) / room()) * (end - begin);
 
   // the bar -----------------------------------------------------------------------------------------------------------
   const press = (text, does, title) => make("button", { title, "aria-label": title, onclick: does }, text);
@@ -69,7 +74,7 @@ const show = (parent, data) => {
     const { band, bars } = row, made = [];
     for (let i = 0; i < bars.length; i += 1) {
       const first = i, [begin, end, number, critical] = bars[i], x = placeOf(begin);
-      if (end < from || begin > to) continue;
+      if (end < axis[0] || begin > axis[1]) continue;
       while (i + 1 < bars.length && placeOf(bars[i + 1][1]) - x < 2) i += 1; // too small to tell apart
       const work = data.works[number], [border, fill] = data.kinds[work.kind], wide = Math.max(1, placeOf(bars[i][1]) - x);
       const here = at?.row === row && first <= at.i && at.i <= i, found = here || lit(work);
@@ -84,29 +89,33 @@ const show = (parent, data) => {
     return made;
   };
 
-  const ruler = (height) => {
-    const raw = (to - from) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
+  const ruler = (top, height) => {
+    const raw = (axis[1] - axis[0]) / Math.max(2, room() / 90), power = 10 ** Math.floor(Math.log10(raw));
     const step = power * [1, 2, 5, 10].find((factor) => power * factor >= raw * 0.999), made = [];
-    for (let n = Math.ceil(from / step - 1e-9); n * step <= to * (1 + 1e-9); n += 1) {
+    for (let n = Math.ceil(axis[0] / step - 1e-9); n * step <= axis[1] * (1 + 1e-9); n += 1) {
       const x = placeOf(n * step), words = named(n * step, Math.max(3, Math.ceil(Math.log10(n || 1)) + 1));
-      made.push(drawn("path", { d: `M${x} 18V${height}`, stroke: "var(--line)" }),
-        written(words, x, 13, { "text-anchor": x > LEFT + room() - 30 ? "end" : "middle" }));
+      made.push(drawn("path", { d: `M${x} ${top + 18}V${height}`, stroke: "var(--line)" }),
+        written(words, x, top + 13, { "text-anchor": x > LEFT + room() - 30 ? "end" : "middle" }));
     }
     return made;
   };
 
-  const paint = () => {
-    const made = [], wide = holder.clientWidth;
-    let y = 26, before = null;
-    for (const row of seen()) {
-      const { band, name, python } = row, begin = 14 + band.title.length * 7.4, most = Math.floor((wide - begin) / 6.2);
+  const fitting = (text, most) => (text.length <= most ? text : most < 10 ? "" : `${text.slice(0, Math.floor(most) - 1)}…`);
+
+  // Some rows on one axis, from a height on; returns the height below them.
+  const part = (shown, ends, top, made, about = "") => {
+    const wide = holder.clientWidth, lines = made.length;
+    let y = top + 26, before = null;
+    axis = ends;
+    for (const row of shown) {
+      const { band, name, python } = row, title = fitting(band.title + about, (wide - 20) / 7.2), begin = 24 + title.length * 7.4;
       if (band !== before) {
         y += before ? 34 : 22;
         before = band;
-        made.push(written(band.title, 4, y - 8, { ...bold, class: "mg-halo" }));
-        const says = band.says.length > most ? `${band.says.slice(0, Math.max(0, most - 1))}…` : band.says;
-        if (most > 9) made.push(written(says, begin, y - 8, { class: "mg-halo" }));
+        made.push(written(title, 14, y - 8, { ...bold, class: "mg-halo" }),
+          written(fitting(band.says, (wide - begin) / 6.2), begin, y - 8, { class: "mg-halo" }));
       }
+      tops.push([y, row, ends]);
       made.push(written(name, LEFT - 8, y + 17, { "text-anchor": "end" }));
       const [a, b] = python.map(placeOf);
       if (b > a) made.push(box(a, y, b - a, { fill: "var(--tint)", stroke: "var(--line)" }, drawn("title", {}, "Python")));
@@ -115,10 +124,21 @@ const show = (parent, data) => {
     }
     if (stretch) {
       const [a, b] = stretch.map(placeOf);
-      made.push(box(a, 16, Math.max(1, b - a), { height: y - 14, class: "mg-stretch" }));
+      made.push(box(a, top + 16, Math.max(1, b - a), { height: y - top - 14, class: "mg-stretch" }));
     }
+    made.splice(lines, 0, ...ruler(top, y));
+    return y;
+  };
+
+  const paint = () => {
+    const made = [], wide = holder.clientWidth, endOf = ({ band }) => band.end, all = seen();
+    const short = all.filter(({ band }) => band.end && (band.end * SHORT < to - from || band.end < from)); // Python too
+    const common = all.filter((row) => !short.includes(row) || (!row.band.for.length && !row.about));
+    tops = [];
+    let y = part(common, [from, to], 0, made);
+    if (short.length) y = part(short, [0, Math.max(...short.map(endOf))], y + 14, made, ", larger");
     holder.replaceChildren(drawn("svg", { viewBox: `0 0 ${wide} ${y + 8}`, width: wide, height: y + 8, class: "mg-picture",
-      role: "img", "aria-label": data.about }, ...ruler(y), ...made));
+      role: "img", "aria-label": data.about }, ...made));
     if (y !== high) {
       high = y;
       stage.style.removeProperty("--wish");
@@ -158,15 +178,13 @@ const show = (parent, data) => {
     paint();
     aloud.textContent = `from ${named(from)} to ${named(to)}`;
   };
-  const middle = () => (at ? (barAt()[0] + barAt()[1]) / 2 : (from + to) / 2);
+  const middle = () => (at ? (barAt()[0] + barAt()[1]) / 2 : from);
   const zoom = (by, around = middle()) => view(around - (around - from) * by, around + (to - around) * by);
   const pan = (share) => view(from + share * (to - from), to + share * (to - from));
-  const closely = ([a, b]) => view(a - (b - a), b + (b - a));
   const reach = (spot) => {
     at = spot;
     const [a, b] = barAt();
-    if (b - a > to - from) closely([a, b]);
-    else if (a < from || b > to) view((a + b - to + from) / 2, (a + b + to - from) / 2);
+    if (a < from || b > to) view((a + b - to + from) / 2, (a + b + to - from) / 2);
     else paint();
     tell();
   };
@@ -177,29 +195,35 @@ const show = (parent, data) => {
     const old = at ? barAt() : [from, from], off = ([a, b]) => Math.abs(a + b - old[0] - old[1]);
     const near = bars.reduce((best, bar, i) => (off(bar) < off(bars[best]) ? i : best), 0);
     const i = row === at?.row ? Math.min(bars.length - 1, Math.max(0, at.i + dx)) : near;
-    if (extend) stretch = [Math.min(stretch?.[0] ?? old[0], bars[i][0]), Math.max(stretch?.[1] ?? old[1], bars[i][1])];
+    if (extend) keep(Math.min(stretch?.[0] ?? old[0], bars[i][0]), Math.max(stretch?.[1] ?? old[1], bars[i][1]), row.band);
     reach({ row, i });
   };
   const choose = (spot) => { chosen = true; reach(spot); };
   const nothing = () => { [chosen, at, stretch, lit] = [false, null, null, () => false]; tell(); paint(); root.focus(); };
-  const keep = (a, b) => { stretch = [Math.min(a, b), Math.max(a, b)]; tell(); paint(); };
+  const keep = (a, b, band) => { // its sums are those of the band in which it was selected
+    stretch = [Math.min(a, b), Math.max(a, b)];
+    const own = choices.findIndex(([each]) => each === band);
+    if (own >= 0 && choices[which.value][0] !== band) which.value = own;
+    tell();
+    paint();
+  };
 
   let held = null; // where a drag began
   holder.addEventListener("pointerdown", (event) => {
-    held = { x: event.clientX, from, to, time: timeAt(event), selects: event.shiftKey || select.checked, moved: false };
+    held = { x: event.clientX, from, to, spot: spotAt(event), time: timeAt(event), selects: event.shiftKey || select.checked, moved: false };
   });
   holder.addEventListener("pointermove", (event) => {
     if (!held || (!held.moved && Math.abs(event.clientX - held.x) < 4)) return;
     if (!held.moved) holder.setPointerCapture(event.pointerId);
     held.moved = true;
     const by = ((held.x - event.clientX) / room()) * (held.to - held.from);
-    if (held.selects) stretch = [held.time, timeAt(event)].sort((a, b) => a - b);
+    if (held.selects) stretch = [held.time, timeAt(event, held.spot)].sort((a, b) => a - b);
     view(...(held.selects ? [from, to] : [held.from + by, held.to + by]));
   });
   holder.addEventListener("pointerup", (event) => {
     const was = held, bar = event.target.closest?.("[data-bar]")?.dataset.bar.split(":").map(Number);
     held = null;
-    if (was?.moved && was.selects) keep(...stretch);
+    if (was?.moved && was.selects) keep(...stretch, was.spot[1].band);
     else if (was && !was.moved && bar) choose({ row: rows[bar[0]], i: bar[1] });
   });
   holder.addEventListener("pointercancel", () => { held = null; });
@@ -259,7 +283,7 @@ const show = (parent, data) => {
     if (event.target.matches("input, select") && event.key !== "Escape") { event.stopPropagation(); return null; }
     if (event.target.matches("button, tr") && [" ", "Enter"].includes(event.key)) return null;
     const letters = { w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.25), d: () => pan(0.25), f: () => view(0, whole),
-      z: () => at && closely(barAt()), m: () => keep(...(at ? barAt() : [0, whole])) };
+      z: () => at && zoom((3 * (barAt()[1] - barAt()[0])) / (to - from)), m: () => keep(...(at ? [...barAt(), at.row.band] : [0, whole])) };
     const arrow = (dx, dy) => () => step(dx, dy, event.shiftKey && dx);
     return { [event.key]: letters[event.key.toLowerCase()], "+": letters.w, "=": letters.w, "-": letters.s, "?": turnHelp,
       "/": () => finder.field.focus(), Escape: nothing,

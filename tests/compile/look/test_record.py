@@ -13,7 +13,7 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.look import record, roofline
-from minigrad.compile.look.record import Record, eager_record, shortened
+from minigrad.compile.look.record import Record, eager_record, shortened, shortest
 from minigrad.compile.look.roofline import Machine
 from minigrad.compile.running import profiler
 from minigrad.compile.running.profiler import Event
@@ -57,6 +57,51 @@ def test_times_are_those_of_the_clock(clock):
     assert 0 <= found.in_launches <= 1.0
     inside = [time for event in found.events for time in (event.begin, event.end)]
     assert inside == sorted(inside) and 0 <= inside[0] and inside[-1] <= 1.0
+
+
+def test_an_interruption_of_a_call_is_in_no_record(monkeypatch):
+    """In each call one of the two launches is interrupted for a second, and none of them takes so long."""
+    f, passed = mg.jit(chain), [0, 0.0]
+    f(X)
+
+    def clock():
+        call, place = divmod(passed[0], 7)  # a call that is noted reads the clock so many times
+        passed[:] = passed[0] + 1, passed[1] + (1.0 if place == 3 + 2 * (call % 2) else 1e-3)
+        return passed[1]
+
+    monkeypatch.setattr(record, "quickest", lambda call: 0.1)
+    for module in (record, profiler):
+        monkeypatch.setattr(module, "perf_counter", clock)
+    found = f.record(X, runs=4)
+    assert passed[0] == 4 * 7 and [round(event.end - event.begin, 6) for event in found.events] == [1e-3, 1e-3]
+
+
+@given(st.lists(st.lists(st.integers(1, 9), min_size=7, max_size=7), min_size=1, max_size=4))
+def test_each_stretch_of_a_record_is_the_shortest_of_all_calls(waits):
+    """Two launches, the second in a loop around it; the calls differ in the waits between their times."""
+    calls = []
+    for each in waits:
+        *ends, whole = itertools.accumulate(each)
+        pairs = zip(("a", "loop", "loop/b"), [ends[0:2], [ends[2], ends[5]], ends[3:5]])
+        calls.append((float(whole), [Event(name, "main", float(a), float(b)) for name, (a, b) in pairs]))
+    events, seconds = shortest(calls)
+    least = [float(min(column)) for column in zip(*waits)]
+    found = [events[0].end - events[0].begin, events[2].end - events[2].begin]
+    assert found == [least[1], least[4]] and events[1].end - events[1].begin == sum(least[3:6])
+    assert seconds == sum(least) and all(0 <= event.begin <= event.end <= seconds for event in events)
+
+
+def test_a_record_is_no_longer_than_its_launches_and_what_lies_between_them(monkeypatch):
+    """All calls without notes were interrupted."""
+    monkeypatch.setattr(record, "quickest", lambda call: 10.0)
+    found = mg.jit(chain).record(X, runs=3)
+    assert found.events[-1].end <= found.seconds < 1.0
+
+
+def test_a_call_with_other_events_does_not_count():
+    one, other = [[Event(name, "main", 0.0, end)] for name, end in (("a", 3.0), ("b", 1.0))]
+    assert shortest([(4.0, one), (5.0, other)]) == (one, 4.0)
+    assert shortest([(4.0, one), (3.0, other)]) == (other, 3.0)
 
 
 def test_the_gradient_has_a_record_of_its_own():
