@@ -30,7 +30,8 @@ def folded(
     long loops have scopes.
     """
     scene, calls = with_calls(with_types(scene, models))
-    return parts_of(with_rounds(scene) if len(scene.boxes) > LOOPS else scene, budget, calls.union([(BACKWARD,), (UPDATE,)]), whole)
+    scene = with_rounds(scene) if len(scene.boxes) > LOOPS else scene
+    return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)}, whole)
 
 
 class Part(NamedTuple):

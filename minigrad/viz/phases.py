@@ -174,9 +174,9 @@ def phased(scene: Scene) -> Scene:
     users = scene.users()
     for i, box in enumerate(scene.boxes):
         if homes[i] is None:
-            outside = box.kind == "input" and not box.scope
             read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
             first = min([path[0] for path in read if path], key=PHASES.index, default="")
             home = reduce(common, [path for path in read if path[:1] == (first,)])
-            homes[i] = home[:1] if outside else home  # what comes from outside is seen at once
+            from_outside = box.kind == "input" and not box.scope  # it is seen at once
+            homes[i] = home[:1] if from_outside else home
     return scene.in_scopes([home or () for home in homes])

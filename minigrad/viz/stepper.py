@@ -148,7 +148,8 @@ class Stepper(Exhibit):
             target = passed[0].target
             whole = 1 < len(passed) == due[target] and all(each.target is target for each in passed)
             value = self.totals[target] if whole else passed[-1].value
-            notes[edge] = (value.line(), value.cells)
+            several = f"{len(passed)} contributions" if len(passed) > 1 and not whole else ""
+            notes[edge] = several or value.line(), value.cells * (not several)
         return notes
 
     def _arrows(self, scene: Scene) -> Arrows:

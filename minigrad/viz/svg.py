@@ -41,8 +41,9 @@ NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
+SEEN = 12  # boxes of a picture whose layers may stand far apart
 # Of pictures with heat maps, whose arrows carry numbers: distances of layers and of arrows, and the size of a note.
-APART, PORTS, NOTE = 34.0, 44.0, (40.0, 14.0)
+APART, PORTS, NOTE = 42.0, 44.0, (40.0, 14.0)
 
 
 def draw(
@@ -96,8 +97,8 @@ def laid_out(scene: Scene) -> Layout:
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
-    distances = (APART, PORTS) if numbers else (BETWEEN_LAYERS, PORT)
     count = sum(box.mirrors is None for box in scene.boxes)
+    distances = APART if numbers and count <= SEEN else BETWEEN_LAYERS, PORTS if numbers else PORT
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
     layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], *distances)
     if count == len(scene.boxes):
