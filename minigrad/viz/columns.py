@@ -29,13 +29,11 @@ def in_columns(layout: Layout, sides: int = 1) -> Layout:
 
 
 def _cuts(layout: Layout) -> Iterator[tuple[float, float]]:
-    """The free stripes between layers: where each begins and ends."""
-    end, places = 0.0, [frame.place for frame in layout.frames]
+    """The stripes without boxes: where each begins and ends."""
+    end = 0.0
     for top, bottom in sorted([(box.y, _end(box)) for box in layout.boxes]):
         if top > end > 0.0:
-            over = [_end(r) for r in places if end < _end(r) < top]
-            under = [r.y for r in places if end < r.y < top]
-            yield max(over, default=end), min(under, default=top)
+            yield end, top
         end = max(end, bottom)
 
 
@@ -45,27 +43,26 @@ def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int
     At most so many frames, one in the other, are cut.
     """
     ways = [route.points for route in layout.routes]
-    above = [sum(y <= end for _, y in way) for way in ways]  # points of each way
-    passing = [i for i, way in enumerate(ways) if 0 < above[i] < len(way)]
+    passing = {i: sum(y <= end for _, y in way) for i, way in enumerate(ways)}  # points above
+    passing = {i: above for i, above in passing.items() if 0 < above < len(ways[i])}
     first: dict[int, int] = {}  # the ways that others share, by the boxes that they lead to
-    for i in sorted(passing, key=lambda i: -ways[i][above[i] - 1][0]):
+    for i in sorted(passing, key=lambda i: -ways[i][passing[i] - 1][0]):
         first.setdefault(_at(layout.boxes, ways[i][-1]), i)
-    split = [frame for frame in layout.frames if frame.place.y < end and _end(frame.place) > begin]
-    turned = any(layout.routes[i].backwards for i in passing)
-    if end >= begin or turned or len(first) > PASSING or len(split) > nested:
+    frames = [frame for frame in layout.frames if frame.place.y > end or _end(frame.place) < begin]
+    split = [frame for frame in layout.frames if frame not in frames]
+    if len(first) > PASSING or len(split) > nested or any(layout.routes[i].backwards for i in passing):
         return None
     things = layout.boxes + [Rectangle(*point, 0.0, 0.0) for way in ways for point in way]
-    frames = [frame for frame in layout.frames if frame not in split]
-    for n, frame in enumerate(reversed(split), 1):  # the innermost first
-        inside = things + [other.place for other in frames]
-        r = frame.place
-        for ends in ((r.y, end + MARGIN * n), (begin - HEADER * n, _end(r))):
-            frames.insert(0, frame._replace(place=_around(r, inside, *ends)))
     things += [frame.place for frame in frames]
+    bottom, top = max([_end(r) for r in things if _end(r) < begin]), min([r.y for r in things if _end(r) >= begin])
+    for frame in reversed(split):  # the innermost first
+        bottom, top, r = bottom + MARGIN, top - HEADER, frame.place
+        halves = [_around(r, things, *ends) for ends in ((r.y, bottom), (top, _end(r)))]
+        frames = [*[frame._replace(place=half) for half in halves], *frames]
+        things += halves
     right = max([r.x + r.width for r in things if _end(r) < begin])
     across = right + APART + LANE * len(first) - min([r.x for r in things if _end(r) >= begin])
-    top, bottom = LANE * (len(first) + 1), end + MARGIN * len(split)
-    up = begin - HEADER * len(split) - top
+    up = top - LANE * (len(first) + 1)
 
     def moved(r: Rectangle) -> Rectangle:
         return r if _end(r) < begin else r._replace(x=r.x + across, y=r.y - up)
@@ -73,19 +70,18 @@ def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int
     routes = []
     for i, (route, way) in enumerate(zip(layout.routes, ways)):
         target = _at(layout.boxes, way[-1])
-        shared = first[target] if i in passing else i
-        after = [(x + across, y - up) for x, y in ways[shared] if y >= begin]
         before = [point for point in way if point[1] < begin]
+        after = [(x + across, y - up) for x, y in ways[first[target] if i in passing else i] if y >= begin]
         if i in passing:
             lane = LANE * ([*first].index(target) + 1)
-            beside, down, over = right + lane, bottom + lane, top - lane
-            before += [(before[-1][0], down), (beside, down), (beside, over), (after[0][0], over)]
-        routes.append(route._replace(points=(*after, *before) if route.backwards else (*before, *after)))
-    boxes = [moved(box) for box in layout.boxes]
-    frames = [frame._replace(place=moved(frame.place)) for frame in frames]
-    ends_of = [*boxes, *[frame.place for frame in frames]]
-    width = max([*[r.x + r.width for r in ends_of], *[x for route in routes for x, _ in route.points]])
-    return len(first), Layout(boxes, frames, routes, width, max([*map(_end, ends_of), bottom + top - LANE]))
+            ends = before[-1][0], after[0][0]
+            beside, down, over = right + lane, bottom + lane, top - up - lane
+            before += [(ends[0], down), (beside, down), (beside, over), (ends[1], over)]
+        routes.append(route._replace(points=(*before, *after)))
+    boxes, frames = [*map(moved, layout.boxes)], [frame._replace(place=moved(frame.place)) for frame in frames]
+    things = [moved(r) for r in things]
+    height = max([*map(_end, things), bottom + top - up - LANE])
+    return len(first), Layout(boxes, frames, routes, max([r.x + r.width for r in things]), height)
 
 
 def _end(r: Rectangle) -> float:

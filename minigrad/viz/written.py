@@ -134,7 +134,7 @@ class Written:
         outside = sum([band.size[TIME] for band in self.bands if band.kind == "outside"])
         rest = time_text(outside) if outside > NOISE * self.record.seconds else "nothing that can be measured"
         return (
-            f"Measured: one by one{', each loop as one,' * self._loops} {time_text(self.alone.seconds)}{eager}; "
+            f"Measured: one by one{' (each loop as one)' * self._loops} {time_text(self.alone.seconds)}{eager}; "
             f"as a program {time_text(self.record.seconds)}, with {rest} {self._between}."
         )
 
