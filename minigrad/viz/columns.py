@@ -24,7 +24,7 @@ def in_columns(layout: Layout, sides: int = 1) -> Layout:
 
     found = [divided for cut in _cuts(layout) if (divided := _divided(layout, *cut, 2 // sides))]
     scales = [(min(1.0, scale(each)), -lanes, scale(each)) for lanes, each in found]
-    best = max(scales, default=(0.0,))
+    best = max(scales, default=(0.0, 0, 0.0))
     return found[scales.index(best)][1] if best[0] > BETTER * scale(layout) else layout
 
 

@@ -33,7 +33,7 @@ TALL = 610.0  # the height of a window, up to which rows are opened at first, th
 PITCHES = 16.0, 56.0  # the least and the largest distance of lines
 HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
-NOISE = 0.005  # of the time of a call: less is not told from nothing
+NOISE = 0.005  # of the time of a call: less is taken for nothing
 HIDDEN = ' display="none"'
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
