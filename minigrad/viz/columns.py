@@ -23,7 +23,7 @@ def in_columns(layout: Layout, sides: int = 1) -> Layout:
         return min(WIDE / (sides * each.width + 1.0), HIGH / (each.height + 1.0))
 
     found = [divided for cut in _cuts(layout) if (divided := _divided(layout, *cut, 2 // sides))]
-    scales = [(min(1.0, scale(each)), -lanes, scale(each)) for lanes, each in found]
+    scales = [(min(1.0, scale(each)), -cut, scale(each)) for cut, each in found]
     best = max(scales, default=(0.0, 0, 0.0))
     return found[scales.index(best)][1] if best[0] > BETTER * scale(layout) else layout
 
@@ -38,7 +38,7 @@ def _cuts(layout: Layout) -> Iterator[tuple[float, float]]:
 
 
 def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int, Layout] | None:
-    """The layout cut in the stripe from `end` to `begin`, and how many ways lead on; None where too much is cut.
+    """The layout cut in the stripe from `end` to `begin`, and how much is cut; None where too much is cut.
 
     At most so many frames, one in the other, are cut.
     """
@@ -81,7 +81,7 @@ def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int
     boxes, frames = [*map(moved, layout.boxes)], [frame._replace(place=moved(frame.place)) for frame in frames]
     things = [moved(r) for r in things]
     height = max([*map(_end, things), bottom + top - up - LANE])
-    return len(first), Layout(boxes, frames, routes, max([r.x + r.width for r in things]), height)
+    return len(first) + len(split), Layout(boxes, frames, routes, max([r.x + r.width for r in things]), height)
 
 
 def _end(r: Rectangle) -> float:

@@ -41,7 +41,7 @@ NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
-SEEN = 12  # boxes of a picture whose layers may stand far apart
+SEEN = 9  # boxes of a picture whose layers may stand far apart
 # Of pictures with heat maps, whose arrows carry numbers: distances of layers and of arrows, and the size of a note.
 APART, PORTS, NOTE = 42.0, 44.0, (40.0, 14.0)
 

@@ -30,7 +30,7 @@ GAP, TOP, SIZE = 12.0, 62.0, 11.5  # between columns, above the rows, and of the
 WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the name of a kernel
 SHUT, TALLEST = 4.0, 38.0  # the heights of a kernel in a closed row, and of the row
 TALL = 610.0  # the height of a window, up to which rows are opened at first, those with most traffic first
-PITCHES = 16.0, 56.0  # the least and the largest distance of lines
+LOW, HIGH = 16.0, 56.0  # the least and the largest distance of lines
 HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
 NOISE = 0.005  # of the time of a call: less is taken for nothing
@@ -312,7 +312,7 @@ class Picture:
         self.lines = {row: [self._lines(row, phase) for phase in phases] for row in rows}
         self.tall = {row: max(map(len, lines)) for row, lines in self.lines.items()}
         room = (TALL - TOP - 12.0 * len(rows)) / max(1, sum(self.tall.values()))
-        self.pitch = min(PITCHES[1], max(PITCHES[0], room))
+        self.pitch = min(HIGH, max(LOW, room))
         self.opened = self._opened()
 
     def _lines(self, row: str, phase: str) -> list[int]:
