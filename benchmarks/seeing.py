@@ -79,7 +79,7 @@ def drawing(opts: Options) -> list[str]:
             nodes = topological_order([make(size).node])
             scene: Scene = scene_of(nodes)
             of_scene, _ = best(lambda nodes=nodes: scene_of(nodes), opts.rounds)  # type: ignore[misc]
-            median, least = best(lambda scene=scene: draw(scene, "down"), opts.rounds)  # type: ignore[misc]
+            median, least = best(lambda scene=scene: draw(scene), opts.rounds)  # type: ignore[misc]
             times = " | ".join(map(text_of, (of_scene, median, least)))
             lines.append(f"| {make.__name__} | {len(nodes):,} | {times} | {verdict(least, DRAWING.get(size))}")
     return lines

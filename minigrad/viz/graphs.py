@@ -14,8 +14,9 @@ from .models import models_of, paths_in, tensors_of
 from .naming import names_in_code
 from .numbers import Summary
 from .opening import SEEN, folded
+from .phases import phased
 from .picture import Picture
-from .scene import Edge, Path, Scene, Subject, scene_of
+from .scene import Edge, Scene, Subject, scene_of
 from .steps import history_of, record_steps, values_of
 
 MOST = 500  # boxes: a larger picture is unreadable
@@ -25,7 +26,7 @@ LONGEST = 50_000  # operations: of more, no picture is made
 
 def graph(
     what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
-    values: bool = False, direction: str = "auto", budget: int = SEEN, **kwargs: Any,
+    values: bool = False, budget: int = SEEN, **kwargs: Any,
 ) -> Picture:
     """Draw the operations that computed a tensor, or those of a function or model for these arguments.
 
@@ -60,18 +61,14 @@ def graph(
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
     check_length(len(subject.nodes), LONGEST, "draw")
-    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values)
+    held = {*paths_in(subject.models).values()}
+    scene = scene_of(subject.nodes, subject.results, subject.names, subject.values, held=held)
     scene = _joined(scene, subject.again)
-    shut: list[Path] = []
-    if callable(what) and not isinstance(what, Tensor) and not backward:
-        from .phases import BACKWARD, UPDATE, phased
-
-        scene, shut = phased(scene), [(BACKWARD,), (UPDATE,)]
-    parts = folded(scene, subject.models, budget, shut, WHOLE)
+    parts = folded(scene if backward else phased(scene), subject.models, budget, WHOLE)
     if backward:
         wanted = flowing(subject.nodes)
         parts = [part._replace(scene=with_gradients(part.scene, subject.gradients, wanted)) for part in parts]
-    return Picture(_drawable(parts[0].scene), direction, parts).titled(subject.title, nodes=subject.nodes)
+    return Picture(_drawable(parts[0].scene), parts).titled(subject.title, nodes=subject.nodes)
 
 
 def _joined(scene: Scene, again: Sequence[tuple[Node, Node]]) -> Scene:

@@ -42,7 +42,6 @@ class Frame(NamedTuple):
 
     path: Path
     place: Rectangle
-    upside_down: bool = False  # whether the room for its name is at the bottom
     mirrored: bool = False  # whether its name stands at the right
 
 
@@ -93,7 +92,7 @@ class Scope:
 
 def arrange(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-    direction: str = "down", between: float = BETWEEN_LAYERS, port: float = PORT,
+    between: float = BETWEEN_LAYERS, port: float = PORT,
 ) -> Layout:
     """Arrange boxes of these sizes; the path of a box names the frame that it is in.
 
@@ -103,11 +102,7 @@ def arrange(
     >>> layout.boxes[0].y < layout.boxes[1].y
     True
     """
-    if direction == "right":
-        turned = [(height, width) for width, height in sizes]
-        arrangement = _Arrangement(turned, edges, paths, (HEADER, MARGIN), (MARGIN, MARGIN), between, port)
-        return transposed(arrangement.layout())
-    return _Arrangement(sizes, edges, paths, (MARGIN, MARGIN), (HEADER, MARGIN), between, port).layout()
+    return _Arrangement(sizes, edges, paths, between, port).layout()
 
 
 class _Arrangement:
@@ -115,9 +110,9 @@ class _Arrangement:
 
     def __init__(
         self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        across: tuple[float, float], along: tuple[float, float], between: float, port: float,
+        between: float, port: float,
     ) -> None:
-        self.sizes, self.across, self.along, self.between, self.port = sizes, across, along, between, port
+        self.sizes, self.between, self.port = sizes, between, port
         self.count = len(sizes)
         # The edges that close a circle run against the order in which the boxes were made: what folded boxes stand for
         # may have been made before and after others.
@@ -208,9 +203,8 @@ class _Arrangement:
                 break
         _separate(units)
         left = min((unit.x for unit in units), default=0.0)
-        before, after = self.across
-        where = {item: unit.x - left + before + off for unit in units for item, off in unit.where.items()}
-        width = max((unit.x + unit.width for unit in units), default=0.0) - left + before + after
+        where = {item: unit.x - left + MARGIN + off for unit in units for item, off in unit.where.items()}
+        width = max((unit.x + unit.width for unit in units), default=0.0) - left + 2 * MARGIN
         return Unit(*scope.layers, width, BETWEEN_BOXES, where)
 
     # along -----------------------------------------------------------------------------------------------------------
@@ -234,8 +228,8 @@ class _Arrangement:
     ) -> None:
         for inner in scope.inner.values():
             first, last = inner.layers
-            opening = {first: opened.get(first, 0.0) + self.along[0]}
-            closing = {last: closed.get(last, 0.0) + self.along[1]}
+            opening = {first: opened.get(first, 0.0) + HEADER}
+            closing = {last: closed.get(last, 0.0) + MARGIN}
             before[first] = max(before[first], opening[first])
             after[last] = max(after[last], closing[last])
             self._make_room(inner, opening, closing, before, after)
@@ -277,11 +271,11 @@ class _Arrangement:
         middles = [self.middle[i] for i in scope.items]
         places = [self._frame(inner, boxes, bands, frames) for inner in scope.inner.values()]
         everything = inside + places
-        left = min([r.x for r in everything] + middles, default=0.0) - self.across[0]
-        right = max([r.x + r.width for r in everything] + middles, default=0.0) + self.across[1]
+        left = min([r.x for r in everything] + middles, default=0.0) - MARGIN
+        right = max([r.x + r.width for r in everything] + middles, default=0.0) + MARGIN
         first, last = scope.layers
-        top = min([bands[first][0]] + [r.y for r in places]) - self.along[0] if bands else 0.0
-        bottom = max([bands[last][1]] + [r.y + r.height for r in places]) + self.along[1] if bands else 0.0
+        top = min([bands[first][0]] + [r.y for r in places]) - HEADER if bands else 0.0
+        bottom = max([bands[last][1]] + [r.y + r.height for r in places]) + MARGIN if bands else 0.0
         place = Rectangle(left, top, right - left, bottom - top)
         if scope.path:
             frames.insert(at, Frame(scope.path, place))
@@ -394,21 +388,6 @@ def _separate(units: list[Unit]) -> None:
         for layer in unit.layers:
             lefts[layer] = x
         unit.x = (pushed[i] + x) / 2
-
-
-def transposed(layout: Layout) -> Layout:
-    """The same layout from left to right, or a layout from left to right from the top down."""
-
-    def turned(r: Rectangle) -> Rectangle:
-        return Rectangle(r.y, r.x, r.height, r.width)
-
-    return Layout(
-        [turned(r) for r in layout.boxes],
-        [Frame(f.path, turned(f.place), f.mirrored, f.upside_down) for f in layout.frames],
-        [Route(tuple([(y, x) for x, y in r.points]), r.backwards) for r in layout.routes],
-        layout.height,
-        layout.width,
-    )
 
 
 # layers of boxes -----------------------------------------------------------------------------------------------------

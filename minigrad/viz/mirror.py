@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ..core.node import Leaf, Node
-from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route, transposed
+from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
 from .naming import symbol_of
 from .numbers import Summary
 from .scene import Box, Edge, Scene
@@ -62,10 +62,8 @@ def _passes(box: Box, slot: int) -> bool:
     return box.kind == "group" or any(rule.index == slot for rule in box.nodes[0].plan.rules)
 
 
-def mirrored(layout: Layout, scene: Scene, direction: str) -> Layout:
+def mirrored(layout: Layout, scene: Scene) -> Layout:
     """The layout of a scene with gradients, from the layout of the boxes that they mirror."""
-    if direction == "right":
-        return transposed(mirrored(transposed(layout), scene, "down"))
     axis = _axis(layout, scene)
 
     def across(r: Rectangle) -> Rectangle:

@@ -12,10 +12,11 @@ from typing import NamedTuple
 from ..nn.module import Module
 from .folding import Outline, Path
 from .models import with_types
+from .phases import BACKWARD, UPDATE
 from .repeats import with_calls, with_rounds
 from .scene import Box, Edge, Scene
 
-SEEN = 16  # boxes of a picture, as far as there are scopes to close
+SEEN, BESIDE = 16, 6  # boxes of a picture, as far as there are scopes to close, and those that say enough alone
 LOOPS = 60  # boxes of a scene in which the rounds of loops get scopes
 ALIKE, PARTS = 100, 300  # scopes of a pile that open side by side, and pictures, at most
 PILE = 9  # layers that are alike: so many are one pile, fewer stand side by side
@@ -23,11 +24,14 @@ WHOLE = 120  # boxes of a scene that is also shown with everything open
 
 
 def folded(
-    scene: Scene, models: Sequence[Module], budget: int, shut: Collection[Path] = (), whole: int = WHOLE
+    scene: Scene, models: Sequence[Module], budget: int, whole: int = WHOLE
 ) -> list[Part]:
-    """The parts of a scene, in which calls and `shut` are closed at first, and the rounds of long loops have scopes."""
+    """The parts of a scene, in which calls, the backward pass and the update are closed at first, and the rounds of
+    long loops have scopes.
+    """
     scene, calls = with_calls(with_types(scene, models))
-    return parts_of(with_rounds(scene) if len(scene.boxes) > LOOPS else scene, budget, calls.union(shut), whole)
+    scene = with_rounds(scene) if len(scene.boxes) > LOOPS else scene
+    return parts_of(scene, budget, {*calls, (BACKWARD,), (UPDATE,)}, whole)
 
 
 class Part(NamedTuple):
@@ -73,13 +77,20 @@ def parts_of(scene: Scene, budget: int, shut: Collection[Path], whole: int) -> l
 
 
 def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:
-    """The scopes that are open in the picture of a scope: all, where there is room; else those that hold most of it."""
+    """The scopes that are open in the picture of a scope: all, where there is room; else those that hold most of it.
+
+    A layer, which has more operations than parts, stays closed if there is no room and more to see beside it.
+    """
     depth = len(path)
     inside = [each for each in outline.members if len(each) > depth and each[:depth] == path]
     closed = {each for each in inside if any(each[: len(other)] == other for other in shut)}
     around = outline.members[path] if path else None
-    everything = {path[:d] for d in range(depth + 1)}.union(inside) - closed
-    if len(outline.closed(everything, around=around).boxes) <= budget:
+    above = {path[:d] for d in range(depth + 1)}
+
+    def seen(scopes: Collection[Path]) -> int:
+        return len(outline.closed(above.union(scopes), around=around).boxes)
+
+    if seen(set(inside) - closed) <= budget:
         return set(inside) - closed
     hidden = {i for each in closed for i in outline.members[each]}
     count = len({*(range(len(outline.scene.boxes)) if around is None else around)} - hidden)
@@ -87,7 +98,10 @@ def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -
     for each in sorted(inside, key=len):
         shown = len({*outline.members[each]} - hidden)
         if each not in closed and 2 * shown > count and each[:-1] in {path, *opened}:
-            opened.add(each)
+            alone = sum([outline.scene.boxes[i].scope == each for i in outline.members[each]])
+            is_layer = alone > len(outline.runs.get(each, ()))
+            if not is_layer or seen({*opened, each}) <= budget or seen(opened) < BESIDE:
+                opened.add(each)
     return opened
 
 

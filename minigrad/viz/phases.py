@@ -177,5 +177,6 @@ def phased(scene: Scene) -> Scene:
             read = [found for edge in users.get(i, ()) if (found := homes[edge.target])] or [box.scope]
             first = min([path[0] for path in read if path], key=PHASES.index, default="")
             home = reduce(common, [path for path in read if path[:1] == (first,)])
-            homes[i] = home[:1] if box.kind == "input" else home  # what comes from outside is seen at once
+            # What comes from outside is seen at once; what a model has lies in its module.
+            homes[i] = home[:1] if box.kind == "input" and not box.scope else home
     return scene.in_scopes([home or () for home in homes])

@@ -12,7 +12,7 @@ from .exhibit import Exhibit
 from .opening import Part
 from .rules import formula_of, mathml, rule_of
 from .scene import Box, Scene, excerpt
-from .svg import FONT, LINES, LOOKS, QUIET, described, draw, laid_out, lean, title_of
+from .svg import FONT, LINES, LOOKS, QUIET, described, draw, lean, title_of
 
 NO_DOT = "the program `dot` is missing: apt install graphviz, brew install graphviz or conda install graphviz"
 
@@ -27,10 +27,8 @@ class Picture(Exhibit):
 
     script = "graph"
 
-    def __init__(self, scene: Scene, direction: str = "auto", parts: Sequence[Part] = ()) -> None:
-        if direction not in ("auto", "down", "right"):
-            raise MinigradError(f"a picture has no direction {direction!r}", expect="'down', 'right' or 'auto'")
-        self.scene, self.direction = scene, direction
+    def __init__(self, scene: Scene, parts: Sequence[Part] = ()) -> None:
+        self.scene = scene
         self.parts = list(parts) or [Part(scene, "", 0, frozenset(), {})]
 
     def said(self) -> str:
@@ -42,16 +40,15 @@ class Picture(Exhibit):
 
     def to_svg(self) -> str:
         """The picture as the text of an SVG file."""
-        return draw(self.scene, self.direction)
+        return draw(self.scene)
 
     def data(self) -> dict[str, Any]:
         """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
-        direction = laid_out(self.scene, self.direction)[1]
         numbers: dict[Box, int] = {}
         names = {box.nodes[0]: box.name for part in self.parts for box in part.scene.boxes if len(box.nodes) == 1}
         parts = [
             {
-                "svg": lean(draw(part.scene, direction)), "edges": [edge[:2] for edge in part.scene.edges],
+                "svg": lean(draw(part.scene)), "edges": [edge[:2] for edge in part.scene.edges],
                 "title": part.title, "parent": part.parent, "doors": part.doors,
                 "info": [numbers.setdefault(box, len(numbers)) for box in part.scene.boxes],
             }
@@ -61,7 +58,7 @@ class Picture(Exhibit):
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows, which a notebook shows in the layout of Graphviz."""
-        return to_graphviz(self.scene, self.direction)
+        return to_graphviz(self.scene)
 
     def to_dot(self) -> str:
         """The text of `to_graphviz()`."""
@@ -111,7 +108,7 @@ def _info(box: Box, names: Mapping[Node, str]) -> dict[str, Any]:
 # for Graphviz: its layouts, PDF files, and other programs that read its language --------------------------------------
 
 
-def to_graphviz(scene: Scene, direction: str = "down") -> Any:
+def to_graphviz(scene: Scene) -> Any:
     """The scene as a `graphviz.Digraph`; its methods `render` and `pipe` need the program `dot`.
 
     >>> print(to_graphviz(Scene((Box("x", "input"),), ())).source.splitlines()[0])
@@ -119,7 +116,7 @@ def to_graphviz(scene: Scene, direction: str = "down") -> Any:
     """
     import graphviz
 
-    graph = graphviz.Digraph("minigrad", graph_attr={"rankdir": "TB" if direction != "right" else "LR"})
+    graph = graphviz.Digraph("minigrad")
     font = FONT.split(",")[-1].strip()
     graph.attr("node", shape="box", fontname=font, fontsize="11", margin="0.12,0.05")
     graph.attr("edge", arrowsize="0.6", color=LOOKS["operation"][0])

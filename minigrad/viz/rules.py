@@ -19,6 +19,7 @@ BASE = "".join(f"(?<!<{tag}>)" for tag in ("msup", "msub", "munder", "mover", "m
 NAMED = re.compile(BASE + r"<(m[io])[^>]*>([A-Za-z]{2,})</\1>(?=(<mo[^>]*>&#x00028;)?)")
 POWER = re.compile(r"(<msup><mi>[a-z]{2,}</mi><mn>\d</mn></msup>)(?=<mi>)")
 THIN = '<mspace width="0.167em"/>'
+EQUALS = re.compile(r" (?=(?:\\mathrel\{\+\})?= )")  # where a formula too long for a line is broken
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
 INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -104,6 +105,8 @@ def _right(node: Node, index: int, result: str, filled: Callable[[str, bool], st
     if not local:  # the other linear operations move numbers about, and back
         if node.op is P.project:  # one of several results: its gradient is that of a part
             return result
+        if node.op is P.permute_dims and node.ndim == 2:
+            return rf"\left({result}\right)^{{\mathsf T}}"
         back = rf"\mathrm{{{_words(operation_name(node))}}}" + (r"^{\mathsf T}" if node.op.linear else "'")
         return rf"{back}\left({result}\right)"
     sized = OUT in local
@@ -240,8 +243,10 @@ def mathml(latex: str) -> str:
         from latex2mathml.converter import convert
     except ImportError:
         return f"<code>{escape(plain(latex))}</code>"
-    made = convert(DIGITS.sub(r"\\text{\1}", latex))
-    made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, str(made)))
+    parts = EQUALS.split(latex)
+    whole = all(part.count("{") == part.count("}") and part.count("left") == part.count("right") for part in parts)
+    made = "".join([str(convert(DIGITS.sub(r"\\text{\1}", part))) for part in (parts if whole else [latex])])
+    made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, made))
     return made.replace(r"\_", "_").replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # which all have
 
 

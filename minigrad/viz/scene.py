@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as File
@@ -109,13 +109,13 @@ class Subject(NamedTuple):
 
 def scene_of(
     nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] | None = None,
-    values: Mapping[Node, Any] | None = None, written: Mapping[Node, str] | None = None,
+    values: Mapping[Node, Any] | None = None, written: Mapping[Node, str] | None = None, held: Collection[str] = (),
 ) -> Scene:
     """The scene of some nodes, in the order in which they were made.
 
     `names` are the user's names of values; known `values` are shown.  With the expressions that are `written` in the
     code, a box is called `b = a · a`; without, it is called by its operation.  If there are several devices, each box
-    names its own.
+    names its own.  The names of tensors that a model has are `held`.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> scene = scene_of(mg.core.node.topological_order([(x * 2).node]))
@@ -124,7 +124,7 @@ def scene_of(
     """
     places = {node: i for i, node in enumerate(nodes)}
     ends, names, values = set(results), names or {}, values or {}
-    scopes = _scopes(nodes, names)
+    scopes = _scopes(nodes, names, held)
     several = len({node.device for node in nodes}) > 1
     boxes, edges = [], []
     for i, node in enumerate(nodes):
@@ -213,19 +213,19 @@ def _shown(value: Any) -> str:
     return (value if isinstance(value, Summary) else Summary.of(value)).short()
 
 
-def _scopes(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, Path]:
-    """The scope of each node: a weight, or a constant without a name, lies in the layer that uses it."""
+def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[str]) -> dict[Node, Path]:
+    """The scope of each node: what a model has, or a constant without a name, lies in the layer that uses it."""
     scopes = {node: node.scope if node.op is not None else () for node in nodes}
     used: dict[Node, Path] = {}
     for node in nodes:
         for source in node.inputs:
-            if source in scopes and source.op is None and _belongs(source, names):
+            if source in scopes and source.op is None and _belongs(source, names.get(source), held):
                 used[source] = common(used.get(source, node.scope), node.scope)
     return scopes | used
 
 
-def _belongs(source: Node, names: Mapping[Node, str]) -> bool:
-    return _is_parameter(source) or (_kind(source) == "constant" and source not in names)
+def _belongs(source: Node, name: str | None, held: Collection[str]) -> bool:
+    return _is_parameter(source) or name in held or (_kind(source) == "constant" and name is None)
 
 
 def common(a: Path, b: Path) -> Path:

@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from ..core.node import Leaf, Node
@@ -25,6 +24,7 @@ from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import SEEN, Part, folded
 from .page import Once
+from .phases import phased
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
@@ -71,7 +71,7 @@ class Stepper(Exhibit):
         self._scalars = {node: x.few[0] for node, x in recording.values.items() if x.shape == () and x.few}
         self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
         scene = scene_of(nodes, [self.result], self.names, recording.values, self.written)
-        self.parts = folded(scene, models, budget)
+        self.parts = folded(phased(scene), models, budget)
         if len(self.parts[0].scene.boxes) > MOST:
             raise MinigradError(
                 f"stepping through {len(nodes):,} operations side by side would show nothing",
@@ -148,7 +148,8 @@ class Stepper(Exhibit):
             target = passed[0].target
             whole = 1 < len(passed) == due[target] and all(each.target is target for each in passed)
             value = self.totals[target] if whole else passed[-1].value
-            notes[edge] = (value.line(), value.cells)
+            several = f"{len(passed)} contributions" if len(passed) > 1 and not whole else ""
+            notes[edge] = several or value.line(), value.cells * (not several)
         return notes
 
     def _arrows(self, scene: Scene) -> Arrows:
@@ -170,13 +171,8 @@ class Stepper(Exhibit):
                     found[node, slot] = forward, edges.get((partner.get(a, -1), partner.get(b, -1), seen), -1)
         return found
 
-    @cached_property
-    def _direction(self) -> str:
-        """That of the first picture, for all of them."""
-        return laid_out(self.scenes[0])[1]
-
     def _drawn(self, scene: Scene, arrows: Arrows) -> str:
-        return draw(scene, self._direction, notes=self._notes(scene, arrows))
+        return draw(scene, self._notes(scene, arrows))
 
     def _node(self, node: Node, kept: Kept) -> dict[str, Any]:
         value, total = self.recording.values.get(node), self.totals.get(node)
@@ -265,7 +261,7 @@ class Stepper(Exhibit):
     def frames(self) -> Iterator[tuple[str, str]]:
         """The first picture after each step that changes it, with the sentence of the step."""
         part, whole, wanted = self.parts[0], self.scenes[0], flowing(self.recording.nodes)
-        arrows, layout = self._arrows(whole), laid_out(whole, self._direction)
+        arrows, layout = self._arrows(whole), laid_out(whole)
         notes = self._notes(whole, arrows)
         along = self._along(arrows)
         seed, last = notes.keys() - {*along}, {edge: done for done, edge in enumerate(along, 1)}
@@ -289,7 +285,7 @@ class Stepper(Exhibit):
             says = f"The forward pass computes {self._called(self.result)}." if each is None else self._said(each)
             if closed:
                 says = " passes back to ".join([box.title.split(" = ")[0] for box in ends]) + f": {notes[edge][0]}"
-            yield draw(Scene(tuple(boxes), scene.edges), layout[1], notes=seen, layout=layout[0]), says
+            yield draw(Scene(tuple(boxes), scene.edges), seen, layout), says
 
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""

@@ -29,7 +29,7 @@ from .numbers import Summary
 CHECKED = 10_000  # numbers: contributions to larger tensors are not checked by finite differences
 NEAR = 1e-4  # how far apart, relatively, a rule (in float32) and finite differences (in float64) may be
 MATRIX, FEW_NODES = 256, 100  # numbers of a matrix of derivatives, and nodes of a graph, for which they are worked out
-NODES, NUMBERS = 200, 20_000  # of a pass whose walk is recorded too, at most: operations, and numbers in their values
+NODES, NUMBERS = 1_000, 20_000  # of a pass whose walk is recorded too, at most: operations, and numbers in their values
 
 
 class Step(NamedTuple):

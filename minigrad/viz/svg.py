@@ -14,7 +14,8 @@ from itertools import groupby, pairwise
 from ..support.table import escape
 from .cells import LEVELS
 from .colours import LIGHT, themed
-from .layout import Frame, Layout, Rectangle, Route, arrange
+from .columns import in_columns
+from .layout import BETWEEN_LAYERS, PORT, Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
@@ -40,29 +41,28 @@ NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
 ROOM = 60.0  # for the line beside a heat map
+SEEN = 9  # boxes of a picture whose layers may stand far apart
 # Of pictures with heat maps, whose arrows carry numbers: distances of layers and of arrows, and the size of a note.
-APART, ASIDE, PORTS, NOTE = 42.0, 64.0, 44.0, (40.0, 14.0)
+APART, PORTS, NOTE = 42.0, 44.0, (40.0, 14.0)
 
 
 def draw(
-    scene: Scene, direction: str = "auto",
-    notes: Mapping[int, tuple[str, str]] | None = None, layout: Layout | None = None,
+    scene: Scene, notes: Mapping[int, tuple[str, str]] | None = None, layout: Layout | None = None
 ) -> str:
     """The scene as an SVG element.
 
     `notes` are the numbers or the heat maps on arrows, by the number of the edge; a gradient's arrow without one is
     pale.  The `layout` may be that of a scene with the same boxes and more numbers.
     """
-    if layout is None:
-        layout, direction = laid_out(scene, direction)
-    places = {} if notes is None else note_places(layout, notes, direction)
+    layout = layout or laid_out(scene)
+    places = {} if notes is None else note_places(layout, notes)
     bare = set() if notes is None else {*range(len(scene.edges))} - notes.keys()
     width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
     parts = [
         f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
         *[_frame(frame) for frame in layout.frames],
         f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
-        *[_edge(scene, key, route, direction, key in bare) for key, route in enumerate(layout.routes)],
+        *[_edge(scene, key, route, key in bare) for key, route in enumerate(layout.routes)],
         f'</g><g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
@@ -89,34 +89,21 @@ def lean(svg: str, numbers: bool = True) -> str:
     return themed(svg if numbers else NUMBERS.sub("", svg))
 
 
-def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:
-    """The layout of a scene, and its direction; "auto" is the direction that is shrunk less in a notebook."""
-    if direction != "auto":
-        return _laid_out(scene, direction), direction
-    down = _laid_out(scene, "down")
-    if len(scene.boxes) > 200 or down.height <= 420.0:
-        return down, "down"
-    right = _laid_out(scene, "right")
-    return (right, "right") if _shrunk(right) > 1.1 * _shrunk(down) else (down, "down")
-
-
-def _laid_out(scene: Scene, direction: str) -> Layout:
+def laid_out(scene: Scene) -> Layout:
+    """The layout of a scene: from the top down, in two columns where the picture is larger so."""
     numbers = any(box.called for box in scene.boxes)
     sizes = [size_of(box) for box in scene.boxes]
     for i, box in enumerate(scene.boxes):
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
-    distances = (APART if direction == "down" else ASIDE, PORTS) if numbers else ()
     count = sum(box.mirrors is None for box in scene.boxes)
+    distances = APART if numbers and count <= SEEN else BETWEEN_LAYERS, PORTS if numbers else PORT
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], direction, *distances)
-    return layout if count == len(scene.boxes) else mirrored(layout, scene, direction)
-
-
-def _shrunk(layout: Layout) -> float:
-    """The scale of a layout that fits the width and the height of a notebook."""
-    return min(1.0, 900.0 / (layout.width + 1.0), 700.0 / (layout.height + 1.0))
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], *distances)
+    if count == len(scene.boxes):
+        return in_columns(layout)
+    return mirrored(in_columns(layout, 2), scene)
 
 
 def described(scene: Scene) -> str:
@@ -181,52 +168,47 @@ def number(x: float) -> str:
 def _frame(frame: Frame) -> str:
     r = frame.place
     shade = FRAME if len(frame.path) % 2 else PAPER
-    baseline = r.y + (r.height - 7.0 if frame.upside_down else 14.0)
     start = r.x + (r.width - 8 if frame.mirrored else 8)
     anchor = ' text-anchor="end"' if frame.mirrored else ""
     return (
         f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
         f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
         f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="{LINES}" class="mg-frame-box"/>'
-        f'<text x="{number(start)}" y="{number(baseline)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
+        f'<text x="{number(start)}" y="{number(r.y + 14.0)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
         f'font-style="italic">{escape(frame.path[-1])}</text></g>'
     )
 
 
-def _edge(scene: Scene, key: int, route: Route, direction: str, bare: bool) -> str:
+def _edge(scene: Scene, key: int, route: Route, bare: bool) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
-    if seed:
-        direction = "down" if direction == "right" else "right"
     dashes = ' stroke-dasharray="4 3"' if seed else ""
     look = "back" if target.mirrors is not None else "moved" if target.kind == "view" else "there"
     colour = "" if look == "there" else f' color="{BACKWARD if look == "back" else QUIET}"'
     faint = ' opacity="0.3"' if bare and target.mirrors is not None else ""
     return (
         f'<g class="mg-edge mg-{look}" data-edge="{key}"{colour}{faint}>'
-        f'<path d="{path_of(route, direction)}{_head(route, direction)}"{dashes}/></g>'
+        f'<path d="{path_of(route)}{_head(route)}"{dashes}/></g>'
     )
 
 
-def path_of(route: Route, direction: str) -> str:
+def path_of(route: Route) -> str:
     """The line of an edge in SVG's words: relative steps, and each straight run in one step.
 
-    >>> path_of(Route(((0.0, 0.0), (0.0, 10.0), (0.0, 20.0), (30.0, 40.0)), False), "down")
+    >>> path_of(Route(((0.0, 0.0), (0.0, 10.0), (0.0, 20.0), (30.0, 40.0)), False))
     'M0 0v20c0 10 30 10 30 20'
     """
-    level = direction != "down"
 
     def step(ahead: float, aside: float) -> str:
-        x, y = (ahead, aside) if level else (aside, ahead)
-        return f"{number(x)} {number(y)}"
+        return f"{number(aside)} {number(ahead)}"
 
     def run(length: float) -> str:
-        return f"{'h' if level else 'v'}{number(length)}" if length else ""
+        return f"v{number(length)}" if length else ""
 
     points = [(round(x, 1), round(y, 1)) for x, y in route.points]
     drawn, straight = [f"M{number(points[0][0])} {number(points[0][1])}"], 0.0
     for i, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
-        ahead, aside = (to_x - x, to_y - y) if level else (to_y - y, to_x - x)
+        ahead, aside = to_y - y, to_x - x
         if number(aside) == "0":
             straight += ahead
             continue
@@ -237,12 +219,12 @@ def path_of(route: Route, direction: str) -> str:
     return "".join([*drawn, run(straight)])
 
 
-def _head(route: Route, direction: str) -> str:
+def _head(route: Route) -> str:
     """The tip of an arrow, from the end of its line on."""
-    (before_x, before_y), (x, y) = route.points[-2:]
-    if direction == "down":
-        return "m-3.4 -6l3.4 6l3.4 -6" if y >= before_y else "m-3.4 6l3.4 -6l3.4 6"
-    return "m-6 -3.4l6 3.4l-6 3.4" if x >= before_x else "m6 -3.4l-6 3.4l6 3.4"
+    before, end = [y for _, y in route.points[-2:]]
+    if end == before:
+        return "m-6 -3.4l6 3.4l-6 3.4"
+    return "m-3.4 -6l3.4 6l3.4 -6" if end > before else "m-3.4 6l3.4 -6l3.4 6"
 
 
 def _box(key: int, box: Box, r: Rectangle) -> str:
@@ -323,16 +305,14 @@ def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
     return f'<g class="mg-note" data-note="{key}" transform="translate({number(x)} {number(y)})">{inside}</g>'
 
 
-def note_places(
-    layout: Layout, notes: Mapping[int, tuple[str, str]], direction: str
-) -> dict[int, tuple[float, float]]:
+def note_places(layout: Layout, notes: Mapping[int, tuple[str, str]]) -> dict[int, tuple[float, float]]:
     """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible."""
     taken = [(r.x, r.y, r.x + r.width, r.y + r.height) for r in layout.boxes]
     places = {}
     for key in sorted(notes):
         width, height = _note_size(*notes[key])[0], NOTE[1]
         best = None
-        for x, y in _along(layout.routes[key], direction):
+        for x, y in _along(layout.routes[key]):
             here = x - width / 2, y - height / 2, x + width / 2, y + height / 2
             covered = sum([
                 (min(here[2], c) - max(here[0], a)) * (min(here[3], d) - max(here[1], b))
@@ -349,17 +329,12 @@ def note_places(
     return places
 
 
-def _along(route: Route, direction: str) -> list[tuple[float, float]]:
+def _along(route: Route) -> list[tuple[float, float]]:
     """Points on an edge, the best ones for a note first."""
     found = []
     ends = list(pairwise(route.points))
     for share in (0.42, 0.3, 0.54, 0.2, 0.66, 0.75):
         for i, ((x, y), (u, v)) in enumerate(ends):
             bent = 3 * share**2 - 2 * share**3
-            if i % 2 and len(ends) > 1:
-                found.append((x + (u - x) * share, y + (v - y) * share))
-            elif direction == "down":
-                found.append((x + (u - x) * bent, y + (v - y) * share))
-            else:
-                found.append((x + (u - x) * share, y + (v - y) * bent))
+            found.append((x + (u - x) * (share if i % 2 or y == v else bent), y + (v - y) * share))
     return found

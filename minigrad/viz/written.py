@@ -21,7 +21,7 @@ from ..support.table import bytes_text, counted, escape, time_text
 from .colours import themed
 from .compiled import Shown
 from .drawing import Drawing, cleaned
-from .naming import layer_name
+from .naming import layer_name, operation_name
 from .phases import PHASES, UPDATE, Path, readers_of
 from .svg import number, text_width
 from .titles import SEVERAL, Titles, computes
@@ -29,10 +29,11 @@ from .titles import SEVERAL, Titles, computes
 GAP, TOP, SIZE = 12.0, 62.0, 11.5  # between columns, above the rows, and of the text
 WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the name of a kernel
 SHUT, TALLEST = 4.0, 38.0  # the heights of a kernel in a closed row, and of the row
-TALL = 780.0  # the height up to which rows are opened at first, those with most traffic first
-ROOMY = 20  # the most lines of a picture with much space between them
+TALL = 610.0  # the height of a window, up to which rows are opened at first, those with most traffic first
+LOW, HIGH = 16.0, 56.0  # the least and the largest distance of lines
 HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
+NOISE = 0.005  # of the time of a call: less is taken for nothing
 HIDDEN = ' display="none"'
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
@@ -42,10 +43,11 @@ Sizes = Mapping[str, float]  # bytes, launches and seconds
 
 
 class Operation(NamedTuple):
-    """An operation as written: its name, and its bytes, launches and seconds when it runs alone."""
+    """An operation as written: its name, its bytes, launches and seconds when it runs alone, and what it is called."""
 
     name: str
     size: Sizes
+    written: str
 
 
 class Band(NamedTuple):
@@ -117,11 +119,11 @@ class Written:
 
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
-        before, after = self.cost.eager, self.cost.program
+        before, now = self.cost.eager, self.cost.program
         operations = sum(map(computes, self.shown.program.graph.nodes))
         return (
-            f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'launches')} "
-            f"instead of {before.launches} one by one, {bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
+            f"fusion of {counted(operations, 'operation')}: {counted(now.launches, 'launch', 'launches')} "
+            f"instead of {before.launches:,} one by one, {bytes_text(now.bytes)} instead of {bytes_text(before.bytes)}"
         )
 
     def measured(self) -> str:
@@ -130,15 +132,19 @@ class Written:
             return ""
         eager = "" if self.eager is None else f"; eagerly {time_text(self.eager.seconds)}"
         outside = sum([band.size[TIME] for band in self.bands if band.kind == "outside"])
+        rest = time_text(outside) if outside > NOISE * self.record.seconds else "nothing that can be measured"
         return (
-            f"Measured: one by one {time_text(self.alone.seconds)}{eager}; as a program "
-            f"{time_text(self.record.seconds)}, with {time_text(outside)} {self._between}."
+            f"Measured: one by one{' (each loop as one)' * self._loops} {time_text(self.alone.seconds)}{eager}; "
+            f"as a program {time_text(self.record.seconds)}, with {rest} {self._between}."
         )
+
+    @cached_property
+    def _loops(self) -> bool:
+        return any(kernel.rounds for kernel in self.kernels.values())
 
     @property
     def _between(self) -> str:
-        loops = any(kernel.rounds for kernel in self.kernels.values())
-        return "outside kernels and loops" if loops else "outside kernels"
+        return "outside kernels and loops" if self._loops else "outside kernels"
 
     # what is shown ----------------------------------------------------------------------------------------------------
 
@@ -178,7 +184,8 @@ class Written:
         kept: dict[str, list[Operation]] = {}
         removed: dict[Cell, list[Operation]] = {}
         for each in self.cost.nodes:
-            operation = Operation(each.name, _sizes(each.eager, alone.get(each.name, 0.0)))
+            called = self.titles.written.get(each.node) or operation_name(each.node)
+            operation = Operation(each.name, _sizes(each.eager, alone.get(each.name, 0.0)), called)
             if each.node in computed_by and each.eager.launches:
                 kept.setdefault(computed_by[each.node], []).append(operation)
             elif each.eager.launches:
@@ -304,7 +311,8 @@ class Picture:
         self.scale = min(self.left / longest, right / largest)
         self.lines = {row: [self._lines(row, phase) for phase in phases] for row in rows}
         self.tall = {row: max(map(len, lines)) for row, lines in self.lines.items()}
-        self.pitch = 24.0 if sum(self.tall.values()) <= ROOMY else 16.0
+        room = (TALL - TOP - 12.0 * len(rows)) / max(1, sum(self.tall.values()))
+        self.pitch = min(HIGH, max(LOW, room))
         self.opened = self._opened()
 
     def _lines(self, row: str, phase: str) -> list[int]:
@@ -349,7 +357,7 @@ class Picture:
         """The title of a column, and its sums."""
         x = self.label + i * self.column
         own = [band for band in self.bands if band.phase == phase and band.kind != "outside"]
-        columns = ("one by one", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
+        columns = ("as written", x, [b.written for b in own]), ("fused", x + self.left + GAP, [b.size for b in own])
         with drawing.piece(f'class="mgw-phase" data-phase="{i}"'):
             drawing.text(x, 14.0, phase, size=15.0, fill=HUES[phase], bold=True)
             for title, at, sizes in columns:
@@ -413,6 +421,12 @@ class Picture:
                 at = right + (0.0 if removed else wide + 5.0)
                 fill, room = "ink" if band.kind in ("kernel", "library") else "quiet", x + self.column - GAP - at
                 drawing.text(at, y + tall / 2 + 4.0, band.title, size=SIZE, fill=fill, room=room)
+            with drawing.piece(), drawing.piece('class="mgw-name"' + HIDDEN * (not is_open)):
+                for each in band.operations:
+                    part = each.size[self.unit] * self.scale
+                    if part > text_width(each.written, SIZE) + 8.0:
+                        drawing.text(x + part / 2, y + tall / 2 + 4.0, each.written, size=SIZE, anchor="middle")
+                    x += part
 
     def _outline(self, band: Band, x: float, y: float) -> str:
         """The operations as pieces of one line, in SVG's words; those that are too thin leave their place free."""

@@ -14,7 +14,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import asarray
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.layout import arrange
+from minigrad.viz.layout import Layout, Rectangle, arrange
 from minigrad.viz.naming import SIGNS, names_in_code
 from minigrad.viz.numbers import short
 from minigrad.viz.svg import path_of, text_width
@@ -61,6 +61,8 @@ def evaluated(graph: Graph, given: Mapping[str, float], result: str) -> dict[str
                 values[name] = math.nan
     return values
 
+TURNED = 'transform="matrix(0 1 1 0 0 0)"'  # what is drawn from the top down, from left to right
+
 
 def expression(node: Sequence[Any]) -> str:
     """An operation and its inputs, as a program writes them: `a − b`, `tanh(a)`."""
@@ -68,6 +70,15 @@ def expression(node: Sequence[Any]) -> str:
     words = [each if isinstance(each, str) else short(each) for each in inputs]
     sign = SIGNS.get(op)
     return f" {sign} ".join(words) if sign and len(words) == 2 else f"{op}({', '.join(words)})"
+
+
+def sideways(
+    sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], between: float, port: float
+) -> Layout:
+    """A layout from left to right.  Its routes lead from the top down: they are drawn in a piece that is `TURNED`."""
+    layout = arrange([(high, wide) for wide, high in sizes], edges, [()] * len(sizes), between, port)
+    boxes = [Rectangle(y, x, high, wide) for x, y, wide, high in layout.boxes]
+    return Layout(boxes, [], layout.routes, layout.height, layout.width)
 
 
 class Board:
@@ -80,7 +91,7 @@ class Board:
         at = {name: i for i, name in enumerate(self.names)}
         wide = [max(text_width(expression(graph[name]) if name in graph else name, SMALL), 40) + 24 for name in at]
         edges = [(at[each.source], at[each.target]) for each in self.arrows]
-        layout = arrange([(width, HIGH) for width in wide], edges, [()] * len(at), "right", APART, 26)
+        layout = sideways([(width, HIGH) for width in wide], edges, APART, 26)
         self.places = dict(zip(self.names, layout.boxes))
         self.routes = layout.routes
         self.size = layout.width, layout.height
@@ -99,10 +110,11 @@ class Board:
             source = now[arrow.target][1 + arrow.slot]
             colour = "now" if i == chosen else "there"
             if source == arrow.source:
-                drawing.shape(path_of(route, "right"), stroke=colour, thick=3.2 if i == chosen else 1.8)
+                with drawing.piece(TURNED):
+                    drawing.shape(path_of(route), stroke=colour, thick=3.2 if i == chosen else 1.8)
             else:
-                self._bent(drawing, source, route.points[-1], colour)
-            x, y = route.points[-1]
+                self._bent(drawing, source, route.points[-1][::-1], colour)
+            y, x = route.points[-1]
             drawing.path([(x - 9, y), (x, y)], colour, arrow=True)
             if chosen is not None:  # a knob to choose the arrow by, with the number of the input
                 ink = "ink" if i == chosen else "quiet"

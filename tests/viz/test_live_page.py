@@ -248,3 +248,26 @@ def test_what_is_dragged_fits_and_is_large_enough(size, dark):
             .filter((e) => e.getClientRects().length && e.childElementCount === 0 && e.textContent.trim())
             .filter((e) => !e.closest("math") && e.getBoundingClientRect().height < 9).map((e) => e.textContent)""")
         assert small == [] and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_beside_the_slider_stands_that_no_branch_is_decided_again():
+    x = mg.asarray([1.0, -2.0, 3.0], requires_grad=True)
+    y = mg.cond(x.sum() > 0, lambda x: mg.sqrt(mg.abs(x)), lambda x: x * x, x)
+    with opened(mg.viz.step(mg.sum(y * 3)).to_html()) as page:
+        assert "no if, cond" not in page.inner_text(".mg-live")
+        page.locator(".mg-live input").first.fill("-1.5")
+        assert "no if, cond or mask is decided again" in page.inner_text(".mg-live")
+        assert "of the operations that ran" in page.inner_text(".mg-side")
+
+
+def test_a_loop_of_physics_has_its_sliders():
+    angle, length = scalar(1.0), scalar(2.0)
+    swing, speed = angle, 0.0
+    for _ in range(50):
+        speed = speed - 0.5 / length * mg.sin(swing)
+        swing = swing + 0.05 * speed
+    with opened(mg.viz.step((swing - 0.5) ** 2).to_html()) as page:
+        assert page.locator(".mg-live input").count() == 2
+        before = shown(page)
+        slide(page, "length", 1.5)
+        assert shown(page) != before

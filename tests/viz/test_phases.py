@@ -76,3 +76,38 @@ def test_what_is_computed_after_a_gradient_is_an_update_only_if_it_replaces_an_i
         graph = mg.trace(f, x)
         paths = paths_of(graph.nodes)
         assert {path[0] for path in paths.values()} == phases and paths[graph.nodes[-1]] == (last,)
+
+
+def test_what_a_model_keeps_lies_in_its_module():
+    net = mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.BatchNorm1d(3))
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+
+    @mg.jit
+    def step(x):
+        optimizer.zero_grad()
+        loss = mg.mean(net(x) ** 2)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    boxes = mg.viz.graph(step, mg.ones((4, 3))).scene.boxes
+    assert [box.title for box in boxes if box.kind == "input"] == ["x"]
+    evaluated = mg.viz.graph(net.eval(), mg.ones((4, 3))).parts
+    kept = [box for part in evaluated for box in part.scene.boxes if "running" in box.title]
+    assert kept and all(box.scope for box in kept)
+
+
+def test_a_gradient_inside_a_program_is_one_closed_box():
+    x = mg.asarray([0.5, -0.5, 1.0], requires_grad=True)
+    result = mg.sum(mg.grad(lambda x: mg.sum(x**2 * mg.tanh(x)))(x) * x)
+    for first in (mg.viz.graph(result).scene, mg.viz.step(result).parts[0].scene):
+        assert [box.title for box in first.boxes if box.kind == "group"].count("backward") == 1
+
+
+def test_a_layer_without_room_stays_closed_and_a_model_of_parts_opens():
+    lstm, head = mg.nn.LSTM(3, 8, batch_first=True), mg.nn.Linear(8, 1)
+    out, _ = lstm(mg.ones((4, 10, 3)))
+    first = mg.viz.step(mg.mean((head(out[:, -1]) - 1.0) ** 2)).parts[0].scene
+    assert "LSTM" in [box.title for box in first.boxes] and len(first.boxes) < 10
+    net = mg.nn.Sequential(*[mg.nn.Linear(3, 3) if i % 2 else mg.nn.BatchNorm1d(3) for i in range(18)])
+    assert "0 BatchNorm1d" in [box.title for box in mg.viz.graph(net(mg.ones((4, 3)))).scene.boxes]

@@ -251,3 +251,12 @@ def test_text_is_never_too_small_and_narrow_pages_show_one_phase(wide):
             page.click(".mgw-phases button:nth-child(2)")
             assert {text for text, _ in page.evaluate(TEXTS)} & {"forward", "backward", "update"} == {"backward"}
         assert page.evaluate("document.documentElement.scrollWidth") <= wide
+
+
+def test_operations_with_room_have_their_names():
+    def f(x):
+        doubled = 2 * x
+        return doubled * doubled
+
+    svg = mg.viz.fusion(f, mg.asarray(3.0)).to_svg()
+    assert ">doubled<" in svg and svg.count(">doubled · doubled<") == 2  # as written, and of the kernel

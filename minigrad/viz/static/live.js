@@ -82,9 +82,10 @@ const liveOf = (data, changed) => {
   };
   const knobs = loose.slice(0, KNOBS).map(knobOf), other = knobOf(chosen);
   const reset = make("button", { onclick: () => { back(); changed(); }, title: "the numbers of your program" }, "reset");
+  const again = make("strong", {}, "Only what ran is repeated: no if, cond or mask is decided again.");
   const larger = make("select", { "aria-label": "drag a number of a larger leaf", onchange: () => { if (larger.value) set([+larger.value, 0]); } },
     make("option", { value: "" }, "a number of …"), ...leaves.flatMap(([node], i) => (shapeOf(i).length ? [make("option", { value: i }, data.nodes[node].name)] : [])));
-  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), quiet(why));
+  bar.append(quiet("drag:"), ...knobs.map((knob) => knob.element), reset, ...(larger.length > 1 ? [larger] : []), again, quiet(why));
   const refresh = () => {
     follow();
     if (knobs.some((knob) => same(knob.spot, chosen))) other.element.remove();
@@ -92,7 +93,7 @@ const liveOf = (data, changed) => {
     other.spot = chosen;
     larger.value = shapeOf(chosen[0]).length ? chosen[0] : "";
     for (const knob of [...knobs, other]) knob.paint();
-    reset.hidden = !moved;
+    reset.hidden = again.hidden = !moved;
   };
 
   // The box of a leaf: a click chooses it, and it can be dragged then, or changed by keys.
@@ -189,6 +190,6 @@ const liveOf = (data, changed) => {
   return {
     bar, fill, handle, say, check, chart, pictures, reset: () => { if (moved) back(); },
     node: () => leaves[chosen[0]][0], last: () => data.steps[final.get(leaves[chosen[0]][0])],
-    norm: (i) => (steps[i][1] === null ? 0 : Math.hypot(...at(steps[i][1]))),
+    came: (i) => (steps[i][1] === null ? data.steps[i].few : at(steps[i][1])),
   };
 };

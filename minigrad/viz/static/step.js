@@ -155,7 +155,7 @@ const show = (parent, data, synced = ALONE) => {
     }
     const reached = new Set(steps.slice(0, at).flatMap(arrowsOf));
     const sizes = new Map(); // while a number is dragged, an arrow is as thick as what comes along it is large
-    if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, live.norm(i))));
+    if (dragging) data.steps.forEach((step, i) => sizes.set(arrowOf(step), Math.max(sizes.get(arrowOf(step)) ?? 0, Math.hypot(...live.came(i)))));
     for (const [key, edge] of part.edges) {
       dress(edge, [...(lit.has(key) ? ["mg-lit"] : []), ...(acts || reached.has(key) ? [] : ["mg-hid"])]);
       edge.style.strokeWidth = sizes.has(key) ? Math.min(9, 0.5 + 1.5 * Math.log2(1 + sizes.get(key))) : "";
@@ -190,16 +190,22 @@ const show = (parent, data, synced = ALONE) => {
     if (cells) heatIn(box, cells);
   };
 
-  // The number, or the heat map, that has come along an arrow; of several, their sum where it is the whole gradient, or how many they are.
+  // The number, or the heat map, that has come along an arrow; of several for one value their sum, else how many they are.
   const noteOn = (note, sent) => {
-    const whole = sent.length > 1 && sent.length === due.get(sent[0].target) && sent.every((step) => step.target === sent[0].target);
+    const one = sent.length > 1 && sent.every((step) => step.target === sent[0].target), whole = one && sent.length === due.get(sent[0].target);
     const value = whole ? data.nodes[sent[0].target].gradient : sent.length === 1 ? valueOf(sent[0]) : null;
-    const [line, cells] = value ? [value[LINE], value[CELLS]] : [sent.length ? `${sent.length} contributions` : "", ""];
+    const [line, cells] = value ? [value[LINE], value[CELLS]] : [sent.length ? `${sent.length} ${(one && together(sent)) || "contributions"}` : "", ""];
     if (note.mgLine === line + cells) return;
     note.mgLine = line + cells;
     note.replaceChildren();
     if (cells) note.append(squaresOf(cells, 6, 40, 14, 0, 0, true));
     else if (line) noteText(note, line);
+  };
+
+  const together = (sent) => {
+    const numbers = sent.map((step) => (dragging ? live.came(data.steps.indexOf(step)) : step.few));
+    if (numbers.some((each) => !each || each.length > 4)) return null;
+    return `together ${few(numbers[0].map((_, i) => numbers.reduce((sum, each) => sum + each[i], 0)), typeIn(data.nodes[sent[0].target].type)[0])}`;
   };
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
@@ -246,8 +252,7 @@ const show = (parent, data, synced = ALONE) => {
   const tellDrag = () => {
     const step = live.last(), rules = step ? [step.rule, step.counted].filter((rule) => rule !== undefined) : [];
     sayTo(live.say(), ...live.chart(), ...live.pictures(), ...titled("its gradient, by the rule", ...rules.map(ruleOf)),
-      ...checked(live.check(), ", of the whole result"), ...codeAt(data.nodes[live.node()]),
-      make("p", { class: "mg-quiet" }, "The page repeats the operations that ran: an if or a cond of your code is not decided again."));
+      ...checked(live.check(), ", of the operations that ran"), ...codeAt(data.nodes[live.node()]));
   };
 
   const tell = (step) => {

@@ -10,8 +10,9 @@ from minigrad.support.table import counted, time_text
 from minigrad.viz.charts import KINDS, fitting
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Knob, Page
-from minigrad.viz.layout import arrange
 from minigrad.viz.svg import path_of
+
+from ...boards import TURNED, sideways
 
 Costs = Mapping[str, float]  # job -> how long it takes
 After = Mapping[str, Sequence[str]]  # job -> the jobs that it waits for
@@ -75,15 +76,16 @@ class Map:
             self.names += [job for job in left if not {*jobs.after[job]} & {*left}]
         at = {name: i for i, name in enumerate(self.names)}
         self.edges = [(at[each], at[job]) for job in self.names for each in jobs.after[job]]
-        self.layout = arrange([(74.0, 34.0)] * len(at), self.edges, [()] * len(at), "right", 46.0, 12.0)
+        self.layout = sideways([(74.0, 34.0)] * len(at), self.edges, 46.0, 12.0)
         self.height = self.layout.height
 
     def draw(self, drawing: Drawing, looks: Mapping[str, str], go: Mapping[str, str], left: float = 0.0) -> None:
         """The boxes, in the kinds of `looks`; a click on a box leads to `go`."""
         for route in self.layout.routes:
-            moved = route._replace(points=tuple([(x + left, y) for x, y in route.points]))
-            drawing.shape(path_of(moved, "right"), stroke="quiet", thick=1.4)
-            x, y = moved.points[-1]
+            moved = route._replace(points=tuple([(y, x + left) for y, x in route.points]))
+            with drawing.piece(TURNED):
+                drawing.shape(path_of(moved), stroke="quiet", thick=1.4)
+            y, x = moved.points[-1]
             drawing.path([(x - 8, y), (x, y)], "quiet", arrow=True)
         for name, (x, y, wide, high) in zip(self.names, self.layout.boxes):
             border, fill = KINDS[looks.get(name, "kernel")]
