@@ -91,12 +91,9 @@ class Optimizer:
         """Change every parameter that has a gradient; a closure computes them first, and returns the loss.
 
         >>> w = mg.asarray([1.0], requires_grad=True)
-        >>> def closure():
-        ...     loss = (w * w).sum()
-        ...     loss.backward()
-        ...     return loss
-        >>> mg.optim.SGD([w], lr=0.25).step(closure).item(), w.tolist()
-        (1.0, [0.5])
+        >>> (w * w).sum().backward()
+        >>> mg.optim.SGD([w], lr=0.25).step(), w.tolist()
+        (None, [0.5])
         """
         loss = None
         if closure is not None:

@@ -149,7 +149,7 @@ def test_a_function_is_quoted_by_its_name():
     assert "return sorted(found" in slides and '"""' not in slides
     assert "def copy_from" not in page
     method = html("```python minigrad/optim/optimizer.py Optimizer.step\n```", as_page)
-    assert unescape(re.sub("<[^>]*>", "", method)).startswith("def step(self)")
+    assert unescape(re.sub("<[^>]*>", "", method)).startswith("def step(self")
     with pytest.raises(LectureError, match=r"quotes nothing_here, which is not in minigrad/core/node\.py"):
         html("```python minigrad/core/node.py nothing_here\n```")
     with pytest.raises(LectureError, match="which is not a file"):

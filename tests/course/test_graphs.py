@@ -16,7 +16,7 @@ from minigrad_course.graphs import (
     unfolded,
     unlike,
 )
-from minigrad_course.units.u04_graphs.graph_tasks import EACH_USE, ONE_NODE, SWAPPED, UNUSED, GraphTask, OrderTask
+from minigrad_course.units.u04_graphs.graph_tasks import ONE_NODE, SWAPPED, UNUSED, GraphTask, OrderTask
 
 GRAPH = {"a": ("multiply", "x", 2), "b": ("subtract", "a", "x"), "y": ("multiply", "b", "b")}
 
@@ -100,7 +100,7 @@ class Example(GraphTask):
 @pytest.mark.parametrize(
     ("change", "hint"),
     [
-        ({"y": ("multiply", "b")}, EACH_USE),
+        ({"y": ("multiply", "b")}, "one arrow for each use: both inputs of a * a are a, and the node lists a twice"),
         ({"b": ("subtract", "x", "a")}, SWAPPED),
         ({"c": ("subtract", "a", "x"), "y": ("multiply", "b", "c")}, ONE_NODE),
         ({"c": ("add", "a", "x")}, UNUSED),

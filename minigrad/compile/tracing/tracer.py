@@ -252,9 +252,13 @@ class Tracer(Interpreter, State, Control):
     ) -> Any:
         if op is P.call:  # a custom function: its operations are recorded
             return attrs["application"].compute(*values)
-        return self.recorded(op, in_range(self, op, values, attrs, device), attrs, device)
+        values = in_range(self, op, values, attrs, device)
+        return self.recorded(op, values, attrs, device)
 
-    def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
+    def recorded(
+        self, op: Primitive, values: list[Any], attrs: Attrs, device: Any,
+        result: Any = None,
+    ) -> Any:
         """The pending result of an operation, or a tuple of them; its shape and dtype are `result` if that is known."""
         inputs = tuple([v.node if v.__class__ is Pending else v for v in values])
         node = self.noted(op, inputs, attrs, device, result)

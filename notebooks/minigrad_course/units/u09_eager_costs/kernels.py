@@ -21,6 +21,7 @@ import numpy as np
 
 from minigrad.compile.fusion.count import Count
 from minigrad.compile.loops.ir import BOOL, DOUBLE, FLOAT, For, Kernel, Let, Parameter, Statement, Store
+from minigrad.compile.loops.operations import OPERATIONS
 from minigrad.compile.running.backends import compiled
 from minigrad.compile.running.frame import address
 from minigrad.compile.running.plan import Launch
@@ -255,8 +256,21 @@ class Program:
         if (dtype, size) not in self._functions:
             launch = Launch(self.name, self.kernel(size, dtype), (), (), Count())
             self._functions[dtype, size] = compiled({0: launch})[0]
+        if self._functions[dtype, size] is None:
+            return self._by_numpy(arrays, dtype)
         table = (ctypes.c_void_p * (len(arrays) + 2))(*map(address, arrays), 0, size)
         self._functions[dtype, size](ctypes.addressof(table))
+
+    def _by_numpy(self, arrays: tuple[Any, ...], dtype: Any) -> None:
+        """Compute the statements of all places one after the other, where there is no machine code."""
+        values: dict[Any, Any] = dict(zip(self.parameters, arrays))
+        with np.errstate(all="ignore"):
+            for each in self.recorded(dtype).body:
+                if isinstance(each, Store):
+                    values[each.buffer][...] = values.get(each.value, each.value)
+                elif isinstance(each, Let):
+                    given = [values.get(arg, arg) for arg in each.args]
+                    values[each.name] = given[0] if each.op == "load" else OPERATIONS[each.op].numpy(*given)
 
     @property
     def source(self) -> str:

@@ -291,14 +291,14 @@ def test_four_processes_train_with_the_ring_of_a_file(ring):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell script stands for the launcher")
-def test_what_the_processes_wrote_last_is_shown_if_they_stop(ring, monkeypatch, tmp_path):
+def test_what_the_processes_wrote_last_is_shown_if_they_stop(monkeypatch, tmp_path):
     program = tmp_path / "python"
     line = "echo 'minigrad: rank 1 of 4 raised ValueError: no such chunk' >&2\n"
     program.write_text(f"#!/bin/sh\n{line}{line}exit 1\n")
     program.chmod(0o755)
     monkeypatch.setattr(training.sys, "executable", str(program))
     with pytest.raises(Feedback, match=r"the ranks have stopped\n +minigrad: rank 1 of 4 .*chunk\n +Hint"):
-        training.on_real_ranks(ring)
+        training.on_real_ranks("script.py", "")
 
 
 @pytest.mark.slow
