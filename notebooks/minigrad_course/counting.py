@@ -1,4 +1,4 @@
-"""Counts what an answer costs: bytes that are kept for a backward pass, and passes of both modes.
+"""Counts what an answer costs: bytes that are kept for a backward pass, passes of both modes, and seconds.
 
 The bytes are those of the arrays that the engine's nodes store.  Data and parameters are not counted, because they
 exist without a backward pass too.  An array that several rules need counts once.  Numbers that were computed without
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from inspect import unwrap
+from time import perf_counter
 from typing import Any
 
 from minigrad.autodiff import reverse
@@ -130,3 +131,18 @@ class Passes:
     def _walk(self, *args: Any, **options: Any) -> Any:
         self.backward += 1
         return unwrap(reverse.walk)(*args, **options)
+
+
+def fastest(ways: Sequence[Callable[[], Any]], runs: int) -> list[float]:
+    """The seconds of the fastest run of each way.  They run in turns, because the machine may be busy.
+
+    >>> [seconds > 0 for seconds in fastest([lambda: sum(range(10)), lambda: max(range(10))], 2)]
+    [True, True]
+    """
+    best = [float("inf")] * len(ways)
+    for _ in range(runs):
+        for i, way in enumerate(ways):
+            begin = perf_counter()
+            way()
+            best[i] = min(best[i], perf_counter() - begin)
+    return best

@@ -17,7 +17,7 @@ from .operations import REDUCTIONS
 MOST = 8  # rows of a round
 SIMPLE = 48  # statements of a round in its inner loop: with more, registers are short
 FEWEST = 2  # rounds
-LONG = 256  # bytes of a row, from which on the next row does not wait for what this one stores
+LONG_ROW = 256  # bytes of a row, from which on the next row does not wait for what this one stores
 
 
 def with_rows_at_once(kernel: Kernel) -> Kernel:
@@ -68,7 +68,7 @@ def rows_at_once(loop: For, types: dict[str, Any]) -> int:
     if type(inner) is not For or loop.accumulators or inner.accumulators or inner.steps > 1:
         return 1
     adds = {each.buffer: each for each in inner.body if isinstance(each, Accumulate)}
-    is_long = {name: not isinstance(inner.high, int) or inner.high * types[name].itemsize >= LONG for name in adds}
+    is_long = {name: not isinstance(inner.high, int) or inner.high * types[name].itemsize >= LONG_ROW for name in adds}
     if any(is_long[name] and each.op != "sum" for name, each in adds.items()):
         return 1
     values = [each for each in (*lets, *inner.body) if isinstance(each, Let)]

@@ -26,7 +26,7 @@ from minigrad.ops.functional import softmax
 from ..digits import in_batches, read_by, training_step
 from ..interpreting import Students
 from ..letters import GPT, LETTERS, letters_in_batches, made_up
-from ..unit import parts
+from ..unit import task_of
 from ..units.u08_training.updating import Rule
 from ..units.u13_distributed.on_ranks import Ringed
 from .pieces import COMPILED, EAGER, JOBS, Clock, Piece
@@ -129,7 +129,9 @@ class Pieces:
 
     def task(self, name: str) -> Any:
         """The student's variant of a task."""
-        return next(unit.tasks[name] for unit in parts().values() if name in unit.tasks)(self.student)
+        found = task_of(name)
+        assert found is not None
+        return found(self.student)
 
     def first(self, job: str) -> str | None:
         """The first of the pieces that the training calls for a job."""

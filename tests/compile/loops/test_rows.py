@@ -5,7 +5,7 @@ import pytest
 
 from minigrad.compile.codegen.native import is_available
 from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Let, statements
-from minigrad.compile.loops.rows import LONG, MOST, with_rows_at_once
+from minigrad.compile.loops.rows import LONG_ROW, MOST, with_rows_at_once
 from tests.compile.codegen.samples import column_sums, sample
 
 needs_llvm = pytest.mark.skipif(not is_available(), reason="needs LLVM")
@@ -21,10 +21,10 @@ def rounds(kernel):
 def test_sums_across_rows_take_several_rows_per_round():
     kernel = column_sums(50, 24, 16).kernel
     assert rounds(kernel) == [MOST]
-    assert rounds(column_sums(50, LONG // 4 - 1, 16).kernel) == [MOST]
-    assert rounds(column_sums(50, LONG // 4, 16).kernel) == [MOST]  # its error is smaller than that of row by row
-    assert rounds(column_sums(50, LONG // 4 - 1, 16, "max").kernel) == [MOST]
-    assert not rounds(column_sums(50, LONG // 4, 16, "max").kernel)
+    assert rounds(column_sums(50, LONG_ROW // 4 - 1, 16).kernel) == [MOST]
+    assert rounds(column_sums(50, LONG_ROW // 4, 16).kernel) == [MOST]  # its error is smaller than that of row by row
+    assert rounds(column_sums(50, LONG_ROW // 4 - 1, 16, "max").kernel) == [MOST]
+    assert not rounds(column_sums(50, LONG_ROW // 4, 16, "max").kernel)
 
 
 @needs_llvm

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import unwrap
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from minigrad.support.errors import CompileError
 from minigrad.support.table import as_table, bytes_text, counted, time_text
 
 from ...compare import Difference
+from ...counting import fastest
 from ...feedback import Wrong, written
 from ...session import SESSION
 from ...swapping import Swapped, swap
@@ -233,7 +233,7 @@ def league(fusion: Callable[..., Kernels]) -> League:
         yours = Program(graph).ready()
     arrays = [np.asarray(each.numpy()) for each in args]
     plain = eager_programs(False)(training_step)
-    seconds = _fastest([lambda: plain(*args), lambda: yours(arrays), lambda: own(arrays)])
+    seconds = fastest([lambda: plain(*args), lambda: yours(arrays), lambda: own(arrays)], RUNS)
     same = all(np.allclose(a, b, rtol=1e-4, atol=1e-6) for a, b in zip(yours(arrays), own(arrays)))
     counts = {"node by node": Cost(own).eager, "your kernels": Cost(yours).program, "minigrad": Cost(own).program}
     return League([Row(name, each.launches, each.bytes, best) for (name, each), best in zip(counts.items(), seconds)],
@@ -246,13 +246,3 @@ def _arguments() -> list[Tensor]:
     shapes = (64, HIDDEN), (HIDDEN,), (HIDDEN, 10), (10,)
     weights = [asarray((draw.standard_normal(shape) / 8).astype(np.float32)) for shape in shapes]
     return [asarray(images[:BATCH].reshape(BATCH, 64).copy()), asarray(labels[:BATCH].copy()), *weights]
-
-
-def _fastest(ways: Sequence[Callable[[], Any]]) -> list[float]:
-    best = [float("inf")] * len(ways)
-    for _ in range(RUNS):  # in turns, because the machine may be busy
-        for i, way in enumerate(ways):
-            begin = perf_counter()
-            way()
-            best[i] = min(best[i], perf_counter() - begin)
-    return best

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any, NamedTuple
 
 from minigrad.compile.fusion.count import Count
@@ -14,6 +13,8 @@ from minigrad.core.tensor import Tensor
 from minigrad.support.table import bytes_text, time_text
 from minigrad.viz.drawing import Drawing
 from minigrad.viz.flipbook import Flipbook, Page
+
+from ...counting import fastest
 
 WIDE, LANE, BLOCK, STAGES, RUNS = 760.0, 96.0, 34.0, 24, 15
 MEMORY, REGISTERS = 40.0, 700.0  # where the two ends of a lane are
@@ -70,12 +71,8 @@ def _title(lanes: Sequence[Lane]) -> str:
 def _lanes(function: Callable[..., Any], args: Sequence[Tensor]) -> list[Lane]:
     jitted = jit(function)
     cost: Cost = jitted.cost(*args)
-    times = [float("inf")] * 2
-    for _ in range(RUNS):  # in turns, because the machine may be busy
-        for i, run in enumerate((eager_programs(False)(function), jitted)):
-            begin = perf_counter()
-            run(*args)
-            times[i] = min(times[i], perf_counter() - begin)
+    plain = eager_programs(False)(function)
+    times = fastest([lambda: plain(*args), lambda: jitted(*args)], RUNS)
     nodes = [_trip(each.name, each.eager) for each in cost.nodes if each.eager.bytes]
     kernels = [_trip(each.name, each.program) for each in cost.kernels]
     return [Lane("node by node", nodes, times[0]), Lane("one program", kernels, times[1])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from time import perf_counter
 from typing import Any, NamedTuple
 
 from minigrad import nn, optim
@@ -27,6 +26,7 @@ from minigrad.viz.phases import PHASES
 from minigrad.viz.titles import Titles
 
 from ...compare import Difference
+from ...counting import fastest
 from ...digits import Trained, read_by
 from ...feedback import Misused
 from ...session import SESSION
@@ -252,12 +252,7 @@ def _trained(epochs: int = EPOCHS) -> tuple[Trained, Any, Any]:
 
 def _measured(step: Any, serial: Any, batch: Any) -> Page:
     """What the workers did in one step on this machine, and the time of a step beside that of one step at a time."""
-    best = [1.0, 1.0]
-    for _ in range(20):  # in turns, because the machine may be busy
-        for i, each in enumerate((serial, step)):
-            begin = perf_counter()
-            each(*batch)
-            best[i] = min(best[i], perf_counter() - begin)
+    best = fastest([lambda: serial(*batch), lambda: step(*batch)], 20)
     with profile() as run:
         step(*batch)
     drawing = ran(run.events)
