@@ -218,6 +218,9 @@ def test_a_link_carries_the_changed_code_and_runs_nothing(address):
         shown.locator(".try button:visible", has_text="Copy link").click()
         cells.wait(2, "link")
         link = shown.url
+        cells.run(0)
+        cells.wait(0, "cell 1: .* s")
+        assert "link" in shown.evaluate(STATUS.format(2))  # Python, which was loading, took no message's place
     assert link.startswith(f"{address}#code=") and re.fullmatch(r"[\w-]+", link.partition("=")[2])
     with opened(url=link, size=(1280, 900)) as shown:
         cells = Cells(shown)

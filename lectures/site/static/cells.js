@@ -104,7 +104,6 @@ async function run(cell) {
   if (running === cell) return;
   if (running) return cell.setStatus(`Cell ${running.number} is running.`);
   const above = cells.slice(0, cells.indexOf(cell)).filter((each) => each.ran !== each.area.value);
-  cell.waits = false;
   for (const each of [...above, cell]) {
     if (each !== cell) cell.setStatus(`Cell ${each.number} above runs first.`);
     if (await each.run()) continue;
@@ -177,7 +176,9 @@ class Cell {
     this.go.setAttribute("aria-label", `${name} cell ${this.number}`);
   }
 
+  // The progress of the load takes no other message's place: a cell with a message waits no longer.
   setStatus(text, kind = "") {
+    this.waits = false;
     this.status.className = `status ${kind}`;
     this.status.textContent = text;
   }
@@ -199,9 +200,7 @@ class Cell {
   }
 
   loaded() {
-    if (!this.waits) return;
-    this.waits = false;
-    if (running !== this) this.setStatus(`Python is ready: ${TOUCH ? "Run" : "Shift+Enter"} runs this cell`);
+    if (this.waits && running !== this) this.setStatus(`Python is ready: ${TOUCH ? "Run" : "Shift+Enter"} runs this cell`);
   }
 
   async run() {
@@ -216,10 +215,8 @@ class Cell {
         const ready = start();
         this.showProgress();
         await ready;
-        this.waits = false;
       }
     } catch {
-      this.waits = false;
       return false;
     }
     if (running !== this) return false;
