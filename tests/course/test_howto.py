@@ -14,7 +14,7 @@ SHOWS = {
     "accumulate": "True", "backward_twice": "[24.0]", "browser": "[2., 4., 6.]",
     "check_gradient": "yours 0.377", "class_weights": "-0.250]",
     "clip": "[1.0, 0.5]", "loss_does_not_fall": "guessing would be 1.099", "print_in_jit": "h is [0.762, 0.964]",
-    "distributed": "rank 0 of 1", "export": "OnnxModel(input: float32 (batch, 2)", "fast": "timeline: 3 launches",
+    "distributed": "rank 0 of 1", "grad_or_backward": "[2.0, 40.0]", "export": "OnnxModel(input: float32 (batch, 2)", "fast": "timeline: 3 launches",
     "fine_tune": "missing=['2.weight', '2.bias'], unexpected=[]", "freeze": "None True (2, 8)", "gpu": "True",
     "grad_none": "[18.0, 36.0] [6.0, 12.0]", "inner_outputs": "(3, 8)", "install": "[2., 4.]",
     "loops_in_jit": "6 steps 1 trace", "memory": "eagerly: 524 kB", "mixed_precision": "float32 float32 float32",

@@ -64,6 +64,20 @@ QUESTIONS = {
     "How to print values inside a @jit-compiled function?": "howto_print_in_jit",
     "Any way to convert a tracer back into a numpy or print out its values?": "howto_print_in_jit",
     "Apply JIT compiling for faster training": "howto_fast",
+    "Can't Get Lower Loss": "howto_loss_does_not_fall",
+    "Loss is not changing. Its remaining constant": "howto_loss_does_not_fall",
+    "Why is my neural net not learning?": "howto_loss_does_not_fall",
+    "PyTorch Neural Networks: Why Your Loss Isn't Decreasing": "howto_loss_does_not_fall",
+    "Ensure backward() is idempotent": "howto_backward_twice",
+    "Getting loss as `nan` with jit, but no `nan`s without jit": "howto_nan",
+    "Random nan values from value_and_grad under jit": "howto_nan",
+    "Help with gradient memory issue": "howto_memory",
+    "BUG: JIT session error: Cannot allocate memory": "howto_memory",
+    "difference between autograd.grad and autograd.backward": "howto_grad_or_backward",
+    "The gradient argument in backward": "howto_grad_or_backward",
+    "Micrograd subtraction gradient is wrong": "howto_check_gradient",
+    "Writing distributed applications": "howto_distributed",
+    "view() or reshape()": "02_arrays",
 }
 
 FORMS = [
