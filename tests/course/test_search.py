@@ -78,6 +78,13 @@ QUESTIONS = {
     "Micrograd subtraction gradient is wrong": "howto_check_gradient",
     "Writing distributed applications": "howto_distributed",
     "view() or reshape()": "02_arrays",
+    "example of using the trained model for inference": "howto_predict",
+    "How to run visualization using existing model": "howto_predict",
+    "Resume": "howto_save_and_load",
+    "nn.Module state_dict missing keys": "howto_pytorch_weights",
+    "how to set requires_grad False": "howto_freeze",
+    "Linear layer input shape mismatch": "howto_shapes_do_not_fit",
+    "mat1 and mat2 shapes cannot be multiplied": "howto_shapes_do_not_fit",
 }
 
 FORMS = [
