@@ -9,6 +9,7 @@ import importlib
 import operator
 import os
 import random
+import subprocess
 import sys
 import textwrap
 import threading
@@ -404,14 +405,28 @@ CASES |= {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_an_unusual_read(case, monkeypatch):
+ANYTHING = ("eval", "eval of a global", "exec", "globals", "globals, computed")  # they can import any module
+
+
+def unusual(case, monkeypatch):
     read, change = CASES[case](monkeypatch)
     f = mg.jit(lambda: mg.ones(1) * read())
     assert [f().item(), f().item()] == [1, 1], f.traces
     assert len(f.traces) == 1
     change()
     assert f().item() == 2 and len(f.traces) == 2
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ANYTHING])
+def test_an_unusual_read(case, monkeypatch):
+    unusual(case, monkeypatch)
+
+
+@pytest.mark.parametrize("case", ANYTHING)
+def test_a_read_of_anything(case):
+    """In a process with few modules, as a user's: the walk follows all of them, which here are those of all tests."""
+    program = f"from {__name__} import *\nunusual({case!r}, pytest.MonkeyPatch())"
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 def test_thread_local_values_differ_between_threads():
