@@ -85,6 +85,7 @@ class Sheets:
         self.scenes = scenes
         lines = max([len(line) for line in self.source.lines])
         self.width = min(max(LEAST, LETTER * lines + BEFORE + AFTER), MOST)
+        self.height = 40 + ROW * len(self.source.lines) + 34 * (len(recording.others) + 1) + 64
         self.graphs = [self._graph(moment) for moment in range(self.moments)]
 
     def text(self) -> str:
@@ -102,15 +103,13 @@ class Sheets:
 
     def page(self, moment: int, in_vain: int) -> Page:
         """The page of a moment, at which a line was clicked that Python does not run next."""
-        drawing = Drawing(self.width + APART + max(self.layout.width, 150.0) + 20, self._height())
+        whole = self.width + APART + max(self.layout.width, 150.0) + 20
+        drawing = Drawing(whole, max(self.layout.height + 56, self.height))
+        drawing.rect(0, 0, self.width, self.height, "none", "none")  # on a narrow screen, the graph stays below it
         self._lines(drawing, moment)
         self._buttons(drawing, moment)
         drawing.add(self.graphs[moment])
         return Page(drawing, self._said(moment, in_vain))
-
-    def _height(self) -> float:
-        below = 34 * (len(self.recording.others) + 1) + 64
-        return max(self.layout.height + 56, 40 + ROW * len(self.source.lines) + below)
 
     def _go(self, moment: int, in_vain: int = 0) -> str:
         lines = [0, *self.source.clickable]
