@@ -56,7 +56,8 @@ def draw(
     """
     layout = layout or laid_out(scene)
     width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
-    parts = [f'<g transform="translate({number(BORDER)} {number(BORDER)})">', *inside(scene, layout, notes), "</g>"]
+    *pieces, last = inside(scene, layout, notes)
+    parts = [f'<g transform="translate({number(BORDER)} {number(BORDER)})">', *pieces, f"{last}</g>"]
     return picture(f"0 0 {number(width)} {number(height)}", described(scene), parts)
 
 

@@ -178,7 +178,7 @@ class Sheets:
         back = [("one line back", self._go(min(moment - 1, self.last))), ("begin again", self._go(0))]
         for words, go in back if moment else ():
             self._button(drawing, x, y, words, go, False)
-            x += text_width(words, SIZE) + 34
+            x += 1.1 * text_width(words, SIZE) + 34
         calls = self.recording.others if moment >= self.last else ()
         for at, each in enumerate(calls, self.last + 1):
             y += 34
@@ -192,7 +192,7 @@ class Sheets:
             drawing.text(0, y + 80, right, size=14, bold=True, fill="good", room=self.width)
 
     def _button(self, drawing: Drawing, x: float, y: float, words: str, go: str, now: bool) -> None:
-        width = min(text_width(words, SIZE) + 24, self.width)
+        width = min(1.1 * text_width(words, SIZE) + 24, self.width)
         drawing.rect(x, y, width, 26, "there-fill" if now else "tint", "now" if now else "line", about=words, go=go)
         drawing.text(x + 12, y + 17.5, words, size=SIZE, room=width - 16)
 

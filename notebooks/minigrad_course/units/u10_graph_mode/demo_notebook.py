@@ -245,7 +245,8 @@ course.check("small_gradient")
 # %% name="be-the-tracer" jupyter={"outputs_hidden": true}
 from minigrad_course.units.u10_graph_mode.be_the_tracer import be_the_tracer
 
-be_the_tracer(clip, long, short)
+picture = be_the_tracer(clip, long, short)
+picture  # to share it: picture.save("be_the_tracer.html", says="A trace has one path: click the lines of clip, then run the graph with other numbers.")
 
 # %% [markdown]
 # There is no `if` in the graph. The example has decided it, for ever. (`by_example` and `torch.jit.trace` do the same. The latter warns you, for a branch like this one, but
