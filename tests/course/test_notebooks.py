@@ -135,7 +135,7 @@ def test_cells_can_be_run_twice_and_in_any_order(path):
 
 UNITS_DEMOS = [path for path in DEMOS if path.stem[:2].isdigit()]
 SHARED = re.compile(
-    r"(\w+)  # to share it: (\1\.save\(\"\w+\.html\", says=(.+)\))(?:, or as a film: (\1\.save\(\"\w+\.gif\"\)))?"
+    r"(\w+)  # to share it: (\1\.save\(\"\w+\.html\", says=(.+?)\))(?:, or as a film: (\1\.save\(\"\w+\.gif\"\)))?"
 )
 
 

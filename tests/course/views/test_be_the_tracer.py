@@ -25,7 +25,7 @@ def clip(g):
 
 def either(x):
     """A function with two branches."""
-    # a comment is no line to click
+    # a comment is not a line to click
     if x.sum() > 0:
         y = x * 2
     else:
@@ -203,7 +203,7 @@ class TestInABrowser:
             line(page, 5).click()
             assert said(page).startswith("Line 5 is not next. Python comes to it later.") and boxes(page) == 0
             line(page, 4).click()
-            assert said(page).startswith("Line 4 puts in no nodes. `if` is no operation") and boxes(page) == 0
+            assert said(page).startswith("Line 4 puts in no nodes. `if` is not an operation") and boxes(page) == 0
             line(page, 4).click()
             assert said(page).startswith("Line 4 is not next. It has run already.")
             assert [line(page, number).count() for number in (5, 7, 11, 12)] == [1, 0, 0, 1]  # the branch that runs

@@ -141,8 +141,8 @@ class Sheets:
         if puts or not word:
             return "" if puts else "The result is computed from nothing on this line. "
         if word == "return":
-            return "`return` is no operation. "
-        return f"`{word}` is no operation: Python looked at the example's numbers, and chose the way. "
+            return "`return` is not an operation. "
+        return f"`{word}` is not an operation: Python looked at the example's numbers, and chose the way. "
 
     # the picture -----------------------------------------------------------------------------------------------------
 
