@@ -371,9 +371,10 @@ def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_s
 def test_on_a_narrow_screen_arrows_from_left_to_right_still_join_their_boxes():
     graph = {"a": ("multiply", "x", 2), "b": ("subtract", "a", "x"), "y": ("multiply", "b", "b")}
     gaps = """() => {
-      const boxes = [...document.querySelectorAll(".mg-go > rect")].map((box) => box.getBoundingClientRect());
-      const arrows = [...document.querySelectorAll(".mg-picture g[transform] > path")];
-      return arrows.map((path) => Math.min(...boxes.map((box) => Math.abs(box.left - path.getBoundingClientRect().right))));
+      const placed = (selector) => [...document.querySelectorAll(selector)].map((each) => each.getBoundingClientRect());
+      const boxes = placed(".mg-go > rect");
+      return placed(".mg-picture g[transform] > path")
+        .map(({ right }) => Math.min(...boxes.map((box) => Math.abs(box.left - right))));
     }"""
     for width in (390, 1100):
         with opened(act_out(graph, {"x": 3.0}, "y").to_html(), size=(width, 844)) as page:
