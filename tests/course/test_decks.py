@@ -273,6 +273,22 @@ def test_a_deck_is_dark_or_light_and_a_key_changes_it(site):
 
 
 @needs_browser
+def test_a_live_slide_shows_its_whole_picture_whenever_its_data_are_unpacked(site):
+    with opened(url=(site / "10_graph_mode.slides.html").as_uri(), size=(1280, 720)) as page:
+        page.wait_for_selector("body[data-ready]")
+        for title in ("Be the tracer", "As a script"):
+            page.evaluate("""(title) => {
+              const slide = Reveal.getSlides().find((each) => each.querySelector("h2, h3")?.textContent === title);
+              const { h, v } = Reveal.getIndices(slide);
+              Reveal.slide(h, v || 0);
+            }""", title)
+            canvas = page.frame_locator("section.present .live iframe").locator(".mg-canvas")
+            canvas.locator("svg").wait_for()
+            page.wait_for_timeout(500)
+            assert canvas.evaluate("c => [c.scrollWidth - c.clientWidth, c.scrollHeight - c.clientHeight]") == [0, 0]
+
+
+@needs_browser
 def test_the_line_below_says_where_one_is(site):
     with opened(url=(site / "06_reverse_mode.slides.html").as_uri(), size=(1280, 720)) as page:
         page.wait_for_selector("body[data-ready]")

@@ -29,10 +29,18 @@ const fill = (dark) => { // a deck may be dark on a machine that prefers light, 
   inTheme(dark ? "dark" : "light");
   if (document.body.classList.contains("fill")) return;
   document.body.classList.add("fill");
-  const canvas = document.querySelector(".mg-canvas");
-  if (canvas) new ResizeObserver(() => shownView().dispatchEvent(new KeyboardEvent("keydown", { key: "f" }))).observe(canvas);
+  showAll();
 };
 
-const measure = () => report({ name: "size", height: document.body.offsetHeight });
+// On a slide, the whole picture is seen.  Large data are unpacked first: then the view comes after the deck's message.
+let fitted = null;
+const showAll = () => {
+  const canvas = document.querySelector(".fill .mg-canvas");
+  if (!canvas || canvas === fitted) return;
+  fitted = canvas;
+  new ResizeObserver(() => shownView().dispatchEvent(new KeyboardEvent("keydown", { key: "f" }))).observe(canvas);
+};
+
+const measure = () => { showAll(); report({ name: "size", height: document.body.offsetHeight }); };
 new ResizeObserver(measure).observe(document.body);
 addEventListener("load", measure); // a frame that is out of sight observes nothing

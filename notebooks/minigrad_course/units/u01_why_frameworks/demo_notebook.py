@@ -301,7 +301,8 @@ course.check("line_counts")
 # The next cell runs the three lines, and counts. A right prediction lights its place.
 
 # %% name="stack" jupyter={"outputs_hidden": true}
-course.task("line_counts").stack()
+picture = course.task("line_counts").stack()
+picture  # to share it: picture.save("stack.html", says="Three lines of Python, and what runs in the layers of a framework below them.")
 
 # %% [markdown]
 # ## Two languages

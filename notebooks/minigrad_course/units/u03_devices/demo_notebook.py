@@ -217,7 +217,8 @@ course.check("called")
 # kernel computes, and the result is copied back.
 
 # %% name="queue"
-course.task("overlapped").queue()
+picture = course.task("overlapped").queue()
+picture  # to share it: picture.save("queue.html", says="A device has queues: copies and kernels may run at the same time.")
 
 # %% [markdown]
 # Let a kernel take 100 µs. With one stream the device is done after 905 µs. **When is it done with three streams?**

@@ -224,7 +224,8 @@ course.check("graphs")
 # Move the slider. Then change f, with a second `if` or with `for i in range(int(x.item()))`, and run both cells again.
 
 # %% name="runs" jupyter={"outputs_hidden": true}
-course.task("graphs").runs(f, range(-5, 6))
+picture = course.task("graphs").runs(f, range(-5, 6))
+picture  # to share it: picture.save("one_run.html", says="A graph says what one run did: move the slider, and the same program leaves another graph.")
 
 # %% [markdown]
 # So a graph says what *one run* did. If a graph is kept and run again for another x, it may be the graph of the wrong branch

@@ -84,7 +84,8 @@ course.check("from_output")
 # the left of x, and the difference is divided by the distance (*finite differences*).
 
 # %% name="bench-tanh"
-mg.viz.bench(mg.tanh)
+picture = mg.viz.bench(mg.tanh)
+picture  # to share it: picture.save("tanh.html", says="A gradient rule is a small function: move x and g, and see what it returns.")
 
 # %% [markdown]
 # Move x to its right end, 3, and the gradient to 1. **What does tanh pass back?**

@@ -108,7 +108,8 @@ with course.backward(course.impatient):
 x = mg.asarray(1.0, requires_grad=True)
 a = 2 * x
 y = a + a * a
-mg.viz.step(y)
+picture = mg.viz.step(y)
+picture  # to share it: picture.save("act_it_out.html", says='Send a gradient on before all of it has come, and what follows is wrong: act it out, under "more".')
 
 # %% [markdown]
 # A **topological order** of a graph has every node after all the nodes that it was made from. Turned round, it has every node after all the nodes that

@@ -240,7 +240,8 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 # slider goes from eager mode over the numbers of checkpoints to the fused program.
 
 # %% name="tape"
-mg.viz.memory(model.loss, rows)
+picture = mg.viz.memory(model.loss, rows)
+picture  # to share it: picture.save("tape.html", says="What a GPT keeps for its backward pass, and what checkpoints save: move the slider.")
 
 # %% [markdown]
 # Move the slider, and read the sentence, or choose the point to compare **all ways**: `at most` is the most that is kept at any time, and a share of the forward pass is `computed again`. **With how

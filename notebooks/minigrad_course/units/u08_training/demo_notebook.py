@@ -116,7 +116,8 @@ model = network()
 optimizer = mg.optim.Adam(model.parameters(), lr=0.03)
 images, labels = mg.data.digits()[0].arrays
 batches = mg.data.DataLoader(mg.data.TensorDataset(images.reshape(-1, 64), labels), batch_size=16, shuffle=True, seed=0)
-mg.viz.training(model, optimizer, nn.CrossEntropyLoss(), batches)
+picture = mg.viz.training(model, optimizer, nn.CrossEntropyLoss(), batches)
+picture  # to share it: picture.save("training.html", says="A network learns to read digits: a batch, forward, backward, an update, and again.")
 
 # %% [markdown]
 # **In which phase do the weights change?** The name of the phase, in quotation marks.

@@ -213,7 +213,8 @@ def gated(i, x, out):
     out[i] = a * tanh(a)
 
 
-languages(gated)
+picture = languages(gated)
+picture  # to share it: picture.save("three_languages.html", says="One function of one place, printed for three machines.")
 
 # %% [markdown]
 # Compare: where is the loop, in Python, in C, in CUDA? Triton, JAX's Pallas and Numba are front-ends of this kind. In

@@ -45,7 +45,8 @@ def update(h):
     return h - 0.1 * mg.grad(lambda h: (h / (1 + mg.exp(-h))).sum())(h)
 
 
-race(update, mg.ones(1_000_000))
+picture = race(update, mg.ones(1_000_000))
+picture  # to share it: picture.save("race.html", says="The same computation node by node and as one program: what moves, and how long it took on my machine.")
 
 # %% [markdown]
 # Move the slider from the left: both lanes carry blocks at the same speed. Below them are the times that were measured here. (A busy machine gives noisy

@@ -133,7 +133,8 @@ course.check("two_workers")
 # is given in bytes, as the memory traffic that takes as long. That is a model, so it is dashed, and the same on all machines. Without `runs=0`, the lanes above it show what your machine measures. (It has 21 steps: the 20 of above, and the check of the labels.)
 
 # %% name="schedule" jupyter={"outputs_hidden": true}
-mg.viz.timeline(step, images, labels, runs=0)
+picture = mg.viz.timeline(step, images, labels, runs=0)
+picture  # to share it: picture.save("two_workers.html", says="A training step on several workers: click a bar to see what it waits for.")
 
 # %% [markdown]
 # The forward pass is a chain. In the backward pass each layer but the first has two products that do not wait for each other, ∂W and ∂x, and as soon as ∂W is there, the update of W

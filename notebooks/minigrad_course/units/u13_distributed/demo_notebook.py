@@ -85,7 +85,8 @@ course.check("rounds")
 # Here minigrad's own ring sums real arrays, in a thread for each worker. Go through the rounds, and compare the ring with one worker that adds up everything:
 
 # %% name="ring"
-mg.viz.cluster(4)
+picture = mg.viz.cluster(4)
+picture  # to share it: picture.save("ring.html", says="Four workers add up their arrays in a ring: each sends to one neighbour, and none waits for all."), or as a film: picture.save("ring.gif")
 
 # %% [markdown]
 # ## Does it train as one process does?

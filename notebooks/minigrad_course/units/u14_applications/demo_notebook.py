@@ -60,7 +60,8 @@ print(f"\n{len(uses)} primitives, {sum(all(counts) for counts in uses.values())}
 # primitive below to light its nodes. (The number on a tile says how many of the four programs use it.)
 
 # %% name="constellations" jupyter={"outputs_hidden": true}
-course.task("primitives_needed").picture()
+picture = course.task("primitives_needed").picture()
+picture  # to share it: picture.save("one_abstraction.html", says="A language model, a graph network and a game: the lit nodes are computed by the same primitives.")
 
 # %% [markdown]
 # That is what a *unified abstraction* is: tensors, primitives, nodes, gradient rules. There is no part of the engine for language, for graphs, or for games. So
