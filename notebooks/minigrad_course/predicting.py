@@ -1,4 +1,4 @@
-"""More kinds of answers: one of some options, which is which, and what a program prints.
+"""More kinds of answers: one of some options, which is which, a formula, and what a program prints.
 
 Each is a form of `ValueTask`.  It is a prediction, which is noted right or wrong, if the task is a `Prediction` too:
 `class Maker(Choice, Prediction)`.
@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
+from .compare import same
+from .expressions import value
 from .feedback import Misused, Wrong, written
 from .source_code import run_code
 from .tasks import ROUNDS, Prediction, ValueTask
@@ -82,6 +87,29 @@ class Matches(ValueTask):
         said = given[wrong[0]]
         problem = f"{len(wrong)} of {len(right)} {'is' if len(wrong) == 1 else 'are'} not right: {', '.join(wrong)}"
         raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {self.signs[said]}')
+
+
+class Formula(ValueTask):
+    """A formula of arrays, as a text.  It is right if it gives the same as `right_value`, for arrays of `shapes`.
+
+    >>> class Both(Formula):
+    ...     name, right_value, shapes = "both", "X.T @ g", {"X": [5, 4], "g": [5, 3]}
+    >>> Both().check("(g.T @ X).T"), Both().read("X @ g")
+    (None, 'X @ g')
+    """
+
+    shapes: ClassVar[dict[str, Sequence[int]]]
+
+    def read(self, answer: Any) -> Any:
+        if not isinstance(answer, str):
+            return answer
+        draw = np.random.default_rng(0)
+        arrays = {name: draw.normal(size=shape) for name, shape in self.shapes.items()}
+        try:
+            is_right = same(value(answer, None, arrays), value(self.right_value, None, arrays))
+        except Exception:  # shapes that do not go together, or words
+            is_right = False
+        return self.right_value if is_right else " @ ".join(answer.replace(" ", "").split("@"))
 
 
 class Printed(ValueTask):

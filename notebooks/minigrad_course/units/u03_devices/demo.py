@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...feedback import Misused, written
 from ...graphs import OPERATIONS
 from ...tasks import Prediction, Question
 from ...views.queues import COPY, LAUNCH, batches, ended, queue, scheduled  # noqa: F401  (COPY: in the texts)
@@ -21,8 +20,6 @@ class Guess(Prediction):
     def read(self, answer: Any) -> Any:
         if isinstance(self.right_value, str):
             return str(answer).strip().upper() if len(self.right_value) == 1 else str(answer).strip()
-        if isinstance(answer, str) and not isinstance(self.right_value, list):
-            raise Misused(self.name, f"your answer {written(answer)} is a text", f"a number alone, like {self.example}")
         given = answer.split(",") if isinstance(answer, str) else answer
         return given if not isinstance(given, list | tuple) else [
             OPERATIONS.get(each.strip(), each.strip()) if isinstance(each, str) else each for each in given]
