@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minigrad_course.answers import in_numbers, number_in, right_parts
-from minigrad_course.feedback import Misused
+from minigrad_course.feedback import Misused, Wrong
 from minigrad_course.predicting import Formula
 from minigrad_course.tasks import Prediction, ValueTask
 from minigrad_course.unit import units
@@ -103,3 +103,17 @@ class Drawn(ValueTask):
 def test_a_variant_is_drawn_from_lists_and_its_right_answer_is_a_formula():
     found = {Drawn(student).right() for student in map(str, range(30))}
     assert found == {680, 1000, 1020, 1500} and Drawn("Ada").right() == Drawn("Ada").right()
+
+
+class Doubled(ValueTask):
+    """Twice a number of the student's."""
+
+    name, formula, draws = "doubled", "2 * k", {"k": [7]}
+    otherwise, written_mistakes = "two times {k}", [["k + 2", "{k} + 2 is a sum"]]
+
+
+@pytest.mark.parametrize(("answer", "hint"), [(9, "7 + 2 is a sum"), (1, "two times 7")])
+def test_hints_have_the_numbers_of_the_student(answer, hint):
+    with pytest.raises(Wrong) as refused:
+        Doubled().check(answer)
+    assert refused.value.hint == hint and Doubled().given() == {"k": 7}
