@@ -376,6 +376,9 @@ class ValueTask(Task):
     def wrong(self, known: Mistake) -> Any:
         return known.program(self)
 
+    def words(self, known: Mistake) -> str:
+        return filled(known.hint, self)
+
 
 class ByHandTask(ValueTask):
     """The gradient of the first input of a rule, worked out by hand for `args`: (g, *inputs), which `vary` draws."""

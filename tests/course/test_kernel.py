@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.course.running import ROOT
+from minigrad_course.apart import search_path
 
 CELLS = {
     "begin": "import minigrad_course as course\ncourse.begin('00_start', 'Ada')",
@@ -34,7 +34,7 @@ CELLS = {
 def test_cells_in_a_kernel_show_words_without_tracebacks(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
     client = NotebookClient(notebook, allow_errors=True, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
-    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    client.execute(env={**os.environ, "PYTHONPATH": search_path()})
     seen = {}
     for name, cell in zip(CELLS, notebook.cells):
         pieces = []
