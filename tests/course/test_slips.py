@@ -39,6 +39,14 @@ UNEXPLAINED = {
     "02_arrays": set(), "03_devices": set(),
     "04_graphs": {"typed_graph: self.ended(2, self.positive) → self.ended(self.positive, 2)"},
     "06_reverse_mode": {"two_ways: 10 → 11", "two_ways: 2 → 3", "walks: 10 → 11"},
+    "08_training": {
+        "read_rows: 1 → 2", "momentum: beta * v → beta / v", "momentum: beta * v → beta",
+    },
+    "14_applications": {
+        "club_loss: degree[:, None] * degree → degree[:, None] / degree",
+        "pole_loss: (returns - returns[stood > 0].mean()) * stood → (returns - returns[stood > 0].mean()) / stood",
+        "pole_loss: log_chances * asarray(weights.astype(np.float32)) → log_chances / asarray(weights.astype(np.float32))",
+    },
     "07_forward_and_memory": {"kept_list: 0 → 1"},
     "05_gradient_functions": {
         "bias_gradient: one + two → one - two", "maximum_grad: 1 - self.share → 1 + self.share",

@@ -71,13 +71,13 @@ course.check("by_arithmetic")
 # ## In memory, or in a register
 #
 # a, b, c and d are written to memory by one kernel, and read again by the next one. If one kernel computed two operations, the value between them could stay
-# in a **register**, a place inside of the processor. Click the values, or use the sliders:
+# in a **register**, a place inside the processor. Click the values, or use the sliders:
 
 # %% name="choose-registers"
 registers()
 
 # %% [markdown]
-# **If one of the four values has to be in memory, whichever it is, how many MB are moved?**
+# **If one of the four values must be in memory, whichever it is, how many MB are moved?**
 
 # %% name="least-with-one" tags=["question"]
 one_in_memory = ...

@@ -66,7 +66,7 @@ BACKWARD = {
     "the other part": ("a * exp(-a * a / 2) / sqrt(2 * pi)", "x has the slope 1"),
     "the slope of erf alone": ("2 / sqrt(pi) * exp(-a * a)", "two parts"),
     "without 1/√2": (f"{PHI} + a * exp(-a * a / 2) / sqrt(pi)", "the chain rule"),
-    "the square of a minus": (f"{PHI} + a * exp((-a) ** 2 / 2) / sqrt(2 * pi)", "inside of the square"),
+    "the square of a minus": (f"{PHI} + a * exp((-a) ** 2 / 2) / sqrt(2 * pi)", "inside the square"),
     "without a half": (f"{PHI} + a * exp(-a * a) / sqrt(2 * pi)", "exp(−x²/2)"),
     "minus": (f"{PHI} - a * exp(-a * a / 2) / sqrt(2 * pi)", "plus between the two parts"),
     "the slope of Φ alone": ("exp(-a * a / 2) / sqrt(2 * pi)", "the slope of Φ alone"),

@@ -69,7 +69,7 @@ print(frozen_step.graph)
 # When an operation is called, a framework can do one of two things.
 #
 # - **eager**: manifest the node, *and compute its value* at once;
-# - **graph**: just manifest the node. Something has to be called later to compute it.
+# - **graph**: just manifest the node. Something must be called later to compute it.
 #
 # In `with mg.graph():` minigrad does the second. Reading a value (by `item()`, `tolist()`, an `if`) computes it.
 
@@ -324,7 +324,7 @@ print(list(values.named())[:4])
 print(values["sqrt_1"].item())
 
 # %% [markdown]
-# **Prints that are operations.** `mg.print` prints in each run, also inside of a branch or a loop:
+# **Prints that are operations.** `mg.print` prints in each run, also inside a branch or a loop:
 
 # %% name="prints"
 @mg.jit

@@ -31,7 +31,7 @@ GUARDS = {
                "a list has no hash"),
     "the first equal one": (
         "noted = dict(values)\n    def holds():\n        for n in noted:\n            if noted[n] == values[n]:\n"
-        "                return True\n        return False\n    return holds", "inside of the loop"),
+        "                return True\n        return False\n    return holds", "inside the loop"),
     "over the old names": (
         f"{DEEP}return lambda: all(repr(noted[n]) == repr(values.get(n)) for n in noted)", "a new name is a change"),
     "over the new names": (
@@ -73,7 +73,7 @@ LOOPS = {
     "calls itself": ("if x < 10.0:\n        return grow(x * 2)\n    return x", "not a function that calls itself"),
     "by logarithm": (
         "import math\n    n = max(math.ceil(math.log2(10 / float(x))), 0)\n    return x * 2**n", "must stay tensors"),
-    "once": ("if x < 10.0:\n        x = x * 2\n    return x", "`while` in the place of `if`"),
+    "once": ("if x < 10.0:\n        x = x * 2\n    return x", "`while` in place of `if`"),
     "until": ("while x <= 10.0:\n        x = x * 2\n    return x", "10 itself is not doubled"),
     "counts": (
         "n = 0\n    while x < 10.0:\n        x = x * 2\n        n += 1\n    return n", "The last line returns x"),
@@ -81,7 +81,7 @@ LOOPS = {
     "doubles first": ("x = x * 2\n    while x < 10.0:\n        x = x * 2\n    return x", "compare first"),
     "prints": ("while x < 10.0:\n        x = x * 2\n    print(x)", "The last line returns x"),
     "by a logarithm of tensors": ("return x * 2 ** mg.ceil(mg.log2(10 / x))", "its graph has no loop"),
-    "returns in the loop": ("while x < 10.0:\n        x = x * 2\n        return x", "inside of the loop"),
+    "returns in the loop": ("while x < 10.0:\n        x = x * 2\n        return x", "inside the loop"),
 }
 
 

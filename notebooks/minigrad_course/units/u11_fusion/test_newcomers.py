@@ -176,7 +176,7 @@ def test_the_passes_compile_a_step_that_learns():
 
 
 def test_a_pass_that_merges_too_much_is_seen_in_training():
-    """With shapes in the place of inputs in the key, the step is cheaper, and the network reads hardly any digit."""
+    """With shapes in place of inputs in the key, the step is cheaper, and the network reads hardly any digit."""
     task = TASKS["merge_same"]("")
     wrong = task.wrong(next(known for known in task.mistakes if known.name == "MergeSame_10"))
     with course.compiler_pass("common", task.given()["as_pass"](wrong)):

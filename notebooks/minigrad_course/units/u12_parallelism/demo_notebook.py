@@ -166,7 +166,7 @@ course.task("together").picture()
 # %% [markdown]
 # So the unit of offloading is a **sub-graph**, not an operation. What counts is which values cross its border.
 #
-# In a program you say it with a block. It computes its operations on another device, and moves what has to move:
+# In a program you say it with a block. It computes its operations on another device, and moves what must move:
 
 # %% name="block"
 def blocked(u, v):

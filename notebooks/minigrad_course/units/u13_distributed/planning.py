@@ -71,7 +71,7 @@ class RingPlan(ValueTask):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         rows = answer if isinstance(answer, list | tuple) else []
         if any(... in row for row in rows if isinstance(row, list | tuple)):
-            raise NotWritten(self.name, "not answered yet", f"put numbers in the place of the dots: {FORM}")
+            raise NotWritten(self.name, "not answered yet", f"put numbers in place of the dots: {FORM}")
         plan = self.plan(answer)
         states, _ = by_plan(plan, WORKERS, self.way)
         wrong = faults(states[-1], self.places())
