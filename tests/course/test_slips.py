@@ -45,7 +45,8 @@ UNEXPLAINED = {
     "14_applications": {
         "club_loss: degree[:, None] * degree → degree[:, None] / degree",
         "pole_loss: (returns - returns[stood > 0].mean()) * stood → (returns - returns[stood > 0].mean()) / stood",
-        "pole_loss: log_chances * asarray(weights.astype(np.float32)) → log_chances / asarray(weights.astype(np.float32))",
+        "pole_loss: log_chances * asarray(weights.astype(np.float32)) → "
+        "log_chances / asarray(weights.astype(np.float32))",
     },
     "07_forward_and_memory": {"kept_list: 0 → 1"},
     "05_gradient_functions": {

@@ -27,7 +27,7 @@ TEXTS = (
     ["+5", "1e3", "3 4", "-inf", "none", "1.2.3", "nan"],
 )
 MASKS = "loss 1 is computed with the restored weights, but {} decides what it is computed from: it differs at once."
-LATER = "loss 1 is computed before the step, so it is the same. {} belongs to the step: from loss 2 on the weights differ."
+LATER = "loss 1 is computed before the step, so it is the same. {} belongs to the step: loss 2 differs."
 PARTS = {"the place of the loader in its epoch": 1,
          "the momentum of the optimizer": 2, "the state of the random numbers, from which dropout draws": 1}
 

@@ -101,7 +101,8 @@ class UpdateTask(FunctionTask):
             one, other = np.asarray(plain(one)), np.asarray(other)
             if one.dtype == np.float64 and not np.allclose(one, other, 1e-9, 1e-12, equal_nan=True):
                 at = int(np.argmax(np.abs(one - other)))
-                return Difference(f"{name} is wrong at [{at}]", f"{other[at]:.10f}, by the reference", f"{one[at]:.10f}")
+                expected = f"{other[at]:.10f}, by the reference"
+                return Difference(f"{name} is wrong at [{at}]", expected, f"{one[at]:.10f}")
         return None
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
@@ -115,11 +116,13 @@ class UpdateTask(FunctionTask):
         """The hint of a known mistake; where there is none, which of the new values are right."""
         hint = super()._hint(found)
         names = ("w", *self.kept)
-        good = [name for i, name in enumerate(names) if all(same(yours[i], self.right(*args)[i]) for args, yours, _ in found)]
+        results = [(yours, self.right(*args)) for args, yours, _ in found]
+        good = [name for i, name in enumerate(names) if all(same(yours[i], right[i]) for yours, right in results)]
         if hint != self.otherwise or not good:
             return hint
         wrong = [name for name in names if name not in good]
-        return f"{' and '.join(good)} {'is' if len(good) == 1 else 'are'} right: look at the lines of {' and '.join(wrong)}"
+        are = "is" if len(good) == 1 else "are"
+        return f"{' and '.join(good)} {are} right: look at the lines of {' and '.join(wrong)}"
 
 
 @UNIT.task

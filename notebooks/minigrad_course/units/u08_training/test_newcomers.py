@@ -155,7 +155,8 @@ def feedback(name, body):
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
      "    return np.abs(run(path, images.numpy()) - model(images).detach().numpy()).max()", "✓"),
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
-     "    return abs(run(path, images.numpy()) - run(path, images.numpy())).max()", "two different programs were not compared"),
+     "    return abs(run(path, images.numpy()) - run(path, images.numpy())).max()",
+     "two different programs were not compared"),
     ("compared", "return abs(run(path, images.numpy()) - model.eval()(images).numpy()).max()", "comes before run"),
     ("compared", "mg.io.export_onnx(model.eval(), path, images)\n"
      "    return max(abs(run(path, images.numpy()) - model(images).detach().numpy()))", "has its own max"),

@@ -10,6 +10,7 @@ from typing import Any
 import minigrad as mg
 from minigrad.core.mode import record
 from minigrad.core.node import Node, topological_order
+from minigrad.core.primitive import P
 
 from ...expressions import value
 from ...predicting import Choice
@@ -42,7 +43,8 @@ class MostPrimitives(Choice, Prediction):
     name = "most_primitives"
 
     def explained(self) -> str:
-        return f"{len(needed())} of {len(mg.core.primitive.P)} are needed together, {len(shared(needed()))} by all four."
+        found = needed()
+        return f"{len(found)} of {len(P)} are needed together, {len(shared(found))} by all four."
 
     def given(self) -> dict[str, Any]:
         return {

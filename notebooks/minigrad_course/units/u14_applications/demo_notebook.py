@@ -19,7 +19,6 @@
 # what fusion is ([unit 11](11_fusion.ipynb)).
 
 # %% name="setup"
-import minigrad as mg
 import minigrad_course as course
 
 course.begin("14_applications")

@@ -62,7 +62,8 @@ class MissingPiece(FunctionTask):
         usual = taken(self.application(self.right))
         if run.taken is None or usual is None:
             return ""
-        return (f"Your step takes {counted(run.taken.launches, 'launch', 'launches')}, {run.taken.fused} when it is fused; "
+        own = counted(run.taken.launches, "launch", "launches")
+        return (f"Your step takes {own}, {run.taken.fused} when it is fused; "
                 f"with the course's own piece it takes {usual.launches}, and {usual.fused}.")
 
     def formed(self, yours: Any) -> Any:

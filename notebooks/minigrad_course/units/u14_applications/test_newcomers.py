@@ -160,7 +160,8 @@ POLES = {
     "discounts all": (BACK.replace("stood[t] + 0.96 * a", "0.96 * (stood[t] + a)") +
                       "w = (r - r[stood > 0].mean()) * stood" + SUM, "not to the reward of this one"),
     "of each cart": (BACK + "w = (r - r.sum(0) / stood.sum(0)) * stood" + SUM, "one mean"),
-    "half": (BACK.replace("0.96", "0.5") + "w = (r - r[stood > 0].mean()) * stood" + SUM, "from its last step to its first"),
+    "half": (BACK.replace("0.96", "0.5") + "w = (r - r[stood > 0].mean()) * stood" + SUM,
+             "from its last step to its first"),
     "rows": (BACK + "w = (r - r[stood > 0].mean()) * stood" + SUM.replace("stood.sum()", "len(stood)"),
              "played by all carts together"),
     "lost gradient": (BACK + "w = (r - r[stood > 0].mean()) * stood\n    log_chances = log_chances.detach()" + SUM,
