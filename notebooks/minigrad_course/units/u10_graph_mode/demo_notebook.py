@@ -223,22 +223,46 @@ long, short = mg.asarray([3.0, 4.0]), mg.asarray([0.4, 0.3])
 print(clip(long), clip(short))
 
 # %% [markdown]
-# `short` has the length 0.5: nothing is to be done. Now **trace** it by the example `long`. **What does the graph compute for `short`?**
+# `short` has the length 0.5: nothing is to be done. Now **trace** `clip` by the example `long`: for each operation of this one run, a node is put into a graph. Call
+# the line `def clip(g):` line 1, so that `return g` is line 5. **How many nodes do the lines 2, 3, 4 and 5 put in?** Four numbers, in brackets.
+
+# %% name="clip-nodes" tags=["question"]
+clip_nodes = ...
+
+course.check("clip_nodes")
+
+# %% [markdown]
+# **And what does this graph compute for `short`?**
 
 # %% name="small-gradient" tags=["question"]
 small_gradient = ...
 
 course.check("small_gradient")
 
-# %% name="by-example" jupyter={"outputs_hidden": true}
-traced = by_example(clip, long)
-print(traced(short))
-traced.graph
+# %% [markdown]
+# Now **be the tracer**: click the lines of `clip` in the order in which Python runs them. Each puts its nodes into the graph. At the end, run the graph with `short`.
+
+# %% name="be-the-tracer" jupyter={"outputs_hidden": true}
+from minigrad_course.units.u10_graph_mode.be_the_tracer import be_the_tracer
+
+be_the_tracer(clip, long, short)
 
 # %% [markdown]
-# There is no `if` in the graph. The example has decided it, for ever. (`torch.jit.trace` does the same. It warns you, for a branch like this one, but not for a
-# changed global name.)
+# There is no `if` in the graph. The example has decided it, for ever. (`by_example` and `torch.jit.trace` do the same. The latter warns you, for a branch like this one, but
+# not for a changed global name.)
 #
+# Any small function will do. Change this one, or write one with a loop, and be its tracer too:
+
+# %% name="your-function"
+def size(x):
+    if x < 0.0:
+        return -x
+    return x
+
+
+be_the_tracer(size, -2.0, -7.0, 3.0)
+
+# %% [markdown]
 # A **script** reads the source of the function instead of running it: `mg.script`, and `torch.jit.script`. An **annotation** such as `@mg.jit` traces too, but
 # with placeholders, which have no values. **What does each of the three give for `short`, in the order script, trace by example, annotation? Write `"right"`, `"wrong"` or
 # `"error"` for each.**
@@ -258,10 +282,11 @@ except mg.TraceError as error:
     print("annotation:", str(error).splitlines()[0])
 
 # %% [markdown]
-# The script's graph has a node `cond` with both branches in it:
+# In the script's graph, the `if` is a box, `cond`, with a graph for each answer. Click it: it opens. (If the length is not greater than the limit, nothing is to be done: that graph is
+# empty, and g goes through.)
 
 # %% name="script-graph"
-scripted.graph(short)
+mg.viz.graph(scripted, short, budget=6)
 
 # %% [markdown]
 # | | reads | in minigrad | elsewhere | gets wrong |
