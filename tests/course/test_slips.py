@@ -42,6 +42,7 @@ UNEXPLAINED = {
     "08_training": {
         "read_rows: 1 → 2", "momentum: beta * v → beta / v", "momentum: beta * v → beta",
     },
+    "10_graph_mode": {"loop_difference: 2 → 3"}, "11_fusion": set(),
     "14_applications": {
         "club_loss: degree[:, None] * degree → degree[:, None] / degree",
         "pole_loss: (returns - returns[stood > 0].mean()) * stood → (returns - returns[stood > 0].mean()) / stood",
