@@ -10,7 +10,6 @@ from ...forms import names_in
 from ...tasks import Prediction
 from .about import UNIT
 
-
 SHORT = ([0.24, 0.07], 0.25), ([0.07, 0.24], 0.25), ([0.14, 0.48], 0.5), ([0.48, 0.14], 0.5)  # and their lengths
 
 

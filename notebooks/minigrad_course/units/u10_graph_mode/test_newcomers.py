@@ -76,7 +76,8 @@ LOOPS = {
     "once": ("if x < 10.0:\n        x = x * 2\n    return x", "`while` in place of `if`"),
     "until": ("while x <= 10.0:\n        x = x * 2\n    return x", "10 itself is not doubled"),
     "counts": (
-        "n = 0\n    while x < 10.0:\n        x = x * 2\n        n += 1\n    return n", "a line after it that returns x"),
+        "n = 0\n    while x < 10.0:\n        x = x * 2\n        n += 1\n    return n",
+        "a line after it that returns x"),
     "too early": ("while x < 5:\n        x = x * 2\n    return x", "one turn too early"),
     "doubles first": ("x = x * 2\n    while x < 10.0:\n        x = x * 2\n    return x", "compare first"),
     "prints": ("while x < 10.0:\n        x = x * 2\n    print(x)", "a line after it that returns x"),
