@@ -43,6 +43,7 @@ UNEXPLAINED = {
         "read_rows: 1 → 2", "momentum: beta * v → beta / v", "momentum: beta * v → beta",
     },
     "10_graph_mode": {"loop_difference: 2 → 3", "small_gradient: each / self.size → self.size"}, "11_fusion": set(),
+    "12_parallelism": {"longest_chains: 0 → 1", "fourth_worker: 3 → 4"},
     "13_distributed": {
         "reduce_scatter: r + self.first - i - 1 → 1", "all_gather: r + self.first - i - 1 → 1",
         "other_ring: n - 1 → 1", *[f"other_ring: {slip}" for k in (1, 2) for slip in (  # `otherwise` says how to derive them
@@ -51,8 +52,8 @@ UNEXPLAINED = {
             f"p - {k} → p + {k}", f"p - {k} → p", f"p - {k} → {k}")],
         "bytes_sent: 2 * (self.workers - 1) / self.workers → self.workers",
         "bytes_sent: 2 * (self.workers - 1) → 2 / (self.workers - 1)",
+        "bytes_sent: 2 * (self.workers - 1) → self.workers - 1",
         "worker_memory: 2 + self.KINDS[self.optimizer] / self.workers → 2 - self.KINDS[self.optimizer] / self.workers",
-        "worker_memory: self.KINDS[self.optimizer] / self.workers → self.workers",
     },
     "14_applications": {
         "club_loss: degree[:, None] * degree → degree[:, None] / degree",
