@@ -42,12 +42,19 @@ UNEXPLAINED = {
     "08_training": {
         "read_rows: 1 → 2", "momentum: beta * v → beta / v", "momentum: beta * v → beta",
     },
+    "09_eager_costs": {
+        "gelu: x * (1 + erf(x / ROOT_2)) / 2 → 2", "gelu: x * (1 + erf(x / ROOT_2)) → 1 + erf(x / ROOT_2)",
+        "kernels_needed: 2 * self.devices * self.operations**2 → 2 * self.devices / self.operations ** 2",
+        "kernels_needed: 2 * self.devices → 2 / self.devices",
+    },
     "10_graph_mode": {"loop_difference: 2 → 3", "small_gradient: each / self.size → self.size"}, "11_fusion": set(),
     "12_parallelism": {"longest_chains: 0 → 1", "fourth_worker: 3 → 4"},
     "13_distributed": {
         "reduce_scatter: r + self.first - i - 1 → 1", "all_gather: r + self.first - i - 1 → 1",
-        "other_ring: n - 1 → 1", *[f"other_ring: {slip}" for k in (1, 2) for slip in (  # `otherwise` says how to derive them
-            f"p - {k} - i + half → p - {k} - i - half", f"p - {k} - i + half → p - {k} - i", f"p - {k} - i + half → half",
+        "other_ring: n - 1 → 1", *[f"other_ring: {slip}" for k in (1, 2) for slip in (
+            # `otherwise` says how to derive the numbers of the chunks.
+            f"p - {k} - i + half → p - {k} - i - half", f"p - {k} - i + half → p - {k} - i",
+            f"p - {k} - i + half → half",
             f"p - {k} - i → p - {k} + i", f"p - {k} - i → p - {k}", f"p - {k} - i → i",
             f"p - {k} → p + {k}", f"p - {k} → p", f"p - {k} → {k}")],
         "bytes_sent: 2 * (self.workers - 1) / self.workers → self.workers",

@@ -237,7 +237,8 @@ def test_feedback_on_the_program(body, words):
 
 
 @pytest.mark.parametrize(("answer", "words"), [
-    ("fourth_worker = 16", "✓"), ("fourth_worker = 12", "when does I begin?"), ("fourth_worker = 11", "the longest of all"),
+    ("fourth_worker = 16", "✓"), ("fourth_worker = 12", "when does I begin?"),
+    ("fourth_worker = 11", "the longest of all"),
     ('fourth_worker = "sixteen"', "✓"), ("fourth_worker = 34", "one worker"), ("fourth_worker = 17", "more, indeed!"),
     ("program_starts = 6", "in machine code"), ("program_starts = 1", "✓"), ('program_starts = "once"', "✓"),
     ("program_starts = 3", "the whole training step"), ("program_starts = 16", "operation by operation"),
