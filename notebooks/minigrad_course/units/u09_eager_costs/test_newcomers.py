@@ -182,7 +182,8 @@ def test_feedback_on_swish(task, body, words):
         }.items()],
         ("gelu_bytes = '44 MB'", "the number alone: 44"),
         *[(f"in_place = {factor} * course.task('in_place').size", words) for factor, words in {
-            3: "✓", 1: "that is one array", 2: "y is an array too", 4: "a result for y too", 0: "read it and write it back",
+            3: "✓", 1: "that is one array", 2: "y is an array too", 4: "a result for y too",
+            0: "read it and write it back",
         }.items()],
         ("small = 1.2", "✓"),
         ("small = 'once'", "✓"),
