@@ -47,7 +47,10 @@ UNEXPLAINED = {
         "kernels_needed: 2 * self.devices * self.operations**2 → 2 * self.devices / self.operations ** 2",
         "kernels_needed: 2 * self.devices → 2 / self.devices",
     },
-    "10_graph_mode": {"loop_difference: 2 → 3", "small_gradient: each / self.size → self.size"}, "11_fusion": set(),
+    "10_graph_mode": {"loop_difference: 2 → 3", "small_gradient: each / self.size → self.size"}, "11_fusion": {
+        "fused_megabytes: self.cost.program.bytes // 1_000_000 → 1000000", "fused_megabytes: 1_000_000 → 1000001",
+        "fused_operations: self.cost.program.flops // 1_000_000 → 1000000",
+    },
     "12_parallelism": {"longest_chains: 0 → 1", "fourth_worker: 3 → 4"},
     "13_distributed": {
         "reduce_scatter: r + self.first - i - 1 → 1", "all_gather: r + self.first - i - 1 → 1",
