@@ -114,6 +114,7 @@ class Task:
     def __init__(self, student: str = "") -> None:
         self.student = student
         self.vary(random.Random(digest(self.name, student)))
+        self.otherwise = self.otherwise and filled(self.otherwise, self)
 
     def vary(self, draw: random.Random) -> None:
         """Draw the numbers of this student's variant: from `draws`, unless the task says otherwise."""
@@ -126,7 +127,7 @@ class Task:
 
     def given(self) -> dict[str, Any]:
         """Attributes of this variant that the notebook can read; they must not give the answer away."""
-        return {}
+        return {name: getattr(self, name) for name in self.draws}
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         """Raise `Wrong` for a wrong answer; for a right one, return what to say to the student."""

@@ -83,12 +83,12 @@ def test_parts_are_counted_from_one():
 
 
 def test_none_is_no_answer_and_the_hint_says_what_is():
-    assert "write 0" in said_to("window_numbers = None", "window_numbers")
+    assert "write 0" in said_to("arrows = None", "arrows")
 
 
 @pytest.mark.parametrize(("answer", "is_right"), [
-    ("X.T @ g", True), ("(g.T @ X).T", True), ("X.transpose() @ g", True), ("np.dot(X.T, g)", True), ("g @ X.T", False),
-    ("X.T@g", True), ("the first", False), (3, False), ("np.random.rand(3, 2)", False),
+    ("g @ W.T", True), ("(W @ g.T).T", True), ("g @ W.transpose()", True), ("np.dot(g, W.T)", True), ("g @ W", False),
+    ("g@W.T", True), ("the first", False), (3, False), ("np.random.rand(4, 3)", False),
 ])
 def test_a_formula_that_means_the_same_is_right(answer, is_right):
     task = units()["05_gradient_functions"].tasks["by_shapes"]()

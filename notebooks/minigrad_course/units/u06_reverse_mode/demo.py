@@ -13,7 +13,7 @@ class TwoWays(Prediction):
     name = "two_ways"
 
     def right(self) -> tuple[float, float]:
-        return 10, 2
+        return 21, 3
 
 
 @UNIT.task
@@ -25,11 +25,3 @@ class Again(Prediction):
             answer = [answer]
         names = answer if isinstance(answer, list | tuple | set) else []
         return sorted(str(each).strip().lower() for each in names)
-
-
-@UNIT.task
-class Walks(Prediction):
-    name = "walks"
-
-    def right(self) -> tuple[int, int]:
-        return 1, 10

@@ -10,17 +10,11 @@ from .tangents import moving
 
 
 @UNIT.task
-class WeightPasses(Prediction):
-    name = "weight_passes"
-
-
-@UNIT.task
 class SpotPasses(Prediction):
     name = "spot_passes"
-    right_value = (1, 576)
 
     def given(self) -> dict[str, Any]:
-        return {"moving": moving}
+        return {**super().given(), "moving": moving}
 
 
 @UNIT.task
