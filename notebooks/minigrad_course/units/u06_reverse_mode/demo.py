@@ -9,14 +9,6 @@ from .about import UNIT
 
 
 @UNIT.task
-class TwoWays(Prediction):
-    name = "two_ways"
-
-    def right(self) -> tuple[float, float]:
-        return 21, 3
-
-
-@UNIT.task
 class Again(Prediction):
     name = "again"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tasks import Prediction, Question
+from ...tasks import Prediction
 from .about import UNIT
 from .tangents import moving
 
@@ -15,8 +15,3 @@ class SpotPasses(Prediction):
 
     def given(self) -> dict[str, Any]:
         return {**super().given(), "moving": moving}
-
-
-@UNIT.task
-class Slider(Question):
-    name = "slider"
