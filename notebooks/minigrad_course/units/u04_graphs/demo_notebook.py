@@ -77,6 +77,10 @@ mg.viz.graph(program(x, course.task("nodes").rounds), names={"x": x, "w": w})
 # How did the framework get this? When Python reaches `w * h`, it calls a function of the library. That function does three things: it **computes** the
 # product, **wraps** it in a new tensor, and **records** a node: the operation, and the nodes of its inputs. Nothing else is written down:
 # the library is not called for Python's own work.
+#
+# ## A name is not a node
+#
+# Four lines, and one name:
 
 # %% name="arrows-asked"
 course.task("arrows")
