@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import math
-import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from string import ascii_letters
 from typing import Any
 
 from .compare import same
+from .texts import texts_of
 
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-SMALL = {word: float(number) for number, word in enumerate(ONES.split())}
-LARGE = {word: float(number) for number, word in zip(range(20, 100, 10), TENS.split())}
-WORDS = SMALL | LARGE | {
-    "no": 0.0, "none": 0.0, "nothing": 0.0, "never": 0.0, "once": 1.0, "twice": 2.0, "thrice": 3.0, "half": 0.5,
-    "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001,
-    "dozen": 12.0, "hundred": 100.0, "thousand": 1000.0, "million": 1e6, "infinity": math.inf, "infinite": math.inf,
-} | {f"{ten}-{one}": LARGE[ten] + SMALL[one] for ten in LARGE for one in SMALL if 1 <= SMALL[one] <= 9}
-ARTICLES = r"\b(a|an|the|one(?= (half|third|quarter|fifth|tenth)))\s+"
-SIGNS = {"minus": "-", "times": "*", "·": "*", "×": "*", "^": "**", "−": "-", "√": "sqrt "}
-FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "log": math.log, "ln": math.log, "log2": math.log2, "log10": math.log10, "sqrt": math.sqrt, "exp": math.exp,
-}
-OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
-}
+FORMULA = re.compile(r"(?:[\d.+*/() -]|\de[+-]?\d|\b(?:log|log2|log10|sqrt|exp)(?= *[(\d])|\binf\b)+")
 
 
 def number_in(text: str) -> float | None:
@@ -41,37 +21,17 @@ def number_in(text: str) -> float | None:
     >>> number_in("none"), number_in("a tenth"), number_in("log 10"), number_in("1 / sqrt(100)"), number_in("a lot")
     (0.0, 0.1, 2.302585092994046, 0.1, None)
     """
-    formula = text.lower().strip(" .!")
-    for sign, written in SIGNS.items():
-        formula = formula.replace(sign, written)
-    formula = re.sub(ARTICLES, "", formula)
-    formula = re.sub(r"[a-z]+(-[a-z]+)?", lambda found: _written(found[0]), formula)
-    formula = re.sub(rf"\b({'|'.join(FUNCTIONS)})\s+([\d.]+)", r"\1(\2)", formula)
-    try:
-        return _value(ast.parse(formula, mode="eval").body)
-    except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
+    texts = texts_of(Path(__file__).parent)
+    words = {} if texts is None else texts.data["numbers"]
+    text = re.sub(r"(?<=ty)-(?=[a-z])", " + ", text)  # twenty-one
+    formula = re.sub(r"[a-z]+|[^\x00-\x7f]|\^", lambda word: words.get(word[0], word[0]), text.lower().strip(" .!"))
+    formula = re.sub(r"(log2|log10|log|sqrt|exp) +([\d.]+)", r"\1(\2)", formula.strip())
+    if not FORMULA.fullmatch(formula) or re.search(r"(?<!log)(?<!log1)[\d.)] *\(", formula):
         return None
-
-
-def _written(word: str) -> str:
-    """A word as a number, where it is one: `10.0` for ten, and `inf` for infinity."""
-    return str(WORDS[word]) if word in WORDS else word
-
-
-def _value(node: ast.AST) -> float:
-    """The value of a formula of numbers alone; any other is a ValueError."""
-    match node:
-        case ast.Constant(int() | float() as number) if not isinstance(number, bool):
-            return float(number)
-        case ast.Name("inf"):
-            return math.inf
-        case ast.UnaryOp(op, operand) if type(op) in OPERATORS:
-            return OPERATORS[type(op)](_value(operand))
-        case ast.BinOp(left, op, right) if type(op) in OPERATORS:
-            return OPERATORS[type(op)](_value(left), _value(right))
-        case ast.Call(ast.Name(name), [argument], []) if name in FUNCTIONS:
-            return FUNCTIONS[name](_value(argument))
-    raise ValueError(ast.dump(node))
+    try:
+        return float(eval(re.sub(r"(?<![\w.])(\d+)(?![\w.])", r"\1.0", formula), vars(math).copy()))
+    except (SyntaxError, ValueError, TypeError, ArithmeticError):
+        return None
 
 
 def in_numbers(answer: Any, right: Any) -> Any:
@@ -153,7 +113,7 @@ def right_parts(answer: Any, right: Any, any_order: bool = False) -> str:
     >>> right_parts([1, 3, 5], [1, 2, 5]), right_parts((2, 10), (2, 4)), right_parts([1, 2], [3, 4])
     ('Parts 1 and 3 of 3 are right.', 'Part 1 of 2 is right.', '')
     >>> right_parts(["a", "b"], ["b", "c"], any_order=True)
-    '1 of yours is right, 1 does not belong there, and 1 is missing.'
+    '1 of yours is right, 1 too many, 1 missing.'
     """
     if not all(isinstance(each, list | tuple) for each in (answer, right)):
         return ""
@@ -164,21 +124,13 @@ def right_parts(answer: Any, right: Any, any_order: bool = False) -> str:
     good = [str(number) for number, pair in enumerate(zip(answer, right), 1) if same(*pair)]
     if not 0 < len(good) < len(right):
         return ""
-    parts = "Part" if len(good) == 1 else "Parts"
-    named = " and ".join(filter(None, [", ".join(good[:-1]), good[-1]]))
-    return f"{parts} {named} of {len(right)} {'is' if len(good) == 1 else 'are'} right."
+    are = "Part {} of {} is right." if len(good) == 1 else "Parts {} of {} are right."
+    return are.format(" and ".join(filter(None, [", ".join(good[:-1]), good[-1]])), len(right))
 
 
 def _chosen(answer: Sequence[Any], right: Sequence[Any]) -> str:
     good = sum(each in right for each in answer)
-    strange, missing = len(answer) - good, len(right) - good
-    if not good or not (strange or missing):
+    if not good:
         return ""
-    said = [f"{good} of yours {_are(good)} right"]
-    said += [f"{strange} {'does' if strange == 1 else 'do'} not belong there"] * bool(strange)
-    said += [f"{missing} {_are(missing)} missing"] * bool(missing)
-    return f"{said[0]} and {said[1]}." if len(said) == 2 else f"{said[0]}, {said[1]}, and {said[2]}."
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+    said = f"{good} of yours {'is' if good == 1 else 'are'} right"
+    return f"{said}, {len(answer) - good} too many, {len(right) - good} missing."

@@ -70,6 +70,7 @@ class Task:
     kind: ClassVar[str]  # "function" or "value"
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
     template: ClassVar[str] = ""  # the task in Markdown; an attribute of the variant stands in braces: {k}
+    why: ClassVar[str | None] = None  # what to say about a right answer
     otherwise: str | None = None  # the hint where no known mistake was made
     hints: ClassVar[dict[str, str]] = {}  # the words for mistakes, by their names; common ones have words already
     advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
@@ -114,8 +115,7 @@ class Task:
     def __init__(self, student: str = "") -> None:
         self.student = student
         self.vary(random.Random(digest(self.name, student)))
-        if self.otherwise is not None:
-            self.otherwise = filled(self.otherwise, self)
+        self.otherwise = self.otherwise and filled(self.otherwise, self)
 
     def vary(self, draw: random.Random) -> None:
         """Draw the numbers of this student's variant: from `draws`, unless the task says otherwise."""
@@ -133,6 +133,10 @@ class Task:
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         """Raise `Wrong` for a wrong answer; for a right one, return what to say to the student."""
         raise NotImplementedError
+
+    def explained(self) -> str | None:
+        """What to say to students with the right answer."""
+        return None if self.why is None else filled(self.why, self)
 
     def illustration(self, answer: Any) -> Any:
         """A view of an answer, which a notebook shows below the feedback; None where there is none."""
@@ -174,7 +178,7 @@ class FunctionTask(Task):
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
-        return None
+        return self.explained()
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
@@ -310,10 +314,9 @@ class ValueTask(Task):
     example: ClassVar[str] = ""  # the form of an answer
     tolerance: ClassVar[float] = 0.0  # the largest relative error of a number
     any_order: ClassVar[bool] = False  # whether the answer is a choice of several, in any order
-    # The right value, or a formula of what `draws` has drawn; why it is right, and wrong values with hints.
+    # The right value, or a formula of what `draws` has drawn, and wrong values with hints.
     right_value: ClassVar[Any]
     formula: ClassVar[str] = ""
-    why: ClassVar[str | None] = None
     wrong_values: ClassVar[Sequence[tuple[Any, str]]] = ()
 
     @classmethod
@@ -334,10 +337,6 @@ class ValueTask(Task):
     def right(self) -> Any:
         """The right value."""
         return value_of(self.formula, self) if self.formula else self.right_value
-
-    def explained(self) -> str | None:
-        """What to say to students with the right answer."""
-        return None if self.why is None else filled(self.why, self)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         answer = in_numbers(answer, self.right())

@@ -41,7 +41,7 @@ WORDS = {str: "a text", int: "a number", dict: "a table", list: "a list"}
 
 
 PROSE = {"text", "otherwise", "why", "title", "question", "belief", "idea"}  # keys that a translation should have
-TABLES = {"hints", "advice", "options", "signs", "outcomes"}  # and tables of which it should have all keys
+TABLES = {"hints", "advice", "options", "signs", "outcomes", "words"}  # and tables of which it should have all keys
 
 
 class Texts(NamedTuple):

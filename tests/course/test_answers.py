@@ -13,7 +13,7 @@ from tests.course.running import said_to
 
 @pytest.mark.parametrize(("text", "number"), [
     ("none", 0), ("None.", 0), ("Zero", 0), ("never", 0), ("once", 1), ("twice", 2), ("twelve", 12), ("fifteen", 15),
-    ("twenty-one", 21), ("a hundred", 100), ("two million", None), ("a tenth", 0.1), ("one half", 0.5),
+    ("twenty-one", 21), ("a hundred", 100), ("two million", None), ("a tenth", 0.1), ("half", 0.5),
     ("log 10", np.log(10)), ("ln(10)", np.log(10)), ("1 / sqrt(100)", 0.1), ("10^3", 1000), ("64 · 64", 4096),
     ("2 times 3", 6), ("minus five", -5), ("infinity", np.inf), ("3 / 0", None), ("9**9**9**9", None),
     ("__import__('os')", None), ("a lot", None), ("", None), ("True", None), ("(1, 2)", None), ("e", None),
@@ -69,9 +69,9 @@ def test_a_prediction_hears_in_which_direction_it_is_wrong(answer, words):
 
 @pytest.mark.parametrize(("task", "answer", "says"), [
     (Pair, (2, 3), "Part 1 of 2 is right."), (Pair, (5, 10), "Part 2 of 2 is right."), (Pair, (1, 1), ""),
-    (Pair, 3, ""), (Letters, ["B", "C"], "1 of yours is right, 1 does not belong there, and 1 is missing."),
-    (Letters, ["B"], "1 of yours is right and 1 is missing."), (Letters, ["A"], ""),
-    (Letters, ["A", "B", "C", "E"], "2 of yours are right and 2 do not belong there."),
+    (Pair, 3, ""), (Letters, ["B", "C"], "1 of yours is right, 1 too many, 1 missing."),
+    (Letters, ["B"], "1 of yours is right, 0 too many, 1 missing."), (Letters, ["A"], ""),
+    (Letters, ["A", "B", "C", "E"], "2 of yours are right, 2 too many, 0 missing."),
 ])
 def test_a_half_right_prediction_hears_which_half(task, answer, says):
     assert task().turned_out(answer) == f"The answer turns out to be different. {says}".strip()
@@ -83,12 +83,12 @@ def test_parts_are_counted_from_one():
 
 
 def test_none_is_no_answer_and_the_hint_says_what_is():
-    assert "write 0" in said_to("window_numbers = None", "window_numbers")
+    assert "write 0" in said_to("arrows = None", "arrows")
 
 
 @pytest.mark.parametrize(("answer", "is_right"), [
-    ("X.T @ g", True), ("(g.T @ X).T", True), ("X.transpose() @ g", True), ("np.dot(X.T, g)", True), ("g @ X.T", False),
-    ("X.T@g", True), ("the first", False), (3, False), ("np.random.rand(3, 2)", False),
+    ("g @ W.T", True), ("(W @ g.T).T", True), ("g @ W.transpose()", True), ("np.dot(g, W.T)", True), ("g @ W", False),
+    ("g@W.T", True), ("the first", False), (3, False), ("np.random.rand(4, 3)", False),
 ])
 def test_a_formula_that_means_the_same_is_right(answer, is_right):
     task = units()["05_gradient_functions"].tasks["by_shapes"]()

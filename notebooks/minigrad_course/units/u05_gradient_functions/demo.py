@@ -10,4 +10,4 @@ from .about import UNIT
 @UNIT.task
 class ByShapes(Formula, Prediction):
     name = "by_shapes"
-    shapes = {"X": (4, 3), "g": (4, 2)}
+    shapes = {"X": (4, 3), "g": (4, 2), "W": (3, 2)}
