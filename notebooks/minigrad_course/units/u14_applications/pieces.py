@@ -45,7 +45,7 @@ class MissingPiece(FunctionTask):
         found = [(args, self.formed(answer(*args))) for args in self._all_cases(rounds)]
         other = [each for each in found if not same(each[1], self.right(*each[0]))]
         if other:
-            hints = [known.hint for known in self.mistakes
+            hints = [self.words(known) for known in self.mistakes
                      if all(same(yours, self.wrong(known)(*args).detach()) for args, yours in other)]
             problem = difference(other[0][1], self.right(*other[0][0]), self.form.partition(",")[0])
             raise Wrong(self.name, str(problem), [*hints, self.otherwise][0])
