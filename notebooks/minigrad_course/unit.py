@@ -22,7 +22,7 @@ from .tasks import Bet, Prediction, Question, Task, ValueTask
 from .texts import PARTS, Texts, texts_of
 
 KINDS: dict[str, type[Task]] = {each.__name__: each for each in (Bet, Prediction, Question, ValueTask)}
-OPTIONAL = {"prerequisites", "misconceptions", "seeds"}
+OPTIONAL = {"prerequisites", "misconceptions", "seeds", "words"}
 ABOUT = {"title", "question", "minutes", "outcomes"} | OPTIONAL
 FORMS: dict[str, type[Task]] = {"options": Choice, "program": Printed}  # by the key that only they have
 
@@ -57,6 +57,7 @@ class Unit:
     seeds: tuple[Seed, ...] = ()
     tasks: dict[str, type[Task]] = field(default_factory=dict)
     texts: Texts | None = None
+    words: dict[str, str] = field(default_factory=dict)  # hints that several places of the unit's code give
 
     @property
     def key(self) -> str:

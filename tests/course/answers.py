@@ -181,7 +181,7 @@ ANSWERS = [
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray((r - r.mean()) * stood)).sum() / stood.sum()",
            "the reward of the whole episode", WHOLE),
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray(stood)).sum() / stood.sum()",
-           "after each of the steps 1 to 4", TRIED),
+           "every push becomes more likely", TRIED),
     Answer("line_rooms", 'line_rooms = "ABCDEFGH"', "what does each room need?", TRIED),
     Answer("ring_plan", "ring_plan = [[0, 1, 2, 3]] * 3", "Pass on the chunk that has just come", TRIED),
     Answer("bytes_sent", "bytes_sent = 120", "that is the array itself", TRIED),

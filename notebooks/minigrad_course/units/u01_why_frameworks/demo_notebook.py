@@ -169,8 +169,11 @@ class Chain:
 Chain(Dense(64, 32), Tanh(), Dense(32, 10)).forward(np.ones((5, 64))).shape
 
 # %% [markdown]
-# A layer brings its own backward pass, written by hand. Caffe has such functions in C++ for the CPU, and others for the GPU. **How many functions does a new
-# activation need there?**
+# A layer brings its own backward pass, written by hand. Caffe has such functions in C++ for the CPU, and others for the GPU. Suppose that there are more kinds of
+# processors:
+
+# %% name="new-layer-asked"
+course.task("new_layer")
 
 # %% name="new-layer" tags=["question"]
 new_layer = ...
@@ -325,7 +328,10 @@ course.check("last_python")
 #
 # ## What size gains, and what it does not
 #
-# A petabyte (PB) is a million gigabytes (GB). A disk reads 1 GB in a second. **How many days does one machine need to read 1 PB once?** A whole number is enough.
+# First the data:
+
+# %% name="petabyte-asked"
+course.task("petabyte")
 
 # %% name="petabyte" tags=["question"]
 petabyte = ...

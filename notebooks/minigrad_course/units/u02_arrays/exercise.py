@@ -171,17 +171,14 @@ class Versions(ValueTask):
         return "it kept x, but no line after it writes into the buffer: the version is still the same"
 
 
-SHARES = "that is a view of the same memory, so the next batch writes over it. What has a buffer of its own?"
+SHARES = UNIT.words["shares"]
 SHARING = {"detach": SHARES, "[:]": SHARES, ".T": SHARES, "reshape": SHARES, "view": SHARES}
-KEPT = (
-    "each product keeps the buffer itself, and the next turn of the loop writes into it. What may the product keep in "
-    "its place?"
-)
-LOST = "the losses have lost their history: no no_grad, and no detach() of w"
-TWICE = "one backward pass follows after the loop, from the sum of the losses: no backward() inside of the loop"
+KEPT = UNIT.words["kept"]
+LOST = UNIT.words["lost"]
+TWICE = UNIT.words["twice"]
 EARLY = "that is the first batch: is the `return` inside of the loop?"
-UNFILLED = "other parts of the program read the buffer: keep buffer[:] = batch"
-NUMBER = "the sum of the losses as a tensor: a number from item() or float() has no history"
+UNFILLED = UNIT.words["unfilled"]
+NUMBER = UNIT.words["number"]
 RETURNED: dict[type, str] = {
     type(None): "is there a `return`? return sum(losses)",
     list: "that is the list of losses. Return their sum: sum(losses)",

@@ -194,10 +194,10 @@ course.check("usable")
 course.task("usable").train(usable)
 
 # %% [markdown]
-# ## 8 · What a checkpoint has to hold
+# ## 8 · What a checkpoint must hold
 #
 # `training` is a training with four parts: `training.model` (with dropout), `training.optimizer` (Adam), `training.schedule` (which lowers the rate from time to time) and
-# `training.loader` (which shuffles the pictures, and is in the middle of an epoch). `checkpoint_parts(training)` returns **a dictionary of those that a checkpoint has to
+# `training.loader` (which shuffles the pictures, and is in the middle of an epoch). `checkpoint_parts(training)` returns **a dictionary of those that a checkpoint must
 # hold**, from names of your choice to the objects. The check stops a training after 20 steps, saves your parts with `mg.io.save_checkpoint`, loads them into a new training, and
 # compares its losses with those of a training that was never stopped. (The state of the random numbers is always saved.)
 

@@ -109,7 +109,7 @@ course.check("gelu_backward")
 # %% [markdown]
 # ## 4 · Two operators more
 #
-# Inside of this `with`, `gelu` and `gelu_backward` are operators of minigrad, with your kernels. `mg.gelu`, and every layer that calls it, uses them:
+# Inside this `with`, `gelu` and `gelu_backward` are operators of minigrad, with your kernels. `mg.gelu`, and every layer that calls it, uses them:
 
 # %% name="register"
 x = mg.ones(1_000_000, requires_grad=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Iterable
 from typing import Any
 
 from ...forms import names_in
 from ...tasks import ROUNDS, Prediction
 from .about import UNIT
+
+SHORT = ([0.24, 0.07], 0.25), ([0.07, 0.24], 0.25), ([0.14, 0.48], 0.5), ([0.48, 0.14], 0.5)  # and their lengths
 
 
 @UNIT.task
@@ -51,6 +55,32 @@ class ThreeWays(Prediction):
 
 
 @UNIT.task
+class SmallGradient(Prediction):
+    name = "small_gradient"
+
+    def vary(self, draw: random.Random) -> None:
+        self.short, self.size = draw.choice(SHORT)
+
+    def right(self) -> list[float]:
+        return [round(each / self.size, 6) for each in self.short]
+
+    def given(self) -> dict[str, Any]:
+        return {"short": self.short}
+
+
+@UNIT.task
 class Divisions(Prediction):
     name = "divisions"
-    right_value = 4, 1
+
+    def vary(self, draw: random.Random) -> None:
+        self.start = draw.choice([3, 20, 50, 100])
+
+    def turns(self) -> int:
+        """The turns of the loop for the example."""
+        return math.ceil(math.log2(self.start))
+
+    def right(self) -> tuple[int, int]:
+        return self.turns(), 1
+
+    def given(self) -> dict[str, Any]:
+        return {"start": self.start}

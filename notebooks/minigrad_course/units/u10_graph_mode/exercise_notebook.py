@@ -60,7 +60,7 @@ course.check("baked_branch")
 # `guard` notes what is in it, and returns a function `holds`. Before each later run the engine calls `holds()`: **True if everything is as it was
 # when the trace was made, False if anything has changed.** After False the function is traced anew, with a new guard.
 #
-# `values` is *alive*: when a name gets another value, the entry in this dictionary changes too. So `guard` has to note a copy. This cell makes
+# `values` is *alive*: when a name gets another value, the entry in this dictionary changes too. So `guard` must note a copy. This cell makes
 # two kinds of copies and then changes an entry of the list. Its last line compares two numbers of different types:
 
 # %% name="alive"

@@ -110,7 +110,7 @@ course.check("merge_same", hidden=True)
 # %% [markdown]
 # ## 4 · Your passes compile a training step
 #
-# A network for the digits, in which layer norm and SiLU are written out by hand. Inside of this `with`, your rules join the compiler's table, and your pass
+# A network for the digits, in which layer norm and SiLU are written out by hand. Inside this `with`, your rules join the compiler's table, and your pass
 # takes the place of its `common`. The step is compiled once, then it trains the network. The first picture shows what the step takes after each pass; the
 # buttons *before* and *after* above it show which digits the network reads.
 
@@ -129,7 +129,7 @@ picture
 # minigrad alone (`picture = course.task("merge_same").train()` without the `with`): without your rules there is one operation more before fusion, and the last
 # row is the same. Fusion changed what an optimisation is worth.
 #
-# Break your pass on purpose: write `node.shape` in the place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
+# Break your pass on purpose: write `node.shape` in place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
 # Look at the digits, and put your pass right.
 #
 # And a GPT? Here is a training step of the example `names_gpt`, two blocks with attention. What does your pass find in it?

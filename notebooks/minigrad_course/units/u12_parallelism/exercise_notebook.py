@@ -124,7 +124,7 @@ course.task("list_schedule").networks(list_schedule)
 
 # %% [markdown]
 # Where is your schedule shorter? And why are eight workers no better than two? The dashed line is the critical path: two workers reach it already, because in these
-# networks seldom more than two steps are ready at the same time. Then it hardly matters which one goes first: choose `min` in the place of `max` in your scheduler, run its cell,
+# networks seldom more than two steps are ready at the same time. Then it hardly matters which one goes first: choose `min` in place of `max` in your scheduler, run its cell,
 # and look again. (Put it right afterwards.) The levels lose time for another reason: each waits for the slowest step of the level before.
 #
 # And now for real. In this cell, your scheduler decides in which order the executor runs the steps of a compiled training step, and which run at the same time in two
