@@ -35,7 +35,7 @@ from .frames import LECTURES, NAME, deck, page, texts
 from .hosts import NOWHERE, Hosts
 from .house import picture, rooms_page
 from .howto import FIRST, howtos, list_of_howtos
-from .instructors import instructors
+from .instructors import instructors, syllabus
 from .markup import Lecture, as_page, as_slides, slug
 from .museum import museum
 from .overview import about, coverage, index, opening, ways
@@ -127,7 +127,8 @@ def reference() -> dict[str, str]:
     """The Markdown of the other pages, by their names."""
     made = {name.removesuffix(".md"): text for name, text in build_reference.pages().items()}
     stored = {name: (LECTURES / f"{name}.md").read_text(encoding="utf-8") for name in texts()}
-    return stored | made | {"museum": museum(), "instructors": instructors(), FIRST: list_of_howtos()} | howtos()
+    written = {"museum": museum(), "instructors": instructors(), "syllabus": syllabus(), FIRST: list_of_howtos()}
+    return stored | made | written | howtos()
 
 
 def with_anchors(body: str) -> str:

@@ -62,7 +62,7 @@ course.check("versions")
 # %% [markdown]
 # `memory_map(course.task("versions").code + "\np.sum().backward()")` shows what each operation has kept, and whether p stops.
 #
-# ## 3 · Repair it
+# ## 3 · Repair it {further}
 #
 # To save memory, this loop reads each batch into the same buffer. The losses are added, and one backward pass follows. Run the cell:
 

@@ -154,7 +154,7 @@ trained
 # network learns around many wrong gradients. That is why rules are checked by finite differences (unit 05), and not by a training. Then leave out `g[i]`. Then put
 # it right.
 #
-# ## 5 · Your own activation
+# ## 5 · Your own activation {further}
 
 # %% name="task-swish"
 course.task("swish")

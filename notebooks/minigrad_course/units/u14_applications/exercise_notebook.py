@@ -106,7 +106,7 @@ course.check("club_loss")
 course.task("club_loss").train(club_loss)
 
 # %% [markdown]
-# ## 4 · The pole: which pushes were good?
+# ## 4 · The pole: which pushes were good? {further}
 
 # %% name="task-pole-loss"
 course.task("pole_loss")
