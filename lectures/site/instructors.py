@@ -13,7 +13,7 @@ from .frames import LECTURES
 FOURTEEN_WEEKS = (
     ("00_start", "01_why_frameworks"), ("02_arrays",), ("03_devices",), ("04_graphs",), ("05_gradient_functions",),
     ("06_reverse_mode",), ("07_forward_and_memory",), ("08_training",), ("09_eager_costs",), ("10_graph_mode",),
-    ("11_fusion",), ("12_parallelism",), ("13_distributed",), ("14_applications", "museum"),
+    ("11_fusion",), ("12_parallelism",), ("13_distributed",), ("14_applications", "museum", "project"),
 )
 SIX_WEEKS = (
     ("00_start", "04_graphs"), ("05_gradient_functions", "06_reverse_mode"), ("08_training",),

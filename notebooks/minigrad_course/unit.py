@@ -180,12 +180,13 @@ def units() -> Parts:
 
 @cache
 def parts() -> Parts:
-    """Everything that has tasks: the units, and after them the museum.
+    """Everything that has tasks: the units, and after them the project and the museum.
 
     >>> list(parts())[-1]
     'museum'
     """
-    return Parts(units().places | {"museum": f"{__package__}.museum:MUSEUM"})
+    others = {"project": f"{__package__}.project:PROJECT", "museum": f"{__package__}.museum:MUSEUM"}
+    return Parts(units().places | others)
 
 
 def task_of(name: str) -> type[Task] | None:

@@ -3,7 +3,7 @@
 With `--solutions UNIT FILE` it writes the exercise with its solutions, as nbgrader needs it.
 
 - `demo_notebook.py` of a unit is executed and becomes the demo `notebooks/NN_name.ipynb`, with its outputs stored.
-  The museum and the programs of PyTorch have demos of their own, without a number.
+  The museum, the programs of PyTorch, the project and its examples have demos of their own, without a number.
   No output is stored of a cell with the tag `nbval-ignore-output`, which measures times for example.
   It begins with the minutes of the unit, which `minutes` counts.
 - `exercise_notebook.py` holds solutions, and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
@@ -38,7 +38,9 @@ COURSE = Path(__file__).resolve().parents[1]
 NOTEBOOKS = COURSE.parent
 FOLDERS = {path.name.removeprefix("u"): path for path in (
     *sorted((COURSE / "units").glob("u*")), COURSE / "museum", COURSE / "pytorch",
-)}
+)} | {"project": COURSE / "project"} | {
+    f"project_{path.parent.name}": path.parent for path in sorted((COURSE / "project").glob("*/demo_notebook.py"))
+}
 DEMO, EXERCISE = "demo_notebook.py", "exercise_notebook.py"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # nbgrader's own
