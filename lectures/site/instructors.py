@@ -34,6 +34,7 @@ def instructors() -> str:
     made = {
         "fourteen_weeks": plan("week", FOURTEEN_WEEKS), "six_weeks": plan("week", SIX_WEEKS),
         "one_day": plan("part", ONE_DAY), "misconceptions": misconceptions(),
+        "minutes_of_04": str(parts()["04_graphs"].minutes),
     } | syllabuses()
     for name, table in made.items():
         text = text.replace(f"{{{{{name}}}}}", table)

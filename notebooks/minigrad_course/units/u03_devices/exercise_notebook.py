@@ -167,7 +167,7 @@ chip_kernels = {
 course.check("chip_kernels")
 
 # %% [markdown]
-# ## 5 · The meter {further}
+# ## 5 · The meter
 #
 # The next function makes a function and returns it, as `doubled` does here. `*values` are all inputs, however many there are, and `**attrs` are attributes such as `axis`. With the same stars,
 # both are handed on to the kernel:

@@ -83,7 +83,7 @@ spread = ...
 course.check("spread")
 
 # %% [markdown]
-# The picture runs ten layers. Move the slider. Choose relu and tanh as well. **Without activation, which setting keeps the spread near 1?**
+# The picture runs ten layers. Move the slider. Choose relu and tanh as well. **Without **activation** (a function between two layers), which setting keeps the spread near 1?**
 
 # %% name="spreads" jupyter={"outputs_hidden": true}
 from minigrad_course.units.u08_training.spreads import spreads

@@ -44,7 +44,7 @@ def training_step(model, optimizer, images, labels):
 course.check("training_step")
 
 # %% [markdown]
-# ## 2 · The first weights {further}
+# ## 2 · The first weights
 
 # %% name="task-scale"
 course.task("scale")
@@ -231,7 +231,7 @@ lost = {"A": "loader", "B": "optimizer", "C": "random"}
 course.check("lost")
 
 # %% [markdown]
-# ## 10 · An evaluation that leaves no trace
+# ## 10 · An evaluation that leaves no trace {further}
 #
 # `read_digits(model, images)` returns **the digit that the model reads in each picture**: the place of the largest of its ten scores, `scores.argmax(1)`. The model has dropout and
 # batch norm. It may be in the middle of a training, so it is **left as it was**: in the same mode (`model.training` says which), with the same running means, and nothing is

@@ -175,7 +175,7 @@ def test_feedback_on_swish(task, body, words):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("gelu_bytes = 8", "what one pass needs"),
+        ("gelu_bytes = 8", "what one kernel needs"),
         ("gelu_bytes = 40", "multiplies two arrays"),
         ("gelu_bytes = 44.0", "✓"),
         ("gelu_bytes = '44 MB'", "the number alone: 44"),

@@ -176,7 +176,7 @@ course.task("sentences").report(sentences).picture()
 # %% [markdown]
 # ## Your framework trains a GPT
 #
-# Everything that you have written in this course, in the engine's place at once, trains the small GPT. (Where MPI is installed, `course.my_framework("names", ranks=4)` trains it on four
+# Everything that you have written in this course, in the engine's place at once, trains the small GPT. (Where MPI is installed, the Message Passing Interface of unit 13, `course.my_framework("names", ranks=4)` trains it on four
 # processes, and your ring of unit 13 adds up their gradients.)
 
 # %% name="my-framework"
