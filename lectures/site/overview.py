@@ -51,8 +51,8 @@ def _unbroken(question: str) -> str:
 
 def _total(known: dict[str, Unit]) -> str:
     hours, more = (sum(each) / 60 for each in zip(*[(unit.minutes, unit.further) for unit in known.values()]))
-    told = f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
-    return f"{told}, and {more:.0f} for those who want more"
+    words = f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
+    return f"{words}, and {more:.0f} for readers who want more"
 
 
 def opening(unit: Unit | None, key: str, hosts: Hosts = NOWHERE) -> str:

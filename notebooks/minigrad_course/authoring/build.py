@@ -10,7 +10,7 @@ With `--solutions UNIT FILE` it writes the exercise with its solutions, as nbgra
   which holds none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 
 Both are py:percent, as jupytext pairs them.  A section whose heading ends with `{further}` comes after all others: it
-is for those who want more, and the minutes of the unit leave it out.
+is for readers who want more, and the minutes of the unit leave it out.
 
 What is written depends on nothing but the sources and the library: made again, it is the same to the byte.
 """
@@ -107,7 +107,7 @@ def _divided(cell: Any) -> list[Any]:
 BEYOND = """\
 # Further
 
-The unit ends here. These sections are for those who want more; the minutes of the unit leave them out."""
+The unit ends here. These sections are for readers who want more; the minutes of the unit leave them out."""
 
 
 def is_further(cell: Any) -> bool:

@@ -206,7 +206,7 @@ picture
 # %% [markdown]
 # ## 7 · What failed
 #
-# The same `newton` for a network with a hidden layer. Its loss is no bowl: there are directions in which it bends down. Then `way · H · way` is negative, the step of conjugate gradients goes up, and the halving of the step saves what it can:
+# The same `newton` for a network with a hidden layer. Its loss is not a bowl: there are directions in which it bends down. Then `way · H · way` is negative, the step of conjugate gradients goes up, and the halving of the step saves what it can:
 
 # %% name="failed"
 def deep(W, V):
@@ -236,7 +236,7 @@ project = {
     "question": "How many times as many passes as Newton's method does Adam need, to come as near to the lowest loss?",
     "prediction": "10 times as many, however near",
     "measured": "0.8 times as many at a distance of 0.1, 2.1 times at 0.00001, each with the best of four rates",
-    "failed": "My first comparison gave Adam one learning rate, 0.01, and looked like a victory. With the best rate for each distance nearly all of it was gone. For a network that is no bowl the method needs a rule for directions that bend down.",
+    "failed": "My first comparison gave Adam one learning rate, 0.01, and looked like a victory. With the best rate for each distance nearly all of it was gone. For a network that is not a bowl the method needs a rule for directions that bend down.",
     "help": "J. Martens: Deep learning via Hessian-free optimization (2010), for when to stop solving.",
 }
 course.check("project", project)
