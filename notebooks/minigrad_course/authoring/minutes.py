@@ -65,8 +65,8 @@ def minutes_of(unit: Unit) -> Minutes:
     """
     demo, exercise = (read(FOLDERS[unit.key] / name).cells for name in (DEMO, EXERCISE))
     inside, after = zip(*(_divided(cells) for cells in (demo, exercise)))
-    core, further = ([_demo(unit, both[0]), _exercise(unit, both[1])] for both in (inside, after))
-    return Minutes(_page(unit.key), *core, sum(further))
+    (shown, written), more = ((_demo(unit, both[0]), _exercise(unit, both[1])) for both in (inside, after))
+    return Minutes(_page(unit.key), shown, written, sum(more))
 
 
 def _page(key: str) -> float:
