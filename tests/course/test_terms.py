@@ -144,7 +144,7 @@ def test_the_meaning_is_in_the_title_of_the_link():
 
 
 def test_pages_of_lectures_and_notebooks_link_their_terms(site):
-    for name in ("09_eager_costs.html", "09_eager_costs_exercise.html", "13_distributed.html"):
+    for name in ("09_eager_costs.html", "09_eager_costs.exercise.html", "13_distributed.html"):
         text = (site / name).read_text(encoding="utf-8")
         found = re.findall(r'<a class="term" href="glossary.html#([\w-]+)"', text)
         assert len(found) > 5 and len(found) == len(set(found))
