@@ -407,7 +407,7 @@ def own_copies() -> Sketch:
 
 
 def product() -> Sketch:
-    """All windows as rows, times all kernels as columns."""
+    """All windows as rows, times all filters as columns."""
     sketch = Sketch(800, 250)
     _all_windows(sketch, 20, 30, 8, 4)
     sketch.arrow((210, 110), (262, 110))
@@ -415,7 +415,7 @@ def product() -> Sketch:
     sketch.label(366, 222, "36 windows × 9", size=SMALL, bold=True)
     sketch.label(484, 110, "@", bold=True)
     sketch.cells(512, 20, [[""] * 4] * 9, "leaf", size=20)
-    sketch.label(552, 222, "9 × 4 kernels", size=SMALL, bold=True)
+    sketch.label(552, 222, "9 × 4 filters", size=SMALL, bold=True)
     sketch.label(622, 110, "=", bold=True)
     sketch.cells(654, 20, [[""] * 4] * 9, "gradient", size=20)
     sketch.label(700, 222, "36 × 4", size=SMALL, bold=True)
@@ -423,7 +423,7 @@ def product() -> Sketch:
 
 
 def found() -> Sketch:
-    """Four digits, and where one kernel finds a right edge."""
+    """Four digits, and where one filter finds a right edge."""
     sketch = Sketch(800, 250)
     sketch.label(60, 60, "digits", bold=True)
     sketch.label(60, 180, "right edges", size=SMALL, bold=True)

@@ -71,7 +71,7 @@ def begin(unit: str, student: str | None = None) -> None:
     _store(SESSION.progress.name, (student or "").strip())
     _explain_stubs()
     counts = counted(len(each.tasks), "task"), counted(each.points, "point")
-    print(f"{each.heading}: {each.minutes} minutes, {counts[0]}, {counts[1]}")
+    print(f"{each.heading}: {each.takes}, {counts[0]}, {counts[1]}")
     if student is not None:
         print(f"for {SESSION.student}" if SESSION.student else "No name given. Enter one to get your own numbers.")
     if SESSION.progress.path is None:

@@ -133,8 +133,8 @@ ANSWERS = [
            "    return (0,) * (len(target) - len(shape)) + strides", "An axis of size 1 is repeated too", TRIED),
     Answer("windowed", WINDOWED + "return (*shape[:axis], (shape[axis] - size) // step + 1, *shape[axis + 1 :], size), "
            "(*strides, strides[axis])", "right for step 1", TRIED),
-    Answer("convolve", "import minigrad as mg\ndef convolve(pictures, kernels):\n    n = len(pictures)\n"
-           "    return mg.windows(pictures, 3, axis=(1, 2)).reshape(n, -1, 9) @ kernels.reshape(-1, 9)", "(9, k)",
+    Answer("convolve", "import minigrad as mg\ndef convolve(pictures, filters):\n    n = len(pictures)\n"
+           "    return mg.windows(pictures, 3, axis=(1, 2)).reshape(n, -1, 9) @ filters.reshape(-1, 9)", "(9, k)",
            TRIED),
     Answer("gelu", "def gelu(i, x, out):\n    return x[i] / 2", "returns nothing", TRIED),
     Answer("gelu", "import minigrad as mg\ndef gelu(i, x, out):\n    out[i] = mg.gelu(x[i])", "on tensors", TRIED),

@@ -355,7 +355,7 @@ for share in 0.5, 0.6, 0.9, 0.99, 1.0:
 # * M. Abadi and others, *TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems* (2015), <https://arxiv.org/abs/1603.04467>
 # * A. Paszke and others, *PyTorch: An Imperative Style, High-Performance Deep Learning Library* (2019), <https://arxiv.org/abs/1912.01703>
 #
-# The Blitz begins with a tensor, then lets the engine differentiate. The same lines run here, with another name for the library. Change `Q` to a function of your own, and run it
+# The Blitz begins with a **tensor** (an array that records how it was made), then lets the engine differentiate. The same lines run here, with another name for the library. Change `Q` to a function of your own, and run it
 # again:
 
 # %% name="blitz" tags=["change"] jupyter={"outputs_hidden": true}

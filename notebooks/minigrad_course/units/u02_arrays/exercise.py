@@ -269,22 +269,22 @@ class Refilled(FunctionTask):
 # ---- a convolution ---------------------------------------------------------------------------------------------------
 
 
-def responses(pictures: Any, kernels: Any) -> Any:
-    """The sum of products of each kernel with each window: pictures (n, 8, 8) to (n, 6, 6, k)."""
-    windows = np.lib.stride_tricks.sliding_window_view(plain(pictures), kernels.shape[1:], axis=(1, 2))
-    return np.einsum("nijab,kab->nijk", windows, plain(kernels))
+def responses(pictures: Any, filters: Any) -> Any:
+    """The sum of products of each filter with each window: pictures (n, 8, 8) to (n, 6, 6, k)."""
+    windows = np.lib.stride_tricks.sliding_window_view(plain(pictures), filters.shape[1:], axis=(1, 2))
+    return np.einsum("nijab,kab->nijk", windows, plain(filters))
 
 
-def columns(kernels: Any) -> Any:
-    """The kernels that a student uses who reshapes to (9, k): each is a column."""
-    return plain(kernels).reshape(9, -1).T.reshape(kernels.shape)
+def columns(filters: Any) -> Any:
+    """The filters that a student uses who reshapes to (9, k): each is a column."""
+    return plain(filters).reshape(9, -1).T.reshape(filters.shape)
 
 
 PRODUCTS = {  # a part of an error in a student's convolution -> the hint
-    "do not go together": "the last axis of the windows must have 9 numbers, and the kernels shape (9, k)",
-    "matmul: shapes": "`@` uses the last two axes: reshape the windows to (n, 6, 6, 9), and the kernels to (k, 9)",
-    "do not fit into shape": "the windows become (n, 6, 6, 9), the kernels (k, 9). Other pictures have another number "
-    "of windows, and there may be 1 kernel: take n, the sizes and k from .shape",
+    "do not go together": "the last axis of the windows must have 9 numbers, and the filters shape (9, k)",
+    "matmul: shapes": "`@` uses the last two axes: reshape the windows to (n, 6, 6, 9), and the filters to (k, 9)",
+    "do not fit into shape": "the windows become (n, 6, 6, 9), the filters (k, 9). Other pictures have another number "
+    "of windows, and there may be 1 filter: take n, the sizes and k from .shape",
     "axis": "mg.windows(pictures, 3, axis=(1, 2)) slides along rows and columns, not along the pictures",
 }
 
@@ -306,7 +306,7 @@ class Convolve(FunctionTask):
         return "it returned None: is there a `return`?" if yours is None else super().judge(yours, args)
 
     def _call(self, args: tuple[Any, ...]) -> str:
-        return f"convolve(pictures of shape {args[0].shape}, kernels of shape {args[1].shape})"
+        return f"convolve(pictures of shape {args[0].shape}, filters of shape {args[1].shape})"
 
-    def right(self, pictures: Any, kernels: Any) -> Any:
-        return responses(pictures, kernels)
+    def right(self, pictures: Any, filters: Any) -> Any:
+        return responses(pictures, filters)

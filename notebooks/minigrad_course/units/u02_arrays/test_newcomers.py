@@ -11,7 +11,7 @@ from tests.course.running import said_to
 TASKS = units()["02_arrays"].tasks
 HEADS = {
     "refilled": "w, buffer, batches", "transposed": "shape, strides, axes", "broadcasted": "shape, strides, target",
-    "windowed": "shape, strides, axis, size, step", "convolve": "pictures, kernels",
+    "windowed": "shape, strides, axis, size, step", "convolve": "pictures, filters",
 }
 LOOP = (
     "losses = []\n    for b in batches:\n        buffer[:] = mg.asarray(b)\n        losses.append({})\n"
@@ -100,32 +100,32 @@ FUNCTIONS = {
         "    return s + [size], t + [strides[axis]]", "depend on step"),
     "adds a number to a tuple": ("windowed", "return shape + size, strides + 1", "needs a comma"),
     "multiplies place by place": (
-        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) * kernels.reshape(-1, 9)", None),
+        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) * filters.reshape(-1, 9)", None),
     "sums of products": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return mg.stack([(w * k).sum((-1, -2)) for k in kernels], axis=-1)", "✓"),
-    "the kernels transposed first": (
+        "    return mg.stack([(w * k).sum((-1, -2)) for k in filters], axis=-1)", "✓"),
+    "the filters transposed first": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.mT.reshape(-1, 9).T", "turned"),
+        "    return w.reshape(*w.shape[:3], 9) @ filters.mT.reshape(-1, 9).T", "turned"),
     "the forgotten .T": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(-1, 9)", "(9, k)"),
-    "kernels reshaped to columns": (
+        "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(-1, 9)", "(9, k)"),
+    "filters reshaped to columns": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(9, -1)", "mixes the kernels"),
+        "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(9, -1)", "mixes the filters"),
     "one list of windows": (
-        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) @ kernels.reshape(-1, 9).T",
+        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) @ filters.reshape(-1, 9).T",
         "one long list"),
     "one list for each picture": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(len(pictures), -1, 9) @ kernels.reshape(-1, 9).T", "for each picture"),
-    "four kernels always": (
+        "    return w.reshape(len(pictures), -1, 9) @ filters.reshape(-1, 9).T", "for each picture"),
+    "four filters always": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(4, 9).T", "may be 1 kernel"),
-    "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ kernels", "the last two axes"),
+        "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(4, 9).T", "may be 1 filter"),
+    "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ filters", "the last two axes"),
     "one size only": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(-1, 6, 6, 9) @ kernels.reshape(-1, 9).T", "(n, 6, 6, 9)"),
+        "    return w.reshape(-1, 6, 6, 9) @ filters.reshape(-1, 9).T", "(n, 6, 6, 9)"),
 }
 
 

@@ -38,7 +38,7 @@ for devices in 2, 3, 4:
 
 # %% [markdown]
 # A new chip arrives, and its column is empty. Only what moves numbers is there: views, copies, filling memory with one value. You want to **train** a network
-# on it: two layers with `tanh`, which read digits; loss, backward pass, steps of the optimizer. **How many functions must you write?** Guess.
+# on it: two layers with `tanh`, which read digits; loss, backward pass, steps of the **optimizer**, which changes the weights. **How many functions must you write?** Guess.
 
 # %% name="new-chip" tags=["question"]
 new_chip = ...
@@ -99,7 +99,7 @@ print("y on", y.device, y.tolist())
 print("z on", z.device, z.tolist(), "the same tensor as x" if z is x else "another tensor")
 
 # %% [markdown]
-# `x.to(device)` returns a tensor, and `model.to(device)` is different: it puts new arrays into the model itself. This difference costs beginners hours
+# `x.to(device)` returns a **tensor** (an array on a device), and `model.to(device)` is different: it puts new arrays into the model itself. This difference costs beginners hours
 # ([PyTorch](https://github.com/pytorch/pytorch/issues/14068), [accelerate](https://github.com/huggingface/accelerate/issues/2251)).
 #
 # ## Dispatch

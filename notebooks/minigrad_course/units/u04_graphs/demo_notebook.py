@@ -241,7 +241,7 @@ course.check("an_order")
 #
 # ## A real one
 #
-# Here is one training step of a small language model (GPT) that learns first names. Open and close its parts; find `add` at the end of a block, where a value
+# Here is one training step of a small **language model** (a GPT: it says how probable each next letter is) that learns first names. Open and close its parts; find `add` at the end of a block, where a value
 # takes a short cut.
 
 # %% name="gpt"

@@ -242,7 +242,7 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 # ## The GPT again
 #
 # The chart shows what is kept over time: forward through the GPT, then back. Each layer is a part of the GPT; click it for its arrays, and for how long they are kept. The
-# slider goes from eager mode over the numbers of checkpoints to the fused program.
+# slider goes from **eager mode** (each operation as soon as its line runs) over the numbers of checkpoints to the fused program.
 
 # %% name="tape"
 picture = mg.viz.memory(model.loss, rows)

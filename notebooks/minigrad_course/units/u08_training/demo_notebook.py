@@ -104,7 +104,7 @@ spread = ...
 course.check("spread")
 
 # %% [markdown]
-# The picture runs ten layers. Move the slider. Choose relu and tanh as well.
+# The picture runs ten layers. Move the slider. Choose relu and tanh as well: an **activation** is a function between two layers.
 
 # %% name="spreads" jupyter={"outputs_hidden": true}
 from minigrad_course.units.u08_training.spreads import spreads

@@ -131,7 +131,7 @@ course.check("small")
 sizes(lambda x: x + 1)
 
 # %% [markdown]
-# Left of the bend, an operation costs one dispatch, however few numbers it has: fewer operations are faster. Right of the bend it costs its bytes: fewer passes
+# Left of the bend, an operation costs one dispatch, however few numbers it has: fewer operations are faster. Right of the bend it costs its bytes: fewer trips
 # are faster. Fusing helps on both sides.
 #
 # ## And the size

@@ -176,7 +176,7 @@ def test_feedback_on_swish(task, body, words):
     ("answer", "words"),
     [
         *[(f"gelu_bytes = {factor} * course.task('gelu_bytes').size", words) for factor, words in {
-            2: "what one pass needs", 10: "multiplies two arrays", 11: "✓", 12: "a number, not an array",
+            2: "what one kernel needs", 10: "multiplies two arrays", 11: "✓", 12: "a number, not an array",
             3: "the last operation alone", 6: "also writes its result", 7: "x is read twice", 5: "what is written",
             9: "nearly", 15: "one array and a number", 11e6: "these are bytes",
         }.items()],

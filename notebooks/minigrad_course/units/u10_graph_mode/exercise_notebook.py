@@ -39,7 +39,7 @@ second_call = [1, 2, 6, 7]
 course.check("second_call")
 
 # %% [markdown]
-# ## 2 · The baked-in branch
+# ## 2 · The baked-in branch {further}
 
 # %% name="task-baked-branch"
 course.task("baked_branch")
@@ -134,7 +134,7 @@ picture
 # once with `noted = values`, once with `return False` in `holds`. Each time, run the guard's cell and the cell above again. Which break costs time, and which the
 # training? Then put the guard right.
 #
-# ## 5 · A loop, by script and by trace
+# ## 5 · A loop, by script and by trace {further}
 #
 # Write `grow(x)`: double x while it is less than 10.0, and return it. In the check `mg.script` reads your source, so write it with a `while` on the tensor itself.
 # (No `.item()`, no `float(x)`: these need a value while there is none.)

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 12 · Parallelism and offloading
 #
-# A graph says what waits for what, and nothing else. So an execution engine may launch a whole part of it **as one**, run what does not wait **at the same
+# A graph says what waits for what, and nothing else. So an **execution engine** (the layer that launches operations) may launch a whole part of it **as one**, run what does not wait **at the same
 # time**, and send a part to **another processor**. This notebook counts what each of these saves, and what stands in the way. You need to know what a compiled
 # program is ([unit 10](10_graph_mode.ipynb)), what fusion does ([unit 11](11_fusion.ipynb)), and what a device is ([unit 03](03_devices.ipynb)).
 
@@ -202,5 +202,5 @@ print("compiled:   ", [node.name for node in program.final.nodes].count("to_devi
 # Operation by operation, each moves its inputs there and its result back. The compiler sees the whole, and removes a transfer back that is followed by the same transfer
 # again.
 #
-# In [the exercise](exercises/12_parallelism_exercise.ipynb) you hand out jobs yourself, write the scheduler, look at its Gantt chart for an MLP, a CNN and a GPT, run it in the
+# In [the exercise](exercises/12_parallelism_exercise.ipynb) you hand out jobs yourself, write the scheduler, look at its **Gantt chart** (a row for each worker, a bar for each job) for an MLP, a CNN and a GPT, run it in the
 # executor, and find a placement that beats the compiler's.

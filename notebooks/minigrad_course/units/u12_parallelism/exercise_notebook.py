@@ -161,7 +161,7 @@ course.task("my_placement").show(my_placement)
 # How did you beat the compiler? Its search moves one operation, or all, as long as that gains. From its best placement, each single move makes things worse: two operations would have to move
 # together. A search that goes only downhill stops in the first valley.
 #
-# ## 6 · The program
+# ## 6 · The program {further}
 
 # %% name="task-offloaded"
 course.task("offloaded")

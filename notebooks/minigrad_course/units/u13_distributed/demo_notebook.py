@@ -100,7 +100,7 @@ picture  # to share it: picture.save("ring.html", says="Four workers add up thei
 # %% [markdown]
 # ## Does it train as one process does?
 #
-# One process trains with batches of 64 images. Now 4 ranks (so the workers are called in MPI) do the same steps, each with 16 of the 64 images, and an all-reduce
+# One process trains with batches of 64 images. Now 4 ranks (so the workers are called in MPI, the Message Passing Interface, by which processes send each other arrays) do the same steps, each with 16 of the 64 images, and an all-reduce
 # of the gradients. The loss of a batch is a mean over its images. Five ways to do it:
 #
 # | way | what the 4 ranks do |
