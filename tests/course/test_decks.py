@@ -199,12 +199,13 @@ def test_lines_of_a_function_that_is_quoted_whole_are_marked_by_their_text():
 
 
 def test_an_excerpt_of_a_function_shows_its_lines_only():
-    quote = "```python minigrad/core/node.py topological_order\nfound = set(roots)\n...\n▸ return sorted(found, key=_serial)"
+    first = "```python minigrad/core/node.py topological_order"
+    quote = f"{first}\nfound = set(roots)\n...\n▸ return sorted(found, key=_serial)"
     text = unescape(re.sub("<[^>]*>", "", html(f"{quote}\n```")))
     assert marked(quote) == ["return sorted(found, key=_serial)"]
     assert "found = set(roots)\n...\nreturn sorted" in text and "found.add(node)" not in text
     with pytest.raises(LectureError, match=r"quotes lines that are not in minigrad/core/node\.py"):
-        marked("```python minigrad/core/node.py topological_order\nfound = []\n▸ return sorted(found, key=_serial)")
+        marked(f"{first}\nfound = []\n▸ return sorted(found, key=_serial)")
 
 
 def test_what_belongs_to_one_form_may_stand_in_an_answer():
