@@ -171,7 +171,10 @@ const show = (parent, data, shared = ALONE) => {
   paint();
   let seenWide = stage.clientWidth; // a chart that was out of sight has no width yet
   new ResizeObserver(() => {
-    if (!seenWide && stage.clientWidth) paint();
+    if (!seenWide && stage.clientWidth) {
+      seen = "";
+      paint();
+    }
     seenWide = stage.clientWidth;
   }).observe(stage);
   return { go };
