@@ -282,7 +282,7 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
     number = token.map[0] + 1 if token.map else 0
     if kind == "python" and argument:
         return _quote(token, argument)
-    code = coloured(token.content, "python" if kind in RUN else kind, token.meta["marked"])
+    code = coloured(token.content, "python" if kind in RUN else kind, token.meta.get("marked", ()))
     if kind not in RUN:
         return code
     printed, value = lecture.result(number, token.content, tried=kind == "try")
@@ -309,7 +309,7 @@ def _view(lecture: Lecture, number: int, view: Any) -> str:
 def _quote(token: Token, argument: str) -> str:
     """Lines of a file, with its name below them."""
     name = escape(argument.partition(" ")[0])
-    code = coloured(token.content, "python", token.meta["marked"])
+    code = coloured(token.content, "python", token.meta.get("marked", ()))
     return f'<figure class="quote">{code}<figcaption>{name}</figcaption></figure>\n'
 
 
