@@ -378,6 +378,28 @@ def damage_found() -> Sketch:
     return _damage(2)
 
 
+TICKS = ((1, "x = …", "leaf", "line 1"), (2, "w · x", "value", "line 2"), (3, "x += 1", "gradient", "line 3"))
+
+
+def _ticks(now: int) -> Sketch:
+    """What has happened by a time; at last backward compares two times."""
+    sketch = Sketch(800, 250)
+    sketch.arrow((40, 130), (770, 130), colour="line")
+    for time in range(1, 5):
+        sketch.number(180 * time - 60, 130, str(time), "there" if time <= now else "line")
+    for time, name, look, line in TICKS[:now]:
+        sketch.box(180 * time - 60, 60, name, look, width=120, height=64, under=line)
+    if now > 3:
+        sketch.box(660, 60, "backward", "plain", width=130, height=64, under="3 is later than 2")
+        sketch.arrow((480, 152), (300, 152), "written after it was kept", bend=-40, colour="bad", new=True)
+    return sketch
+
+
+def clock() -> list[Sketch]:
+    """One clock for all buffers."""
+    return [_ticks(now) for now in range(1, 5)]
+
+
 def _loop(copied: bool) -> Sketch:
     sketch = Sketch(800, 240)
     buffer = sketch.cells(60, 98, [["5", "−6"]], "plain", size=54, high=44)

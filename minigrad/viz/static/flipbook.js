@@ -170,5 +170,13 @@ const show = (parent, data, shared = ALONE) => {
 
   at = Math.min(at, pages().length - 1);
   paint();
+  let seenWide = stage.clientWidth; // a chart that was out of sight has no width yet
+  new ResizeObserver(() => {
+    if (!seenWide && stage.clientWidth) {
+      seen = "";
+      paint();
+    }
+    seenWide = stage.clientWidth;
+  }).observe(stage);
   return { go };
 };

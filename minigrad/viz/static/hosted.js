@@ -27,20 +27,9 @@ for (const kind of ["focusin", "focusout"]) addEventListener(kind, () => report(
 
 const fill = (dark) => { // a deck may be dark on a machine that prefers light, and light on one that prefers dark
   inTheme(dark ? "dark" : "light");
-  if (document.body.classList.contains("fill")) return;
   document.body.classList.add("fill");
-  showAll();
 };
 
-// On a slide, the whole picture is seen.  Large data are unpacked first: then the view comes after the deck's message.
-let fitted = null;
-const showAll = () => {
-  const canvas = document.querySelector(".fill .mg-canvas");
-  if (!canvas || canvas === fitted) return;
-  fitted = canvas;
-  new ResizeObserver(() => shownView().dispatchEvent(new KeyboardEvent("keydown", { key: "f" }))).observe(canvas);
-};
-
-const measure = () => { showAll(); report({ name: "size", height: document.body.offsetHeight }); };
+const measure = () => report({ name: "size", height: document.body.offsetHeight });
 new ResizeObserver(measure).observe(document.body);
 addEventListener("load", measure); // a frame that is out of sight observes nothing

@@ -78,7 +78,7 @@ const writtenOf = (data, about, say, read) => {
     }
     phases.hidden = !one;
     [...phases.children].forEach((button, i) => button.setAttribute("aria-pressed", String(i === phase)));
-    const scale = Math.min(1.3, Math.max(SMALLEST / data.size, room / (wide + 20)));
+    const scale = Math.min(1.3, Math.max(onSlide() ? 0 : SMALLEST / data.size, room / (wide + 20)));
     svg.setAttribute("viewBox", `-10 -10 ${wide + 20} ${y + 20}`);
     svg.setAttribute("width", (wide + 20) * scale);
     svg.setAttribute("height", (y + 20) * scale);
