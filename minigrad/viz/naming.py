@@ -43,7 +43,8 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
     """
     named: dict[Node, str] = {}
     paths = paths or {}
-    for (code, offset), run, results in _valued([node for node in nodes if node.code is not None and node not in paths]):
+    others = [node for node in nodes if node.code is not None and node not in paths]
+    for (code, offset), run, results in _valued(others):
         name = _target(code, offset)
         if name is not None:
             named |= dict.fromkeys(results, name)
@@ -186,7 +187,7 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Place, list[Node], list[Nod
     before is its own, and the history of a result may end there.
     """
     runs = _runs(nodes)
-    gradients = {place for place, run in runs if any([node.origin for node in run])}
+    gradients = {place for place, run in runs if any(node.origin for node in run)}
     reads = [(source, node) for node in nodes for source in node.sources]
     own = {source for source, _ in reads} - {
         source for source, node in reads if node.origin is None and (node.code, node.offset) not in gradients
@@ -194,7 +195,7 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Place, list[Node], list[Nod
     for (code, offset), run in runs:
         results = _results(code, offset, run)
         if (code, offset) in gradients:
-            whole = any([node.origin for node in run]) and run[-1] not in own and call_of(run[-1]) != "backward"
+            whole = any(node.origin for node in run) and run[-1] not in own and call_of(run[-1]) != "backward"
             results = run[-1:] if whole else []
         yield (code, offset), run, results
 

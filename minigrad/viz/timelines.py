@@ -182,7 +182,8 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
     done = [(event, work) for event, work in zip(record.events, works) if event.name not in around]
     for event, work in zip(record.events, works):
         if event.name in around and event.cost.bytes:  # its steps have bars of their own
-            kept = work._replace(label=f"{work.label}: rounds kept for the gradient", best=0.0, bound="")
+            label = f"{work.label}: rounds kept for the gradient"
+            kept = work._replace(name=f"{event.name}: kept", label=label, best=0.0, bound="")
             done.append((event._replace(begin=event.end), kept))
     if not phased:
         done = [(event, work._replace(section=Section("", work.section.layer))) for event, work in done]

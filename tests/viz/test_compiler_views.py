@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.look.cost import Cost
+from minigrad.compile.look.cost import Cost, eager_memory
 from minigrad.compile.running.program import PlainProgram
 from minigrad.support.table import bytes_text
-from minigrad.viz import compiled
+from minigrad.viz import compiled, memories
 from minigrad.viz.charts import Chart
 from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.listings import source_of
@@ -242,16 +242,31 @@ def test_memory_over_time_matches_the_program():
 def test_heading_of_the_memory_view_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
-    (most, eager) = re.search("at most (.*) in use, (.*) node by node", repr(view)).groups()
-    assert f">at most {most} in use<" in view.to_svg() and f">node by node, at most {eager}<" in view.to_svg()
-    allocated = bytes_text(mg.jit(step).cost(x).memory.total)
-    assert f"allocated for the fused program: {allocated}<" in view.to_svg()
+    words = re.search("eagerly at most (.*) in use, fused at most (.*) in use", repr(view)).groups()
+    eagerly, fused = [page.drawing.to_svg("") for page, _ in view.pages]
+    assert view.opening == 0, "the title begins with what is shown"
+    assert [f">at most {most} in use<" in drawn for most, drawn in zip(words, (eagerly, fused))] == [True, True]
+    assert f">fused, at most {words[1]}<" in eagerly and f">node by node, at most {words[0]}" in fused
+    cost = mg.jit(step).cost(x)
+    assert words[0] == bytes_text(cost.eager_peak)
+    assert f"allocated for the fused program: {bytes_text(cost.memory.total)}" in fused
+
+
+@pytest.mark.parametrize("many", [200, 2])
+def test_eager_mode_in_the_memory_view_has_the_bytes_of_the_cost_model(many, monkeypatch):
+    """A layer for each module, or of many operations for each phase."""
+    monkeypatch.setattr(memories, "MANY", many)
+    shown = programs_of(FunctionCall(mg.jit(training_step()[0]), training_step()[1:]), "memory")[0]
+    way = memories._node_by_node(shown.program.graph, Titles(shown))
+    assert way.held == eager_memory(shown.program.graph)
+    names = {layer.name for layer in way.layers}
+    assert names == {"forward", "backward", "update"} if many == 2 else {"up", "down"} <= names
 
 
 @pytest.mark.slow
 def test_the_memory_view_says_how_its_sizes_differ_and_where_checkpoints_are():
     step, x = training_step()
-    (used, places), = mg.viz.memory(step, x).pages
+    *_, (used, places) = mg.viz.memory(step, x).pages
     allocated = bytes_text(mg.jit(step).cost(x).memory.total)
     assert f"gaps between buffers, {allocated} are allocated" in places.say
     assert "mg.viz.memory(loss, x, y), for the function of the loss alone, shows" in used.say
@@ -262,7 +277,7 @@ def test_steps_have_one_name_in_memory_and_fusion():
     step, x = training_step()
     call = FunctionCall(mg.jit(step), (x,))
     titles = Titles(*programs_of(call, "memory"))
-    for page in mg.viz.memory(step, x).pages[0]:
+    for page in mg.viz.memory(step, x).pages[-1]:
         words = set(re.findall(">([^<>]+)</text>", page.drawing.to_svg("")))
         assert len(words & {titles.of(step) for step in titles.computed}) > 3
         assert not [word for word in words if re.match(r"(kernel|matmul|check)_\d", word)]
