@@ -163,7 +163,7 @@ def test_training_steps_and_models_are_shown():
     view = mg.viz.fusion(mg.jit(step), x)
     assert "⊟ up" in view.to_svg() and "∂weight" in view.to_svg()
     view = mg.viz.fusion(Net(), x)
-    assert repr(view).startswith(f"<{FORWARD}: fusion of 6 operations: 4 launches"), "its parameters require gradients"
+    assert repr(view).startswith(f"<{FORWARD}: fusion: 4 launches"), "its parameters require gradients"
 
 
 @pytest.mark.slow
