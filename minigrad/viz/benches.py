@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from ..support.table import counted
 from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
 from .cells import largest
 from .charts import DASHED, legend
+from .compiled import not_jitted
 from .drawing import DASHES, Axes, Drawing
 from .exhibit import check_function
 from .flipbook import Block, Flipbook, Knob, Page, settings_of
@@ -67,7 +68,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     each number (`x=[0.5, 1.0]`).  At most four sliders are possible.  A second page shows why this kernel runs: each
     level between your line and the kernel, and what is decided there.
 
-    With `args`, the function runs once as it is, and there are only the pages of its kernels.
+    With `args`, the function runs once as it is, and there are only the pages of its kernels.  A jitted function runs
+    in eager mode.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -93,6 +95,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     No sliders: the function has no inputs.
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
+    if not_jitted(function) is not function:
+        return _eagerly(bench(not_jitted(function), *args, **inputs))
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
         why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."
@@ -120,6 +124,14 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     if above and not below:  # a logarithm, a root
         made = _bench(function, name, dict.fromkeys(needed, POSITIVE) | inputs)
     return made.book()
+
+
+def _eagerly(book: Flipbook) -> Flipbook:
+    """The book of a jitted function, which says that it ran in eager mode."""
+    aside = f" It ran eagerly: {COMPILED}."
+    book.pages = [[replace(page, say=page.say + aside) for page in moment] for moment in book.pages]
+    book.words += aside
+    return book
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
@@ -226,9 +238,6 @@ class _Bench:
         inputs = self.inputs(self.at(setting), float32)
         with watching() as calls, np.errstate(all="ignore"):
             self.function(*inputs)
-        if not calls:
-            says = f"No operation ran: {COMPILED}."
-            return says, [Page(Drawing(440, 40), says, name="why this kernel")]
         return in_words(calls), pages_of(calls, "", PATHS)
 
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:

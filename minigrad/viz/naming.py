@@ -52,10 +52,6 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
         argument = _argument(code, offset, run)
         if argument is not None:
             named.setdefault(*argument)
-    for node, (code, offset) in _chosen(others).items():
-        name = _target(code, offset)
-        if name is not None:
-            named.setdefault(node, name)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
@@ -215,17 +211,6 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Place, list[Node], list[Nod
             whole = any(node.origin for node in run) and run[-1] not in own and call_of(run[-1]) != "backward"
             results = run[-1:] if whole else []
         yield (code, offset), run, results
-
-
-def _chosen(nodes: Sequence[Node]) -> dict[Node, Place]:
-    """The result of each branch that ran, if it has one, and the place of the call that chose it."""
-    inside = {node: next((each for each in reversed(node.scope) if isinstance(each, Branch)), None) for node in nodes}
-    read = {source: node for node in nodes for source in node.sources if inside[node] is inside.get(source)}
-    results: dict[int, list[Node]] = {}
-    for node, branch in inside.items():
-        if branch is not None and node not in read:
-            results.setdefault(id(branch), []).append(node)
-    return {found[0]: inside[found[0]].where for found in results.values() if len(found) == 1}  # type: ignore[union-attr]
 
 
 def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] | None:
