@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -96,7 +96,7 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
     if not_jitted(function) is not function:
-        return _eagerly(bench(not_jitted(function), *args, **inputs))
+        return bench(not_jitted(function), *args, **inputs).titled(f"in eager mode: {COMPILED}")
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
         why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."
@@ -124,14 +124,6 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     if above and not below:  # a logarithm, a root
         made = _bench(function, name, dict.fromkeys(needed, POSITIVE) | inputs)
     return made.book()
-
-
-def _eagerly(book: Flipbook) -> Flipbook:
-    """The book of a jitted function, which says that it ran in eager mode."""
-    aside = f" It ran eagerly: {COMPILED}."
-    book.pages = [[replace(page, say=page.say + aside) for page in moment] for moment in book.pages]
-    book.words += aside
-    return book
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:

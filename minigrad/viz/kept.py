@@ -101,8 +101,8 @@ def read_tape(order: Sequence[Node]) -> Tape:
     size = {number[n]: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
     inside = {node: each for each in {n.saved for n in nodes if isinstance(n.saved, Segment)} for node in each.inside}
     units = units_of(nodes, inside)
-    runs = groupby(range(len(units)), lambda i: inside.get(units[i].nodes[0]))
-    own = [range(first, first + 1 + len([*more])) for each, (first, *more) in runs if each is not None]
+    homes = [inside.get(unit.nodes[0]) for unit in units]
+    own = [range(homes.index(each), homes.index(each) + homes.count(each)) for each in dict.fromkeys(homes) if each]
     return Tape(units, needs, size, dict(enumerate(nodes)), own)
 
 
@@ -147,9 +147,8 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
     units = [Unit(layer_name(layer) or call_of(run[-1]) or operation_name(run[-1]), run) for layer, run in runs]
     if len(units) < 3:
         units = [Unit(operation_name(node), [node]) for node in nodes]
-    some = -(-len(units) // UNITS)  # so many parts are one, if there are too many
-    parts = [[*part] for _, part in groupby(units, lambda unit: inside.get(unit.nodes[0]))]
-    joined = [part[i : i + some] for part in parts for i in range(0, len(part), some)]
+    some = 1 if inside else -(-len(units) // UNITS)  # so many parts are one, if there are too many
+    joined = [units[i : i + some] for i in range(0, len(units), some)]
     return [Unit(each[0].name + "…" * (some > 1), [n for unit in each for n in unit.nodes]) for each in joined]
 
 

@@ -201,14 +201,12 @@ def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Place, list[Node], list[Nod
     """
     runs = _runs(nodes)
     gradients = {place for place, run in runs if any(node.origin for node in run)}
-    reads = [(source, node) for node in nodes for source in node.sources]
-    own = {source for source, _ in reads} - {
-        source for source, node in reads if node.origin is None and (node.code, node.offset) not in gradients
-    }
+    others = [node for node in nodes if node.origin is None and (node.code, node.offset) not in gradients]
+    read = {source for node in others for source in node.sources} | {*nodes[-1:]}
     for (code, offset), run in runs:
         results = _results(code, offset, run)
         if (code, offset) in gradients:
-            whole = any(node.origin for node in run) and run[-1] not in own and call_of(run[-1]) != "backward"
+            whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
             results = run[-1:] if whole else []
         yield (code, offset), run, results
 

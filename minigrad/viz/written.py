@@ -37,7 +37,6 @@ NOISE = 0.005  # of the time of a call: less is taken for nothing
 HIDDEN = ' display="none"'
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 BYTES, LAUNCHES, TIME = "bytes", "launches", "time"
-TIMED = "outside", "check"  # kinds of bands that have only a time
 
 Cell = tuple[str, str]  # a row and a phase
 Sizes = Mapping[str, float]  # bytes, launches and seconds
@@ -62,7 +61,7 @@ class Band(NamedTuple):
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, check, outside (of kernels), or removed
+    kind: str  # kernel, library, copies, outside (of kernels), or removed
     size: Sizes
     operations: Sequence[Operation] = ()
     reads: Mapping[int, list[str]] = {}
@@ -154,8 +153,7 @@ class Written:
         """The steps in the order of a run, with the operations as written that each computes."""
         titles, kernels = self.titles, self.kernels
         operations, removed = self._operations()
-        idle = {name for name, kernel in kernels.items() if name not in operations and not kernel.program.launches}
-        steps = [step for step in dict.fromkeys([*titles.computed, *kernels]) if step not in idle]
+        steps = [step for step, kernel in kernels.items() if step in operations or kernel.program.launches]
         numbers = {step: i for i, step in enumerate(steps)}
         reads: dict[str, dict[int, list[str]]] = {step: {} for step in steps}
         for maker, step, _, _, why in self.boundaries:
@@ -165,10 +163,10 @@ class Written:
         taken = _taken(self.record)
         found = []
         for step in steps:
-            kernel, place = kernels.get(step), titles.section(step)
-            cost, kind = (kernel.program, kernel.kind) if kernel is not None else (Count(), "check")
+            kernel, place = kernels[step], titles.section(step)
             found.append(Band(
-                step, titles.of(step), *self._cell(*place), kind, _sizes(cost, taken.get(step, 0.0)),
+                step, titles.of(step), *self._cell(*place), kernel.kind,
+                _sizes(kernel.program, taken.get(step, 0.0)),
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
         if self.record is not None:
@@ -325,7 +323,7 @@ class Picture:
 
     def _lines(self, row: str, phase: str) -> list[int]:
         """The numbers of the bands of a cell, and of those of other rows that compute a part of it."""
-        seen = [i for i, band in enumerate(self.bands) if band.kind not in TIMED or self.unit == TIME]
+        seen = [i for i, band in enumerate(self.bands) if band.kind != "outside" or self.unit == TIME]
         here = [i for i in seen if self.bands[i].phase == phase]
         own = [i for i in here if self.bands[i].row == row]
         return own + [i for i in here if row in self.bands[i].others]
