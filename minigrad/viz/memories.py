@@ -49,9 +49,10 @@ Line = tuple[int, str, str]  # something to compare with: bytes, a colour, and w
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call, and where values are in memory.
 
-    If a gradient flows through the function, a slider goes from eager mode, in which the tape keeps what the backward
-    pass needs, over 1, 2, … checkpoints to the fused program.  For this, the function runs once eagerly, and what it
-    writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`.
+    A slider goes from eager mode to the fused program.  If a gradient flows through the function, eager mode is what
+    the tape keeps for the backward pass, and 1, 2, … checkpoints come between the two.  For this, the function runs
+    once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`;
+    the function's own are counted as they are.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
