@@ -185,7 +185,8 @@ def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), values: S
     than all ways is beyond the axis.
     """
     marks: Marks = {"most": mark("all ways", [(way.name, way.say) for way in ways])}
-    top = max([way.most for way in ways if way.most <= FAR * ways[0].most])
+    first = next((way.most for way in ways if way.most), 0)
+    top = max([way.most for way in ways if way.most <= FAR * first])
     more = [Page(_drawn(way, way.lines[0][0], "v", marks), way.say, name=way.name) for way in places]
     pages = []
     for number, way in enumerate(ways):

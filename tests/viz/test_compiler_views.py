@@ -298,6 +298,12 @@ def test_no_chart_of_memory_is_nearly_empty():
     assert "beyond the axis" in pages[-1].to_svg("") and "beyond the axis" not in pages[0].to_svg("")
 
 
+def test_what_keeps_nothing_has_the_axis_of_the_others():
+    a, b = mg.asarray(2.0, requires_grad=True), mg.asarray(1.0)
+    eagerly, fused = [page.drawing.to_svg("") for page, _ in mg.viz.memory(lambda a, b: a * a + b, a, b).pages[::2]]
+    assert "at most 0 B in use" in eagerly and "at most 4 B in use" in fused and "beyond" not in eagerly
+
+
 def curvature(x):
     """A product of the second derivatives and a vector."""
     g = mg.grad(lambda x: mg.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
