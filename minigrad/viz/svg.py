@@ -107,6 +107,9 @@ def laid_out(scene: Scene) -> Layout:
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
+    first = {box.scope: i for i, box in reversed([*enumerate(scene.boxes)]) if box.scope and box.mirrors is None}
+    for scope, i in first.items():  # a frame is as wide as its name
+        sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
     count = sum(box.mirrors is None for box in scene.boxes)
     distances = APART if numbers and count <= SEEN else BETWEEN_LAYERS, PORTS if numbers else PORT
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
