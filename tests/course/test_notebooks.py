@@ -3,6 +3,7 @@
 import ast
 import html
 import re
+from itertools import pairwise
 
 import nbformat
 import pytest
@@ -238,7 +239,7 @@ STUDENTS = [f"student {number}" for number in range(20)]
 @pytest.mark.parametrize("key", FIXED)
 def test_questions_of_a_demo_have_other_numbers_than_the_page(key):
     asked = {name: task for name, task in units()[key].tasks.items()
-             if not task.strict and issubclass(task, Prediction | Question) or name == "an_order"}
+             if (not task.strict and issubclass(task, Prediction | Question)) or name == "an_order"}
     same = {name for name, task in asked.items()
             if not issubclass(task, Bet) and len({repr(task(student).right()) for student in STUDENTS}) == 1}
     assert same == FIXED[key] | TWICE[key]
@@ -247,7 +248,7 @@ def test_questions_of_a_demo_have_other_numbers_than_the_page(key):
 @pytest.mark.parametrize("key", FIXED)
 def test_the_result_of_a_prediction_is_hidden_until_it_is_run(key):
     cells = stored(ROOT / "notebooks" / f"{key}.ipynb").cells
-    after = [(one, other) for one, other in zip(cells, cells[1:]) if "question" in one.metadata.get("tags", ())]
+    after = [(one, other) for one, other in pairwise(cells) if "question" in one.metadata.get("tags", ())]
     shown = [other.id for _, other in after if other.cell_type == "code" and other.outputs
              and not other.metadata.get("jupyter", {}).get("outputs_hidden") and not other.id.endswith("-asked")
              and "question" not in other.metadata.get("tags", ())]
