@@ -340,6 +340,7 @@ CASES = {
         lambda a: a["a"].__setitem__(0, 2)),
     "array.array": of_value(lambda: array.array("i", [1]), lambda a: a[0], lambda a: a.__setitem__(0, 2)),
     "array.array that grows": of_value(lambda: array.array("i", [1]), len, lambda a: a.append(2)),
+    "iterator over an array": of_value(lambda: np.array([1, 1]).flat, lambda it: it[1], lambda it: it.base.fill(2)),
     "memoryview": of_value(lambda: memoryview(bytearray(b"\x01")), lambda m: m[0], lambda m: m.__setitem__(0, 2)),
     "ctypes": of_value(lambda: ctypes.c_int(1), lambda c: c.value, lambda c: setattr(c, "value", 2)),
     "bytearray": of_value(lambda: bytearray(b"\x01"), lambda b: b[0], lambda b: b.__setitem__(0, 2)),
