@@ -378,6 +378,28 @@ def damage_found() -> Sketch:
     return _damage(2)
 
 
+TICKS = ((1, "x = …", "leaf", "line 1"), (2, "w · x", "value", "line 2"), (3, "x += 1", "gradient", "line 3"))
+
+
+def _ticks(now: int) -> Sketch:
+    """What has happened by a time; at last backward compares two times."""
+    sketch = Sketch(800, 250)
+    sketch.arrow((40, 130), (770, 130), colour="line")
+    for time in range(1, 5):
+        sketch.number(180 * time - 60, 130, str(time), "there" if time <= now else "line")
+    for time, name, look, line in TICKS[:now]:
+        sketch.box(180 * time - 60, 60, name, look, width=120, height=64, under=line)
+    if now > 3:
+        sketch.box(660, 60, "backward", "plain", width=130, height=64, under="3 is later than 2")
+        sketch.arrow((480, 152), (300, 152), "written after it was kept", bend=-40, colour="bad", new=True)
+    return sketch
+
+
+def clock() -> list[Sketch]:
+    """One clock for all buffers."""
+    return [_ticks(now) for now in range(1, 5)]
+
+
 def _loop(copied: bool) -> Sketch:
     sketch = Sketch(800, 240)
     buffer = sketch.cells(60, 98, [["5", "−6"]], "plain", size=54, high=44)
@@ -407,7 +429,7 @@ def own_copies() -> Sketch:
 
 
 def product() -> Sketch:
-    """All windows as rows, times all kernels as columns."""
+    """All windows as rows, times all filters as columns."""
     sketch = Sketch(800, 250)
     _all_windows(sketch, 20, 30, 8, 4)
     sketch.arrow((210, 110), (262, 110))
@@ -415,7 +437,7 @@ def product() -> Sketch:
     sketch.label(366, 222, "36 windows × 9", size=SMALL, bold=True)
     sketch.label(484, 110, "@", bold=True)
     sketch.cells(512, 20, [[""] * 4] * 9, "leaf", size=20)
-    sketch.label(552, 222, "9 × 4 kernels", size=SMALL, bold=True)
+    sketch.label(552, 222, "9 × 4 filters", size=SMALL, bold=True)
     sketch.label(622, 110, "=", bold=True)
     sketch.cells(654, 20, [[""] * 4] * 9, "gradient", size=20)
     sketch.label(700, 222, "36 × 4", size=SMALL, bold=True)
@@ -423,7 +445,7 @@ def product() -> Sketch:
 
 
 def found() -> Sketch:
-    """Four digits, and where one kernel finds a right edge."""
+    """Four digits, and where one filter finds a right edge."""
     sketch = Sketch(800, 250)
     sketch.label(60, 60, "digits", bold=True)
     sketch.label(60, 180, "right edges", size=SMALL, bold=True)

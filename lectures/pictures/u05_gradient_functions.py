@@ -310,6 +310,24 @@ def steps_known() -> Sketch:
     return _steps(True)
 
 
+def product_rule() -> list[Sketch]:
+    """The rule of a product: each input gets g times the other one."""
+    sketches = []
+    for shown in range(3):
+        sketch = Sketch(800, 260)
+        x, y = sketch.box(110, 40, "x = 3", "leaf", width=110), sketch.box(110, 210, "y = 4", "leaf", width=110)
+        product, out = sketch.box(430, 125, "x · y", width=120), sketch.box(700, 125, "12", width=90)
+        for one, two in ((x, product), (y, product), (product, out)):
+            sketch.arrow(one, two, bend=14)
+        sketch.arrow(out, product, "g = 2", bend=14, colour="back", new=not shown)
+        if shown:
+            sketch.arrow(product, x, "g · y = 8", bend=14, colour="back", new=shown == 1)
+        if shown > 1:
+            sketch.arrow(product, y, "g · x = 6", bend=14, colour="back", new=True)
+        sketches.append(sketch)
+    return sketches
+
+
 # ---- recap -----------------------------------------------------------------------------------------------------------
 
 

@@ -242,9 +242,16 @@ def ways_answer() -> Sketch:
 
 
 def loop() -> Sketch:
-    """Two graphs of one loop, to be counted."""
-    sketch = Sketch(800, 190)
-    for y, name in ((50, "trace of 12"), (140, "script")):
+    """The loop as it is written, and two graphs of it, to be counted."""
+    sketch = Sketch(800, 290)
+    x = sketch.box(80, 60, "x", "leaf", width=70)
+    condition = sketch.box(290, 60, "x > 1 ?", "plain", width=140, height=60, size=LARGE)
+    body = sketch.box(540, 60, "x / 2", width=130, height=60, size=LARGE)
+    sketch.arrow(x, condition)
+    sketch.arrow(condition, body, "yes", bend=24, colour="good")
+    sketch.arrow(body, condition, bend=24, colour="now")
+    sketch.arrow((290, 92), (290, 136), "no", colour="back", at=0.3)
+    for y, name in ((190, "trace of 12"), (260, "script")):
         start = sketch.box(110, y, name, "now", width=170)
         sketch.arrow(start, (330, y))
         sketch.label(480, y, "how many  / 2 ?", size=LARGE, bold=True, fill="back")

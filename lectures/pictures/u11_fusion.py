@@ -93,6 +93,40 @@ def signs() -> list[Sketch]:
     return [*[_chain(("g", *row, "∂h"), (1 + i, 5)) for i, row in enumerate(rows)], _chain(("g", *"·/·", "∂h"))]
 
 
+EQUATIONS = (
+    ("x + 0 → x", "−0.0"), ("x − 0 → x", ""), ("x · 1 → x", ""), ("x · 0 → 0", "inf, nan"), ("x − x → 0", "inf, nan"),
+    ("(x + n) + m → x + (n + m)", "rounds twice"),
+)  # and for which floats each one is wrong
+
+
+def _equations(known: bool) -> Sketch:
+    sketch = Sketch(800, 316)
+    for x, name in ((480, "int"), (580, "float")):
+        sketch.label(x, 20, name, bold=True, fill="quiet")
+    for i, (equation, wrong) in enumerate(EQUATIONS):
+        y = 66 + 46 * i
+        sketch.label(400, y, equation, anchor="end", code=True)
+        sketch.tick(480, y)
+        if not known:
+            sketch.label(580, y, "?", bold=True, fill="back")
+        elif wrong:
+            sketch.cross(580, y)
+            sketch.label(610, y, wrong, anchor="start", bold=True, fill="bad")
+        else:
+            sketch.tick(580, y)
+    return sketch
+
+
+def equations() -> Sketch:
+    """Equations that hold for whole numbers."""
+    return _equations(False)
+
+
+def equations_known() -> Sketch:
+    """Two of them hold for floats too."""
+    return _equations(True)
+
+
 # ---- merging ---------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +245,34 @@ def saved() -> Sketch:
 def saved_known() -> Sketch:
     """Three of them fall."""
     return _saved(True)
+
+
+PLACED = (("tanh", 0, 0), ("· 2", 0, 1), ("sum", 0, 2), ("matmul", 1, 0), ("+ 1", 2, 0), ("exp", 2, 1))  # depth, row
+DEPTHS = ((150.0, "depth 0", "good"), (410.0, "a library", "bad"), (650.0, "depth 2", "good"))
+
+
+def _placed(count: int) -> Sketch:
+    """The first nodes are in kernels; the next ones wait below."""
+    sketch = Sketch(800, 330)
+    for depth, (x, name, colour) in enumerate(DEPTHS):
+        rows = [row for _, at, row in PLACED[:count] if at == depth]
+        if rows:
+            sketch.rect(x - 85, 10, 170, 26 + 62 * len(rows), "paper", colour, thick=3, round=12)
+            sketch.label(x, 226, name, bold=True, fill=colour)
+    for i, (name, depth, row) in enumerate(PLACED):
+        if i < count:
+            sketch.box(DEPTHS[depth][0], 54 + 62 * row, name, "value", width=110)
+        else:
+            sketch.box(100 + 120 * i, 292, name, "plain", width=110)
+    if count > 4:
+        sketch.arrow((236, 54), (324, 54), "waits", colour="quiet")
+        sketch.arrow((496, 54), (564, 54), colour="quiet")
+    return sketch
+
+
+def place() -> list[Sketch]:
+    """Node by node into kernels."""
+    return [_placed(count) for count in range(len(PLACED) + 1)]
 
 
 def circle() -> Sketch:

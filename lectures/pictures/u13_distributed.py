@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import minigrad as mg
 from lectures.site.drawn import LARGE, SMALL, Box, Sketch
 
 from .shared import draw_digits
@@ -316,6 +317,27 @@ def slow() -> Sketch:
 def slow_known() -> Sketch:
     """All wait."""
     return _slow(True)
+
+
+def _thousands(count: int) -> Sketch:
+    """A step of the page's model with the first numbers of workers: what it computes and what it waits."""
+    step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
+    network = mg.distributed.Machine(latency=20e-6, bandwidth=10e9)
+    sketch = Sketch(800, 280)
+    for i, workers in enumerate((1, 4, 32, 256, 1024)[:count]):
+        y, took = 30 + 52 * i, mg.distributed.step_time(step, network, workers).seconds
+        sketch.label(180, y, f"{workers:,} worker{'s' * (workers > 1)}", anchor="end", bold=True)
+        done = sketch.bar(200, y, 250 * 0.15, "value", height=36)
+        end = sketch.bar(done.right[0], y, 250 * (took - 0.15), "gradient", height=36) if workers > 1 else done
+        sketch.label(end.right[0] + 12, y, f"{1000 * took:,.0f} ms", anchor="start", bold=True)
+    sketch.label(760, 30, "computing", anchor="end", bold=True, fill="there")
+    sketch.label(760, 62, "waiting", anchor="end", bold=True, fill="back")
+    return sketch
+
+
+def thousands() -> list[Sketch]:
+    """More workers, one after the other."""
+    return [_thousands(count) for count in range(1, 6)]
 
 
 def _grown(known: bool) -> Sketch:

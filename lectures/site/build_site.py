@@ -35,11 +35,12 @@ from .frames import LECTURES, NAME, deck, page, texts
 from .hosts import NOWHERE, Hosts
 from .house import picture, rooms_page
 from .howto import FIRST, howtos, list_of_howtos
-from .instructors import instructors
+from .instructors import instructors, syllabus
 from .markup import Lecture, as_page, as_slides, slug
 from .museum import museum
 from .overview import about, coverage, index, opening, ways
 from .search import search_index
+from .terms import with_terms
 
 HERE = Path(__file__).resolve().parent
 SITE = LECTURES.parent / "build" / "site"
@@ -88,6 +89,7 @@ def build(
     tasks = {name: task for unit in known.values() for name, task in unit.tasks.items()}
     for key, kind in notebooks():
         title, body, contents = notebook_page(key, kind, tasks, hosts)
+        body = with_terms(body)
         _write(folder / page_of(key, kind), page(key, f"{title} · {kind}", body, contents, "lecture"))
     body, contents = coverage(known)
     _write(folder / "coverage.html", page("coverage", "What the course covers", body, contents, "reference"))
@@ -106,7 +108,7 @@ def lectures_page(folder: Path, lecture: Lecture, hosts: Hosts = NOWHERE) -> Non
     """Write the page of a lecture."""
     known = units()
     unit = known.get(lecture.name)
-    body = as_page(lecture).replace("</h1>\n", f"</h1>\n{opening(unit, lecture.name, hosts)}\n", 1)
+    body = with_terms(as_page(lecture)).replace("</h1>\n", f"</h1>\n{opening(unit, lecture.name, hosts)}\n", 1)
     body += about(unit, hosts) + (ways(lecture.name, known) if lecture.name in known else "")
     _write(folder / f"{lecture.name}.html", page(lecture.name, lecture.title, body, lecture.sections[1:], "lecture"))
 
@@ -127,7 +129,8 @@ def reference() -> dict[str, str]:
     """The Markdown of the other pages, by their names."""
     made = {name.removesuffix(".md"): text for name, text in build_reference.pages().items()}
     stored = {name: (LECTURES / f"{name}.md").read_text(encoding="utf-8") for name in texts()}
-    return stored | made | {"museum": museum(), "instructors": instructors(), FIRST: list_of_howtos()} | howtos()
+    written = {"museum": museum(), "instructors": instructors(), "syllabus": syllabus(), FIRST: list_of_howtos()}
+    return stored | made | written | howtos()
 
 
 def with_anchors(body: str) -> str:

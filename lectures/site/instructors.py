@@ -13,12 +13,18 @@ from .frames import LECTURES
 FOURTEEN_WEEKS = (
     ("00_start", "01_why_frameworks"), ("02_arrays",), ("03_devices",), ("04_graphs",), ("05_gradient_functions",),
     ("06_reverse_mode",), ("07_forward_and_memory",), ("08_training",), ("09_eager_costs",), ("10_graph_mode",),
-    ("11_fusion",), ("12_parallelism",), ("13_distributed",), ("14_applications", "museum"),
+    ("11_fusion",), ("12_parallelism",), ("13_distributed",), ("14_applications", "museum", "project"),
 )
 SIX_WEEKS = (
     ("00_start", "04_graphs"), ("05_gradient_functions", "06_reverse_mode"), ("08_training",),
     ("09_eager_costs", "10_graph_mode"), ("11_fusion",), ("13_distributed", "museum"),
 )
+TWELVE_WEEKS = (
+    ("00_start", "01_why_frameworks"), ("02_arrays",), ("03_devices",), ("04_graphs", "05_gradient_functions"),
+    ("06_reverse_mode",), ("07_forward_and_memory",), ("08_training",), ("09_eager_costs",), ("10_graph_mode",),
+    ("11_fusion",), ("12_parallelism", "13_distributed"), ("14_applications",),
+)
+WEEKEND = (("00_start", "04_graphs"), ("06_reverse_mode",), ("10_graph_mode",), ("11_fusion",))
 ONE_DAY = (("00_start",), ("06_reverse_mode",), ("10_graph_mode",), ("museum",))
 
 
@@ -28,24 +34,52 @@ def instructors() -> str:
     made = {
         "fourteen_weeks": plan("week", FOURTEEN_WEEKS), "six_weeks": plan("week", SIX_WEEKS),
         "one_day": plan("part", ONE_DAY), "misconceptions": misconceptions(),
-    }
+        "minutes_of_04": str(parts()["04_graphs"].minutes),
+    } | syllabuses()
     for name, table in made.items():
         text = text.replace(f"{{{{{name}}}}}", table)
     return text
 
 
-def plan(step: str, steps: Sequence[Sequence[str]], known: Mapping[str, Unit] | None = None) -> str:
-    """A table with the units of each step, their minutes and points, and the sums."""
+def syllabuses() -> dict[str, str]:
+    """The tables of the page `syllabus.md`, by their names."""
+    return {
+        "twelve_weeks": plan("week", TWELVE_WEEKS), "weekend": plan("half day", WEEKEND), "without": without(WEEKEND),
+    }
+
+
+def syllabus() -> str:
+    """The Markdown of the page with the two syllabuses."""
+    text = (LECTURES / "syllabus.md").read_text(encoding="utf-8")
+    for name, table in syllabuses().items():
+        text = text.replace(f"{{{{{name}}}}}", table)
+    return text
+
+
+def without(steps: Sequence[Sequence[str]], known: Mapping[str, Unit] | None = None) -> str:
+    """The pages to read for a plan: units that its units need, and that it leaves out."""
     known = parts() if known is None else known
-    rows, minutes, points = [f"| {step} | units | minutes | points |", "|---|---|---|---|"], 0, 0
+    planned = [key for keys in steps for key in keys]
+    left_out = sorted({needed for key in planned for needed in known[key].prerequisites} - set(planned))
+    return ", ".join(f"[{known[key].heading}]({key}.html)" for key in left_out)
+
+
+def plan(step: str, steps: Sequence[Sequence[str]], known: Mapping[str, Unit] | None = None) -> str:
+    """A table with the units of each step, their minutes, those for more, and points, and the sums."""
+    known = parts() if known is None else known
+    rows, sums = [f"| {step} | units | minutes | for more | points |", "|---|---|---|---|---|"], (0, 0, 0)
     for number, keys in enumerate(steps, 1):
         units = [known[key] for key in keys if key in known]
         if units:
             names = ", ".join(f"[{unit.heading}]({unit.key}.html)" for unit in units)
-            here = sum(unit.minutes for unit in units), sum(unit.points for unit in units)
-            rows.append(f"| {number} | {names} | {here[0]} | {here[1]} |")
-            minutes, points = minutes + here[0], points + here[1]
-    return "\n".join([*rows, f"| | together | {minutes} | {points} |"])
+            here = [(unit.minutes, unit.further, unit.points) for unit in units]
+            rows.append(f"| {number} | {names} | {_row(*here)} |")
+            sums = tuple(map(sum, zip(sums, *here)))
+    return "\n".join([*rows, f"| | together | {_row(sums)} |"])
+
+
+def _row(*numbers: Sequence[int]) -> str:
+    return " | ".join(str(sum(each)) for each in zip(*numbers))
 
 
 def misconceptions() -> str:

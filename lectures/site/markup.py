@@ -13,6 +13,8 @@
                                   picture above it
     ```python minigrad/x.py       lines quoted from a file, in one piece; a line `...` marks each gap
     ```python minigrad/x.py f     a function or class, whole (the fence is empty); slides leave out its docstring
+    ▸ a line of code              a line that matters, which is marked.  A fence with the name of a function and no
+                                  other lines quotes it whole
     ```run                        Python that is shown and run, and what it printed
     ```picture                    Python whose last line is a picture of minigrad's
     ```live                       Python whose last line is a view to step through, which runs in its place
@@ -52,11 +54,12 @@ from minigrad.viz.rules import mathml
 
 from .drawn import Sketch
 from .frames import Section
-from .quotes import LectureError, check_quote, definition, windows
+from .quotes import LectureError, check_quote, definition
 
 CONTAINERS = ("notes", "page", "slide", "reveal")
 RUN = ("run", "picture", "live", "try")
 HEADING = 3  # tokens: it opens, its words, it closes
+MARK = "▸ "
 
 
 @dataclass
@@ -205,12 +208,39 @@ def words(inline: Token) -> str:
     return "".join(" " if child.type == "softbreak" else child.content for child in inline.children or ())
 
 
-def coloured(code: str, language: str) -> str:
-    """Code as HTML, its words in classes that the style sheets give colours."""
+def unmarked(code: str) -> tuple[str, list[int]]:
+    """Code without its marks, and the numbers of the lines that are marked.
+
+    >>> unmarked("a = 1\\n▸ b = 2\\n")
+    ('a = 1\\nb = 2\\n', [2])
+    """
+    lines = code.splitlines()
+    marked = [number for number, line in enumerate(lines, start=1) if line.startswith(MARK)]
+    return "".join(f"{line.removeprefix(MARK)}\n" for line in lines), marked
+
+
+def places(code: str, wanted: str) -> list[int]:
+    """The numbers of the lines in which code has some wanted ones, in this order.
+
+    >>> places("a = 1\\nb = 2\\n    a = 1\\n", "b = 2\\na = 1")
+    [2, 3]
+    """
+    found: list[int] = []
+    lines = [line.strip() for line in code.splitlines()]
+    for text in wanted.splitlines():
+        begin = found[-1] if found else 0
+        if text.strip() not in lines[begin:]:
+            raise LectureError(f"a line is marked that is not in the code, or in a different order:\n  {text.strip()}")
+        found.append(lines.index(text.strip(), begin) + 1)
+    return found
+
+
+def coloured(code: str, language: str, marked: Sequence[int] = ()) -> str:
+    """Code as HTML, its words in classes that the style sheets give colours, as they do to the marked lines."""
     name = language or "text"
     if name == "python" and code.startswith(">>> "):
         name = "pycon"
-    words = highlight(code, get_lexer_by_name(name, stripnl=False), HtmlFormatter(nowrap=True))
+    words = highlight(code, get_lexer_by_name(name, stripnl=False), HtmlFormatter(nowrap=True, hl_lines=marked))
     return f'<pre class="code"><code class="language-{escape(name)}">{words}</code></pre>\n'
 
 
@@ -219,6 +249,8 @@ def parsed(md: MarkdownIt, lecture: Lecture, form: str) -> list[Token]:
     tokens = chosen(md.parse(lecture.text), form)
     found: list[Token] = []
     for token in tokens:
+        if token.type == "fence":
+            token.content, token.meta["marked"] = unmarked(token.content)
         children = token.children or []
         pictures = [each for each in children if each.type == "image"]
         if token.type == "inline" and pictures and all(each.type in ("image", "softbreak") for each in children):
@@ -249,8 +281,8 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
     kind, _, argument = token.info.strip().partition(" ")
     number = token.map[0] + 1 if token.map else 0
     if kind == "python" and argument:
-        return _quote(token.content, argument, str(token.meta.get("window", "")))
-    code = coloured(token.content, "python" if kind in RUN else kind)
+        return _quote(token, argument)
+    code = coloured(token.content, "python" if kind in RUN else kind, token.meta.get("marked", ()))
     if kind not in RUN:
         return code
     printed, value = lecture.result(number, token.content, tried=kind == "try")
@@ -274,24 +306,23 @@ def _view(lecture: Lecture, number: int, view: Any) -> str:
     return f'<div class="live"><iframe src="live/{name}" title="{title}"></iframe></div>\n'
 
 
-def _quote(code: str, argument: str, window: str) -> str:
+def _quote(token: Token, argument: str) -> str:
     """Lines of a file, with its name below them."""
-    name = argument.partition(" ")[0]
-    return (
-        f'<figure class="quote">{coloured(code, "python")}<figcaption>{escape(name)}{escape(window)}</figcaption>'
-        "</figure>\n"
-    )
+    name = escape(argument.partition(" ")[0])
+    code = coloured(token.content, "python", token.meta.get("marked", ()))
+    return f'<figure class="quote">{code}<figcaption>{name}</figcaption></figure>\n'
 
 
 def quoted(lecture: Lecture, tokens: Iterable[Token], docstrings: bool = True) -> None:
-    """Check the lines that are quoted, and fill in the functions that are quoted by name."""
+    """Check the lines that are quoted, and fill in the functions that are quoted whole."""
     for token in tokens:
         kind, _, argument = token.info.strip().partition(" ")
         if token.type != "fence" or kind != "python" or not argument:
             continue
         name, _, wanted = argument.partition(" ")
-        if wanted:
-            token.content = definition(lecture.name, name, wanted, docstrings)
+        if wanted and len(token.content.splitlines()) == len(token.meta["marked"]):
+            whole = definition(lecture.name, name, wanted, docstrings)
+            token.content, token.meta["marked"] = whole, places(whole, token.content)
         else:
             check_quote(lecture.name, token.content, name)
 
@@ -364,7 +395,7 @@ def as_slides(lecture: Lecture) -> str:
 
 
 def slides(lecture: Lecture, tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens of each slide; code that is too long for one slide continues on the next."""
+    """The tokens of each slide."""
     quoted(lecture, tokens, docstrings=False)
     found: list[list[Token]] = [[]]
     depth = 0  # of containers
@@ -373,12 +404,7 @@ def slides(lecture: Lecture, tokens: Sequence[Token]) -> list[list[Token]]:
         begins = token.type == "heading_open" and token.tag in ("h1", "h2", "h3") and depth == 0
         if (begins or token.type == "hr") and found[-1]:
             found.append([])
-        pieces = windows(token.content) if token.type == "fence" and depth == 0 else []
-        if len(pieces) > 1:
-            for number, piece in enumerate(pieces, start=1):
-                cut = token.copy(content=piece, meta={"window": f" · {number} of {len(pieces)}"})
-                found[-1:] = [[*found[-1], cut], []] if number < len(pieces) else [[*found[-1], cut]]
-        elif token.type != "hr":
+        if token.type != "hr":
             found[-1].append(token)
     return [slide for slide in found if slide]
 

@@ -50,8 +50,9 @@ def _unbroken(question: str) -> str:
 
 
 def _total(known: dict[str, Unit]) -> str:
-    hours = sum(unit.minutes for unit in known.values()) / 60
-    return f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
+    hours, more = (sum(each) / 60 for each in zip(*[(unit.minutes, unit.further) for unit in known.values()]))
+    words = f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
+    return f"{words}, and {more:.0f} for readers who want more"
 
 
 def opening(unit: Unit | None, key: str, hosts: Hosts = NOWHERE) -> str:
@@ -59,7 +60,7 @@ def opening(unit: Unit | None, key: str, hosts: Hosts = NOWHERE) -> str:
 
     With the address of the folder for browsers, the demo notebook opens there.
     """
-    about = f"{_notebooks(unit)}<span>{unit.minutes} minutes, with the notebooks</span>" if unit else ""
+    about = f"{_notebooks(unit)}<span>{unit.takes}, with the notebooks</span>" if unit else ""
     run = Hosts(hosts.browser).buttons(f"{key}.ipynb") if unit else ""
     return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{run}{about}</p>'
 
@@ -83,7 +84,7 @@ def about(unit: Unit | None, hosts: Hosts = NOWHERE) -> str:
     before = ", ".join(f'<a href="{key}.html">{key}</a>' for key in unit.prerequisites) or "nothing"
     return (
         f'<section class="about"><h2 id="after-this-unit">After this unit you can</h2><ul>{outcomes}</ul>'
-        f"<p>{unit.minutes} minutes, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
+        f"<p>{unit.takes}, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
         f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}_exercise.ipynb</code>."
         f"{f' Without an installation: {links}.' if links else ''}</p>"
         f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details>"

@@ -1,4 +1,4 @@
-"""Code of the library that lectures quote: whether it is there, a function by its name, and windows of long code."""
+"""Code of the library that lectures quote: whether it is there, and a function by its name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from textwrap import dedent
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-WINDOW = 22  # lines of code on a slide
-BACK = 10  # how far before the end of a window a better place to cut is looked for
 
 
 class LectureError(Exception):
@@ -65,19 +63,3 @@ def definition(lecture: str, name: str, wanted: str, docstring: bool = True) -> 
         skipped = range(found.body[0].lineno, found.body[0].end_lineno + 1)
     chosen = [lines[i - 1] for i in range(found.lineno, found.end_lineno + 1) if i not in skipped]
     return dedent("\n".join(chosen)) + "\n"
-
-
-def windows(code: str) -> list[str]:
-    """Long code in pieces of at most 22 lines, cut where the indentation is least.
-
-    >>> [piece.count("\\n") for piece in windows("def f():\\n" + "    pass\\n" * 30)]
-    [22, 9]
-    """
-    lines = code.splitlines(keepends=True)
-    pieces = []
-    while len(lines) > WINDOW:
-        ends = range(WINDOW, WINDOW - BACK, -1)
-        cut = min(ends, key=lambda end: len(lines[end]) - len(lines[end].lstrip()))
-        pieces.append("".join(lines[:cut]))
-        lines = lines[cut:]
-    return [*pieces, "".join(lines)]

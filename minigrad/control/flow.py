@@ -15,7 +15,7 @@ import numpy as np
 from ..autodiff.batching import Batched, Examples, Vectorised
 from ..autodiff.custom import call_with_gradient
 from ..core.dtypes import int64
-from ..core.mode import current_mode, switch
+from ..core.mode import branch, current_mode, switch
 from ..core.primitive import Primitive
 from ..core.state import State
 from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
@@ -48,7 +48,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         return control.flow.cond(test, true_fun, false_fun, operands)
     some, every = control.outcomes(test)
     if some == every:
-        return Values((true_fun if some else false_fun)(*operands)).whole()
+        with branch(some):
+            return Values((true_fun if some else false_fun)(*operands)).whole()
     with control.sealed("cond: the predicate differs between examples, and a branch"):
         with control.taken_by(test):
             chosen = Values(true_fun(*operands))

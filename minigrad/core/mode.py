@@ -12,6 +12,7 @@ from typing import Any, Never, TypeVar
 
 from ..support.context import Block, switched_variable
 from ..support.errors import ConversionError
+from ..support.source import caller
 from ..support.table import printable
 from ..support.words import shown
 from .state import PYTHON_CONTROL, PYTHON_STATE, Control, State
@@ -194,3 +195,22 @@ def scope(name: str) -> switch:
     if not isinstance(name, str):
         raise ConversionError(f"scope: a name is text, not {shown(name)}")
     return switch(scope=(*current_mode().scope, printable(name)))
+
+
+class Branch(str):
+    """The name of the scope of a branch, with the place of the call that chose it."""
+
+    where: Any
+
+
+def branch(taken: bool) -> switch:
+    """Name the operations of a branch that runs in eager mode: nothing else is recorded of a choice.
+
+    >>> import minigrad as mg
+    >>> w = mg.asarray(1.0, requires_grad=True)
+    >>> mg.cond(w > 0, lambda w: w * 2, lambda w: w, w).node.scope
+    ('cond: if true',)
+    """
+    name = Branch(f"cond: if {taken}".lower())
+    name.where = caller(2)
+    return switch(scope=(*current_mode().scope, name))

@@ -117,7 +117,10 @@ class Closed(Primitive):
 
 
 def opened_order(roots: Any) -> list[Node]:
-    """The topological order of the roots, after all closed nodes in it were opened."""
+    """The topological order of the roots, after all closed nodes in it were opened.
+
+    In a `record()` block, they open into the nodes of untracked results too.
+    """
     roots = list(roots)
     order = topological_order(roots)
     closed = [node for node in order if node.op.__class__ is Closed]
@@ -141,7 +144,7 @@ def open_node(node: Node) -> None:
     moving, began = {rule.index for rule in node.plan.rules}, tick()
     recorder = values[0].trace if isinstance(values[0], AbstractData) else None  # graph mode
     mode = Mode(scope=node.scope, origin=node.origin, toward=node.toward, programs=False)
-    with switch(mode, interpreter=recorder):
+    with switch(mode, interpreter=recorder, record_all=current_mode().record_all):
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
         last: Node = op.call(tensors)[0].node

@@ -21,13 +21,13 @@ from ..compile.loops.ir import BOOL, Kernel
 from ..compile.lowering.lower import lower
 from ..compile.nodes.graph import Graph, node_like
 from ..compile.nodes.source import Source
+from ..compile.nodes.thresholds import SHORT_ROW
 from ..compile.running.backends import is_native
 from ..core.mode import Mode
 from ..core.primitive import P, Primitive
 from ..devices import CPU
 from ..devices.compiled import Compiled
 from ..support.errors import CompileError
-from .reduction_loops import SHORT
 from .reduction_loops import reduce_middle as reduce_middle
 from .row_loops import in_rows
 from .stack_loops import combine_rows as combine_rows
@@ -66,7 +66,8 @@ def function_of_rows(
     neighbours along these axes; along the last one, one or none.
     """
     outer, rows, columns = sizes
-    function = _in_rows(op, kinds, dtype, tuple([step[2] > 0 for step in steps]), columns if columns <= SHORT else 0)
+    short = columns if columns <= SHORT_ROW else 0
+    function = _in_rows(op, kinds, dtype, tuple([step[2] > 0 for step in steps]), short)
     if function is None:
         return None
     fixed = len(kinds) + 4

@@ -16,16 +16,17 @@ from ..compile.loops.index import plus, times
 from ..compile.loops.ir import LONG, Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Statement, Store
 from ..compile.loops.operations import OPERATIONS, REDUCTIONS
 from ..compile.loops.scalar import identity
+from ..compile.nodes.thresholds import (
+    FEW_ELEMENTS,
+    FEWEST_PART_ROWS,
+    PART_ELEMENTS,
+    REDUCTION_PIECES,
+    ROW_BLOCK,
+    SHORT_ROW,
+    WORTH_SHARING_ELEMENTS,
+)
 from ..devices.threads import THREADS
 from .stack_loops import MOST, function_for
-
-SHORT = 64  # elements: shorter rows have a kernel for their length
-BLOCK = 1 << 12  # elements of a long row that are added up by themselves, so that rounding errors stay small
-PART = 1 << 16  # elements of a part of a large array, whose reductions are reduced again
-FEWEST = 8  # rows in a part
-FEW = 1 << 12  # elements, of which NumPy's reduction takes less time than a call of machine code
-PIECES = 3  # of the work for each thread
-WORTH_SHARING_ELEMENTS = 1 << 18  # elements for several threads
 
 
 def reduce_middle(op: str, x: Any) -> Any:
@@ -34,10 +35,10 @@ def reduce_middle(op: str, x: Any) -> Any:
     How it is divided depends on the shape only: so the result does not depend on the number of threads.
     """
     outer, rows, columns = x.shape
-    if x.size < FEW:
+    if x.size < FEW_ELEMENTS:
         return OPERATIONS[REDUCTIONS[op]].numpy.reduce(x, 1, x.dtype)
-    step = PART // columns
-    if outer > 1 or rows < 2 * step or step < FEWEST:
+    step = PART_ELEMENTS // columns
+    if outer > 1 or rows < 2 * step or step < FEWEST_PART_ROWS:
         return _reduced(op, x, outer, rows)
     return reduce_middle(op, _reduced(op, x, -(-rows // step), step)[None])
 
@@ -47,10 +48,10 @@ def _reduced(op: str, x: Any, count: int, rows: int) -> Any:
     columns, item, all_rows = x.shape[2], x.itemsize, x.shape[0] * x.shape[1]
     out = np.empty((count, columns), x.dtype)
     make, short = (_of_rows, rows) if columns == 1 else (_of_columns, columns)
-    function = function_for(make, op, x.dtype, short if short <= SHORT else 0)
-    shared, wide = x.size >= WORTH_SHARING_ELEMENTS, count == 1 and columns > SHORT  # then threads share the columns
-    size = columns if wide else count
-    step = max(SHORT if wide else 1, -(-size // (PIECES * THREADS.count))) if shared and THREADS.count > 1 else size
+    function = function_for(make, op, x.dtype, short if short <= SHORT_ROW else 0)
+    shared, wide = x.size >= WORTH_SHARING_ELEMENTS, count == 1 and columns > SHORT_ROW
+    size, pieces = columns if wide else count, REDUCTION_PIECES * THREADS.count  # if wide, threads share the columns
+    step = max(SHORT_ROW if wide else 1, -(-size // pieces)) if shared and THREADS.count > 1 else size
     start, result, fixed = address(x), address(out), (rows, all_rows, columns)
     sizes = (c_int64 * 8)(*fixed, step if wide else columns, *fixed, (size - 1) % step + 1)  # and of the last piece
     where = addressof(sizes)
@@ -67,12 +68,13 @@ def _of_rows(op: str, dtype: Any, length: int) -> Kernel:
     if length:
         return _kernel(dtype, [], [_loop(op, dtype, 0, length, times("p", length)), Store("OUT", "p", "total")])
     size, stop, lets = _sizes()
-    blocks: Index = ("//", plus(size, BLOCK - 1), BLOCK)
-    low = plus(("*", "p", size), times("b", BLOCK))
+    blocks: Index = ("//", plus(size, ROW_BLOCK - 1), ROW_BLOCK)
+    low = plus(("*", "p", size), times("b", ROW_BLOCK))
     return _kernel(dtype, lets, [
         Store("OUT", "p", identity(op, dtype)),
         For("b", 0, blocks, [
-            _loop(op, dtype, ("min", low, stop), ("min", plus(low, BLOCK), stop)), Accumulate(op, "OUT", "p", "total"),
+            _loop(op, dtype, ("min", low, stop), ("min", plus(low, ROW_BLOCK), stop)),
+            Accumulate(op, "OUT", "p", "total"),
         ]),
     ])
 

@@ -14,10 +14,9 @@ from ..compile.codegen.workers import WORKERS, address
 from ..compile.loops.index import plus, times
 from ..compile.loops.ir import DOUBLE, LONG, Accumulate, Accumulator, For, Kernel, Let, Parameter, Statement, Store
 from ..compile.loops.writer import Writer
+from ..compile.nodes.thresholds import MATRICES_AT_ONCE, WIDEST_ROW
 
 MOST = 1 << 40  # rows or matrices: the caller has checked all positions
-WIDEST = 1 << 12  # columns of a kernel, so that few kernels serve long rows of any length
-TOGETHER = 1 << 12  # matrices that a thread takes at a time
 Matrix = list[list[str]]
 
 
@@ -48,8 +47,9 @@ def combine_rows(op: str, out: Any, places: Any, rows: Any, start: int, stop: in
     That is the `op` "sum"; with "max", the larger element stays.
     """
     count, width = rows.shape
-    for low in range(start, stop, WIDEST):
-        function, further = function_for(combining, op, out.dtype, width, min(WIDEST, stop - low)), low * out.itemsize
+    for low in range(start, stop, WIDEST_ROW):
+        function = function_for(combining, op, out.dtype, width, min(WIDEST_ROW, stop - low))
+        further = low * out.itemsize
         run_on(function, [places.ctypes.data, rows.ctypes.data + further, out.ctypes.data + further], count)
 
 
@@ -68,7 +68,7 @@ def combining(op: str, dtype: Any, width: int, columns: int) -> Kernel:
 def on_stacks(name: str, sizes: tuple[int, ...], *stacks: Any) -> None:
     """Run the kernel `name` on all matrices of stacks, which are contiguous; the last stacks are written."""
     function, count = function_for(MATRICES[name], stacks[0].dtype, *sizes), len(stacks[0])
-    run_on(function, [*map(address, stacks)], count, max(TOGETHER, -(-count // 64)))
+    run_on(function, [*map(address, stacks)], count, max(MATRICES_AT_ONCE, -(-count // 64)))
 
 
 def product(dtype: Any, rows: int, inner: int, columns: int) -> Kernel:

@@ -26,6 +26,7 @@ from ..support.table import counted
 from .callpaths import COMPILED, EXAMPLE, called, in_words, pages_of
 from .cells import largest
 from .charts import DASHED, legend
+from .compiled import not_jitted
 from .drawing import DASHES, Axes, Drawing
 from .exhibit import check_function
 from .flipbook import Block, Flipbook, Knob, Page, settings_of
@@ -67,7 +68,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     each number (`x=[0.5, 1.0]`).  At most four sliders are possible.  A second page shows why this kernel runs: each
     level between your line and the kernel, and what is decided there.
 
-    With `args`, the function runs once as it is, and there are only the pages of its kernels.
+    With `args`, the function runs once as it is, and there are only the pages of its kernels.  A jitted function runs
+    in eager mode.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -93,6 +95,8 @@ def bench(function: Callable[..., Any], *args: Any, **inputs: Any) -> Flipbook:
     No sliders: the function has no inputs.
     """
     check_function("bench", function, "mg.viz.bench(mg.tanh)")
+    if not_jitted(function) is not function:
+        return bench(not_jitted(function), *args, **inputs).titled(f"in eager mode: {COMPILED}")
     name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "f")
     if args:
         why = "the arguments are given. Inputs by their names have sliders, as in mg.viz.bench(mg.tanh, x=(-2, 2))."
@@ -226,9 +230,6 @@ class _Bench:
         inputs = self.inputs(self.at(setting), float32)
         with watching() as calls, np.errstate(all="ignore"):
             self.function(*inputs)
-        if not calls:
-            says = f"No operation ran: {COMPILED}."
-            return says, [Page(Drawing(440, 40), says, name="why this kernel")]
         return in_words(calls), pages_of(calls, "", PATHS)
 
     def _page(self, draw: Callable[..., Drawing], setting: Setting, reading: Reading, g: Any) -> Page:

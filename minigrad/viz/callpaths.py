@@ -45,6 +45,7 @@ ROOMS = [
     ("autodiff/", "autodiff", "back", "The backward pass through the recorded nodes."),
     ("", "minigrad", "quiet", "A part of minigrad."),
 ]
+ONCE = "the door", "module", "minigrad"
 
 
 class Level(NamedTuple):
@@ -106,7 +107,7 @@ def pages_of(calls: Sequence[Call], aside: str, most: int) -> list[Page]:
     pages = []
     for i, call in enumerate(calls[:most], 1):
         levels = levels_of(call, calls)
-        decided = dict.fromkeys([(level.part, level.says) for level in levels])  # module in module, once
+        decided = dict.fromkeys([(level.part, level.says) for level in levels])  # operation in operation, once
         decisions = {"head": None, "rows": [*map(list, decided)]}
         sources = [(f"{level.part}, {level.name}", ("code", level.code)) for level in levels if level.code]
         blocks = ("decided on the way", ("table", decisions)), ("kernels", ("table", _kernels(call, calls))), *sources
@@ -138,8 +139,8 @@ def levels_of(call: Call, calls: Sequence[Call] = ()) -> list[Level]:
     op, name = call.op, call.op.name
     arrays = [value for value in call.values if hasattr(value, "shape")]
     frames = [_frame(code, line, name) for code, line in call.frames]
-    # The general way takes several functions: the last one counts.
-    levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part == "the door")]
+    # Modules lie in modules, and the general way takes several functions: the last one counts.
+    levels = [a for a, b in zip(frames, [*frames[1:], None]) if not (b and a.part == b.part and a.part in ONCE)]
     how = levels[-1].says if levels[-1].part == "the door" else "It calls the kernel directly"
     levels[-1] = levels[-1]._replace(says=f"{how}. Types: {_dtype(call, arrays, calls)}.")
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))

@@ -13,7 +13,8 @@ from .layout import HEADER, MARGIN, Layout, Rectangle
 WIDE, HIGH = 1250.0, 620.0  # the room of a picture in a window
 PASSING = 3  # boxes of the second column to which arrows lead from the first one, at most
 LANE, APART = 12.0, 24.0  # between the ways of these arrows, and between the columns
-BETTER = 1.15  # how much larger a picture is in columns, or it is not cut
+MOST = 1.5  # a larger scale makes nothing easier to read
+BETTER = 0.25  # how much larger a picture is in columns, for each box to which arrows lead from one to the other
 
 
 def in_columns(layout: Layout, sides: int = 1) -> Layout:
@@ -23,9 +24,9 @@ def in_columns(layout: Layout, sides: int = 1) -> Layout:
         return min(WIDE / (sides * each.width + 1.0), HIGH / (each.height + 1.0))
 
     found = [divided for cut in _cuts(layout) if (divided := _divided(layout, *cut, 2 // sides))]
-    scales = [(min(1.0, scale(each)), -cut, scale(each)) for cut, each in found]
+    scales = [(min(MOST, scale(each)), -cut, scale(each)) for cut, each in found]
     best = max(scales, default=(0.0, 0, 0.0))
-    return found[scales.index(best)][1] if best[0] > BETTER * scale(layout) else layout
+    return found[scales.index(best)][1] if best[0] > (1.0 - BETTER * best[1]) * scale(layout) else layout
 
 
 def _cuts(layout: Layout) -> Iterator[tuple[float, float]]:
@@ -38,9 +39,9 @@ def _cuts(layout: Layout) -> Iterator[tuple[float, float]]:
 
 
 def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int, Layout] | None:
-    """The layout cut in the stripe from `end` to `begin`, and how much is cut; None where too much is cut.
+    """The layout cut in the stripe from `end` to `begin`, and to how many boxes arrows lead across.
 
-    At most so many frames, one in the other, are cut.
+    None where too much is cut: at most so many frames, one in the other, are cut.
     """
     ways = [route.points for route in layout.routes]
     passing = {i: sum(y <= end for _, y in way) for i, way in enumerate(ways)}  # points above
@@ -81,7 +82,7 @@ def _divided(layout: Layout, end: float, begin: float, nested: int) -> tuple[int
     boxes, frames = [*map(moved, layout.boxes)], [frame._replace(place=moved(frame.place)) for frame in frames]
     things = [moved(r) for r in things]
     height = max([*map(_end, things), bottom + top - up - LANE])
-    return len(first) + len(split), Layout(boxes, frames, routes, max([r.x + r.width for r in things]), height)
+    return len(first), Layout(boxes, frames, routes, max([r.x + r.width for r in things]), height)
 
 
 def _end(r: Rectangle) -> float:

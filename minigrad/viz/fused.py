@@ -36,7 +36,7 @@ def fusion(what: Any, *args: Any, measure: bool = False, **kwargs: Any) -> Fusio
     times, eagerly, node by node and fused, with all its side effects, and the page has the quickest times.
 
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
-    <fusion of 9 operations: 2 launches instead of 9 one by one, 36.9 kB instead of 120 kB>
+    <fusion: 2 launches instead of 9 one by one, 36.9 kB read and written instead of 120 kB>
     """
     call = jitted_once(FunctionCall(what, args, kwargs))
     if measure and isinstance(what, (Graph, Program)):
@@ -93,7 +93,7 @@ class Fusion(Exhibit):
 
         >>> view = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000))
         >>> view.move("multiply_1")
-        <fusion of 2 operations: 2 launches instead of 2 one by one, 16 kB instead of 16 kB>
+        <fusion: 2 launches instead of 2 one by one, 16 kB read and written instead of 16 kB>
         """
         board = self.board
         kernels = {group.name: kernel for group, kernel in zip(self.partition.groups, board.kernels)}

@@ -6,11 +6,12 @@ The bytes are those of the arrays that the recorded nodes store.  The effect of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
+from ..autodiff.checkpointing import Segment
 from ..compile.fusion.count import flops_of
 from ..core.mode import record
 from ..core.node import Constant, Leaf, Node
@@ -36,13 +37,15 @@ class Tape:
     """The memory that the nodes of a forward pass keep.
 
     `needs` has, for each node, the numbers of the arrays that its rules need; `size` and `made` have the bytes of each
-    array and the node that made it.  Data and parameters are not counted: they exist without the tape too.
+    array and the node that made it.  Data and parameters are not counted: they exist without the tape too.  `own` are
+    the parts in each checkpoint of the function itself.
     """
 
     units: list[Unit]
     needs: dict[Node, frozenset[int]]
     size: dict[int, int]
     made: dict[int, Node]
+    own: Sequence[range] = ()
 
     @property
     def number(self) -> dict[Node, int]:
@@ -90,21 +93,29 @@ def read_tape(order: Sequence[Node]) -> Tape:
             maker, owner = maker_of(source), owner_of(value)
             if isinstance(maker, (Leaf, Constant)):
                 continue
-            if owners.setdefault(maker, owner) is not owner:  # the copy of a view
+            if owner is not None and owners.setdefault(maker, owner) is not owner:  # the copy of a view
                 maker = source
                 owners[maker] = owner
             needed.add(number[maker])
         needs[node] = frozenset(needed)
     size = {number[n]: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
-    return Tape(units_of(nodes), needs, size, dict(enumerate(nodes)))
+    inside = {node: each for each in {n.saved for n in nodes if isinstance(n.saved, Segment)} for node in each.inside}
+    units = units_of(nodes, inside)
+    homes = [inside.get(unit.nodes[0]) for unit in units]
+    own = [range(homes.index(each), homes.index(each) + homes.count(each)) for each in dict.fromkeys(homes) if each]
+    return Tape(units, needs, size, dict(enumerate(nodes)), own)
 
 
 def saved_by(node: Node) -> list[tuple[Node, Any]]:
-    """The arrays that a node saved, each with the node that computed it."""
+    """The arrays that a node saved, each with the node that computed it; None for those that a checkpoint computes."""
+    slots = (*node.inputs, node)
+    if isinstance(node.saved, Segment):
+        kept = zip(slots, node.plan.keep or ())
+        return [(source, None) for source, needed in kept if needed and isinstance(source, Node)]
     if not isinstance(node.saved, tuple):
         return []
     found = []
-    for source, value in zip((*node.inputs, node), node.saved):
+    for source, value in zip(slots, node.saved):
         values = value if isinstance(value, tuple) else (value,)
         found += [(source, v) for v in values if isinstance(source, Node) and hasattr(v, "nbytes")]
     return found
@@ -124,17 +135,19 @@ def maker_of(node: Node) -> Node:
     return node
 
 
-def units_of(nodes: Sequence[Node]) -> list[Unit]:
+def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Unit]:
     """The parts to checkpoint: consecutive modules, or operations if there are no modules.
 
-    The largest modules are opened until the parts are the layers: a block of a transformer is one part.
+    The largest modules are opened until the parts are the layers: a block of a transformer is one part.  No part is
+    only partly `inside` a checkpoint.
     """
     layers = layers_of([node.scope for node in nodes], PARTS)
-    runs = [(layer, list(run)) for layer, run in groupby(nodes, lambda node: layers[node.scope])]
+    grouped = groupby(nodes, lambda node: (layers[node.scope], inside.get(node)))
+    runs = [(layer, list(run)) for (layer, _), run in grouped]
     units = [Unit(layer_name(layer) or call_of(run[-1]) or operation_name(run[-1]), run) for layer, run in runs]
     if len(units) < 3:
         units = [Unit(operation_name(node), [node]) for node in nodes]
-    some = -(-len(units) // UNITS)  # so many parts are one, if there are too many
+    some = 1 if inside else -(-len(units) // UNITS)  # so many parts are one, if there are too many
     joined = [units[i : i + some] for i in range(0, len(units), some)]
     return [Unit(each[0].name + "…" * (some > 1), [n for unit in each for n in unit.nodes]) for each in joined]
 

@@ -30,7 +30,6 @@ from .steps import NODES, NUMBERS, Recording, numbers_of, on_host
 MISSING = {"bitcast", "<<", ">>"}  # of the language of `expr`, what a page does not compute on floats
 FOLDS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
 RUNNING = {"cumulative_sum": "+", "cumulative_prod": "*"}
-CHOSEN = "if true", "if false", "while_loop"  # scopes of what ran because of a value, see bodies.py
 NO_SLIDER = "There is no slider: "
 
 
@@ -78,8 +77,6 @@ def _refused(recording: Recording, leaves: Sequence[Node]) -> str:
         f"the pass has {len(nodes):,} operations, and a page computes at most {NODES:,} again": len(nodes) > NODES,
         f"the pass has {numbers:,} numbers in its values, and a page computes at most {NUMBERS:,} again":
             numbers > NUMBERS,
-        "cond and while_loop choose by numbers, and a page can't choose again":
-            any(part.startswith(CHOSEN) for node in nodes for part in node.scope),
         recording.missing.split("\n")[0]: any(leaf not in recording.small for leaf in leaves),
         "no leaf of this pass holds floats": not leaves,
     }

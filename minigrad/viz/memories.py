@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby, product
 from typing import Any, NamedTuple
 
-from ..compile.look.cost import Cost
+from ..compile.look.cost import Cost, eager_lives
+from ..compile.nodes.graph import Graph
 from ..compile.running.plan import IN_PLACE, LIBRARY, Buffer, Call, Plan
 from ..core.primitive import P
 from ..core.programs import programs_run
@@ -32,6 +33,7 @@ WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
 NAMES, WORDS = (15.0, 29.0), 46.0  # below the axis: names of steps on two levels, and words about them
 FAR = 2.0  # what is more than so many times as much has no room in a chart
 OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
+MANY = 200  # operations: of more, eager mode has a layer for each phase, and none for each module
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a program, and of the tape
@@ -47,14 +49,15 @@ Line = tuple[int, str, str]  # something to compare with: bytes, a colour, and w
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
     """Show the bytes in use over the steps of a call, and where values are in memory.
 
-    If a gradient flows through the function, a slider goes from eager mode, in which the tape keeps what the backward
-    pass needs, over 1, 2, … checkpoints to the fused program.  For this, the function runs once eagerly, and what it
-    writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`.
+    A slider goes from eager mode to the fused program.  If a gradient flows through the function, eager mode is what
+    the tape keeps for the backward pass, and 1, 2, … checkpoints come between the two.  For this, the function runs
+    once eagerly, and what it writes is put back.  What checkpoints save is a model, by the rules of `mg.checkpoint`;
+    the function's own are counted as they are.
 
     For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 launch: at most 4 kB in use, 12 kB node by node>
+    <memory of 1 launch: eagerly at most 12 kB in use, fused at most 4 kB in use>
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> book = mg.viz.memory(lambda x: net(x).sum(), mg.ones((4, 8), requires_grad=True))
     >>> print(book.text())
@@ -146,12 +149,6 @@ class Way(NamedTuple):
         """The most bytes in use."""
         return max(self.held, default=0)
 
-    @property
-    def top(self) -> float:
-        """The end of an axis for all bytes in use, and for what they are compared with, if that is near."""
-        near = [size for size, *_ in self.lines if size <= FAR * self.most]
-        return 1.06 * max([self.most, *near]) or 1.0
-
     def about(self, life: Life) -> str:
         """A value in words: its bytes, place, steps and line."""
         until = f"back through {self.steps[life.end + 1]}" if self.forward else self.steps[life.end]
@@ -161,36 +158,39 @@ class Way(NamedTuple):
 
 def memory_of(shown: Shown, tape: Tape | None = None) -> Flipbook:
     """The memory of a program over time, and its buffers; with a tape, also that of eager mode and of checkpoints."""
-    plan, cost = shown.program.plan, Cost(shown.program)
+    plan, cost, titles = shown.program.plan, Cost(shown.program), Titles(shown)
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     lives = lives_of(plan)
-    fused, *places = _fused(shown, cost, steps, lives)
+    fused, *places = _fused(shown, titles, cost, steps, lives)
     most = f"at most {bytes_text(fused.most)}"
-    about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: {most} in use, "
-    about += f"{bytes_text(cost.eager_peak)} node by node"
-    ways = [fused]
-    if not tape and any(layer.kind == BACKWARD for layer in fused.layers):
-        most += ". The backward pass is a part of this program: mg.viz.memory(loss, x, y), for the function of the "
-        most += "loss alone, shows eager mode and checkpoints"
     if tape:
-        most += " in the forward pass alone: the gradient is a program of its own, which is not counted here"
-        taped = _taped(tape, (fused.most, "library", "fused, the forward pass alone:"))
-        ways = [*taped, fused]
-    ways[-1] = fused._replace(say=most)
+        say = f"{most} in the forward pass alone: the gradient is a program of its own, which is not counted here"
+        ways = _taped(tape, (fused.most, "library", "fused, the forward pass alone:"))
+    else:
+        say = most
+        ways = [_node_by_node(shown.program.graph, titles, (fused.most, "library", "fused, at most"))]
+        if any(layer.kind == BACKWARD for layer in fused.layers):
+            say += ". The backward pass is a part of this program: mg.viz.memory(loss, x, y), for the function of the "
+            say += "loss alone, shows checkpoints"
+    about = f"memory of {counted(cost.program.launches, 'launch', 'launches')}: eagerly at most "
+    about += f"{bytes_text(ways[0].most)} {'kept for the backward pass' if tape else 'in use'}, fused {most} in use"
+    ways.append(fused._replace(say=say))
     return _book(about, ways, places, [f"  {life.name}: {fused.about(life)}" for life in lives])
 
 
 def _book(about: str, ways: Sequence[Way], places: Sequence[Way] = (), values: Sequence[str] = ()) -> Flipbook:
     """A chart for each way to run the function, and one of the places in memory.
 
-    All have one axis of bytes, but a way that needs much more than the first has an axis of its own.
+    All have one axis of bytes, but a way that needs much more than the first has an axis of its own.  What is larger
+    than all ways is beyond the axis.
     """
     marks: Marks = {"most": mark("all ways", [(way.name, way.say) for way in ways])}
-    top = max([way.top for way in (*ways, *places) if way.most <= FAR * ways[0].most])
-    more = [Page(_drawn(way, top, "v", marks), way.say, name=way.name) for way in places]
+    first = next((way.most for way in ways if way.most), 0)
+    top = max([way.most for way in ways if way.most <= FAR * first])
+    more = [Page(_drawn(way, way.lines[0][0], "v", marks), way.say, name=way.name) for way in places]
     pages = []
     for number, way in enumerate(ways):
-        chart = _drawn(way, top, f"s{number}.", marks)
+        chart = _drawn(way, max(top, way.most), f"s{number}.", marks)
         chart.peak(way)
         say = f"{way.name}: {way.say}" + "; a model, by the rules of mg.checkpoint" * way.model
         say += ". Data and parameters are not counted." * bool(way.forward)
@@ -231,9 +231,28 @@ def _place(buffer: Buffer) -> str:
     return f"{buffer.kind} {buffer.name if buffer.kind == LIBRARY else buffer.number}"
 
 
-def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) -> tuple[Way, Way]:
+def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
+    """What eager mode has in use: a layer for each part of the program, or of many operations for each phase."""
+    steps, parts = [*map(operation_name, graph.nodes)], dict[tuple[str, str], Layer]()
+    for node, (begin, end) in eager_lives(graph).items():
+        phase, path = titles.places.get(node, ("", ()))
+        row = titles.row(path) if len(steps) <= MANY else ""
+        life = Life(f"{operation_name(node)} {node.shape}", node.nbytes, "as written", begin, end, node.where)
+        _add(parts, phase, row or (phase or "values" if len(steps) > MANY else steps[begin]), life)
+    way = Way("eagerly", steps, [*parts.values()], "", MADE, lines)
+    return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
+
+
+def _add(parts: dict[tuple[str, str], Layer], phase: str, name: str, life: Life) -> None:
+    """Add a value to the layer of its part."""
+    kind = phase or "kernel"
+    parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
+
+
+def _fused(
+    shown: Shown, titles: Titles, cost: Cost, steps: list[str], lives: Sequence[Life]
+) -> tuple[Way, Way]:
     """What the program has in use: a layer for each part of it, and for each value in its place."""
-    titles = Titles(shown)
     names, parts = [*map(titles.of, steps)], dict[tuple[str, str], Layer]()
     sizes: dict[str, int] = {}
     for life in lives:
@@ -242,9 +261,8 @@ def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) ->
     for life in lives:
         made = names[life.begin]
         home, life = titles.sections[steps[life.begin]], life._replace(name=made)
-        kind, name = home.phase or "kernel", home.layer or made
-        parts.setdefault((kind, name), Layer(name, kind, [])).values.append(life)
-        placed.append(Layer(life.name, kind, [life], floors[life.place]))
+        _add(parts, home.phase, home.layer or made, life)
+        placed.append(Layer(life.name, home.phase or "kernel", [life], floors[life.place]))
     whole, filled = cost.memory.total, sum(sizes.values())
     lines = (cost.eager_peak, "ink", "node by node, at most"), (whole, "library", "allocated for the fused program:")
     total = filled, "ink", f"{counted(len(sizes), 'buffer')},"
@@ -262,10 +280,11 @@ def _fused(shown: Shown, cost: Cost, steps: list[str], lives: Sequence[Life]) ->
 
 
 def _taped(tape: Tape, *lines: Line) -> list[Way]:
-    """Eager mode, and the model of each number of checkpoints."""
+    """Eager mode as the function is written, and the model of each number of checkpoints."""
     plans = [segments_of(tape, count) for count in range(min(SEGMENTS, len(tape.units) - 1) + 1)]
-    line = peak(play(tape, [])), "ink", "eagerly, at most"
-    return [_taped_way(tape, segments, (line, *lines)) for segments in plans]
+    line = peak(play(tape, tape.own)), "ink", "eagerly, at most"
+    ways = [_taped_way(tape, segments, (line, *lines)) for segments in (tape.own, *plans[not tape.own :])]
+    return [ways[0]._replace(name="eagerly", model=False), *ways[1:]]
 
 
 def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -> Way:
@@ -289,16 +308,16 @@ def _taped_way(tape: Tape, segments: Sequence[range], lines: tuple[Line, ...]) -
     kept, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
     say = f"{kept} are kept for the backward pass, at most {most} at once"
     say += f", {100 * share_again(tape, segments):.0f} % of the forward pass computed again" * bool(segments)
-    name = counted(len(segments), "checkpoint") if segments else "eagerly"
-    return Way(name, steps, layers, say, KEPT, lines, bool(segments), len(tape.units))
+    say = f"{counted(len(segments), 'checkpoint')} of its own: {say}" if segments and segments is tape.own else say
+    return Way(counted(len(segments), "checkpoint"), steps, layers, say, KEPT, lines, True, len(tape.units))
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
 
 
-def _drawn(way: Way, top: float, key: str, marks: Marks) -> _Stack:
+def _drawn(way: Way, most: int, key: str, marks: Marks) -> _Stack:
     """The bytes in use at each step, as a stack of layers, with lines for what other ways need."""
-    top = top if way.most <= top else way.top
+    top = 1.06 * most or 1.0
     chart, count = _Stack(way, top), len(way.steps)
     above = [0] * count
     for number, layer in enumerate(way.layers):
@@ -351,12 +370,12 @@ class _Stack(Chart):
     def layer(self, layer: Layer, below: Sequence[int], above: Sequence[int], key: str, about: str) -> None:
         """Draw a layer.  Its name is in the largest part of it that is a rectangle."""
         steps = range(min(life.begin for life in layer.values), max(life.end for life in layer.values) + 1)
-        corners = [(n + end, n) for n in steps for end in (0, 1)]
+        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
+        corners = [(run[end] - end, run[0]) for run in flat for end in (0, -1)]
         upper, lower = [[self.at(x, line[n]) for x, n in corners] for line in (above, below)]
         border, fill = KINDS[layer.kind]
         with self.mark(key, about):
             self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill)
-        flat = [[*run] for _, run in groupby(steps, lambda n: (below[n], above[n]))]
         n, *more = max(flat, key=lambda run: len(run) * (above[run[0]] - below[run[0]]))
         (left, low), (right, high) = self.at(n, below[n]), self.at(n + 1 + len(more), above[n])
         if low - high > TALL and right - left > text_width(layer.name, LINE) + 6.0:

@@ -10,11 +10,12 @@ import ast
 import linecache
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, zip_longest
 from typing import Any
 
+from ..core.mode import Branch
 from ..core.node import Constant, Node
 from ..core.primitive import P
 from ..support.source import line_of, parsed, span_of
@@ -32,6 +33,7 @@ OPERATORS: dict[type, str] = {
 SUBSCRIPTS, SUPERSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"), str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without the module's name
 ATOMS = ast.Name | ast.Constant | ast.Attribute
+Place = tuple[Any, int]  # a code, and the place of an instruction in it
 
 
 def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None) -> dict[Node, str]:
@@ -42,14 +44,11 @@ def names_in_code(nodes: Sequence[Node], paths: Mapping[Node, str] | None = None
     """
     named: dict[Node, str] = {}
     paths = paths or {}
-    runs = _runs([node for node in nodes if node.code is not None and node not in paths])
-    gradients = {place for place, run in runs if any(map(_of_rule, run))}
-    for (code, offset), run in runs:
+    others = [node for node in nodes if node.code is not None and node not in paths]
+    for (code, offset), run, results in _valued(others):
         name = _target(code, offset)
-        if name is not None and (code, offset) not in gradients:
-            named |= dict.fromkeys(_results(code, offset, run), name)
-        elif name is not None and any(map(_of_rule, run)):
-            named[run[-1]] = name  # the gradient that a call such as `grad(f)(x)` returns
+        if name is not None:
+            named |= dict.fromkeys(results, name)
         argument = _argument(code, offset, run)
         if argument is not None:
             named.setdefault(*argument)
@@ -98,9 +97,9 @@ def written_in_code(made: Sequence[Node]) -> list[Node]:
     for node in made:
         places.setdefault(node.code, set()).add(node.scope)
     found = []
-    for (code, offset), run in _runs(made):
+    for (code, offset), _, results in _valued(made):
         if _expression(code, offset) is not None:
-            for node in _results(code, offset, run):
+            for node in results:
                 depth = len(node.scope)
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[code]):
                     found.append(node)
@@ -124,6 +123,18 @@ def layer_name(path: Sequence[str]) -> str:
     """
     name = path[-1] if path else ""
     return f"layer {name}" if name.isdigit() else name
+
+
+def asked(name: str) -> str:
+    """The name of a scope; of a branch that ran in eager mode, what was asked and the answer."""
+    return answered(name.where, name.endswith("true")) if isinstance(name, Branch) else name
+
+
+def answered(place: Any, taken: bool) -> str:
+    """What a call of `cond` asked, and the answer: `x.sum() > 0 was true`."""
+    test = next(iter(getattr(_expression(*place), "args", ())), None)
+    text = "cond" if test is None or isinstance(test, ast.Starred) else _written(test, {})
+    return f"{text} was {'true' if taken else 'false'}"
 
 
 def dotted(path: Sequence[str]) -> str:
@@ -170,7 +181,7 @@ def call_of(node: Node) -> str | None:
     return getattr(function, "attr", getattr(function, "id", None))
 
 
-def _runs(nodes: Sequence[Node]) -> list[tuple[tuple[Any, int], list[Node]]]:
+def _runs(nodes: Sequence[Node]) -> list[tuple[Place, list[Node]]]:
     """Nodes that one expression made, together."""
     in_order = sorted(nodes, key=lambda node: node.serial)
     return [(place, list(run)) for place, run in groupby(in_order, key=lambda node: (node.code, node.offset))]
@@ -182,9 +193,22 @@ def _results(code: Any, offset: int, run: Sequence[Node]) -> list[Node]:
     return [node for node in run if node.name == name] or list(run[-1:])
 
 
-def _of_rule(node: Node) -> bool:
-    """Whether a gradient rule made a node."""
-    return node.origin is not None
+def _valued(nodes: Sequence[Node]) -> Iterator[tuple[Place, list[Node], list[Node]]]:
+    """The runs, each with its place and the nodes whose value is that of the expression.
+
+    A call such as `grad(f)(x)` has one value: the last one that rules made, if the program reads it.  What it makes
+    before is its own, and the history of a result may end there.
+    """
+    runs = _runs(nodes)
+    gradients = {place for place, run in runs if any(node.origin for node in run)}
+    others = [node for node in nodes if node.origin is None and (node.code, node.offset) not in gradients]
+    read = {source for node in others for source in node.sources} | {*nodes[-1:]}
+    for (code, offset), run in runs:
+        results = _results(code, offset, run)
+        if (code, offset) in gradients:
+            whole = any(node.origin for node in run) and run[-1] in read and call_of(run[-1]) != "backward"
+            results = run[-1:] if whole else []
+        yield (code, offset), run, results
 
 
 def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] | None:
@@ -198,10 +222,10 @@ def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] |
     name = ast.unparse(written.args[0])
     for node in run:
         for source in node.sources:
-            if isinstance(source, Constant):
-                return source, name if source.tensor() is not None else f"from {name}"
-            if source.op is None and not node.scope:
-                return source, name
+            is_data = source.op is None and source.origin is None  # a rule makes numbers too
+            if is_data and (isinstance(source, Constant) or not node.scope):
+                made = isinstance(source, Constant) and source.tensor() is None
+                return source, f"from {name}" if made else name
             if source.op is not None and source not in run:
                 return None
     return None
@@ -358,6 +382,8 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
         return f"{operands[0]}ᵀ"
     if node.op is P.project:
         return f"{operands[0]}[{node.attrs['index']}]"
+    if node.op is P.reshape and node.shape == node.inputs[0].shape:
+        return operands[0]  # the same value, as `grad` takes it
     bare = [each[1:-1] if each.startswith("(") else each for each in operands]
     alike = [(each, len([*run])) for each, run in groupby(bare)]
     listed = ", ".join([f"{n} × {each}" if n > 1 and each != "…" else each for each, n in alike])

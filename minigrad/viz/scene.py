@@ -10,15 +10,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path as File
 from typing import Any, NamedTuple
 
+from ..core.mode import Branch
 from ..core.node import Constant, Leaf, Node, OuterResult
 from ..core.primitive import P
 from ..support.source import Where, line_of, span_of
 from ..support.table import counted
 from .cells import grid_of
-from .naming import SIGNS, operation_name, symbol_of
+from .naming import SIGNS, asked, operation_name, symbol_of
 from .numbers import Summary, short
 
 Path = tuple[str, ...]  # scopes, the outermost first
@@ -215,12 +217,13 @@ def _shown(value: Any) -> str:
 
 def _scopes(nodes: Sequence[Node], names: Mapping[Node, str], held: Collection[str]) -> dict[Node, Path]:
     """The scope of each node: what a model has, or a constant without a name, lies in the layer that uses it."""
-    scopes = {node: node.scope if node.op is not None else () for node in nodes}
+    scopes = {node: tuple(map(asked, node.scope)) if node.op is not None else () for node in nodes}
     used: dict[Node, Path] = {}
     for node in nodes:
         for source in node.inputs:
             if source in scopes and source.op is None and _belongs(source, names.get(source), held):
-                used[source] = common(used.get(source, node.scope), node.scope)
+                layer = tuple(takewhile(lambda name: not isinstance(name, Branch), node.scope))
+                used[source] = common(used.get(source, layer), layer)
     return scopes | used
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.node import Leaf, Node
-from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
@@ -27,7 +26,7 @@ from .page import Once
 from .phases import phased
 from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
-from .steps import Recording, Step, record_steps
+from .steps import Recording, Step, record_steps, recorded_order
 from .svg import draw, laid_out, lean
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
@@ -52,7 +51,7 @@ def step(
     >>> mg.viz.step((w * w).sum())
     <backprop of 3 nodes, 5 steps>
     """
-    check_length(len(opened_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
+    check_length(len(recorded_order([result.node])) if result.node is not None else 0, LONGEST, "step through")
     return Stepper(record_steps(result, cotangent, walk_too=True), names, budget)
 
 

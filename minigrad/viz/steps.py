@@ -15,7 +15,7 @@ import numpy as np
 from ..autodiff.reverse import Contribution, seeds, walk
 from ..autodiff.visits import pulled, read
 from ..core.emit import EAGER, constant
-from ..core.mode import switch
+from ..core.mode import record, switch
 from ..core.node import Node
 from ..core.primitive import OUT, P
 from ..core.programs import opened_order
@@ -176,13 +176,19 @@ def _array(tensor: Tensor) -> Any:
 
 def history_of(results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
     """The nodes of results, with the jitted functions in their history written out, and that history in order."""
-    order = opened_order(results)
+    order = recorded_order(results)
     if all(node.op is not P.call for node in order):
         return [*results], order
     from .unfolded import unfolded  # brings the compiler, which other histories do not need
 
     found = unfolded(results)
     return found, opened_order(found)
+
+
+def recorded_order(results: Sequence[Node]) -> list[Node]:
+    """The history of results in order, with what library functions make of data before a gradient flows."""
+    with record():
+        return opened_order(results)
 
 
 def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:

@@ -7,7 +7,7 @@ of the user is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby, pairwise
 
@@ -55,20 +55,30 @@ def draw(
     pale.  The `layout` may be that of a scene with the same boxes and more numbers.
     """
     layout = layout or laid_out(scene)
+    width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
+    *pieces, last = inside(scene, layout, notes)
+    parts = [f'<g transform="translate({number(BORDER)} {number(BORDER)})">', *pieces, f"{last}</g>"]
+    return picture(f"0 0 {number(width)} {number(height)}", described(scene), parts)
+
+
+def inside(
+    scene: Scene, layout: Layout, notes: Mapping[int, tuple[str, str]] | None = None,
+    seen: Collection[int] | None = None,
+) -> list[str]:
+    """The frames, arrows and boxes of a scene as SVG; or only the boxes that are `seen` and the arrows between them."""
     places = {} if notes is None else note_places(layout, notes)
     bare = set() if notes is None else {*range(len(scene.edges))} - notes.keys()
-    width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
-    parts = [
-        f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
+    seen = range(len(scene.boxes)) if seen is None else seen
+    edges = [key for key, edge in enumerate(scene.edges) if edge.source in seen and edge.target in seen]
+    return [
         *[_frame(frame) for frame in layout.frames],
         f'<g fill="none" stroke="currentColor" color="{FORWARD}" stroke-opacity="0.75" stroke-width="1.2">',
-        *[_edge(scene, key, route, key in bare) for key, route in enumerate(layout.routes)],
+        *[_edge(scene, key, layout.routes[key], key in bare) for key in edges],
         f'</g><g stroke-width="1.2" text-anchor="middle" font-size="{number(LINE)}" fill="{QUIET}">',
-        *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
+        *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes)) if i in seen],
         *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
-        "</g></g>",
+        "</g>",
     ]
-    return picture(f"0 0 {number(width)} {number(height)}", described(scene), parts)
 
 
 def picture(frame: str, title: str, parts: Iterable[str]) -> str:
@@ -97,6 +107,9 @@ def laid_out(scene: Scene) -> Layout:
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
+    first = {box.scope: i for i, box in reversed([*enumerate(scene.boxes)]) if box.scope and box.mirrors is None}
+    for scope, i in first.items():  # a frame is as wide as its name
+        sizes[i] = max(sizes[i][0], text_width(scope[-1], LINE)), sizes[i][1]
     count = sum(box.mirrors is None for box in scene.boxes)
     distances = APART if numbers and count <= SEEN else BETWEEN_LAYERS, PORTS if numbers else PORT
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]

@@ -180,6 +180,11 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
     """The band of a record, whose call begins at a time: lanes of threads, of phases, of transfers on their way."""
     around = {event.name.rpartition("/")[0] for event in record.events} - {""}
     done = [(event, work) for event, work in zip(record.events, works) if event.name not in around]
+    for event, work in zip(record.events, works):
+        if event.name in around and event.cost.bytes:  # its steps have bars of their own
+            label = f"{work.label}: rounds kept for the gradient"
+            kept = work._replace(name=f"{event.name}: kept", label=label, best=0.0, bound="")
+            done.append((event._replace(begin=event.end), kept))
     if not phased:
         done = [(event, work._replace(section=Section("", work.section.layer))) for event, work in done]
     threads: dict[str, list[Bar]] = {}
@@ -192,8 +197,8 @@ def _band(way: str, record: Record, begin: float, works: Sequence[Work], phased:
     lanes = [Lane("", first, (begin, begin + whole)), *phases_of(first), *_transfers(first),
              *[Lane(f"thread {number}", bars) for number, bars in enumerate(others, 2)]]
     launches = counted(sum([event.launches for event in record.events]), "launch", "launches")
-    best = sum([bar.work.best for lane in lanes for bar in lane.bars])
-    roof = f" (at best {time_text(best)})" if best else ""
+    limits = [bar.work.best for lane in lanes for bar in lane.bars if bar.work.cost.launches]
+    roof = f" (at best {time_text(sum(limits))})" if limits and all(limits) else ""
     share = f", {100 * (1 - busy / whole):.0f} % Python" if whole else ""
     return Band(way, lanes, f"{time_text(whole)}, of which {time_text(busy)} in {launches}{roof}{share}")
 

@@ -28,7 +28,8 @@ from ..core.replay import evaluate_nodes
 from ..core.tensor import Tensor, wrap
 from ..ops.creation import zeros_like
 from ..ops.joining import stack
-from .bodies import FALSE, TRUE, beneath, kind_of
+from .bodies import beneath, kind_of
+from .naming import answered
 from .scene import Path, Scopes
 
 MOST = 2_000  # operations that are written out in one picture; a call or a loop with more stays one box
@@ -119,9 +120,9 @@ class Run(NamedTuple):
         """The scope of a node in this run."""
         return (*self.scope, *beneath(node.scope, self.outer))
 
-    def inside(self, node: Node) -> Run:
+    def inside(self, node: Node, name: str) -> Run:
         """The run of a branch or a body of a node, in a scope of its own."""
-        return self._replace(scope=self.scopes.inside(self.at(node), kind_of(node)), outer=node.scope)
+        return self._replace(scope=self.scopes.inside(self.at(node), name), outer=node.scope)
 
     def below(self, name: str) -> Run:
         """The run in a scope in this one."""
@@ -143,14 +144,14 @@ class Run(NamedTuple):
             return given[0][node.attrs["index"]]
         op, attrs = node.op, started(node.attrs, self.starts)
         if op is P.cond:
-            taken = "then" if given[0].item() else "otherwise"
-            run = self._replace(starts=_draws(attrs, 0)).inside(node)
-            return run.below(TRUE if taken == "then" else FALSE).of(attrs[taken].graph, given[1:])
+            taken = bool(given[0].item())
+            run = self._replace(starts=_draws(attrs, 0)).inside(node, answered((node.code, node.offset), taken))
+            return run.of(attrs["then" if taken else "otherwise"].graph, given[1:])
         if op in (P.scan, P.while_loop):
             loop = Loop(attrs, given)
             count = _rounds(loop, given)
             if 0 < _size_of_rounds(node, count) <= MOST:
-                return self.inside(node).rounds(node, loop, given, count)
+                return self.inside(node, kind_of(node)).rounds(node, loop, given, count)
         return self.recorded(node, lambda: emit(op, *given, **attrs))
 
     def recorded(self, node: Node, compute: Callable[[], Any]) -> Any:

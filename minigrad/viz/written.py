@@ -24,12 +24,12 @@ from .drawing import Drawing, cleaned
 from .naming import layer_name, operation_name
 from .phases import PHASES, UPDATE, Path, readers_of
 from .svg import number, text_width
-from .titles import SEVERAL, Titles, computes
+from .titles import SEVERAL, Titles
 
 GAP, TOP, SIZE = 12.0, 62.0, 11.5  # between columns, above the rows, and of the text
 WIDE, NAMES = 990.0, 110.0  # of all columns together, and of the room for the name of a kernel
-SHUT, TALLEST = 4.0, 38.0  # the heights of a kernel in a closed row, and of the row
-TALL = 610.0  # the height of a window, up to which rows are opened at first, those with most traffic first
+SHUT = 24.0  # the height of a closed row
+TALL = 640.0  # the height of a window, up to which rows are opened at first, those with most traffic first
 LOW, HIGH = 16.0, 56.0  # the least and the largest distance of lines
 HUES = dict(zip(PHASES, ("there", "back", "good"))) | {"": "there"}
 REST = "outside modules"
@@ -61,7 +61,7 @@ class Band(NamedTuple):
     title: str
     row: str
     phase: str
-    kind: str  # kernel, library, copies, check, outside (of kernels), or removed
+    kind: str  # kernel, library, copies, outside (of kernels), or removed
     size: Sizes
     operations: Sequence[Operation] = ()
     reads: Mapping[int, list[str]] = {}
@@ -120,10 +120,11 @@ class Written:
     def said(self) -> str:
         """The launches and bytes before and after fusion."""
         before, now = self.cost.eager, self.cost.program
-        operations = sum(map(computes, self.shown.program.graph.nodes))
+        rounds = any("round" in kernel.rounds for kernel in self.kernels.values())
         return (
-            f"fusion of {counted(operations, 'operation')}: {counted(now.launches, 'launch', 'launches')} "
-            f"instead of {before.launches:,} one by one, {bytes_text(now.bytes)} instead of {bytes_text(before.bytes)}"
+            f"fusion: {counted(now.launches, 'launch', 'launches')} instead of {before.launches:,} one by one, "
+            f"{bytes_text(now.bytes)} read and written instead of {bytes_text(before.bytes)}"
+            f"{', in all rounds of its loops' * rounds}"
         )
 
     def measured(self) -> str:
@@ -152,8 +153,7 @@ class Written:
         """The steps in the order of a run, with the operations as written that each computes."""
         titles, kernels = self.titles, self.kernels
         operations, removed = self._operations()
-        idle = {name for name, kernel in kernels.items() if name not in operations and not kernel.program.launches}
-        steps = [step for step in dict.fromkeys([*titles.computed, *kernels]) if step not in idle]
+        steps = [step for step, kernel in kernels.items() if step in operations or kernel.program.launches]
         numbers = {step: i for i, step in enumerate(steps)}
         reads: dict[str, dict[int, list[str]]] = {step: {} for step in steps}
         for maker, step, _, _, why in self.boundaries:
@@ -163,10 +163,10 @@ class Written:
         taken = _taken(self.record)
         found = []
         for step in steps:
-            kernel, place = kernels.get(step), titles.section(step)
-            cost, kind = (kernel.program, kernel.kind) if kernel is not None else (Count(), "check")
+            kernel, place = kernels[step], titles.section(step)
             found.append(Band(
-                step, titles.of(step), *self._cell(*place), kind, _sizes(cost, taken.get(step, 0.0)),
+                step, titles.of(step), *self._cell(*place), kernel.kind,
+                _sizes(kernel.program, taken.get(step, 0.0)),
                 operations.get(step, ()), reads[step], self._others(step, *place),
             ))
         if self.record is not None:
@@ -296,7 +296,10 @@ class Written:
 
 
 class Picture:
-    """The picture of a program in one unit; closed rows have all that they show when they are opened."""
+    """The picture of a program in one unit; closed rows have all that they show when they are opened.
+
+    In a closed row, the sums of a cell are drawn as one band: all of these on a scale of their own.
+    """
 
     def __init__(self, written: Written, unit: str) -> None:
         self.written, self.unit = written, unit
@@ -306,10 +309,13 @@ class Picture:
         self.column = (WIDE + 120.0 - self.label) / max(len(phases), 1)
         self.left = 0.4 * (self.column - 2 * GAP)  # the width of the operations as written
         right = self.column - 2 * GAP - self.left - max(NAMES, 0.3 * self.column)
-        longest = max([band.written[unit] for band in self.bands], default=0.0) or 1.0
-        largest = max([band.size[unit] for band in self.bands], default=0.0) or 1.0
-        self.scale = min(self.left / longest, right / largest)
         self.lines = {row: [self._lines(row, phase) for phase in phases] for row in rows}
+        self.sums = {row: [self._sum(row, lines) for lines in self.lines[row]] for row in rows}
+        self.scale, self.small = [
+            min(self.left / max([1e-30, *[band.written[unit] for band in bands]]),
+                right / max([1e-30, *[band.size[unit] for band in bands]]))
+            for bands in (self.bands, [band for own in self.sums.values() for band in own])
+        ]
         self.tall = {row: max(map(len, lines)) for row, lines in self.lines.items()}
         room = (TALL - TOP - 12.0 * len(rows)) / max(1, sum(self.tall.values()))
         self.pitch = min(HIGH, max(LOW, room))
@@ -322,9 +328,17 @@ class Picture:
         own = [i for i in here if self.bands[i].row == row]
         return own + [i for i in here if row in self.bands[i].others]
 
+    def _sum(self, row: str, lines: Sequence[int]) -> Band:
+        """All bands of a cell as one."""
+        own = [self.bands[i] for i in lines if self.bands[i].row == row]
+        was, now = _sum([band.written for band in own]), _sum([band.size for band in own])
+        title = f"{_words(was, self.unit).partition(' launch')[0]} → {_words(now, self.unit)}" if own else ""
+        phase, kind = own[0].phase if own else "", "kernel" if now[self.unit] else "removed"
+        return Band("", title, row, phase, kind, now, [Operation("", was, "")])
+
     def heights(self, lines: int) -> tuple[float, float]:
         """The height of a row with so many lines, open and closed."""
-        return max(lines, 1) * self.pitch + 12.0, max(28.0, min(SHUT * lines, TALLEST)) + 8.0
+        return max(lines, 1) * self.pitch + 12.0, SHUT
 
     def _opened(self) -> set[str]:
         """The rows that are open at first: those with most traffic, while the picture stays low enough."""
@@ -333,7 +347,7 @@ class Picture:
         traffic = {row: sum([band.size[BYTES] for band in self.bands if band.row == row]) for row in heights}
         for row in sorted(heights, key=lambda row: -int(log2(1 + traffic[row]))):
             high, low = heights[row]
-            if seen + high - low <= TALL or high <= low:
+            if seen + high - low <= TALL or len(heights) == 1:
                 opened.add(row)
                 seen += high - low
         return opened
@@ -366,7 +380,7 @@ class Picture:
             drawing.path([(x, 54.0), (x + self.column - GAP, 54.0)], "line", thick=1.0)
 
     def _row(self, drawing: Drawing, row: str, y: float) -> None:
-        """A row.  Closed, its bands are lower, and without names."""
+        """A row, open or closed."""
         is_open, name = row in self.opened, escape(cleaned(row))
         heights = " ".join([",".join(map(number, self.heights(len(lines)))) for lines in self.lines[row]])
         shut = "" if is_open else " mgw-shut"
@@ -383,56 +397,54 @@ class Picture:
                     self._cell(drawing, i, row, is_open)
 
     def _cell(self, drawing: Drawing, i: int, row: str, is_open: bool) -> None:
-        """The bands of a row in a phase; closed, they are lower, and beside them are their sums."""
-        x, lines = self.label + i * self.column, self.lines[row][i]
-        low = min(SHUT, TALLEST / max(1, self.tall[row])) / self.pitch
-        own = [self.bands[k] for k in lines if self.bands[k].row == row]
-        scale = "" if is_open else f" scale(1 {low:.3f})"
-        with drawing.piece(f'class="mgw-lines" data-low="{low:.3f}" transform="translate(0 6){scale}"'):
-            for n, k in enumerate(lines):
+        """The bands of a row in a phase, and their sums, which stand in their place while the row is closed."""
+        x, whole = self.label + i * self.column, self.sums[row][i]
+        with drawing.piece('class="mgw-lines"' + HIDDEN * (not is_open)):
+            for n, k in enumerate(self.lines[row][i]):
+                y = 6.0 + n * self.pitch
                 if self.bands[k].row == row:
-                    self._band(drawing, k, x, n * self.pitch, is_open)
+                    self._band(drawing, self.bands[k], f'data-k="{k}"', x, y, self.pitch, self.scale)
                     continue
-                with drawing.piece(f'class="mgw-name" data-k="{k}"' + HIDDEN * (not is_open)):
-                    y, text = (n + 0.7) * self.pitch, f"a part is in {self.bands[k].row}"
-                    drawing.text(x + self.left + GAP, y, text, size=SIZE, fill="quiet")
-        was, now = _sum([band.written for band in own]), _sum([band.size for band in own])
+                with drawing.piece(f'data-k="{k}"'):
+                    text = f"a part is in {self.bands[k].row}"
+                    drawing.text(x + self.left + GAP, y + 0.7 * self.pitch, text, size=SIZE, fill="quiet")
         with drawing.piece('class="mgw-sum"' + HIDDEN * is_open):
-            for n, unit in enumerate(dict.fromkeys([LAUNCHES, self.unit]) if own else ()):
-                text = f"{_words(was, unit).partition(' launch')[0]} → {_words(now, unit)}"
-                drawing.text(x + self.column - GAP, 14.0 + 13.0 * n, text, size=SIZE, fill="quiet", anchor="end")
+            if whole.title:
+                self._band(drawing, whole, "", x, 5.0, SHUT - 6.0, self.small)
 
-    def _band(self, drawing: Drawing, k: int, x: float, y: float, is_open: bool) -> None:
+    def _band(
+        self, drawing: Drawing, band: Band, key: str, x: float, y: float, pitch: float, scale: float
+    ) -> None:
         """The operations of a kernel as written, side by side, and the kernel."""
-        band, tall, right = self.bands[k], self.pitch - 4.0, x + self.left + GAP
+        tall, right = pitch - 4.0, x + self.left + GAP
         removed, hue = band.kind == "removed", HUES[band.phase]
-        wide = max(band.size[self.unit] * self.scale, 1.0)
+        wide = max(band.size[self.unit] * scale, 1.0)
         places = " ".join(map(number, (x, right, wide)))
-        with drawing.piece(f'class="mgw-band mgw-{band.kind}" data-k="{k}" data-x="{places}"'):
-            drawing.rect(x - 4.0, y - 2.0, self.column - GAP + 6.0, self.pitch, "now", "none", opacity=0.0)
-            outline = self._outline(band, x, y + tall / 2)
+        with drawing.piece(f'class="mgw-band mgw-{band.kind}" {key} data-x="{places}"'):
+            drawing.rect(x - 4.0, y - 2.0, self.column - GAP + 6.0, pitch, "now", "none", opacity=0.0)
+            outline = self._outline(band, x, y + tall / 2, scale)
             if outline:
                 with drawing.piece('class="mgw-was" opacity="0.45"'):
                     drawing.shape(outline, stroke="quiet" if removed else hue, thick=tall)
             if not removed:
                 solid = 1.0 if band.kind == "library" else 0.6
                 drawing.rect(right, y, wide, tall, hue, "none", round=1.5, opacity=solid)
-            with drawing.piece('class="mgw-name"' + HIDDEN * (not is_open)):
+            with drawing.piece('class="mgw-name"'):
                 at = right + (0.0 if removed else wide + 5.0)
                 fill, room = "ink" if band.kind in ("kernel", "library") else "quiet", x + self.column - GAP - at
                 drawing.text(at, y + tall / 2 + 4.0, band.title, size=SIZE, fill=fill, room=room)
-            with drawing.piece(), drawing.piece('class="mgw-name"' + HIDDEN * (not is_open)):
+            with drawing.piece():
                 for each in band.operations:
-                    part = each.size[self.unit] * self.scale
-                    if part > text_width(each.written, SIZE) + 8.0:
+                    part = each.size[self.unit] * scale
+                    if each.written and part > text_width(each.written, SIZE) + 8.0:
                         drawing.text(x + part / 2, y + tall / 2 + 4.0, each.written, size=SIZE, anchor="middle")
                     x += part
 
-    def _outline(self, band: Band, x: float, y: float) -> str:
+    def _outline(self, band: Band, x: float, y: float, scale: float) -> str:
         """The operations as pieces of one line, in SVG's words; those that are too thin leave their place free."""
         pieces, free = [], 0.0
         for each in band.operations:
-            wide = each.size[self.unit] * self.scale
+            wide = each.size[self.unit] * scale
             if wide < 0.4:
                 free += wide
                 continue

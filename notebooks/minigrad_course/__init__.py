@@ -15,7 +15,7 @@ from minigrad.support.source import add_package
 from .session import begin, check, keep, progress, report, task
 
 __all__ = [
-    "begin", "task", "check", "progress", "report", "keep", "my_framework",
+    "begin", "task", "check", "progress", "report", "keep", "my_framework", "my_pieces",
     "emitter", "node_order", "rule", "forward_rule", "dispatcher", "backward", "guard", "compiler_pass",
     "scheduler", "swap", "operator", "erf", "exp", "log", "sqrt", "tanh", "where",
     "Trained", "train_digits", "Learned", "train_names", "by_example",
@@ -32,7 +32,7 @@ _MODULES = {
     ".swapping": ("node_order", "rule", "forward_rule", "backward", "compiler_pass", "scheduler", "swap"),
     ".digits": ("Trained", "train_digits"), ".letters": ("Learned", "train_names"),
     ".counting": ("Passes", "kept_bytes", "kept_over_time", "most_bytes"), ".views.costs": ("costs", "sizes"),
-    ".framework": ("my_framework",), ".walking": ("inputs_of", "made_from", "impatient"),
+    ".framework": ("my_framework", "my_pieces"), ".walking": ("inputs_of", "made_from", "impatient"),
     ".units.u09_eager_costs.operators": ("operator",),
     ".units.u09_eager_costs.kernels": ("erf", "exp", "log", "sqrt", "tanh", "where", "languages"),
     ".units.u10_graph_mode.student_guards": ("guard",), ".units.u10_graph_mode.one_run": ("by_example",),

@@ -21,6 +21,7 @@ from .counting import most_bytes as most_bytes
 from .views.costs import costs as costs
 from .views.costs import sizes as sizes
 from .framework import my_framework as my_framework
+from .framework import my_pieces as my_pieces
 from .walking import inputs_of as inputs_of
 from .walking import made_from as made_from
 from .walking import impatient as impatient

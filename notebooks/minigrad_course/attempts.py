@@ -105,6 +105,11 @@ def _report(result: Any) -> None:
     ATTEMPTS.after(result.info.raw_cell, error if isinstance(error, BaseException) else None, notebook_shell().user_ns)
 
 
+def missed(source: str, error: BaseException, namespace: Mapping[str, Any]) -> set[str]:
+    """The names that the statement assigns in which a cell stopped."""
+    return _assigned(source, _line_of(error, namespace), ended=False)[1]
+
+
 def _line_of(error: BaseException, namespace: Mapping[str, Any]) -> int | None:
     """The last line of the notebook's own code that an error came through."""
     frames = list(traceback.walk_tb(error.__traceback__))

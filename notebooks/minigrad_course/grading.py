@@ -24,7 +24,9 @@ from .compare import plain
 from .feedback import Feedback
 from .limits import at_most
 from .session import SESSION, check
+from .tasks import Task
 from .unit import Unit, units
+from .unit import parts as all_parts
 
 CELL_SECONDS, NOTEBOOK_SECONDS = 60.0, 300.0
 LARGEST, DEEPEST = 20 << 20, 20  # bytes of a notebook, folders above it
@@ -47,7 +49,7 @@ class Grade(NamedTuple):
     @property
     def most(self) -> int:
         """The points of the task."""
-        return units()[self.unit].tasks[self.task].points
+        return all_parts()[self.unit].tasks[self.task].points
 
 
 def submissions(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -82,9 +84,14 @@ def _graded(student: str, path: Path, cell_seconds: float, run: Run) -> list[Gra
     if unit is None:
         return []
     name, said, ended = _answered(unit, cells, cell_seconds, run)
-    words = {key: said.get(key, ended) for key, task in unit.tasks.items() if task.points}
+    words = {key: said.get(key, ended) for key in counted(unit)}
     points = {key: 0 if why else unit.tasks[key].points for key, why in words.items()}
     return [Grade(student, name, unit.key, key, points[key], why) for key, why in words.items()]
+
+
+def counted(unit: Unit) -> dict[str, type[Task]]:
+    """The tasks that a table of grades has: those with points; of the project, which has none, its form."""
+    return {name: task for name, task in unit.tasks.items() if task.points} or unit.tasks
 
 
 def _answered(unit: Unit, cells: list[Cell] | None, seconds: float, run: Run) -> tuple[str, dict[str, str], str]:
@@ -117,8 +124,8 @@ def unit_of(path: Path, cells: Sequence[Cell]) -> Unit | None:
         for unit in units().values():
             if task in unit.tasks:
                 return unit
-    named = re.match(r"\d\d_\w+?(?=_exercise)", path.stem)
-    return units().get(named.group()) if named else None
+    named = re.match(r"\d\d_\w+?(?=_exercise)|project", path.stem)
+    return all_parts().get(named.group()) if named else None
 
 
 def _cells(path: Path) -> list[Cell] | None:
@@ -145,7 +152,7 @@ def _cell(cell: dict[str, Any]) -> Cell:
 def carry_out() -> None:
     """Run the cells of a notebook, or check the values that such a process has handed over: the work of a process."""
     order, hand_over = taken_order()
-    unit = units()[order["unit"]]
+    unit = all_parts()[order["unit"]]
     if "values" in order:
         SESSION.progress.student = order["student"]
         for task, value in order["values"].items():
@@ -160,7 +167,7 @@ def _run_cells(unit: Unit, cells: list[Cell], seconds: float, hand_over: Callabl
     from IPython.core.interactiveshell import InteractiveShell
 
     shell = InteractiveShell.instance()
-    left = {name: task.kind for name, task in unit.tasks.items() if task.points}
+    left = {name: task.kind for name, task in counted(unit).items()}
     for source, task, checks in [*cells, *[("", name, True) for name in left]]:  # also those whose cells are missing
         if not checks:
             with contextlib.suppress(BaseException), at_most(seconds):
@@ -234,7 +241,7 @@ def table(grades: Sequence[Grade]) -> list[list[str]]:
     for student in dict.fromkeys(each.student for each in grades):
         own = [each for each in grades if each.student == student]
         best = {each.task: max(x.points for x in own if x.task == each.task) for each in own}
-        notes = "; ".join(f"{each.task}: {each.said}" for each in own if not best[each.task])
+        notes = "; ".join(f"{each.task}: {each.said or 'complete'}" for each in own if not best[each.task])
         names = ", ".join(dict.fromkeys(each.name for each in own if each.name))
         points = [str(best.get(task, "")) for task in tasks]
         most = sum({each.task: each.most for each in own}.values())

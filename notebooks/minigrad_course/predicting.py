@@ -1,4 +1,4 @@
-"""More kinds of answers: one of some options, which is which, and what a program prints.
+"""More kinds of answers: one of some options, which is which, a formula, and what a program prints.
 
 Each is a form of `ValueTask`.  It is a prediction, which is noted right or wrong, if the task is a `Prediction` too:
 `class Maker(Choice, Prediction)`.
@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+import random
+from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any, ClassVar
 
+import numpy as np
+
+from .compare import same
+from .expressions import value
 from .feedback import Misused, Wrong, written
+from .forms import names_in
 from .source_code import run_code
 from .tasks import ROUNDS, Prediction, ValueTask
 
@@ -82,6 +90,77 @@ class Matches(ValueTask):
         said = given[wrong[0]]
         problem = f"{len(wrong)} of {len(right)} {'is' if len(wrong) == 1 else 'are'} not right: {', '.join(wrong)}"
         raise Wrong(self.name, problem, f'you say "{said}" for {wrong[0]}: {self.signs[said]}')
+
+
+class Formula(ValueTask):
+    """A formula of arrays, as a text.  It is right if it gives the same as `right_value`, for arrays of `shapes`.
+
+    >>> class Both(Formula):
+    ...     name, right_value, shapes = "both", "X.T @ g", {"X": [5, 4], "g": [5, 3]}
+    >>> Both().check("(g.T @ X).T"), Both().read("X @ g")
+    (None, 'X @ g')
+    """
+
+    shapes: ClassVar[dict[str, Sequence[int]]]
+
+    def read(self, answer: Any) -> Any:
+        if not isinstance(answer, str):
+            return answer
+        draw = np.random.default_rng(0)
+        arrays = {name: draw.normal(size=shape) for name, shape in self.shapes.items()}
+        try:
+            is_right = same(value(answer, None, arrays), value(self.right_value, None, arrays))
+        except Exception:  # shapes that do not go together, or words
+            is_right = False
+        return self.right_value if is_right else " @ ".join(answer.replace(" ", "").split("@"))
+
+
+class Lettered(ValueTask):
+    """Some lines with letters, drawn for each student: for which of them is it so?
+
+    `signs` has all lines, and says of each why.  `shown` of them get letters, and it is so for `wanted` of these.
+
+    >>> class Even(Lettered):
+    ...     name, shown, wanted, signs = "even", 2, 1, {"2 + 2": "4 is even", "2 + 1": "3 is odd", "1 + 4": "5 is odd"}
+    ...     def is_so(self, line):
+    ...         return eval(line) % 2 == 0
+    >>> [letter] = Even().right()
+    >>> Even().check(letter)
+    """
+
+    mistakes = ()
+    any_order = True
+    signs: ClassVar[dict[str, str]]
+    shown: ClassVar[int]
+    wanted: ClassVar[int]
+
+    def is_so(self, line: str) -> bool:
+        """Whether the answer holds this line's letter."""
+        raise NotImplementedError
+
+    def vary(self, draw: random.Random) -> None:
+        right, rest = ([line for line in self.signs if self.is_so(line) is so] for so in (True, False))
+        chosen = draw.sample(right, self.wanted) + draw.sample(rest, self.shown - self.wanted)
+        self.lines = dict(zip(ascii_uppercase, draw.sample(chosen, self.shown)))
+        self.listed = " · ".join(f"{letter} `{line}`" for letter, line in self.lines.items())
+        self.because = ". ".join(f"{letter}: {self.signs[self.lines[letter]]}" for letter in self.right())
+
+    def right(self) -> list[str]:
+        return [letter for letter, line in self.lines.items() if self.is_so(line)]
+
+    def read(self, answer: Any) -> Any:
+        names = names_in(answer)
+        return answer if names is None else sorted("".join(names).upper())  # "ABC" is an answer too
+
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        try:
+            return super().check(answer, rounds)
+        except Wrong as wrong:
+            given = self.read(answer)
+            if isinstance(given, list) and {*given} <= {*self.lines}:
+                first = min({*given} ^ {*self.right()})
+                wrong.hint = f"look at {first}: {self.signs[self.lines[first]]}"
+            raise
 
 
 class Printed(ValueTask):

@@ -17,18 +17,20 @@ from minigrad.support.host import how_to_stop
 from minigrad.support.source import notebook_shell
 from minigrad.support.table import counted
 
-from .attempts import ATTEMPTS, NEAR, Attempts, Stop, watch_cells
+from .answers import is_count
+from .attempts import ATTEMPTS, NEAR, Attempts, Stop, missed, watch_cells
 from .boxes import Box
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
 from .source_code import line_of, source_of
-from .tasks import HIDDEN_ROUNDS, ROUNDS, Bet, Prediction, Task
+from .tasks import HIDDEN_ROUNDS, ROUNDS, Bet, Prediction, Task, ValueTask
 from .unit import Unit, names_in_use, parts, task_names, task_of
 
 watch_cells()
 UNSET = object()
+PLAIN = "use numbers, not names that this notebook does not have; words need quotation marks"
 NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}  # instructions of an empty function
 
 
@@ -69,7 +71,7 @@ def begin(unit: str, student: str | None = None) -> None:
     _store(SESSION.progress.name, (student or "").strip())
     _explain_stubs()
     counts = counted(len(each.tasks), "task"), counted(each.points, "point")
-    print(f"{each.heading}: {each.minutes} minutes, {counts[0]}, {counts[1]}")
+    print(f"{each.heading}: {each.takes}, {counts[0]}, {counts[1]}")
     if student is not None:
         print(f"for {SESSION.student}" if SESSION.student else "No name given. Enter one to get your own numbers.")
     if SESSION.progress.path is None:
@@ -221,7 +223,7 @@ def _show_picture(which: Task, given: Any) -> None:
 def _run(which: Task, given: Any, rounds: int) -> Box:
     """The feedback on a right answer; for any other, feedback is raised."""
     if which.kind == "value" and _is_open(given):
-        raise NotWritten(which.name, "not answered yet", _how(which))
+        raise NotWritten(which.name, "not answered yet", _how(which, given))
     if which.kind == "function" and not callable(given):
         raise Misused(which.name, f"{which.name} is {written(given)}, but it should be a function", "def, not =")
     try:
@@ -252,7 +254,9 @@ def _is_open(given: Any) -> bool:
     return any(part is None or part is ... for part in parts)
 
 
-def _how(which: Task) -> str:
+def _how(which: Task, given: Any) -> str:
+    if given is None and isinstance(which, ValueTask) and is_count(which.right()):
+        return "None stands for an answer that is missing. If you mean that there are none, write 0"
     example = getattr(which, "example", "")
     form = f", in the form {which.name} = {example}" if example else ""
     return f"put your answer in the place of the dots{form}"
@@ -260,7 +264,7 @@ def _how(which: Task) -> str:
 
 def _noted(which: Prediction, given: Any, feedback: Feedback) -> Box:
     hint = f"\n  {feedback.hint}" if feedback.hint else ""
-    return Box("noted", which.name, f"noted, {written(given)}. The answer turns out to be different.{hint}")
+    return Box("noted", which.name, f"noted, {written(given)}. {which.turned_out(given)}{hint}")
 
 
 def _kind(which: Task, given: Any) -> Any:
@@ -327,7 +331,7 @@ def _after_stop(which: Task, stop: Stop) -> Feedback:
     if issubclass(stop.kind, Feedback):
         return Misused(name, "the cell of your answer stopped at a check above it", again)
     if issubclass(stop.kind, NameError):
-        again = "use numbers, not names that this notebook does not have; words need quotation marks"
+        again = PLAIN
     return Misused(name, f"the cell of your answer stopped with {stop.kind.__name__}: {stop.words}", again)
 
 
@@ -364,8 +368,14 @@ def _explain_stubs() -> None:
         return
 
     def explain(shell: Any, kind: Any, error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
-        what = "not written yet: write your answer, and delete the line `raise NotImplementedError()`"
-        Box("open", "this cell", "\n".join([what, *place(error)])).tell()
+        answers = names_in_use() & missed(shell.user_ns.get("In", [""])[-1], error, shell.user_ns)
+        if isinstance(error, NotImplementedError):
+            what = "not written yet: write your answer, and delete the line `raise NotImplementedError()`"
+            Box("open", "this cell", "\n".join([what, *place(error)])).tell()
+        elif answers:
+            Box("stopped", min(answers), "\n".join([f"stopped with NameError: {error}", *place(error)]), PLAIN).tell()
+        else:
+            shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
         return []
 
-    shell.set_custom_exc((NotImplementedError,), explain)
+    shell.set_custom_exc((NotImplementedError, NameError), explain)

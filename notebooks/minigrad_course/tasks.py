@@ -15,16 +15,17 @@ import hashlib
 import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from string import ascii_letters
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from minigrad.support.table import counted
 
+from .answers import beside, in_numbers, other_form, right_parts
 from .compare import Difference, difference, numerical, plain, same
 from .expressions import filled
-from .feedback import Misused, Wrong, written
+from .expressions import value as value_of
+from .feedback import Feedback, Misused, Wrong, written
 from .mistakes import program_of
 from .texts import attributes, problem
 
@@ -69,10 +70,12 @@ class Task:
     kind: ClassVar[str]  # "function" or "value"
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
     template: ClassVar[str] = ""  # the task in Markdown; an attribute of the variant stands in braces: {k}
+    why: ClassVar[str | None] = None  # what to say about a right answer
     otherwise: str | None = None  # the hint where no known mistake was made
     hints: ClassVar[dict[str, str]] = {}  # the words for mistakes, by their names; common ones have words already
     advice: ClassVar[dict[str, str]] = {}  # a part of the message of an error -> the hint, where the answer raises it
     written_mistakes: ClassVar[Sequence[Sequence[str]]] = ()  # rows, each with its hint: see `mistakes.py`
+    draws: ClassVar[dict[str, Sequence[Any]]] = {}  # a name -> the values of which each student's variant has one
     slips_of: ClassVar[str] = "right"  # the method with the right program, which their slips change
     mistakes: ClassVar[tuple[Mistake, ...]] = ()  # those of the class itself first
 
@@ -112,9 +115,12 @@ class Task:
     def __init__(self, student: str = "") -> None:
         self.student = student
         self.vary(random.Random(digest(self.name, student)))
+        self.otherwise = self.otherwise and filled(self.otherwise, self)
 
     def vary(self, draw: random.Random) -> None:
-        """Draw the numbers of this student's variant."""
+        """Draw the numbers of this student's variant: from `draws`, unless the task says otherwise."""
+        for name, choices in self.draws.items():
+            setattr(self, name, draw.choice(choices))
 
     def text(self) -> str:
         """The task in Markdown, with this student's numbers; where the texts have none, the docstring."""
@@ -122,11 +128,15 @@ class Task:
 
     def given(self) -> dict[str, Any]:
         """Attributes of this variant that the notebook can read; they must not give the answer away."""
-        return {}
+        return {name: getattr(self, name) for name in self.draws}
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         """Raise `Wrong` for a wrong answer; for a right one, return what to say to the student."""
         raise NotImplementedError
+
+    def explained(self) -> str | None:
+        """What to say to students with the right answer."""
+        return None if self.why is None else filled(self.why, self)
 
     def illustration(self, answer: Any) -> Any:
         """A view of an answer, which a notebook shows below the feedback; None where there is none."""
@@ -141,8 +151,8 @@ class Task:
         return known.program.__get__(self)
 
     def words(self, known: Mistake) -> str:
-        """The hint for a known mistake."""
-        return known.hint
+        """The hint for a known mistake, with this student's numbers."""
+        return filled(known.hint, self)
 
 
 class FunctionTask(Task):
@@ -168,7 +178,7 @@ class FunctionTask(Task):
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
-        return None
+        return self.explained()
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
@@ -303,9 +313,10 @@ class ValueTask(Task):
     kind = "value"
     example: ClassVar[str] = ""  # the form of an answer
     tolerance: ClassVar[float] = 0.0  # the largest relative error of a number
-    # Where the numbers are the same for all students: the right value, why it is right, and wrong values with hints.
+    any_order: ClassVar[bool] = False  # whether the answer is a choice of several, in any order
+    # The right value, or a formula of what `draws` has drawn, and wrong values with hints.
     right_value: ClassVar[Any]
-    why: ClassVar[str | None] = None
+    formula: ClassVar[str] = ""
     wrong_values: ClassVar[Sequence[tuple[Any, str]]] = ()
 
     @classmethod
@@ -325,24 +336,27 @@ class ValueTask(Task):
 
     def right(self) -> Any:
         """The right value."""
-        return self.right_value
-
-    def explained(self) -> str | None:
-        """What to say to students with the right answer."""
-        return None if self.why is None else filled(self.why, self)
+        return value_of(self.formula, self) if self.formula else self.right_value
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        form = other_form(answer, self.right())
+        answer = in_numbers(answer, self.right())
+        is_known = isinstance(answer, str) and any(answer == self.wrong(known) for known in self.mistakes)
+        form = None if is_known else other_form(answer, self.right(), self.example)
         if form is not None:
             kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
             raise kind(self.name, f"your answer {written(answer)} has another form", form)
         answer = self.read(answer)
         problem = difference(answer, self.right(), "your answer")
-        close = self.tolerance and isinstance(answer, int | float) and abs(answer / self.right() - 1) <= self.tolerance
-        if problem is None or close:
+        if problem is None or self._is_close(answer):
             return self.explained()
         hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), self.otherwise)
         raise Wrong(self.name, self._described(answer, problem), hint)
+
+    def _is_close(self, answer: Any) -> bool:
+        """Whether a number is right within the tolerance."""
+        if not self.tolerance or not isinstance(answer, int | float):
+            return False
+        return bool(abs(answer / self.right() - 1) <= self.tolerance)
 
     def _described(self, answer: Any, problem: Difference) -> str:
         """What is wrong with an answer, without the right one."""
@@ -350,15 +364,19 @@ class ValueTask(Task):
             return f"your answer has {counted(len(answer), 'number')}"
         if "shape" in problem.what:
             return f"{problem.what}, {problem.got}"
-        return f"your answer {problem.got} is not right" if "of type" in problem.got else (
-            f"your answer {written(answer)} is not right"
-        )
+        if "of type" in problem.got:
+            return f"your answer {problem.got} is not right"
+        half = right_parts(answer, self.right(), self.any_order)
+        return f"your answer {written(answer)} is not right" + (f". {half}" if half else "")
 
     def solution(self) -> Any:
         return self.right()
 
     def wrong(self, known: Mistake) -> Any:
         return known.program(self)
+
+    def words(self, known: Mistake) -> str:
+        return filled(known.hint, self)
 
 
 class ByHandTask(ValueTask):
@@ -414,6 +432,16 @@ class Prediction(ValueTask):
     minutes = 1
     strict = False
 
+    def turned_out(self, given: Any) -> str:
+        """How the right answer differs from a guess, as a sentence."""
+        right = self.right()
+        try:
+            answer = self.read(in_numbers(given, right))
+        except Feedback:  # of an answer that cannot be read
+            answer = given
+        said = f"The answer turns out to be {beside(answer, right)}."
+        return " ".join(filter(None, [said, right_parts(answer, right, self.any_order)]))
+
 
 class Bet(Prediction):
     """A prediction of what the next cell measures on the student's machine: each of `choices` may turn out right."""
@@ -429,40 +457,6 @@ class Bet(Prediction):
             choices = written(list(self.choices))
             raise Misused(self.name, f"{written(answer)} is not among the choices", f"one of {choices}")
         return "The next cell measures it."
-
-
-def other_form(answer: Any, right: Any) -> str | None:
-    """How to write an answer that may be right, where it is written in another form.
-
-    >>> other_form("0.1", 0.1), other_form((0, 1), 0.1), other_form([0.1], 0.1), other_form({1, 3}, [1, 3])
-    ('without the quotation marks', 'with a point, not a comma: 0.1', ..., 'in brackets, [ ], which keep the order')
-    """
-    several = isinstance(right, list | tuple)
-    if isinstance(right, str | dict | bool) or (several and all(isinstance(each, str) for each in right)):
-        return None
-    if isinstance(answer, str):
-        alone = answer.strip().rstrip(ascii_letters + " ")
-        if _is_number(alone) and isinstance(right, int | float):
-            return "without the quotation marks" if _is_number(answer) else f"the number alone: {alone}"
-        return "without the quotation marks" if _is_number(answer) else None
-    if isinstance(answer, list | tuple) and any(isinstance(each, str) and _is_number(each) for each in answer):
-        return "the numbers without quotation marks"
-    if isinstance(right, int | float):
-        if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == int(right) != right:
-            return f"with a point, not a comma: {answer[0]}.{answer[1]}"
-        if isinstance(answer, list | tuple) and len(answer) == 1:
-            return "one number, without brackets"
-    elif isinstance(answer, set):
-        return "in brackets, [ ], which keep the order"
-    return None
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is a number, or numbers with commas between them."""
-    try:
-        return bool([float(part) for part in text.strip("[]() ").split(",")])
-    except ValueError:
-        return False
 
 
 def digest(*parts: Any) -> int:

@@ -28,8 +28,9 @@ ATTRIBUTES = {  # where the names differ
 TEXT, NUMBER, TABLE = (str,), (int, float), (dict,)
 KINDS: dict[str, tuple[type, ...]] = {
     "text": TEXT, "outcome": TEXT, "otherwise": TEXT, "why": TEXT, "example": TEXT, "kind": TEXT, "program": TEXT,
+    "formula": TEXT,
     "points": NUMBER, "minutes": NUMBER, "seconds": NUMBER, "tolerance": NUMBER, "hints": TABLE, "advice": TABLE,
-    "options": TABLE, "signs": TABLE, "wrong": (list,), "mistakes": (list,),
+    "options": TABLE, "signs": TABLE, "draws": TABLE, "wrong": (list,), "mistakes": (list,),
 }
 PARTS = ("tasks", "kinds")  # tables of tasks, and of kinds of tasks by their classes
 ROWS = {
@@ -40,7 +41,7 @@ WORDS = {str: "a text", int: "a number", dict: "a table", list: "a list"}
 
 
 PROSE = {"text", "otherwise", "why", "title", "question", "belief", "idea"}  # keys that a translation should have
-TABLES = {"hints", "advice", "options", "signs", "outcomes"}  # and tables of which it should have all keys
+TABLES = {"hints", "advice", "options", "signs", "outcomes", "words"}  # and tables of which it should have all keys
 
 
 class Texts(NamedTuple):
@@ -157,8 +158,9 @@ def _check(texts: Texts, where: tuple[str, str, str], value: Any) -> None:
             raise texts.problem(f"{ROWS[key]}, not {row!r}", *where)
     if kinds is TABLE:
         for name, words in value.items():
-            if not isinstance(words, str):
-                raise texts.problem(f"{name} should be a text, not {words!r}", *where, name)
+            kind = list if key == "draws" else str
+            if not isinstance(words, kind):
+                raise texts.problem(f"{name} should be {WORDS[kind]}, not {words!r}", *where, name)
 
 
 def attributes(cls: type, declared: set[str]) -> dict[str, Any]:

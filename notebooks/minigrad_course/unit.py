@@ -22,7 +22,7 @@ from .tasks import Bet, Prediction, Question, Task, ValueTask
 from .texts import PARTS, Texts, texts_of
 
 KINDS: dict[str, type[Task]] = {each.__name__: each for each in (Bet, Prediction, Question, ValueTask)}
-OPTIONAL = {"prerequisites", "misconceptions", "seeds"}
+OPTIONAL = {"further", "prerequisites", "misconceptions", "seeds", "words"}
 ABOUT = {"title", "question", "minutes", "outcomes"} | OPTIONAL
 FORMS: dict[str, type[Task]] = {"options": Choice, "program": Printed}  # by the key that only they have
 
@@ -50,13 +50,15 @@ class Unit:
     name: str
     title: str
     question: str  # the first question, with a surprising answer
-    minutes: int
+    minutes: int  # of page, demo and exercise, which `authoring.minutes` counts
     outcomes: dict[str, str]  # what a student can do afterwards; tasks refer to the keys
     prerequisites: tuple[str, ...] = ()  # units, such as "00_start"
     misconceptions: tuple[Misconception, ...] = ()
     seeds: tuple[Seed, ...] = ()
+    further: int = 0  # minutes of what stands below "Further", and is not among those of the unit
     tasks: dict[str, type[Task]] = field(default_factory=dict)
     texts: Texts | None = None
+    words: dict[str, str] = field(default_factory=dict)  # hints that several places of the unit's code give
 
     @property
     def key(self) -> str:
@@ -72,6 +74,11 @@ class Unit:
     def points(self) -> int:
         """The points of all tasks together."""
         return sum(task.points for task in self.tasks.values())
+
+    @property
+    def takes(self) -> str:
+        """How long the unit takes: `115 minutes`, `115 minutes (and 55 for more)`."""
+        return f"{self.minutes} minutes" + (f" (and {self.further} for more)" if self.further else "")
 
     def task(self, cls: type[Task]) -> type[Task]:
         """Add a task to the unit: a decorator of the class.  Tasks have the order of the texts."""
@@ -174,12 +181,13 @@ def units() -> Parts:
 
 @cache
 def parts() -> Parts:
-    """Everything that has tasks: the units, and after them the museum.
+    """Everything that has tasks: the units, and after them the project and the museum.
 
     >>> list(parts())[-1]
     'museum'
     """
-    return Parts(units().places | {"museum": f"{__package__}.museum:MUSEUM"})
+    others = {"project": f"{__package__}.project:PROJECT", "museum": f"{__package__}.museum:MUSEUM"}
+    return Parts(units().places | others)
 
 
 def task_of(name: str) -> type[Task] | None:

@@ -21,7 +21,7 @@ from minigrad.support.files import locked, write_whole
 from .results import FILE, free_name
 
 RECORD = ".copied.json"  # file -> digest of the cells that were copied
-PATTERNS = ("[0-9][0-9]_*.ipynb", "museum.ipynb", "pytorch.ipynb", "exercises/[0-9][0-9]_*.ipynb")
+PATTERNS = ("[0-9][0-9]_*.ipynb", "museum.ipynb", "pytorch.ipynb", "project*.ipynb", "exercises/[0-9][0-9]_*.ipynb")
 
 
 def update(course: Path, mine: Path) -> list[str]:

@@ -133,8 +133,8 @@ ANSWERS = [
            "    return (0,) * (len(target) - len(shape)) + strides", "An axis of size 1 is repeated too", TRIED),
     Answer("windowed", WINDOWED + "return (*shape[:axis], (shape[axis] - size) // step + 1, *shape[axis + 1 :], size), "
            "(*strides, strides[axis])", "right for step 1", TRIED),
-    Answer("convolve", "import minigrad as mg\ndef convolve(pictures, kernels):\n    n = len(pictures)\n"
-           "    return mg.windows(pictures, 3, axis=(1, 2)).reshape(n, -1, 9) @ kernels.reshape(-1, 9)", "(9, k)",
+    Answer("convolve", "import minigrad as mg\ndef convolve(pictures, filters):\n    n = len(pictures)\n"
+           "    return mg.windows(pictures, 3, axis=(1, 2)).reshape(n, -1, 9) @ filters.reshape(-1, 9)", "(9, k)",
            TRIED),
     Answer("gelu", "def gelu(i, x, out):\n    return x[i] / 2", "returns nothing", TRIED),
     Answer("gelu", "import minigrad as mg\ndef gelu(i, x, out):\n    out[i] = mg.gelu(x[i])", "on tensors", TRIED),
@@ -181,7 +181,7 @@ ANSWERS = [
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray((r - r.mean()) * stood)).sum() / stood.sum()",
            "the reward of the whole episode", WHOLE),
     Answer("pole_loss", f"{POLE}return -(log_chances * mg.asarray(stood)).sum() / stood.sum()",
-           "after each of the steps 1 to 4", TRIED),
+           "every push becomes more likely", TRIED),
     Answer("line_rooms", 'line_rooms = "ABCDEFGH"', "what does each room need?", TRIED),
     Answer("ring_plan", "ring_plan = [[0, 1, 2, 3]] * 3", "Pass on the chunk that has just come", TRIED),
     Answer("bytes_sent", "bytes_sent = 120", "that is the array itself", TRIED),

@@ -1,8 +1,9 @@
-"""The site, which is built once; devices and kernels that a notebook registers disappear after the test."""
+"""The site, which is built once; what a notebook registers disappears after the test: devices, kernels, primitives."""
 
 import pytest
 
 from lectures.site import build_site
+from minigrad.core.primitive import P
 from minigrad.devices import registry
 from minigrad_course.results import Progress
 from minigrad_course.session import SESSION
@@ -27,8 +28,10 @@ def alone(monkeypatch):
 @pytest.fixture(autouse=True)
 def devices(monkeypatch):
     monkeypatch.setattr(registry, "MAKERS", dict(registry.MAKERS))
-    before = dict(registry.DEVICES)
+    before, primitives = dict(registry.DEVICES), list(P)
     yield
+    for op in [op for op in P if op not in primitives]:
+        P.forget(op)
     for name in set(registry.DEVICES) - set(before):
         del registry.DEVICES[name]
     for registration in list(registry.REGISTRATIONS):

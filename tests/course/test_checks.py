@@ -268,7 +268,7 @@ def test_check_of_a_value_that_is_missing_says_its_form(notebook):
 
 def test_a_prediction_is_noted_once_and_never_refused(notebook):
     said = says(notebook, "rise = 0.01", check="rise")
-    assert said.startswith("○ rise: noted, 0.01. The answer turns out to be different.\n  x rises by 0.01.")
+    assert said.startswith("○ rise: noted, 0.01. The answer turns out to be larger.\n  x rises by 0.01.")
     assert "✓ rise" in says(notebook, "rise = 0.1", check="rise")
     assert SESSION.progress.tasks["rise"]["first"] == "0.01"
 

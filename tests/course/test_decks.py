@@ -1,21 +1,22 @@
 """Decks are made of pictures: few words, one scale of type, readable code, no answer in sight of its question."""
 
 import re
-import shutil
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
+from lectures.site.build_site import STATIC
 from lectures.site.drawn import Sketch
 from lectures.site.frames import deck
 from lectures.site.markup import Lecture, LectureError, as_page, as_slides, chosen, parsed, parser
-from lectures.site.quotes import WINDOW, windows
+from minigrad.viz.colours import COLOURS
 from minigrad_course.unit import units
 from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
 
-ROOM = 900 - 68  # of a slide; the line with the chapters is below
+SIZES = ((1600, 900), (1280, 720), (1280, 800))  # of windows and projectors
+LISTINGS, LINES, PLAIN = 3, 14, 6  # slides with code in a deck, lines on one of them, lines that need no mark
 WORDS = 25  # on a slide without its code, with all answers shown
 LABEL = 6  # words in a label of a picture
 SCALE = {200, 92, 54, 38, 32, 30, 24}  # sizes of type on a slide of 1600 × 900
@@ -68,10 +69,9 @@ def test_a_slide_has_few_words_and_something_to_see(site, key):
 def test_a_deck_begins_with_its_title_and_ends_with_a_recap(site, key):
     slides = slides_of(site, key)
     assert '<section class="title">' in slides[0] and "<svg" in slides[0]
-    lecture = Lecture(key, (ROOT / "lectures" / f"{key}.md").read_text(encoding="utf-8"))
-    as_slides(lecture)
-    names, firsts = zip(*lecture.chapters)
-    assert names[-1] == "Recap" and 3 <= len(names) <= 8 and list(firsts) == sorted(set(firsts))
+    footer = re.findall(r'data-first="(\d+)">(.*?)<', (site / f"{key}.slides.html").read_text(encoding="utf-8"))
+    firsts, names = [int(first) for first, _ in footer], [unescape(name) for _, name in footer]
+    assert names[-1] == "Recap" and 3 <= len(names) <= 8 and firsts == sorted(set(firsts))
     assert all(len(name.split()) <= 3 for name in names)
     recap = slides[firsts[-1]]
     assert '<div class="row">' in recap and recap.count("<figcaption>") >= 3
@@ -93,6 +93,26 @@ def test_nothing_stands_below_a_question_that_depends_on_its_answer(key, form):
         elif not depth:
             asked = "" if token.type == "heading_open" or (token.type == "hr" and form == "slide") else asked
             assert not asked or token.type == "hr", f"{key}: {token.content or token.type} stands below '{asked}'"
+
+
+def code_of(slide):
+    """The lines of code on a slide."""
+    listings = re.findall(r'(?s)<pre class="code">(.*?)</pre>', slide)
+    return [line for listing in listings for line in re.sub("<[^>]*>", "", listing).strip("\n").split("\n")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", KEYS)
+def test_a_deck_has_little_code_and_marks_the_lines_that_matter(site, key):
+    listings = [(len(code), slide) for slide in slides_of(site, key) if (code := code_of(slide))]
+    assert len(listings) <= LISTINGS and max((lines for lines, _ in listings), default=0) <= LINES
+    assert [slide for lines, slide in listings if lines > PLAIN and "hll" not in slide] == []
+
+
+def test_the_style_sheet_has_all_colours_of_pictures_in_both_themes():
+    styles = (STATIC / "colours.css").read_text(encoding="utf-8")
+    missing = {name for name in COLOURS if len(re.findall(rf"--{name}: #", styles)) != 3}  # light, and dark by two ways
+    assert not missing
 
 
 # ---- the Markdown ----------------------------------------------------------------------------------------------------
@@ -156,28 +176,36 @@ def test_a_function_is_quoted_by_its_name():
         html("```python minigrad/nowhere.py f\n```")
 
 
-def test_long_code_comes_in_windows():
-    code = "".join(f"def f{i}():\n    pass\n" for i in range(30))
-    pieces = windows(code)
-    assert "".join(pieces) == code and all(piece.count("\n") <= WINDOW for piece in pieces)
-    assert all(piece.startswith("def") for piece in pieces)
-    made = html("# T\n\n## A\n\n```python minigrad/autodiff/reverse.py steps\n```\n\nend")
-    assert made.count("<section") == 3 and "reverse.py · 1 of 2" in made and "reverse.py · 2 of 2" in made
-    assert made.index("end</p>") > made.index("2 of 2")
-    assert html("```python minigrad/autodiff/reverse.py steps\n```", as_page).count("<pre") == 1
+def marked(text, form=as_slides):
+    """The lines that are marked, without their colours."""
+    found = re.findall(r'(?s)<span class="hll">(.*?\n)</span>', html(f"# T\n\n## A\n\n{text}\n```", form))
+    return [unescape(re.sub("<[^>]*>", "", line)).strip() for line in found]
 
 
-@needs_browser
-def test_a_full_window_of_code_fits_on_a_slide(site, tmp_path):
-    code = "\n".join(["x = 1"] * WINDOW)
-    slides = html(f"# T\n\n## A\n\n```python\n{code}\n```")
-    shutil.copytree(site, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "full.slides.html").write_text(deck("full", "T", slides), encoding="utf-8")
-    with opened(url=(tmp_path / "full.slides.html").as_uri(), size=(1600, 900)) as page:
-        page.wait_for_selector("body[data-ready]")
-        page.evaluate("Reveal.slide(1)")
-        box = page.locator("section.present pre").bounding_box()
-        assert box["y"] + box["height"] <= ROOM - 38  # the name of the file comes below
+def test_a_line_that_matters_is_marked():
+    assert marked("```python\na = 1\n▸ b = a\n▸ c = b") == ["b = a", "c = b"]
+    assert marked("```c\nint a = 1;\n▸ int b = a;") == ["int b = a;"]
+    assert html("```text\nx\n▸ x\n```").index("x\n") < html("```text\nx\n▸ x\n```").index("hll")
+    made = html("```run\na = 1\n▸ print(a + 1)\n```")
+    assert '<pre class="output">2' in made and "▸" not in made
+
+
+def test_lines_of_a_function_that_is_quoted_whole_are_marked_by_their_text():
+    quote = "```python minigrad/core/node.py topological_order\n▸ return sorted(found, key=_serial)"
+    assert marked(quote) == marked(quote, as_page) == ["return sorted(found, key=_serial)"]
+    assert "found.add(node)" in unescape(re.sub("<[^>]*>", "", html(f"{quote}\n```")))
+    with pytest.raises(LectureError, match=r"a line is marked that is not in the code.*\n  return unsorted"):
+        marked("```python minigrad/core/node.py topological_order\n▸ return unsorted")
+
+
+def test_an_excerpt_of_a_function_shows_its_lines_only():
+    first = "```python minigrad/core/node.py topological_order"
+    quote = f"{first}\nfound = set(roots)\n...\n▸ return sorted(found, key=_serial)"
+    text = unescape(re.sub("<[^>]*>", "", html(f"{quote}\n```")))
+    assert marked(quote) == ["return sorted(found, key=_serial)"]
+    assert "found = set(roots)\n...\nreturn sorted" in text and "found.add(node)" not in text
+    with pytest.raises(LectureError, match=r"quotes lines that are not in minigrad/core/node\.py"):
+        marked(f"{first}\nfound = []\n▸ return sorted(found, key=_serial)")
 
 
 def test_what_belongs_to_one_form_may_stand_in_an_answer():
@@ -226,38 +254,63 @@ def test_cells_that_are_not_lit_are_pale():
 
 # ---- in a browser ----------------------------------------------------------------------------------------------------
 
-MEASURE = """() => [...document.querySelectorAll('.slides > section')].map((slide, i) => {
+MEASURE = """() => Reveal.layout() ?? [...document.querySelectorAll('.slides > section')].map((slide, i) => {
   Reveal.slide(i);
+  const below = document.querySelector('footer').getBoundingClientRect().top, scale = Reveal.getScale();
   const states = [false, ...(slide.querySelector('details') ? [true] : [])];
   return states.map((open) => {
     slide.querySelectorAll('details').forEach((each) => { each.open = open; });
     const seen = (each) => each.checkVisibility() && !each.closest('details:not([open]) > div');
     const all = (what) => [...slide.querySelectorAll(what)].filter(seen);
     const size = (each) => parseFloat(getComputedStyle(each).fontSize);
-    const scale = Reveal.getScale();
+    const beyond = (each) => {
+      const { left, top, right, bottom } = each.getBoundingClientRect();
+      return left < -1 || top < -1 || right > innerWidth + 1 || bottom > below + 1;
+    };
+    const cropped = (svg) => {
+      const [frame, box] = [svg.viewBox.baseVal, svg.getBBox()];
+      const [right, bottom] = [box.x + box.width, box.y + box.height];
+      return box.x < frame.x || box.y < frame.y || right > frame.x + frame.width || bottom > frame.y + frame.height;
+    };
     return {
-      height: Math.max(...[...slide.children].map((each) => each.getBoundingClientRect().bottom / scale)),
+      cut: [
+        ...all('h1 span, h2, h3, p, li, summary, figcaption, pre, td, svg, iframe').filter(beyond),
+        ...all('pre, p, summary, td').filter((each) => each.scrollWidth > each.clientWidth + 1),
+        ...all('.drawn svg').filter(cropped),
+      ].map((each) => each.outerHTML.slice(0, 200)),
       text: all('h1 span, h2, h3, p, li, summary, figcaption, pre').map(size),
-      wide: all('pre, p, summary').some((each) => each.scrollWidth > each.clientWidth + 1),
       pictures: all('.drawn:not(.row *) svg').map((svg) => svg.getBoundingClientRect().height / scale),
       labels: all('.drawn > div:first-child svg text').map((each) => each.getScreenCTM().a * size(each) / scale),
     };
   });
 })"""
 
+VIEW = """async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const scrolls = (each) => getComputedStyle(each).overflow !== 'visible' &&
+    (each.scrollWidth > each.clientWidth + 2 || each.scrollHeight > each.clientHeight + 2);
+  const parts = document.querySelectorAll('html, .mg-view, .mg-view *:not(svg, svg *, .mg-sr)');
+  return [...parts].filter(scrolls).map((each) => each.className);
+}"""
+
 
 @needs_browser
 @pytest.mark.parametrize("key", KEYS)
-def test_every_slide_fits_and_can_be_read_from_the_last_row(site, key):
-    with opened(url=(site / f"{key}.slides.html").as_uri(), size=(1600, 900)) as page:
+def test_nothing_is_cut_off_and_all_can_be_read_from_the_last_row(site, key):
+    with opened(url=(site / f"{key}.slides.html").as_uri(), size=SIZES[0]) as page:
         page.wait_for_selector("body[data-ready]")
-        for number, states in enumerate(page.evaluate(MEASURE), start=1):
-            for state in states:
-                where = f"{key}, slide {number}"
-                assert state["height"] <= ROOM + 0.5 and not state["wide"], where
-                assert set(state["text"]) <= SCALE, where
-                assert all(height >= 100 for height in state["pictures"]), where
-                assert min(state["labels"], default=24) >= 20, where
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            for number, states in enumerate(page.evaluate(MEASURE), start=1):
+                for state in states:
+                    where = f"{key}, slide {number} at {width} × {height}"
+                    assert state["cut"] == [], where
+                    assert set(state["text"]) <= SCALE, where
+                    assert all(high >= 100 for high in state["pictures"]), where
+                    assert min(state["labels"], default=24) >= 20, where
+            for frame in page.query_selector_all(".live iframe"):
+                frame.evaluate("(frame) => Reveal.slide(Reveal.getSlides().indexOf(frame.closest('section')))")
+                assert frame.content_frame().evaluate(VIEW) == [], f"{frame.get_attribute('src')} at {width} × {height}"
 
 
 @needs_browser
@@ -270,6 +323,22 @@ def test_a_deck_is_dark_or_light_and_a_key_changes_it(site):
         page.keyboard.press("d")
         assert page.evaluate(paper) == "rgb(255, 255, 255)" and page.evaluate(line) == "rgb(27, 32, 38)"
         page.frame_locator(".live iframe").locator("html[theme=light] .mg-view").wait_for(state="attached")
+
+
+@needs_browser
+def test_a_live_slide_shows_its_whole_picture_whenever_its_data_are_unpacked(site):
+    with opened(url=(site / "10_graph_mode.slides.html").as_uri(), size=(1280, 720)) as page:
+        page.wait_for_selector("body[data-ready]")
+        for title in ("Be the tracer", "As a script"):
+            page.evaluate("""(title) => {
+              const slide = Reveal.getSlides().find((each) => each.querySelector("h2, h3")?.textContent === title);
+              const { h, v } = Reveal.getIndices(slide);
+              Reveal.slide(h, v || 0);
+            }""", title)
+            canvas = page.frame_locator("section.present .live iframe").locator(".mg-canvas")
+            canvas.locator("svg").wait_for()
+            page.wait_for_timeout(500)
+            assert canvas.evaluate("c => [c.scrollWidth - c.clientWidth, c.scrollHeight - c.clientHeight]") == [0, 0]
 
 
 @needs_browser
@@ -296,6 +365,22 @@ def test_the_right_arrow_shows_the_stages_of_a_picture(site):
         assert page.evaluate("Reveal.getIndices().h") == at
         page.keyboard.press("ArrowRight")
         page.wait_for_function(f"Reveal.getIndices().h === {at + 1}")
+
+
+@needs_browser
+def test_what_changes_between_stages_and_in_answers_moves_unless_the_reader_prefers_less_motion(site):
+    moving = "document.getAnimations().filter((each) => each.effect.target.closest('section.present svg')).length"
+    with opened(url=(site / "11_fusion.slides.html").as_uri(), size=(1280, 720)) as page:
+        page.wait_for_selector("body[data-ready]")
+        for name in ("Place a node", "The algebra"):  # stages, an answer
+            go = f"""Reveal.slide([...document.querySelectorAll('.slides > section')].findIndex(
+              (each) => each.querySelector('h3')?.textContent === '{name}'))"""
+            for preference, moves in (("reduce", False), ("no-preference", True)):
+                page.emulate_media(reduced_motion=preference)
+                page.evaluate(go)
+                page.evaluate("while (Reveal.prevFragment());")
+                page.evaluate("Reveal.nextFragment()")
+                assert (page.evaluate(moving) > 0) is moves, (name, preference)
 
 
 @needs_browser

@@ -25,12 +25,18 @@ def numbered(name):
             for number, text in zip(pairs[::2], pairs[1::2])}
 
 
-@pytest.mark.parametrize("plan", [instructors.FOURTEEN_WEEKS, instructors.SIX_WEEKS, instructors.ONE_DAY])
+PLANS = [
+    instructors.FOURTEEN_WEEKS, instructors.TWELVE_WEEKS, instructors.SIX_WEEKS, instructors.WEEKEND,
+    instructors.ONE_DAY,
+]
+
+
+@pytest.mark.parametrize("plan", PLANS)
 def test_a_plan_has_the_minutes_and_points_of_its_units(plan):
     table = instructors.plan("week", plan)
     planned = [parts()[key] for keys in plan for key in keys if key in parts()]
-    sums = f"| | together | {sum(unit.minutes for unit in planned)} | {sum(unit.points for unit in planned)} |"
-    assert table.endswith(sums)
+    sums = [sum(each) for each in zip(*[(unit.minutes, unit.further, unit.points) for unit in planned])]
+    assert table.endswith("| | together | {} | {} | {} |".format(*sums))
     assert all(f"[{unit.heading}]({unit.key}.html)" in table for unit in planned)
 
 
@@ -38,6 +44,16 @@ def test_the_long_plan_has_every_unit_once():
     planned = [key for keys in instructors.FOURTEEN_WEEKS for key in keys]
     assert set(parts()) <= set(planned) and len(planned) == len(set(planned))
     assert len(instructors.FOURTEEN_WEEKS) == 14 and len(instructors.SIX_WEEKS) == 6
+
+
+def test_the_syllabus_has_each_unit_in_twelve_weeks_and_five_in_a_weekend():
+    assert [key for keys in instructors.TWELVE_WEEKS for key in keys] == list(units())
+    assert [key[:2] for keys in instructors.WEEKEND for key in keys] == ["00", "04", "06", "10", "11"]
+    text = instructors.syllabus()
+    assert "{{" not in text and instructors.plan("week", instructors.TWELVE_WEEKS) in text
+    read_before = set(re.findall(r"\((\w+)\.html\)", instructors.without(instructors.WEEKEND)))
+    planned = {key for keys in instructors.WEEKEND for key in keys}
+    assert read_before == {needed for key in planned for needed in units()[key].prerequisites} - planned
 
 
 def test_a_plan_follows_a_change_of_a_unit_and_leaves_out_missing_units():

@@ -1,12 +1,16 @@
 """Demo notebooks: stored as they are made, and nothing in them is compared by accident or left out by accident."""
 
 import ast
+import html
 import re
+from itertools import pairwise
 
 import nbformat
 import pytest
 
 from minigrad_course.authoring import build
+from minigrad_course.tasks import Bet, Prediction, Question
+from minigrad_course.unit import units
 from tests.course.running import ROOT, Notebook, stored
 
 DEMOS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -132,6 +136,28 @@ def test_cells_can_be_run_twice_and_in_any_order(path):
         assert again == first[cell.id] or build.MEASURED in cell.metadata.get("tags", ()), cell.id
 
 
+UNITS_DEMOS = [path for path in DEMOS if path.stem[:2].isdigit()]
+SHARED = re.compile(
+    r"(\w+)  # to share it: (\1\.save\(\"\w+\.html\", says=(.+?)\))(?:, or as a film: (\1\.save\(\"\w+\.gif\"\)))?"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", UNITS_DEMOS, ids=lambda path: path.stem)
+def test_one_picture_of_a_unit_is_worth_sharing_and_its_cell_says_how(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [cell.source for cell in stored(path).cells if cell.cell_type == "code"]
+    (at,) = [i for i, source in enumerate(cells) if "# to share it" in source]
+    _, save, says, film = SHARED.fullmatch(cells[at].splitlines()[-1]).groups()
+    notebook = Notebook()
+    for source in [*cells[: at + 1], save, *[film] * bool(film)]:
+        notebook.run(source)
+    (page,) = tmp_path.glob("*.html")
+    sentence = ast.literal_eval(says)
+    assert sentence[-1] == "." and html.escape(sentence) in page.read_text(encoding="utf-8")
+    assert [file.read_bytes()[:3] for file in tmp_path.glob("*.gif")] == [b"GIF"] * bool(film)
+
+
 def test_no_two_notebooks_have_the_same_tab():
     """JupyterLab shows the name of a file on its tab, and not its folder."""
     names = [path.name for path in (ROOT / "notebooks").rglob("*.ipynb") if "checkpoint" not in path.name]
@@ -183,3 +209,47 @@ def test_what_nbgrader_reads_is_made_from_the_names_of_cells(tmp_path):
                         "task": False}
     assert (check.grade, check.locked, check.grade_id, check.points) == (True, True, "check-mixed-grad", 2)
     assert "### BEGIN SOLUTION" in cells["start-mul_grad"].source and "nbgrader" not in cells["start-begin"].metadata
+
+
+# Questions of the demos that are the same for all students: the page asks something else, or shows no answer to them.
+FIXED = {
+    "00_start": {"numbers", "empty", "order"},
+    "01_why_frameworks": {"lines_to_change", "layers_row", "parallel_row", "components", "last_python"},
+    "02_arrays": {"turned_strides", "changed_in_between"},
+    "03_devices": {"device_of_x", "copied", "backward_kernels", "overlapped"},
+    "04_graphs": {"in_the_graph", "graphs", "an_order"},
+    "05_gradient_functions": {"flat", "by_shapes"},
+    "06_reverse_mode": {"two_ways"},
+    "07_forward_and_memory": {"slider", "with_dropout"},
+}
+# Those that the page asks too, with the same answer.  No question may be added.
+TWICE = {
+    "00_start": {"rise", "early"},
+    "01_why_frameworks": {"forgotten_line", "twice_in_chain", "line_counts"},
+    "02_arrays": {"loop_times"},
+    "03_devices": {"new_chip"},
+    "04_graphs": {"same"},
+    "05_gradient_functions": {"same_function", "step"},
+    "06_reverse_mode": {"again"},
+    "07_forward_and_memory": {"step_keeps", "forward_keeps", "ten_checkpoints"},
+}
+STUDENTS = [f"student {number}" for number in range(20)]
+
+
+@pytest.mark.parametrize("key", FIXED)
+def test_questions_of_a_demo_have_other_numbers_than_the_page(key):
+    asked = {name: task for name, task in units()[key].tasks.items()
+             if (not task.strict and issubclass(task, Prediction | Question)) or name == "an_order"}
+    same = {name for name, task in asked.items()
+            if not issubclass(task, Bet) and len({repr(task(student).right()) for student in STUDENTS}) == 1}
+    assert same == FIXED[key] | TWICE[key]
+
+
+@pytest.mark.parametrize("key", FIXED)
+def test_the_result_of_a_prediction_is_hidden_until_it_is_run(key):
+    cells = stored(ROOT / "notebooks" / f"{key}.ipynb").cells
+    after = [(one, other) for one, other in pairwise(cells) if "question" in one.metadata.get("tags", ())]
+    shown = [other.id for _, other in after if other.cell_type == "code" and other.outputs
+             and not other.metadata.get("jupyter", {}).get("outputs_hidden") and not other.id.endswith("-asked")
+             and "question" not in other.metadata.get("tags", ())]
+    assert after and shown == []

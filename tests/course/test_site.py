@@ -199,6 +199,15 @@ def test_a_picture_without_words_is_found():
     assert silent.silent == ["<svg>", '<img src="a.png">', '<iframe src="b">']
 
 
+@pytest.mark.parametrize("key", [key for key in units() if key < "08"])
+def test_a_page_has_at_most_2000_words(site, key):
+    """Prose, answers and code, but not the words in pictures."""
+    text = (site / f"{key}.html").read_text(encoding="utf-8")
+    body = text[text.index("<main") : text.index("</main>")]
+    prose = re.sub(r"<(svg|style|script|figure)\b.*?</\1>", " ", body, flags=re.DOTALL)
+    assert len(re.sub(r"<[^>]+>", " ", prose).split()) <= 2000
+
+
 def test_slides_have_notes_and_pages_have_none(site):
     for key in units():
         assert '<aside class="notes">' in (site / f"{key}.slides.html").read_text(encoding="utf-8")

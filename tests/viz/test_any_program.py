@@ -260,11 +260,33 @@ def test_rounds_of_a_layer_contain_what_is_made_of_each_round():
     assert len(sizes) == 14 and len(set(sizes.values())) == 1  # the loops of both layers are made in one line
 
 
-def test_a_branch_opens_into_the_one_that_was_taken():
-    f = mg.jit(lambda x: mg.cond(x.sum() > 0, lambda x: x * x, lambda x: -x, x))
-    names = [[node.name for node in mg.viz.step(f(x * numbers(3)).sum()).recording.nodes if node.scope[-1:] == (taken,)]
-             for x, taken in ((numbers(3), "if true"), (-numbers(3), "if false"))]
-    assert names == [["multiply"], ["negative"]]
+@pytest.mark.parametrize("jit", [mg.jit, None], ids=["jit", "eager"])
+def test_a_branch_that_ran_is_in_a_frame_with_what_was_asked_and_the_answer(jit):
+    def f(x):
+        s = x.sum()
+        return mg.cond(s > 0, lambda x: x * x, lambda x: -x, x)
+
+    run = jit(f) if jit else f
+    for x, answer, operation in ((numbers(3), "true", "multiply"), (-numbers(3), "false", "negative")):
+        x = mg.asarray(abs(x.detach()) if answer == "true" else -abs(x.detach()), requires_grad=True)
+        stepper = mg.viz.step((run(x * 2) + 1).sum())
+        boxes = [box for box in stepper.parts[0].scene.boxes if box.scope[-1:] == (f"s > 0 was {answer}",)]
+        (node,) = [node for box in boxes for node in box.nodes]
+        assert node.name == operation
+        assert f">s &gt; 0 was {answer}<" in stepper.to_svg()
+
+
+def test_branches_without_a_known_question_or_with_a_bool():
+    x = mg.asarray(2.0, requires_grad=True)
+    space = {"mg": mg, "x": x}
+    exec("y = mg.cond(x > 0, lambda x: x * x, lambda x: x, x)", space)
+    assert ">cond was true" in mg.viz.step(space["y"]).to_svg()
+    y = mg.cond(*[x > 3, lambda x: x * x, lambda x: x * 3, x])
+    assert ">cond was false" in mg.viz.step(y).to_svg()
+    assert ">cond was" not in mg.viz.step(mg.cond(True, lambda x: x * x, lambda x: x, x)).to_svg()
+    both = mg.asarray([1.0, -1.0], requires_grad=True)
+    both = mg.vmap(lambda x: mg.cond(x > 0, lambda x: x * x, lambda x: -x, x))(both)
+    assert ">cond was" not in mg.viz.step(both.sum()).to_svg()
 
 
 def test_a_loop_of_many_rounds_stays_one_box():

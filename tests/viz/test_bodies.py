@@ -130,7 +130,8 @@ def test_graphs_and_recorded_results_open_too_and_graphs_without_control_flow_st
     result = mg.jit(choice)(numbers(3))
     for options in ({}, {"values": True}, {"backward": True}, {"backward": True, "values": True}):
         scene = everything(mg.viz.graph(result.sum(), **options))
-        assert {box.scope[:2] for box in scene.boxes if box.scope} == {("choice", "cond"), ("choice",)}
+        assert {box.scope[:2] for box in scene.boxes if box.scope} == {
+            ("choice", "x.sum() > 0 was true"), ("choice",)}
 
 
 def test_arrows_back_to_a_carry_do_not_change_the_order_of_boxes():

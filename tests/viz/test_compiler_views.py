@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.look.cost import Cost
+from minigrad.compile.look.cost import Cost, eager_memory
 from minigrad.compile.running.program import PlainProgram
 from minigrad.support.table import bytes_text
-from minigrad.viz import compiled
+from minigrad.viz import compiled, memories
 from minigrad.viz.charts import Chart
 from minigrad.viz.compiled import FunctionCall, programs_of
 from minigrad.viz.listings import source_of
@@ -163,7 +163,7 @@ def test_training_steps_and_models_are_shown():
     view = mg.viz.fusion(mg.jit(step), x)
     assert "⊟ up" in view.to_svg() and "∂weight" in view.to_svg()
     view = mg.viz.fusion(Net(), x)
-    assert repr(view).startswith(f"<{FORWARD}: fusion of 6 operations: 4 launches"), "its parameters require gradients"
+    assert repr(view).startswith(f"<{FORWARD}: fusion: 4 launches"), "its parameters require gradients"
 
 
 @pytest.mark.slow
@@ -242,16 +242,31 @@ def test_memory_over_time_matches_the_program():
 def test_heading_of_the_memory_view_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
-    (most, eager) = re.search("at most (.*) in use, (.*) node by node", repr(view)).groups()
-    assert f">at most {most} in use<" in view.to_svg() and f">node by node, at most {eager}<" in view.to_svg()
-    allocated = bytes_text(mg.jit(step).cost(x).memory.total)
-    assert f"allocated for the fused program: {allocated}<" in view.to_svg()
+    words = re.search("eagerly at most (.*) in use, fused at most (.*) in use", repr(view)).groups()
+    eagerly, fused = [page.drawing.to_svg("") for page, _ in view.pages]
+    assert view.opening == 0, "the title begins with what is shown"
+    assert [f">at most {most} in use<" in drawn for most, drawn in zip(words, (eagerly, fused))] == [True, True]
+    assert f">fused, at most {words[1]}<" in eagerly and f">node by node, at most {words[0]}" in fused
+    cost = mg.jit(step).cost(x)
+    assert words[0] == bytes_text(cost.eager_peak)
+    assert f"allocated for the fused program: {bytes_text(cost.memory.total)}" in fused
+
+
+@pytest.mark.parametrize("many", [200, 2])
+def test_eager_mode_in_the_memory_view_has_the_bytes_of_the_cost_model(many, monkeypatch):
+    """A layer for each module, or of many operations for each phase."""
+    monkeypatch.setattr(memories, "MANY", many)
+    shown = programs_of(FunctionCall(mg.jit(training_step()[0]), training_step()[1:]), "memory")[0]
+    way = memories._node_by_node(shown.program.graph, Titles(shown))
+    assert way.held == eager_memory(shown.program.graph)
+    names = {layer.name for layer in way.layers}
+    assert names == {"forward", "backward", "update"} if many == 2 else {"up", "down"} <= names
 
 
 @pytest.mark.slow
 def test_the_memory_view_says_how_its_sizes_differ_and_where_checkpoints_are():
     step, x = training_step()
-    (used, places), = mg.viz.memory(step, x).pages
+    *_, (used, places) = mg.viz.memory(step, x).pages
     allocated = bytes_text(mg.jit(step).cost(x).memory.total)
     assert f"gaps between buffers, {allocated} are allocated" in places.say
     assert "mg.viz.memory(loss, x, y), for the function of the loss alone, shows" in used.say
@@ -262,7 +277,7 @@ def test_steps_have_one_name_in_memory_and_fusion():
     step, x = training_step()
     call = FunctionCall(mg.jit(step), (x,))
     titles = Titles(*programs_of(call, "memory"))
-    for page in mg.viz.memory(step, x).pages[0]:
+    for page in mg.viz.memory(step, x).pages[-1]:
         words = set(re.findall(">([^<>]+)</text>", page.drawing.to_svg("")))
         assert len(words & {titles.of(step) for step in titles.computed}) > 3
         assert not [word for word in words if re.match(r"(kernel|matmul|check)_\d", word)]
@@ -281,6 +296,12 @@ def test_no_chart_of_memory_is_nearly_empty():
     pages = [each[0].drawing for each in mg.viz.memory(curvature, mg.ones(3, requires_grad=True)).pages]
     assert len(pages) > 5 and min(map(filled, pages)) > 1 / 3
     assert "beyond the axis" in pages[-1].to_svg("") and "beyond the axis" not in pages[0].to_svg("")
+
+
+def test_what_keeps_nothing_has_the_axis_of_the_others():
+    a, b = mg.asarray(2.0, requires_grad=True), mg.asarray(1.0)
+    eagerly, fused = [page.drawing.to_svg("") for page, _ in mg.viz.memory(lambda a, b: a * a + b, a, b).pages[::2]]
+    assert "at most 0 B in use" in eagerly and "at most 4 B in use" in fused and "beyond" not in eagerly
 
 
 def curvature(x):

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.page import in_theme
+from minigrad_course.boards import act_out
 from minigrad_course.views.readings import reading
 from tests.viz.browser import needs_browser, opened, outputs
 
@@ -365,6 +366,21 @@ def test_a_narrow_screen_shows_the_whole_width_of_a_chart_and_its_text_at_full_s
         assert page.evaluate(TOUCHING) == []
     with opened(book.to_html(), size=(1100, 700)) as page:
         assert page.locator(".mg-legends span").count() == 0 and page.locator(".mg-picture .mg-legend").count() == 1
+
+
+def test_on_a_narrow_screen_arrows_from_left_to_right_still_join_their_boxes():
+    graph = {"a": ("multiply", "x", 2), "b": ("subtract", "a", "x"), "y": ("multiply", "b", "b")}
+    gaps = """() => {
+      const placed = (selector) => [...document.querySelectorAll(selector)].map((each) => each.getBoundingClientRect());
+      const boxes = placed(".mg-go > rect");
+      return placed(".mg-picture g[transform] > path")
+        .map(({ right }) => Math.min(...boxes.map((box) => Math.abs(box.left - right))));
+    }"""
+    for width in (390, 1100):
+        with opened(act_out(graph, {"x": 3.0}, "y").to_html(), size=(width, 844)) as page:
+            page.wait_for_timeout(100)
+            found = page.evaluate(gaps)
+            assert len(found) == 5 and max(found) < 4, found
 
 
 def test_a_chart_is_as_wide_as_its_frame_and_arrows_turn_its_knob():

@@ -14,7 +14,7 @@ from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.viz.curves import columns_of
 from minigrad.viz.drawing import Drawing
-from minigrad.viz.kept import play, read_tape, segments_of, units_of
+from minigrad.viz.kept import play, read_tape, segments_of, tape_of, units_of
 from minigrad.viz.logs import IMAGES, PICTURES, Weights
 from minigrad.viz.svg import text_width
 
@@ -123,7 +123,39 @@ def test_tangled_graphs_have_a_tape():
 
 def test_a_function_without_a_gradient_has_no_tape():
     book = mg.viz.memory(lambda x: x * 2, mg.ones(2))
-    assert not book.knobs and "kept" not in repr(book)
+    assert book.knobs[0].settings == ("eagerly", "fused") and "kept" not in repr(book)
+
+
+def test_checkpoints_of_the_function_itself_are_counted():
+    """The tape keeps what goes into the checkpoint, and after `restore` what its rules read."""
+    x = mg.ones(100, requires_grad=True)
+    inside = mg.checkpoint(lambda h: mg.exp(mg.tanh(h)))
+
+    def f():
+        return mg.sum(inside(mg.sin(mg.sin(x))))
+
+    words = mg.viz.memory(f).text()
+    assert words.startswith("eagerly: 1 checkpoint of its own: 800 B are kept for the backward pass, at most 1.2 kB")
+    assert "\n0 checkpoints: 1.2 kB are kept" in words, "sin(x), tanh and exp"
+    (segment,) = {node.saved for node in topological_order([f().node]) if isinstance(node.saved, Segment)}
+    assert sum(value.nbytes for value in segment.incoming.values()) == 400
+
+
+def test_parts_of_a_tape_are_inside_a_checkpoint_or_outside():
+    x = mg.ones(8, requires_grad=True)
+
+    def deep():
+        h = x
+        for _ in range(40):
+            h = mg.tanh(mg.checkpoint(lambda h: mg.sin(mg.cos(h)))(h))
+        return h.sum()
+
+    tape = tape_of(deep)
+    inside = {node for unit in tape.units for node in unit.nodes if isinstance(node.saved, Segment)}
+    assert len(inside) == 80 and len(tape.own) == 40
+    for i, unit in enumerate(tape.units):
+        assert len({node in inside for node in unit.nodes}) == 1
+        assert any(i in own for own in tape.own) == (unit.nodes[0] in inside)
 
 
 def test_function_is_unchanged_after_its_memory_is_shown():

@@ -257,8 +257,6 @@ NO_SLIDER = {
     "scatter": (of_two(lambda x: mg.segment_max(x, mg.asarray([0, 0]), 1)), "a page can't compute scatter_max again"),
     "solve": (of_two(lambda x: mg.linalg.solve(mg.eye(2), x)), "a page can't compute solve again"),
     "several results": (several, "a page can't compute slogdet again"),
-    "cond": (lambda: mg.jit(conditional)(number()), "cond and while_loop choose by numbers"),
-    "while": (lambda: mg.jit(repeated)(number()), "cond and while_loop choose by numbers"),
     "no floats": (lambda: mg.sin(0.5 * lost()), "no leaf of this pass holds floats"),
     "rule by hand": (ruled_by_hand, "a page can't compute twice again"),
     "hook": (with_a_hook, "a gradient here was made by no operation"),
@@ -281,6 +279,14 @@ def repeated(x):
 
 def lost():
     return mg.ones((0,), requires_grad=True).sum()
+
+
+@pytest.mark.parametrize("jit", [mg.jit, lambda f: f], ids=["jit", "eager"])
+@pytest.mark.parametrize("choose", [conditional, repeated])
+def test_what_ran_because_of_a_number_can_be_dragged_in_every_mode(choose, jit):
+    """The page says that nothing is decided again."""
+    x = number()
+    assert mg.viz.step(jit(choose)(x)).live.leaves == (x.node,)
 
 
 @pytest.mark.parametrize("make, why", NO_SLIDER.values(), ids=NO_SLIDER)

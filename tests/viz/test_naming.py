@@ -197,3 +197,20 @@ def test_indexing_names_what_it_reads():
 def test_operands_that_are_alike_are_counted():
     out, _ = nn.LSTM(3, 4, batch_first=True)(mg.ones((2, 5, 3)))
     assert "concat(5 × reshape)" in [written for _, written in named(out.sum())]
+
+
+def test_no_value_inside_a_gradient_function_is_called_after_its_result():
+    def rosenbrock(x):
+        return mg.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    x, v = mg.asarray([0.5, -0.5, 1.0], requires_grad=True), mg.asarray([1.0, 0.0, 0.0])
+    g = mg.grad(rosenbrock)
+    hv = mg.grad(lambda x: mg.sum(g(x) * v))(x)
+    for result in (mg.sum(hv * v), mg.sum(g(x) * v)):
+        nodes = topological_order([result.node])
+        names = names_in_code(nodes)
+        written, values = expressions(nodes, names), mg.viz.steps.values_of(nodes)[0]
+        called = [[*values[node].few] for node, text in written.items() if text == "g(x)"]
+        assert called == ([] if hv.node in nodes else [g(x).tolist()])
+        assert all(written[node] == "x" for node in nodes if [*values[node].few] == x.tolist() and node in written)
+        assert not [name for name in names.values() if name.startswith("from ")]

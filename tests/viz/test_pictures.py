@@ -345,3 +345,15 @@ def test_what_comes_from_outside_is_seen_at_once():
 
     picture = mg.viz.graph(step, mg.ones((2, 4)))
     assert "x" in [title for title, _ in boxes(picture, 0)]
+
+
+def test_the_data_in_a_picture_is_what_the_user_gave():
+    """Eager mode records nothing of the patches, which have no gradient: opened for a picture, the call has them."""
+    x, net = mg.ones((4, 1, 8, 8)), mg.nn.Conv2d(1, 2, 3, bias=False)
+    loss = net(x).sum()
+    for view in (mg.viz.graph(loss), mg.viz.step(loss)):
+        (data,) = [box for box in view.parts[0].scene.boxes if box.kind == "constant"]
+        assert data.title == "x" and data.nodes[0].shape == x.shape and not data.scope
+    assert mg.viz.step(loss).recording.steps[-1].target is net.weight.node
+    loss.backward()
+    np.testing.assert_array_equal(net.weight.grad.numpy(), np.full((2, 1, 3, 3), 144.0))

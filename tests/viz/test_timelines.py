@@ -54,6 +54,18 @@ def test_bands_of_known_times():
     assert slow.says.endswith("here, the program takes 4.0 times as long.")
 
 
+@pytest.mark.parametrize("gradient", [True, False])
+def test_all_bytes_of_a_loop_are_counted_with_those_of_the_rounds_that_it_keeps(gradient):
+    w, xs = mg.asarray(0.5, requires_grad=gradient), mg.linspace(0, 1, 12)
+    f = mg.jit(lambda w, xs: mg.scan(lambda h, x: (mg.tanh(w * h + x), h), mg.asarray(0.0), xs)[1].sum())
+    view = mg.viz.timeline(f, w, xs, runs=1)
+    bars = view.bands[1].bars
+    assert sum(bar.work.cost.bytes for bar in bars) == f.cost(w, xs).program.bytes
+    kept = [bar for bar in bars if bar.work.label.endswith("rounds kept for the gradient")]
+    assert [(bar.end - bar.begin, bar.work.cost.launches) for bar in kept] == [(0.0, 0)] * gradient
+    assert "at best" not in view.says.partition("as a program")[2], "the limits of steps in a loop are not known"
+
+
 def test_threads_have_lanes_and_python_is_in_the_first():
     events = [event("kernel_0", 0, 5), event("kernel_1", 1, 4, thread="pool_0")]
     events.append(event("kernel_2", 6, 8, thread="pool_1"))
@@ -77,7 +89,8 @@ def test_transfers_last_from_their_start_to_their_wait():
 def test_a_loop_is_its_steps():
     events = [event("scan_1/kernel_0", 1, 2), event("scan_1/kernel_0", 3, 4), event("scan_1", 0, 5, launches=0)]
     view = timeline_of([Record("as a program", 9 * US, events)])
-    assert [(bar.work.name, bar.work.label) for bar in view.bands[0].bars] == [("scan_1/kernel_0", "scan_1")] * 2
+    assert [(bar.work.name, bar.work.label) for bar in view.bands[0].bars] == [
+        *[("scan_1/kernel_0", "scan_1")] * 2, ("scan_1: kept", "scan_1: rounds kept for the gradient")]
 
 
 def test_steps_inside_of_a_loop_are_named_by_what_they_compute():

@@ -9,10 +9,11 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.compile.look.record import record_node_by_node
+from minigrad.support.table import bytes_text
 from minigrad.viz.colours import themes
 from minigrad.viz.compiled import FunctionCall, programs_of, records_of
 from minigrad.viz.page import safe, static
-from minigrad.viz.written import Written
+from minigrad.viz.written import Picture, Written
 from tests.training import training_step
 from tests.viz.browser import needs_browser, opened
 from tests.viz.ten_programs import TEN
@@ -122,7 +123,7 @@ def test_a_graph_or_a_saved_program_has_the_picture_too(tmp_path):
     for what in (mg.trace(f.function, x), mg.load_program(tmp_path / "program")):
         found = Written(programs_of(FunctionCall(what, ()), "fusion")[0])
         assert [band.kind for band in found.bands] == ["library", "kernel", "removed"]
-        assert found.said() == "fusion of 9 operations: 2 launches instead of 9 one by one, 1.02 kB instead of 3.78 kB"
+        assert found.said() == "fusion: 2 launches instead of 9 one by one, 1.02 kB read and written instead of 3.78 kB"
 
 
 def hostile_view():
@@ -199,6 +200,35 @@ def test_rows_open_and_kernels_are_chosen_by_keyboard():
         assert page.locator(".mgw-lit, .mgw-cable").count() == 0
         page.keyboard.press("o")
         assert page.locator(".mgw-shut").count() == 0
+
+
+def test_it_opens_on_the_module_with_most_traffic_and_closed_cells_have_their_sums():
+    (found,) = written("gpt")
+    picture = Picture(found, "bytes")
+    traffic = {row: sum(band.size["bytes"] for band in found.bands if band.row == row) for row in found.rows}
+    assert max(traffic, key=traffic.get) in picture.opened and not picture.opened.issuperset(found.rows)
+    for row, sums in picture.sums.items():
+        for phase, band in zip(found.phases, sums):
+            own = [each for each in found.bands if (each.row, each.phase) == (row, phase)]
+            was, now = sum(each.written["bytes"] for each in own), sum(each.size["bytes"] for each in own)
+            assert (band.written["bytes"], band.size["bytes"]) == (was, now)
+            assert band.title == (f"{bytes_text(was)} → {bytes_text(now)}" if own else "")
+            assert picture.small * max(was, now) <= picture.column
+
+
+@needs_browser
+def test_a_closed_row_opens_by_a_click_and_its_kernels_are_reached_through_their_sum():
+    (found,) = written("gpt")
+    picture = Picture(found, "bytes")
+    k, reader = next((source, i) for i, band in enumerate(found.bands) for source in band.reads
+                     if band.row in picture.opened and found.bands[source].row not in picture.opened | {band.row})
+    with opened(page_of("gpt"), size=(1600, 900)) as page:
+        page.wait_for_selector(".mgw-holder svg")
+        row = page.locator(f'.mgw-row[data-row="{found.bands[k].row}"]')
+        page.locator(f'.mgw-band[data-k="{reader}"] .mgw-name').hover()
+        assert row.locator(".mgw-sum .mgw-near").count() == 1 and page.locator(".mgw-reads").count() >= 1
+        row.locator(".mgw-sum:visible").first.click()
+        assert "mgw-shut" not in row.get_attribute("class")
 
 
 @needs_browser

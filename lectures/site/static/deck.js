@@ -35,12 +35,71 @@ function changeTheme() {
 
 const fillView = (view) => view.postMessage({ minigrad: "fill", dark: isDark() }, "*");
 
+// The margins of a picture are cut off, so that it is as large as the slide allows.  Stages and answers keep one frame; in a row
+// all pictures keep one size.
+const PICTURE = 560, SMALL = 150, MARGIN = 6; // the least widths: type would be larger than a heading
+function crop(slide, answers) {
+  for (const paper of slide.querySelectorAll('.drawn svg > rect[width="100%"]')) paper.remove();
+  const boxes = new Map(); // of what is drawn; a picture that an answer replaces is measured while the answer is closed
+  for (const open of [false, true]) {
+    for (const answer of answers) answer.open = open;
+    for (const svg of slide.querySelectorAll(".drawn svg")) if (svg.getBBox().width) boxes.set(svg, svg.getBBox());
+  }
+  for (const row of slide.querySelectorAll(".row")) {
+    const inside = [...boxes].filter(([svg]) => row.contains(svg)).map(([svg, box]) => [svg, around([box], SMALL)]);
+    const [wide, high] = ["width", "height"].map((side) => Math.max(...inside.map(([, box]) => box[side])));
+    for (const [svg, box] of inside) frame(svg, { ...box, width: wide, height: high });
+  }
+  const alike = Map.groupBy([...boxes].filter(([svg]) => !svg.closest(".row")), ([svg]) => svg.getAttribute("viewBox"));
+  for (const group of alike.values()) for (const [svg] of group) frame(svg, around(group.map(([, box]) => box), PICTURE));
+}
+
+// The middle and the size of what surrounds boxes.
+function around(boxes, least) {
+  const [left, top] = ["x", "y"].map((side) => Math.min(...boxes.map((box) => box[side])));
+  const [right, bottom] = [["x", "width"], ["y", "height"]].map(([begin, length]) => Math.max(...boxes.map((box) => box[begin] + box[length])));
+  return { x: (left + right) / 2, y: (top + bottom) / 2, width: Math.max(least, right - left), height: bottom - top };
+}
+
+const frame = (svg, { x, y, width, height }) => // and a margin
+  svg.setAttribute("viewBox", [x - width / 2 - MARGIN, y - height / 2 - MARGIN, width + 2 * MARGIN, height + 2 * MARGIN].join(" "));
+
+// What changes from one stage of a picture to the next moves: the same box or word to its new place, a bar to its new length.  What is
+// new appears.
+const bare = (part) => part.tagName + part.textContent + (part.tagName === "rect" ? part.getAttribute("height") : "");
+const number = (part, name) => Number(part.getAttribute(name));
+function move(before, after) {
+  if (!before || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const old = [...before.children], fresh = [];
+  for (const part of after.children) {
+    const same = old.findIndex((each) => each.outerHTML === part.outerHTML);
+    if (same < 0) fresh.push(part);
+    else old.splice(same, 1);
+  }
+  for (const part of fresh) {
+    const at = ["rect", "text"].includes(part.tagName) ? old.findIndex((each) => bare(each) === bare(part)) : -1;
+    const [from] = at < 0 ? [] : old.splice(at, 1);
+    const [x, y, share] = from ? [number(from, "x") - number(part, "x"), number(from, "y") - number(part, "y"), number(from, "width") / number(part, "width") || 1] : [];
+    part.style.transformOrigin = `${number(part, "x")}px ${number(part, "y")}px`;
+    part.animate([from ? { transform: `translate(${x}px, ${y}px) scale(${share}, 1)` } : { opacity: 0 }, {}], { duration: 700, easing: "ease-in-out" });
+  }
+}
+
+function moveTo(shown) {
+  const [after] = shown.querySelectorAll("svg");
+  if (!after) return;
+  const stages = shown.closest(".stages"), first = current(".drawn:not(details *)");
+  const before = stages?.contains(shown) ? shown.previousElementSibling?.querySelector("svg") : [...(first?.querySelectorAll("svg") ?? [])].at(-1);
+  move(before, after);
+}
+
 // Pictures and views take the room that the text leaves: once with the answers hidden, once with all of them shown.
 function fit(slide) {
   const answers = [...slide.querySelectorAll("details")];
   const [style, away] = [slide.getAttribute("style"), slide.hidden];
   slide.hidden = false;
   slide.style.cssText = "display: block; visibility: hidden; height: auto";
+  crop(slide, answers);
   for (const open of answers.length ? [false, true] : [false]) {
     for (const answer of answers) answer.open = open;
     const growing = [...slide.querySelectorAll(".row, .live, .drawn")].filter((each) => each.offsetParent && !each.matches(".row .drawn, details:not([open]) *"));
@@ -91,10 +150,10 @@ addEventListener("message", (event) => {
   if (what === "focus") inside = event.data.inside, tellKeys();
 });
 
-const answers = (state = "") => document.querySelectorAll(`details.answer${state}`);
 for (const pre of document.querySelectorAll("pre")) {
-  if (pre.textContent.trimEnd().split("\n").length > 10) pre.classList.add("window");
+  if (Math.max(...pre.textContent.split("\n").map((line) => line.length)) > 76) pre.classList.add("long");
 }
+const answers = (state = "") => document.querySelectorAll(`details.answer${state}`);
 if (phone) for (const stage of document.querySelectorAll(".stages > .fragment")) stage.classList.remove("fragment");
 else for (const answer of answers()) answer.classList.add("fragment", "custom");
 const shown = () => answers(".visible").forEach((answer) => { answer.open = true; });
@@ -118,7 +177,10 @@ Reveal.initialize({
   Reveal.on("slidechanged", onlyThis);
   onlyThis();
   for (const kind of ["fragmentshown", "fragmenthidden"]) {
-    Reveal.on(kind, ({ fragments }) => fragments.forEach((each) => { if (each.matches("details")) each.open = kind === "fragmentshown"; }));
+    Reveal.on(kind, ({ fragments }) => fragments.forEach((each) => {
+      if (each.matches("details")) each.open = kind === "fragmentshown";
+      if (kind === "fragmentshown") moveTo(each);
+    }));
   }
   shown();
   addEventListener("toggle", tellKeys, true);

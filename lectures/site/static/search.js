@@ -7,7 +7,7 @@ let chosen = -1;
 form.hidden = false;
 
 const MOST = 12, EACH = 3; // results, and those of one page
-const SKIPPED = new Set(("a about after all also am an and any are as at be been but by call can could did do does doesn doing don for from get "
+const SKIPPED = new Set(("a about after all also am an and any are as at be been but by call can cannot could did do does doesn doing don for from get "
   + "getting give given gives go got had has have how i if in inside into is isn it its just like make me my of on one or our s should so some "
   + "t than that the their them then there these they this those to two use used using want was way we what when where which while who why will with would you your").split(" "));
 // How much a line of a kind is worth, and a match in each of its fields: name, what is said of it, text, hidden text.

@@ -18,6 +18,7 @@ from ...support.errors import CompileError
 from ..loops.index import keeps_apart
 from ..loops.ir import FLOAT, HALF, Accumulate, For, Index, Kernel, Parameter, Running, Store
 from ..loops.sums import with_long_sums_in_blocks
+from ..nodes.thresholds import BLOCK_ADDITIONS
 from .c import CPrinter
 from .c_words import INDENT, indented
 from .gpu_loops import WARP, for_threads, in_shared_memory, team_of
@@ -32,7 +33,6 @@ PRELUDE = """\
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #endif"""
-ADDITIONS = 64  # that a thread makes in a block of a long sum
 SHORT = 1 << 30  # up to so many elements, positions are int, which divide fast
 
 # Which threads run a statement: all threads of the grid, each computing the same; all threads of one team; each thread
@@ -84,7 +84,7 @@ class _CudaPrinter(CPrinter):
     def __init__(self, whole: Kernel, name: str | None = None) -> None:
         kernel = for_threads(whole)
         self.parts, self.team = kernel.units // max(1, whole.units), team_of(kernel)
-        super().__init__(with_long_sums_in_blocks(kernel, self.team.size * ADDITIONS), name)
+        super().__init__(with_long_sums_in_blocks(kernel, self.team.size * BLOCK_ADDITIONS), name)
         sizes = [kernel.units, *(p.size for p in kernel.parameters)]
         self.integer = "int" if max(sizes) < SHORT else "long long"
         self.who = GRID

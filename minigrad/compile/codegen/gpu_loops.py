@@ -10,13 +10,11 @@ from ..loops.index import Copied, depends, divided, plus, position, remainder, r
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
 from ..loops.scalar import identity
 from ..loops.sums import in_blocks
+from ..nodes.thresholds import BLOCK_THREADS, FEW_TO_REDUCE, MOST_TEAM_RESULTS
 from ..nodes.view import Dims
 
 SHARED = 48 << 10  # bytes of shared memory that every block may use
 WARP, MOST = 32, 1024  # threads that run in step, and the most threads of a block
-USUAL = 256  # threads of a block over elements, and of a block whose warps have a row each
-FEW = 64  # elements that a thread reduces to one: more are shared by a team of threads, or reduced in blocks
-TEAMS = 8192  # results that teams reduce; where there are more, each thread has one, and all are busy
 
 
 def for_threads(kernel: Kernel) -> Kernel:
@@ -27,7 +25,7 @@ def for_threads(kernel: Kernel) -> Kernel:
     body = [_interchanged(s) if isinstance(s, For) else s for s in kernel.body]
     if kernel.parallel != "elements":
         return replace(kernel, body=body)
-    if kernel.units <= TEAMS and _have_long_sums(body):
+    if kernel.units <= MOST_TEAM_RESULTS and _have_long_sums(body):
         return replace(kernel, body=body, parallel="rows")
     return replace(kernel, body=[_summed_in_blocks(s) if isinstance(s, For) else s for s in body])
 
@@ -38,7 +36,7 @@ def _have_long_sums(body: list[Statement]) -> bool:
     loops: list[Statement] = [inner for s in body if isinstance(s, For) for inner in s.body if isinstance(inner, For)]
     read = {let.args[0] for let in statements(loops) if isinstance(let, Let) and let.op == "load"}
     rounds = [_summed(loop) for loop in loops]
-    return max(rounds, default=0) >= FEW and 0 not in rounds and not written & read
+    return max(rounds, default=0) >= FEW_TO_REDUCE and 0 not in rounds and not written & read
 
 
 def _summed(loop: Statement) -> int:
@@ -50,7 +48,8 @@ def _summed(loop: Statement) -> int:
 
 def _summed_in_blocks(loop: For) -> For:
     """The loop over elements, each of which is a sum of sums of blocks if there are many values."""
-    return replace(loop, body=[in_blocks(s, FEW) if isinstance(s, For) and _summed(s) else s for s in loop.body])
+    body = [in_blocks(s, FEW_TO_REDUCE) if isinstance(s, For) and _summed(s) else s for s in loop.body]
+    return replace(loop, body=body)
 
 
 def _gathered(kernel: Kernel) -> Kernel | None:
@@ -92,7 +91,7 @@ def _gathered(kernel: Kernel) -> Kernel | None:
     totals = [Accumulator(f"total_{name}", add.op, add.value, dtypes[name]) for name, add in adds.items()]
     ends = [Store(name, "p", total.name) for name, total in zip(adds, totals)]
     places = For("p", "lo", "hi", [For("r", low, high, body, totals), *ends])
-    parallel = "elements" if length < FEW else "rows"
+    parallel = "elements" if length < FEW_TO_REDUCE else "rows"
     return replace(kernel, body=[places], units=kernel.units * size, parallel=parallel)
 
 
@@ -213,10 +212,10 @@ class Team(NamedTuple):
 
 def team_of(kernel: Kernel) -> Team:
     """A block or, for short rows, a warp."""
-    rounds = USUAL if kernel.parallel == "elements" else _rounds(kernel)
+    rounds = BLOCK_THREADS if kernel.parallel == "elements" else _rounds(kernel)
     if kernel.parallel == "rows" and rounds <= 4 * WARP:
-        return Team(USUAL, WARP, f"threadIdx.x % {WARP}", "__syncwarp();")
-    threads = max(WARP, min(-(-rounds // WARP) * WARP, MOST if rounds > 4 * MOST else USUAL))
+        return Team(BLOCK_THREADS, WARP, f"threadIdx.x % {WARP}", "__syncwarp();")
+    threads = max(WARP, min(-(-rounds // WARP) * WARP, MOST if rounds > 4 * MOST else BLOCK_THREADS))
     return Team(threads, threads, "threadIdx.x", "__syncthreads();")
 
 
@@ -224,8 +223,8 @@ def _rounds(kernel: Kernel) -> int:
     """The most threads that an innermost loop can use."""
     loops = [s for s in statements(kernel.body) if isinstance(s, For) and not any(isinstance(i, For) for i in s.body)]
     if any(not isinstance(loop.high, int) for loop in loops):
-        return USUAL  # the loop goes over a part of the elements
-    return max([int(str(loop.high)) for loop in loops], default=USUAL)
+        return BLOCK_THREADS  # the loop goes over a part of the elements
+    return max([int(str(loop.high)) for loop in loops], default=BLOCK_THREADS)
 
 
 def in_shared_memory(kernel: Kernel, teams: int) -> tuple[list[str], dict[str, For]]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from ..nodes.thresholds import LOOKS_BEFORE_SLEEP
 from .short_forms import compiled_text
 
 JOB_FIELDS, POOL_FIELDS = 6, 9
@@ -152,7 +153,6 @@ done:
   ret void
 }
 """
-LOOKS = 600_000  # loads of a word before a thread sleeps, 150 to 200 µs: a sleeping core takes as long to wake
 
 
 @cache
@@ -168,4 +168,4 @@ def help_function() -> Callable[[int], object]:
 
 
 def _with_common(text: str) -> str:
-    return COMMON.replace("LOOKS", str(LOOKS)) + text
+    return COMMON.replace("LOOKS", str(LOOKS_BEFORE_SLEEP)) + text

@@ -15,6 +15,7 @@ from ...core import dtypes
 from ..loops.ir import INT, Let
 from ..loops.lanes import Machine
 from ..loops.operations import OPERATIONS
+from ..nodes.thresholds import WASM_BLOCK_ROUNDS
 from .wasm_format import OPCODES, Instruction
 
 KINDS = {dtype: "i64" if dtype.itemsize == 8 else "i32" for dtype in dtypes.INTEGERS}
@@ -22,7 +23,6 @@ KINDS |= {dtypes.float32: "f32", dtypes.float64: "f64", dtypes.bool: "i32"}
 VECTOR = 16  # bytes
 BITWISE = {"and", "or", "xor"}
 SHIFTS = ("lshift", "rshift")  # on vectors, they take the number of bits as one number
-ROUNDS = 256  # in a block of a long sum, which adds up in few lanes
 # What a small integer needs after arithmetic, so that it is the same number in 32 bits.
 NARROW: dict[Any, tuple[Instruction, ...]] = {
     dtypes.int8: (("i32.extend8_s",),), dtypes.int16: (("i32.extend16_s",),),
@@ -167,4 +167,4 @@ def _has_instructions(let: Let, given: Any, lanes: int) -> bool:
     return text_of(let.op, given, let.dtype, lanes) is not None
 
 
-MACHINE = Machine(8 * VECTOR, False, True, _has_instructions, ROUNDS, INT, in_bytes=True)
+MACHINE = Machine(8 * VECTOR, False, True, _has_instructions, WASM_BLOCK_ROUNDS, INT, in_bytes=True)

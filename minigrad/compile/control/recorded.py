@@ -18,9 +18,8 @@ from ...core.tensor import Tensor
 from ...ops.creation import zeros
 from ...support.errors import TraceError
 from ..functions.function import TracedFunction
+from ..nodes.thresholds import TIMES_KEPT
 from .body import Body, draws_of, traced
-
-MOST_KEPT = 4  # times the bytes of the carry and the inputs of an iteration: the most for products that a scan keeps
 
 
 def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Sequence[Any]) -> Any:
@@ -152,7 +151,7 @@ def emit_loop(inputs: Sequence[Tensor], keep: bool = False, **attrs: Any) -> tup
 
 def _products(body: TracedFunction, consts: int) -> list[Node]:
     """The matrix products of an iteration that are not large: keeping them takes as much memory as a few carries."""
-    most, found = MOST_KEPT * sum(node.nbytes for node in body.own[consts:]), list[Node]()
+    most, found = TIMES_KEPT * sum(node.nbytes for node in body.own[consts:]), list[Node]()
     for node in body.graph.nodes:
         if node.op is P.matmul and node.nbytes <= most:
             most -= node.nbytes

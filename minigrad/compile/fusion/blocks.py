@@ -31,7 +31,7 @@ from ..nodes.thresholds import (
 )
 from ..nodes.view import View, whole
 from .compute import IN_ORDER, PER_ELEMENT, Compute
-from .group import Block, Group, Multiplied, Partition
+from .group import Block, Factor, Group, Partition
 from .kinds import Elementwise, Library
 from .masks import hides_later_columns
 
@@ -41,7 +41,7 @@ def with_blocks(partition: Partition) -> Partition:
     return _Finder(partition).found()
 
 
-def multiplied(product: Library, node: Node) -> Multiplied | None:
+def multiplied(product: Library, node: Node) -> Factor | None:
     """How a product multiplies the matrices of a node; None if it reads them otherwise.
 
     A product with the matrices on its right side is the transpose of one with them on its left: (A X)ᵀ = Xᵀ Aᵀ.
@@ -52,7 +52,12 @@ def multiplied(product: Library, node: Node) -> Multiplied | None:
         left, right, out = transposed(right), transposed(left), transposed(out)
     if left.base is not node or right.base is node or product.node.shape[:-2] != node.shape[:-2]:
         return None
-    return Multiplied(right, out, left != own) if left in (own, transposed(own)) else None
+    return Factor(node, _stacked(right, node), out, left != own) if left in (own, transposed(own)) else None
+
+
+def _stacked(view: View, node: Node) -> View:
+    """Matrices, repeated as the stack of a node has them."""
+    return view.broadcast((*node.shape[:-2], *view.shape[-2:]))
 
 
 def transposed(view: View) -> View:
@@ -85,11 +90,11 @@ class _Finder:
         for group in self.groups:
             self._recompute(group)
         taken = set[Library]()
-        out: dict[Group, list[tuple[Library, Node, Multiplied]]] = {}
+        out: dict[Group, dict[Library, Factor]] = {}
         for group in self.groups:
-            ready = [(product, node, how) for node in group.levels for product, how in self._ready(group, node).items()]
-            out[group] = [each for each in ready if each[0] not in taken]
-            taken.update([product for product, *_ in out[group]])
+            ready = [each for node in group.levels for each in self._ready(group, node).items()]
+            out[group] = {product: how for product, how in ready if product not in taken}
+            taken.update(out[group])
         blocks = {group: self._block(group, out[group], taken) for group in self.groups}
         return replace(self.partition, blocks=blocks) if blocks else self.partition
 
@@ -112,7 +117,7 @@ class _Finder:
         readers = [self.computes[each] for each in group.levels]
         return all(c.access(view) is IN_ORDER for c in readers for view in c.views if view.base is node)
 
-    def _ready(self, group: Group, node: Node) -> dict[Library, Multiplied]:
+    def _ready(self, group: Group, node: Node) -> dict[Library, Factor]:
         """The products of a node's value that can be computed with a group, because the other operand is complete."""
         if node.size != group.elements or node.shape[-1] != group.row:
             return {}
@@ -174,19 +179,22 @@ class _Finder:
 
     # The result -------------------------------------------------------------------------------------------------------
 
-    def _block(self, group: Group, out: list[tuple[Library, Node, Multiplied]], taken: Collection[Library]) -> Block:
+    def _block(self, group: Group, out: dict[Library, Factor], taken: Collection[Library]) -> Block:
         """The block of a group, whose stores and loops are changed."""
-        into = self._into(group)
-        factors = {node for _, node, _ in out}
+        into = {
+            p: Factor(_stacked(p.reads[0], p.node), _stacked(p.reads[1], p.node), p.node) for p in self._into(group)
+        }
+        factors = {how.left for how in out.values()}
         needed = {node for node in group.levels if self.maker.get(node) is group and self._is_needed(node, taken)}
         inside = [*[product.node for product in into], *[n for n in group.levels if n in factors - needed]]
+        out = {p: how if how.left in inside else how._replace(left=whole(how.left)) for p, how in out.items()}
         group.stores = [node for node in group.levels if node in needed or node in factors]
-        shape = into[0].node.shape
-        whole = all(node in inside for node in group.stores if group.levels[node] == PER_ELEMENT)
-        triangular = whole and hides_later_columns(group, self.computes, shape)
+        shape = inside[0].shape
+        alone = all(node in inside for node in group.stores if group.levels[node] == PER_ELEMENT)
+        triangular = alone and hides_later_columns(group, self.computes, shape)
         if triangular and group.loops is not None:
             group.loops = replace(group.loops, triangle=shape[-2])
-        return Block(tuple(into), tuple(out), tuple(inside), shape, _rows(shape[-1], triangular), triangular)
+        return Block(into, out, tuple(inside), shape, _rows(shape[-1], triangular), triangular)
 
     def _is_needed(self, node: Node, taken: Collection[Library]) -> bool:
         """Whether a value has to be in memory, because a kernel or a product outside of blocks reads it."""

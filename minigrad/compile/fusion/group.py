@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
@@ -85,12 +85,17 @@ class Group:
             self.elements = elements
 
 
-class Multiplied(NamedTuple):
-    """A product of the matrices of a kernel, or of their transposes if `turned`, with matrices on their right."""
+class Factor(NamedTuple):
+    """A product in blocks of rows: `left` @ `right` = `out`, each a stack of matrices.
 
-    right: View
-    out: View
-    turned: bool
+    The parts are views of memory, or nodes in scratch memory; in a plan, these are numbers.  Where `left` is `turned`,
+    the products of all blocks of its rows add up.
+    """
+
+    left: Any
+    right: Any
+    out: Any
+    turned: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +105,8 @@ class Block:
     The values in `inside` exist only in scratch memory.  If `triangular`, a block ends at the column of its last row.
     """
 
-    into: tuple[Library, ...]
-    out: tuple[tuple[Library, Node, Multiplied], ...]  # with the value of the kernel that each multiplies, and how
+    into: dict[Library, Factor]
+    out: dict[Library, Factor]
     inside: tuple[Node, ...]
     shape: tuple[int, ...]  # of the stack and of one matrix
     rows: int
@@ -110,7 +115,7 @@ class Block:
     @property
     def products(self) -> tuple[Library, ...]:
         """All products."""
-        return (*self.into, *[product for product, *_ in self.out])
+        return (*self.into, *self.out)
 
     def listing(self, names: Mapping[Node, str]) -> str:
         """The size of a block, and the products in it."""
@@ -118,7 +123,7 @@ class Block:
         ends = ", up to the column of the last row" if self.triangular else ""
         before, after, inside = [
             ", ".join([names[node] for node in nodes]) or "nothing"
-            for nodes in ([p.node for p in self.into], [p.node for p, *_ in self.out], self.inside)
+            for nodes in ([p.node for p in self.into], [p.node for p in self.out], self.inside)
         ]
         size = f"{self.rows} rows of {height} × {width}{ends}"
         return f"{size}; {before} before, {after} after; {inside} only in scratch memory"
@@ -202,60 +207,69 @@ class Partition(Titled):
                 users.setdefault(node, []).append(group)
         return users
 
-    def donated(self, wanted: Mapping[Node, Node]) -> tuple[Partition, dict[Node, str]]:
-        """The partition with outputs stored in the memory of inputs, as `wanted`, and why some outputs are not.
+    def donated(self, wanted: Mapping[Node, Node]) -> Partition:
+        """The partition with outputs stored in the memory of inputs, as `wanted`, where that is possible.
 
-        The kernel that reads an element last has to overwrite it.  So this kernel must make a single pass, must read
-        the source at the position at which it writes, and must run after all other readers.  A kernel that no other
-        kernel waits for is delayed until then.
+        The step that reads an element last has to overwrite it.  So a kernel must make a single pass, and read the
+        source at the position at which it writes.  It must run after all other readers: if no other step waits for it,
+        it is delayed until then.  A write into a part of an array must be the only one that reads the array.
         """
         if not wanted:
-            return self, {}
+            return self
         own = {group: copy(group) for group in self.groups}
         for group in own.values():
             group.inplace = dict(group.inplace)
-        refused: dict[Node, str] = {}
         for output, source in wanted.items():
-            home = self.home.get(output)
-            if home is None or home.library is not None:
-                refused[output] = "no kernel of ours computes it"
+            steps = self._steps_between(source, output)
+            ways = [(own[self.home[node]], node, base) for node, base in steps if node in self.home]
+            depths = [self._depth_after(base, group, own) for group, _, base in ways]
+            if len(ways) < len(steps) or -1 in depths or not all(self._may_overwrite(*way) for way in ways):
                 continue
-            group, depth = own[home], self._depth_after(source, home, own)
-            reason = self._refused(group, output, source)
-            if not reason and depth is None:
-                reason = "a kernel that may run at the same time or later reads the source"
-            if reason or depth is None:
-                refused[output] = reason
-                continue
-            group.depth, group.inplace[output] = depth, source
-        return replace(self, groups=tuple(sorted(own.values(), key=lambda g: g.depth))), refused
+            for depth, (group, node, base) in zip(depths, ways):
+                group.depth, group.inplace[node] = depth, base
+        return replace(self, groups=tuple(sorted(own.values(), key=lambda g: g.depth)))
 
-    def _depth_after(self, source: Node, group: Group, own: Mapping[Group, Group]) -> int | None:
-        """The depth at which a group runs after all other readers of the source; None if others wait for the group, or
+    def _steps_between(self, source: Node, output: Node) -> list[tuple[Node, Node]]:
+        """The values on the way from an array to the last write into it, each with the one whose memory it may take."""
+        found, node = list[tuple[Node, Node]](), output
+        while node is not source:
+            compute = self.computes.get(node)
+            base = compute.bases[0] if isinstance(compute, Library) and compute.is_write else source
+            found.insert(0, (node, base))
+            node = base
+        return found
+
+    def _depth_after(self, source: Node, group: Group, own: Mapping[Group, Group]) -> int:
+        """The depth at which a group runs after all other readers of the source; -1 if others wait for the group, or
         overwrite before that depth what it reads.
         """
-        others = max([own[g].depth for g in self._users.get(source, ()) if g is not group], default=-1)
-        if others < own[group].depth:
-            return own[group].depth
+        others = max([own[g].depth for g in self._users.get(source, ()) if own[g] is not group], default=-1)
+        if others < group.depth:
+            return group.depth
         made = {*group.stores, *group.partials}
-        waiting = any(g is not group for node in made for g in self._users.get(node, ()))
-        before = [g for g in own.values() if g.depth <= others + 1 and g is not own[group]]
+        waiting = any(own[g] is not group for node in made for g in self._users.get(node, ()))
+        before = [g for g in own.values() if g.depth <= others + 1 and g is not group]
         earlier = {node for g in before for node in g.inplace.values()}
-        return None if waiting or not earlier.isdisjoint(group.loads) else others + 1
+        return -1 if waiting or not earlier.isdisjoint(group.loads) else others + 1
 
-    def _refused(self, group: Group, output: Node, source: Node) -> str:
-        if source.dtype != output.dtype or source.size != output.size:
-            return "it has another dtype or size"
-        if group.levels.get(output) != PER_ELEMENT or group.row is not None or output in group.finishes:
-            return "its kernel makes more than one pass, or computes it for several others"
-        if source in group.inplace.values() or output in group.inplace:
-            return "something else is stored there"
-        for node in (*group.levels, *group.partials):
-            compute = self.computes[node]
-            for view in compute.views:
-                if view.base is source and compute.access(view) not in (SINGLE, IN_ORDER):
-                    return "its kernel reads the source at other positions too"
-        return ""
+    def _may_overwrite(self, group: Group, node: Node, source: Node) -> bool:
+        """Whether a step reads an element of the source last where it writes the same element of a node."""
+        if source.dtype != node.dtype or source.size != node.size or self._is_returned(source):
+            return False
+        if group.library is not None:
+            base, *others = group.library.views
+            whole = group.library.is_write and base.in_order and source.device.is_standard
+            return whole and all(view.base is not source for view in others)
+        if group.levels.get(node) != PER_ELEMENT or group.row is not None or node in group.finishes:
+            return False
+        if source in group.inplace.values() or node in group.inplace:
+            return False
+        computes = [self.computes[each] for each in (*group.levels, *group.partials)]
+        read = [compute.access(view) for compute in computes for view in compute.views if view.base is source]
+        return all(access in (SINGLE, IN_ORDER) for access in read)
+
+    def _is_returned(self, node: Node) -> bool:
+        return any(view.base is node for view in self.outputs)
 
     def __repr__(self) -> str:
         return f"<Partition of {len(self.graph)} nodes: {len(self.groups)} groups, {len(self.kernels)} of them kernels>"

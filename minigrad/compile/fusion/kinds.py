@@ -306,8 +306,13 @@ class Library(Compute):
     @property
     def count(self) -> Count:
         """The cost of the call; of a write, without a copy of what it writes into."""
-        count = eager_count if self.node.op is P.put else library_count
+        count = eager_count if self.is_write else library_count
         return count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it returns an array with new values at some places."""
+        return self.node.op is P.put
 
     @cached_property
     def why(self) -> str:

@@ -7,7 +7,16 @@ from math import gcd, isqrt
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
-from ..nodes.thresholds import FEWEST_ROUNDS, FEWEST_TO_REDUCE, SHORTEST_ROW
+from ..nodes.thresholds import (
+    ADDITIONS_IN_A_ROW,
+    ELEMENTS_OF_A_PARTIAL,
+    ENOUGH_CHUNKS,
+    FEWEST_ROUNDS,
+    FEWEST_TO_REDUCE,
+    MOST_CHUNKS,
+    SHORTEST_CHUNK,
+    SHORTEST_ROW,
+)
 from ..nodes.view import Dims
 from .compute import Compute, Looped
 from .kinds import Place
@@ -21,14 +30,14 @@ class Chunking:
     number of threads.
     """
 
-    most: int = 64  # the most chunks
-    least: int = 1 << 16  # the fewest elements in a chunk
-    spread: int = 4  # the fewest elements for each partial result
-    additions: int = 512  # of floats to the same place, one after the other, from which on there are more chunks
+    most: int = MOST_CHUNKS  # the most chunks
+    least: int = SHORTEST_CHUNK  # the fewest elements in a chunk
+    spread: int = ELEMENTS_OF_A_PARTIAL  # the fewest elements for each partial result
+    additions: int = ADDITIONS_IN_A_ROW  # of floats to one place, from which on there are more chunks
     rounds: bool = True  # whether a round of a loop may take several elements
     parts: bool = True  # whether a row of several parts may have a loop for each part
     scans: bool = True  # whether the rounds of a row may follow one another, as running totals need
-    apart: int = 16  # so many chunks whose results are apart are enough for all threads; 0: there are none
+    apart: int = ENOUGH_CHUNKS  # so many chunks whose results are apart are enough for all threads; 0: there are none
     lanes: int = 8  # float32 in a vector of a product by loops; 0 if libraries compute all products
     registers: int = 16  # vectors
     products: bool = False  # whether loops compute all products of matrices: libraries are slower

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from ...core.node import Node
 from ...core.primitive import P
@@ -165,30 +166,30 @@ def eager_peak(graph: Graph) -> int:
 def eager_memory(graph: Graph) -> list[int]:
     """The bytes in use after each node, if each value is freed after its last use.
 
-    Inputs do not count.  A value is freed after the last use of its views, or of the results it is one of.
-
     >>> eager_memory(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
     [16, 32, 32]
+    """
+    changes = [0] * (len(graph.nodes) + 1)
+    for node, (first, last) in eager_lives(graph).items():
+        changes[first] += node.nbytes
+        changes[last + 1] -= node.nbytes
+    return [*accumulate(changes[:-1])]
+
+
+def eager_lives(graph: Graph) -> dict[Node, tuple[int, int]]:
+    """The first and the last node after which each value is in use, if it is freed after its last use.
+
+    Inputs do not count.  A value is freed after the last use of its views, or of the results it is one of.
     """
     views = views_of(graph)
     home: dict[Node, Node] = {}  # the node whose memory holds a node's value
     for node in (*graph.inputs, *graph.nodes):
         into = node.inputs[0] if node.op in (P.project, P.put) else views[node].base
         home[node] = node if into is node else home[into]
-    last = {home[i]: node for node in graph.nodes for i in node.inputs if isinstance(i, Node)}
-    kept = {home[node] for node in (*graph.outputs, *graph.inputs)}
-    held, taken = 0, []
-    ends: dict[Node, list[Node]] = {}
-    for memory, node in last.items():
-        ends.setdefault(node, []).append(memory)
-    for node in graph.nodes:
-        if home[node] is node and node.op is not None:
-            held += node.nbytes
-        taken.append(held)
-        for memory in ends.get(node, ()):
-            if memory not in kept and memory.op is not None:
-                held -= memory.nbytes
-    return taken
+    made = {node: at for at, node in enumerate(graph.nodes) if home[node] is node and node.op is not None}
+    last = {home[i]: at for at, node in enumerate(graph.nodes) for i in node.inputs if isinstance(i, Node)}
+    last |= {home[node]: len(graph.nodes) - 1 for node in graph.outputs}
+    return {node: (at, last.get(node, len(graph.nodes) - 1)) for node, at in made.items()}
 
 
 # The program --------------------------------------------------------------------------------------------------------

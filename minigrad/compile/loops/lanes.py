@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..nodes.thresholds import BLOCK_ROUNDS, LONG_BODY, STRAIGHT_STATEMENTS, VECTORS_AT_ONCE, VERY_LONG_BODY
 from .index import depends, fold, leaves, step_of
 from .ir import LONG, Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Store, statements
 from .legalise import written
 from .operations import OPERATIONS, REDUCTIONS, operand_dtypes
-from .sums import ROUNDS
 
 SLOW = {"quotient", "remainder"}  # no processor divides vectors of integers
-IN_FLIGHT = 4  # vectors at once: they wait less for each other
-STRAIGHT = 2000  # statements of all rounds: so much code needs no loop
-MANY = 24  # statements
-VERY_MANY = 100  # so many statements keep the processor busy with one vector
 NEAR = (-1, 2, 3, 4)  # elements between those of two rounds, which one load or store takes along
 
 
@@ -41,7 +37,7 @@ class Machine(NamedTuple):
     fused: bool = True
     simple: bool = False
     computes: Callable[[Let, Any, int], bool] = _by_llvm
-    rounds: int = ROUNDS
+    rounds: int = BLOCK_ROUNDS
     position: Any = LONG
     in_bytes: bool = False
 
@@ -120,19 +116,19 @@ def lanes_of(loop: For, types: Mapping[str, Any], machine: Machine) -> tuple[int
     lanes = machine.lanes(loop, types)
     if lanes < 2 or (machine.simple and not steps <= {0, 1}):
         return 1, 1
-    at_once, size = IN_FLIGHT if steps <= {0, 1, *NEAR} else 1, machine.size(loop, types)
+    at_once, size = VECTORS_AT_ONCE if steps <= {0, 1, *NEAR} else 1, machine.size(loop, types)
     if steps <= {0, 1}:
         at_once = _vectors_at_once(size, loop.accumulators, machine.simple)
     return _chosen(loop, size, lanes, lanes * at_once), lanes if machine.simple else 1
 
 
 def _vectors_at_once(size: int, accumulators: list[Accumulator], few_registers: bool) -> int:
-    if size > VERY_MANY + 1:
+    if size > VERY_LONG_BODY + 1:
         return 1
     if few_registers:
-        return (2 if size <= MANY else 1) * (2 if accumulators else 1)
+        return (2 if size <= LONG_BODY else 1) * (2 if accumulators else 1)
     slow = any(a.op in ("max", "min") and a.dtype.kind == "f" for a in accumulators)
-    return 2 * IN_FLIGHT if slow else IN_FLIGHT
+    return 2 * VECTORS_AT_ONCE if slow else VECTORS_AT_ONCE
 
 
 def _is_ordered(loop: For, lets: list[Let], stores: list[Store | Accumulate]) -> bool:
@@ -163,7 +159,7 @@ def _is_straight(loop: For, lets: list[Let]) -> bool:
     """
     if not isinstance(loop.low, int) or not isinstance(loop.high, int):
         return False
-    short = (loop.high - loop.low) * len(lets) <= STRAIGHT
+    short = (loop.high - loop.low) * len(lets) <= STRAIGHT_STATEMENTS
     return short and all(_is_apart(index, loop.variable) for index in _positions(loop))
 
 
@@ -195,7 +191,7 @@ def _chosen(loop: For, size: int, lanes: int, most: int) -> int:
         return most
     rounds = loop.high - loop.low
     options = [most >> k for k in range(most.bit_length())]
-    if size > MANY:  # LLVM takes long for long straight code
+    if size > LONG_BODY:  # LLVM takes long for long straight code
         options = [count for count in options if count <= lanes or count <= rounds // 2]
     return min(options, key=lambda count: rounds // count * max(1, count // lanes) + (rounds % count).bit_count())
 

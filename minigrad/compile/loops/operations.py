@@ -172,6 +172,7 @@ TABLE = (
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in TABLE}
 # The operation of each reduction.
 REDUCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+ROUNDED = ("sum", "prod")  # the reductions whose steps round their results
 SCANS = {"cumulative_sum": "sum", "cumulative_prod": "prod"}  # the reduction of each running total
 
 

@@ -1,8 +1,9 @@
 """Rows at once: a loop that reduces short rows to one row takes several of them per round.
 
 `for p: for r: OUT[r] += x[p, r]` loads and stores OUT for each row.  With eight rows per round, it does so an eighth as
-often, and the sum of the eight elements stays in registers.  Long rows are read one by one, in the order of memory, but
-for sums: the sum of eight elements has a smaller error than eight sums.
+often, and the sum of the eight elements stays in registers.  This is also a second level of partial sums: OUT takes in
+one sum of eight elements instead of eight elements one after the other, so its rounding error is smaller.  A maximum
+rounds nothing, so long rows are read one by one, in the order of memory.
 """
 
 from __future__ import annotations
@@ -10,14 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..nodes.thresholds import FEWEST_ROW_ROUNDS, LONG_ROW_BYTES, MOST_ROW_STATEMENTS, ROWS_AT_ONCE
 from .index import Copied, depends, divided, plus, times
 from .ir import Accumulate, For, Index, Kernel, Let, Statement, Walk
-from .operations import REDUCTIONS
-
-MOST = 8  # rows of a round
-SIMPLE = 48  # statements of a round in its inner loop: with more, registers are short
-FEWEST = 2  # rounds
-LONG_ROW = 256  # bytes of a row, from which on the next row does not wait for what this one stores
+from .operations import REDUCTIONS, ROUNDED
 
 
 def with_rows_at_once(kernel: Kernel) -> Kernel:
@@ -68,8 +65,7 @@ def rows_at_once(loop: For, types: dict[str, Any]) -> int:
     if type(inner) is not For or loop.accumulators or inner.accumulators or inner.steps > 1:
         return 1
     adds = {each.buffer: each for each in inner.body if isinstance(each, Accumulate)}
-    is_long = {name: not isinstance(inner.high, int) or inner.high * types[name].itemsize >= LONG_ROW for name in adds}
-    if any(is_long[name] and each.op != "sum" for name, each in adds.items()):
+    if any(each.op not in ROUNDED and _is_long(inner, types[name]) for name, each in adds.items()):
         return 1
     values = [each for each in (*lets, *inner.body) if isinstance(each, Let)]
     if not adds or len(adds) + len(values) < len(lets) + len(inner.body):
@@ -81,10 +77,15 @@ def rows_at_once(loop: For, types: dict[str, Any]) -> int:
         return 1
     if not all(isinstance(each.value, str) for each in adds.values()):
         return 1
-    most, rows = loop.high - loop.low if isinstance(loop.high, int) and isinstance(loop.low, int) else MOST**2, MOST
-    while rows > 1 and (rows * len(inner.body) > SIMPLE or most < FEWEST * rows):
+    known, rows = isinstance(loop.high, int) and isinstance(loop.low, int), ROWS_AT_ONCE
+    most = loop.high - loop.low if known else ROWS_AT_ONCE**2  # type: ignore[operator]
+    while rows > 1 and (rows * len(inner.body) > MOST_ROW_STATEMENTS or most < FEWEST_ROW_ROUNDS * rows):
         rows //= 2
     return rows
+
+
+def _is_long(row: For, dtype: Any) -> bool:
+    return not isinstance(row.high, int) or row.high * dtype.itemsize >= LONG_ROW_BYTES
 
 
 def _minus(high: Index, low: Index) -> Index:

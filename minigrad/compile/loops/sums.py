@@ -15,12 +15,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from ..nodes.thresholds import BLOCK_ROUNDS, BLOCKS_IN_A_ROW, FEWER_ROUNDS
 from .index import depends, divided, plus, reads, times
 from .ir import Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Running, Statement, Store, Walk, statements
 
-ROUNDS = 2048  # in a block of an innermost loop, which adds up in 32 lanes or more
-SEVERAL = 4  # times fewer rounds in a block, and lanes, if a round takes several steps
-BLOCKS = 16  # blocks, or rows, that are added up one after the other
 MANY = 1 << 30  # rounds of a loop whose text does not say how many there are
 
 
@@ -49,7 +47,7 @@ class _Terms(Walk):
 # Blocks ---------------------------------------------------------------------------------------------------------------
 
 
-def with_long_sums_in_blocks(kernel: Kernel, rounds: int = ROUNDS) -> Kernel:
+def with_long_sums_in_blocks(kernel: Kernel, rounds: int = BLOCK_ROUNDS) -> Kernel:
     """The kernel in which long loops with sums go over blocks; an innermost block has this many `rounds`."""
     return replace(kernel, body=_Blocks(kernel, rounds).block(kernel.body))
 
@@ -65,8 +63,8 @@ class _Blocks(Walk):
         if has_loops:
             loop, after = self.in_registers(replace(loop, body=self.block(loop.body)))
         if any(a.op == "sum" and a.dtype.kind == "f" for a in loop.accumulators):
-            fewer = SEVERAL if loop.steps > 1 else 1
-            loop = in_blocks(loop, BLOCKS if has_loops else self.rounds // fewer)
+            fewer = FEWER_ROUNDS if loop.steps > 1 else 1
+            loop = in_blocks(loop, BLOCKS_IN_A_ROW if has_loops else self.rounds // fewer)
         return [loop, *after]
 
     def in_registers(self, loop: For) -> tuple[For, list[Statement]]:
@@ -110,7 +108,7 @@ def in_blocks(loop: For, size: int) -> For:
         sums = [replace(a, value=part.name) for a, part in zip(loop.accumulators, parts)]
         most, length = -(-most // size), divided(plus(length, size - 1), size)
         loop = For(number, 0, length, [replace(loop, low=low, high=high, accumulators=parts)], sums)
-        size = BLOCKS
+        size = BLOCKS_IN_A_ROW
     return loop
 
 

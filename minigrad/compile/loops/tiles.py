@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..nodes.thresholds import BAND_COLUMNS, CACHE_LINE, FAR_BYTES
 from .index import depends, plus, step_of, times
 from .ir import Accumulate, For, Kernel, Let, Statement, Store
-
-BAND = 16  # columns of a band: more would share too few lines of a cache where rows are powers of two apart
-FAR = 512  # bytes between neighbours, from which on they are on lines of their own
-LINE = 64  # bytes of a cache line
 
 
 def tiled(kernel: Kernel) -> Kernel:
@@ -29,14 +26,14 @@ def _tiled(statement: Statement, sizes: dict[str, int]) -> Statement:
     if not isinstance(inner, For) or not _in_any_order(statement, inner) or not _reads_against(statement, inner, sizes):
         return replace(statement, body=[_tiled(each, sizes) for each in statement.body])
     band, columns = f"{inner.variable}_band", int(str(inner.high))
-    low = times(band, BAND)
-    narrow = replace(inner, low=low, high=("min", plus(low, BAND), columns))
-    return For(band, 0, -(-columns // BAND), [replace(statement, body=[narrow])])
+    low = times(band, BAND_COLUMNS)
+    narrow = replace(inner, low=low, high=("min", plus(low, BAND_COLUMNS), columns))
+    return For(band, 0, -(-columns // BAND_COLUMNS), [replace(statement, body=[narrow])])
 
 
 def _in_any_order(outer: For, inner: For) -> bool:
     """Whether the rounds may be interchanged: they write apart, and what is added to one place keeps its order."""
-    plain = inner.low == 0 and isinstance(inner.high, int) and inner.high >= 2 * BAND
+    plain = inner.low == 0 and isinstance(inner.high, int) and inner.high >= 2 * BAND_COLUMNS
     if not plain or inner.steps > 1 or outer.steps > 1 or inner.accumulators:
         return False
     for each in inner.body:
@@ -54,7 +51,7 @@ def _reads_against(outer: For, inner: For, sizes: dict[str, int]) -> bool:
         if isinstance(each, Let) and each.op == "load":
             buffer, index = each.args
             across, along = step_of(index, inner.variable), step_of(index, outer.variable)
-            if across is not None and along is not None and 0 < along * sizes[buffer] < LINE:
-                if across * sizes[buffer] >= FAR:
+            if across is not None and along is not None and 0 < along * sizes[buffer] < CACHE_LINE:
+                if across * sizes[buffer] >= FAR_BYTES:
                     return True
     return False

@@ -16,12 +16,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..nodes.thresholds import FEW_STATEMENTS, SHORTER_VECTORS
 from .index import computed, fold, plus, step_of, terms
 from .ir import Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Statement, Store, Walk, statements
 from .lanes import NEAR, Machine, differs, is_linear, lanes_of
-
-EIGHTH = 8  # of the lanes: the rounds that are left of a sum first fill shorter vectors
-FEW = 8  # statements of all rounds, for which a loop would be longer than straight code
 
 
 def widen(kernel: Kernel, machine: Machine) -> Kernel:
@@ -51,7 +49,7 @@ class _Widening(Walk):
             return [replace(loop, body=self.block(loop.body))]
         lanes, vector = lanes_of(loop, self.types, self.machine)
         known = isinstance(loop.low, int) and isinstance(loop.high, int) and not loop.totals
-        if lanes == 1 and not (known and len(loop.body) * (int(str(loop.high)) - int(str(loop.low))) <= FEW):
+        if lanes == 1 and not (known and len(loop.body) * (int(str(loop.high)) - int(str(loop.low))) <= FEW_STATEMENTS):
             return [loop]
         made, totals = list[Statement](), dict[str, str]()
         pieces = _known_pieces(loop, lanes, vector) if known else _pieces(loop, lanes, vector)
@@ -87,7 +85,7 @@ class _Widening(Walk):
 
 def _pieces(loop: For, lanes: int, vector: int) -> Iterator[tuple[Index, Index, int]]:
     """(low, high, lanes) of the pieces of a loop whose end is not known."""
-    shorter = [max(lanes // EIGHTH, vector)] if loop.accumulators else []
+    shorter = [max(lanes // SHORTER_VECTORS, vector)] if loop.accumulators else []
     low = loop.low
     for number, count in enumerate(dict.fromkeys([lanes, *filter(None, shorter), 1])):
         yield low, loop.high, count
@@ -97,7 +95,7 @@ def _pieces(loop: For, lanes: int, vector: int) -> Iterator[tuple[Index, Index, 
 def _known_pieces(loop: For, lanes: int, vector: int) -> Iterator[tuple[Index, Index, int]]:
     """The pieces of a loop with a known number of rounds: a loop, then vectors whose lanes halve."""
     low, high = int(str(loop.low)), int(str(loop.high))
-    straight = (high - low) * len(loop.body) <= FEW if lanes == 1 else not is_linear(loop)
+    straight = (high - low) * len(loop.body) <= FEW_STATEMENTS if lanes == 1 else not is_linear(loop)
     while low < high:
         while lanes > high - low:
             lanes = lanes // 2 if lanes >= 2 * vector else 1

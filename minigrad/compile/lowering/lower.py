@@ -37,13 +37,11 @@ from ..loops.ir import (
 )
 from ..loops.operations import SCANS
 from ..loops.scalar import accumulated_in, identity
+from ..nodes.thresholds import DEAR_BYTES, SHORTEST_PART
 from .by_nodes import ByNodes
 from .elements import Argument, Block, Part
 from .per_kind import PerKind
 from .product import product_kernel
-
-DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
-SHORTEST_PART = 16  # columns: the loops of shorter parts take longer than choices between them
 
 
 @dataclass(eq=False)
@@ -110,8 +108,8 @@ class _Lowering(PerKind):
         compute = self.computes[node]
         inputs = [self.computes[base] for base in self._inputs(node)]
         if isinstance(compute, Scan):
-            return any(each.cost >= DEAR for each in inputs)
-        return compute.cost >= DEAR and any(isinstance(each, Scan) for each in inputs)
+            return any(each.cost >= DEAR_BYTES for each in inputs)
+        return compute.cost >= DEAR_BYTES and any(isinstance(each, Scan) for each in inputs)
 
     def reduces_row(self, node: Node) -> bool:
         """Whether a node is a reduction that is complete at the end of its row."""
@@ -148,7 +146,7 @@ class _Lowering(PerKind):
                     if node in self.group.stores:
                         self.reread.add(node)
                         continue
-                    if costs[node] >= DEAR:
+                    if costs[node] >= DEAR_BYTES:
                         if node not in self.scratch:
                             size = self.loops.columns
                             self.scratch[node] = Parameter(f"s{len(self.scratch)}", node.dtype, size, "scratch")

@@ -18,13 +18,15 @@ from ..fusion.kinds import LoopProduct
 from ..fusion.loop_shape import Chunking
 from ..loops.index import divided, plus, position, remainder, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Lanes, Let, Parameter, Statement, Store
+from ..nodes.thresholds import (
+    FEW_ROW_BLOCKS,
+    LONGEST_PANEL,
+    MOST_VECTORS,
+    PRODUCTS_PER_CYCLE,
+    PRODUCTS_UNDER_WAY,
+    SHORTEST_PANEL,
+)
 from ..nodes.view import Dims
-
-LONGEST_SUM, SHORTEST_PART = 1024, 128  # elements of a sum that are read while they are in a cache
-MOST_VECTORS = 8  # of columns in a block
-FEW_UNITS = 8  # blocks of rows, which are too few for threads to share
-WAITING = 8  # multiplications that a processor has under way at the same time
-PER_CYCLE = 2  # multiplications of vectors, and twice as many loads
 
 
 class Rows(NamedTuple):
@@ -73,8 +75,8 @@ class _Loops:
         self.width, self.step = self.columns[-1]
         self.lanes = min(chunking.lanes * 4 // self.dtype.itemsize, 1 << self.width.bit_length() - 1)
         length = prod(size for size, _ in self.left)
-        self.part = max(d for d in range(1, min(length, LONGEST_SUM) + 1) if length % d == 0)
-        found = self.chosen(chunking.registers, exact=True) if SHORTEST_PART <= self.part < length else None
+        self.part = max(d for d in range(1, min(length, LONGEST_PANEL) + 1) if length % d == 0)
+        found = self.chosen(chunking.registers, exact=True) if SHORTEST_PANEL <= self.part < length else None
         if found is None:
             self.part, found = length, self.chosen(chunking.registers, exact=False)
         assert found is not None
@@ -94,7 +96,7 @@ class _Loops:
                 if exact and not even:
                     continue
                 products, loads = block.rows * vectors, block.rows + vectors
-                cycles = max(products, WAITING) / PER_CYCLE + loads / (4 * PER_CYCLE) + 1
+                cycles = max(products, PRODUCTS_UNDER_WAY) / PRODUCTS_PER_CYCLE + loads / (4 * PRODUCTS_PER_CYCLE) + 1
                 cycles *= block.rounds(self.rows) * -(-self.width // across)
                 if cycles < least:
                     best, least = (block, vectors), cycles
@@ -113,7 +115,7 @@ class _Loops:
             parameters.append(Parameter("panel", self.dtype, self.part * self.across, "scratch"))
         units = self.block.rounds(self.rows)
         rounds = prod(n for n, _ in self.columns[:-1]) * -(-self.width // self.across)
-        if units < FEW_UNITS and not self.packed and self.parts == 1:  # threads share the columns, too
+        if units < FEW_ROW_BLOCKS and not self.packed and self.parts == 1:  # threads share the columns, too
             block = self.one_block(remainder("p", units), divided("p", units))
             body: list[Statement] = [For("p", "lo", "hi", [block])]
             return Kernel("kernel", parameters, self.stacked(body, stack), units * rounds, "rows")

@@ -33,6 +33,13 @@ def chosen(backend: str | None) -> str:
     return name
 
 
+def has_machine_code(backend: str | None) -> bool:
+    """Whether kernels run as machine code, which can compute a part of the rows at a time."""
+    from ..codegen.native import is_available
+
+    return chosen(backend) == "llvm" and is_available()
+
+
 def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Any]:
     """A function for each kernel; `backend` is one of `BACKENDS`."""
     name = chosen(backend)

@@ -30,7 +30,7 @@ class BlockedRun:
     def __init__(self, step: Blocked, function: Callable[[int], object], reader: Reader, table: Any) -> None:
         self.step, self.function, self.table, self.units = step, function, table, units_of(step)
         self.read = [[_part(part, reader) for part in (f.left, f.right, f.out)] for f in (*step.into, *step.out)]
-        shared = len(self.units) > 1 and hasattr(function, "engine") and can_share_products()
+        shared = len(self.units) > 1 and can_share_products()
         self.rows = [(i, p) for i, p in enumerate(step.launch.kernel.parameters) if p.role == "scratch"]
         self.idle: list[list[Any]] = []  # memory for a unit; there are as many as units at the same time
         self.alone = [on_one_thread()] if shared else []  # else the threads of BLAS share its products
@@ -38,30 +38,11 @@ class BlockedRun:
     def run(self, starts: Any) -> None:
         """Run all units, by all threads."""
         arrays = [[read() for read in readers] for readers in self.read]
-        if self.function is self.step.launch.by_nodes:
-            self._whole(arrays)
-            return
         with ExitStack() as stack:
             for before, after in self.alone:  # several threads of ours call OpenBLAS at the same time
                 before.function(before.table)
                 stack.callback(after.function, after.table)
             in_blocks(lambda first, _: self._unit(self.units[first], arrays), len(self.units), 1)
-
-    def _whole(self, arrays: list[list[Any]]) -> None:
-        """One block of all rows, because NumPy runs the kernel."""
-        step = self.step
-        memory = [_memory(step.shape, dtype) for dtype in step.scratch]
-        into, out = arrays[: len(step.into)], arrays[len(step.into) :]
-        for left, right, number in into:
-            np.matmul(left, right, out=memory[number])
-        table, count = type(self.table).from_buffer_copy(self.table), len(step.launch.kernel.parameters)
-        for parameter, number in step.given:
-            table[parameter] = memory[number].ctypes.data
-        table[count], table[count + 1] = 0, prod(step.shape[:-1])
-        self._kernel(table)
-        for factor, (left, right, result) in zip(step.out, out):
-            matrix = memory[left] if left.__class__ is int else left
-            np.matmul(np.swapaxes(matrix, -1, -2) if factor.turned else matrix, right, out=result)
 
     def _unit(self, unit: Unit, arrays: list[list[Any]]) -> None:
         """One unit, block by block: the last block first, because it has all columns."""
@@ -87,7 +68,7 @@ class BlockedRun:
             for parameter, number in step.given:
                 table[parameter] = memory[number].ctypes.data - first * memory[number].strides[0]
             table[count], table[count + 1] = first, first + stop - start
-            self._kernel(table)
+            self.function(addressof(table))
             for factor, (left, right, result) in zip(step.out, out):
                 rows = held[left] if left.__class__ is int else left[start:stop, :end]
                 if not factor.turned:
@@ -97,9 +78,6 @@ class BlockedRun:
                 else:
                     result[:end] += np.matmul(rows.T, right[start:stop])
         self.idle.append(memory)
-
-    def _kernel(self, table: Any) -> None:
-        self.function(addressof(table))
 
 
 def units_of(step: Blocked) -> list[Unit]:

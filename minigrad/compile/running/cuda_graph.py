@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...core.primitive import P
+from ..nodes.thresholds import MOST_PLACES, MOST_RECORDINGS
 from .frame import Frame
 from .plan import LIBRARY
 
@@ -20,9 +21,6 @@ REPLAYABLE = {
     P.matmul, P.random, P.gather, P.scatter_add, P.scatter_max, P.concat, P.place, P.full, P.arange, P.reshape,
     P.argmax, P.argmin, P.cumulative_sum, P.cumulative_prod,
 }
-PLACES = 3  # a value that has been at more of them is copied
-MOST = 8  # recordings of a frame
-FEWEST = 3  # steps of a run that is worth recording
 
 
 class Passing(NamedTuple):
@@ -94,7 +92,7 @@ class Replay:
         where = tuple(self.where)
         for places, address in zip(self.places, where):
             places.add(address)
-        few = PLACES if len(self.recorded) < MOST else 1
+        few = MOST_PLACES if len(self.recorded) < MOST_RECORDINGS else 1
         moving = [place for place, places in enumerate(self.places) if len(places) > few and place not in self.copies]
         if moving:
             for place in moving:

@@ -308,12 +308,13 @@ class Frame:
     def _library(self, call: Call) -> Callable[[Starts], object]:
         readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
         op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
-        place: Any = self.arrays[number].reshape(out.shape) if out.kind == SLOT else None
-        put = place is not None and op is P.put
+        fixed: Any = self.arrays[number].reshape(out.shape) if out.kind == SLOT else None
+        put = op is P.put and out.kind in (SLOT, IN_PLACE)
 
         def run(starts: Starts) -> None:
             given = started(attrs, starts)
             values = [read() for read in readers]
+            place = self.arrays[number].reshape(out.shape) if out.kind == IN_PLACE else fixed
             try:
                 if put:
                     if not call.in_place:

@@ -22,7 +22,8 @@ from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
 from ..fusion.loop_shape import Chunking
 from ..nodes.interpret import Starts
-from .cuda_graph import FEWEST, REPLAYABLE, Replay
+from ..nodes.thresholds import FEWEST_RECORDED_STEPS
+from .cuda_graph import REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
@@ -83,7 +84,8 @@ class CudaFrame(Frame):
             super().__init__(layout, functions)
             self.findings = Findings(device, self.checks)
         calls = [step for step in layout.plan.steps if isinstance(step, Call)]
-        replayable = device.replays and len(self.steps) >= FEWEST and all(call.op in REPLAYABLE for call in calls)
+        long = len(self.steps) >= FEWEST_RECORDED_STEPS
+        replayable = device.replays and long and all(call.op in REPLAYABLE for call in calls)
         self.replay = Replay(self) if replayable else None
 
     # memory and library ---------------------------------------------------------------------------------------------

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
 from ...support.source import Where
 from ...support.table import as_table, bytes_text
 from ..fusion.count import Count, rounds_text
+from ..fusion.group import Factor
 from ..loops.ir import Kernel
 from ..nodes.tally import functions_of, listing_inside
 from ..nodes.view import in_order
@@ -119,18 +120,6 @@ class Check:
     op: str
     count: Count
     where: Where | None = None
-
-
-class Factor(NamedTuple):
-    """A product in blocks of rows: `left` @ `right` = `out`, each a stack of matrices.
-
-    A number is a matrix in scratch memory.  Where `left` is `turned`, the products of all blocks of its rows add up.
-    """
-
-    left: Read | int
-    right: Read
-    out: Read | int
-    turned: bool = False
 
 
 @dataclass(frozen=True)
@@ -382,7 +371,7 @@ def _is_put(step: Step) -> TypeGuard[Call]:
 
 def _put(step: Call, out: Buffer, home: Sequence[int]) -> Call:
     """A write into the memory of its operand, or into a copy, which costs more."""
-    in_place = home[step.out] != step.out
+    in_place = step.in_place or home[step.out] != step.out
     return replace(step, in_place=in_place, count=step.count + Count(out.nbytes, out.nbytes) * (not in_place))
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...core.node import Node
 from ..fusion.count import Count
-from ..fusion.group import Block, Group, Multiplied, Partition
+from ..fusion.group import Block, Factor, Group, Partition
 from ..fusion.kinds import Library
 from ..loops.ir import Parameter
 from ..lowering.lower import Lowered
-from ..nodes.view import View, whole
+from ..nodes.view import View
 from .blocked import calls_of
 from .plan import (
     IN_PLACE,
@@ -21,7 +21,6 @@ from .plan import (
     Buffer,
     Call,
     Check,
-    Factor,
     Launch,
     Plan,
     Read,
@@ -75,6 +74,12 @@ class _Planning:
             self._add(node, self._made(node, kind, number))
         return self.numbers[node]
 
+    def _in_place(self, node: Node, source: Node) -> int:
+        """The number of a node's buffer, which is stored in an input, or where a value stands that is stored there."""
+        number = self.numbers[source]
+        there = self.buffers[number]
+        return self._buffer(node, IN_PLACE, there.number if there.kind == IN_PLACE else number)
+
     def _made(self, node: Node, kind: str, number: int) -> Buffer:
         return Buffer(self.names[node], node.shape, node.dtype, node.device, node.where, kind, number)
 
@@ -107,31 +112,25 @@ class _Planning:
         numbers = {node: number for number, node in enumerate(block.inside)}
         arguments = enumerate(self.lowered[group].arguments)
         given = tuple([(i, numbers[argument.node]) for i, argument in arguments if argument.node in numbers])
-        stack = block.shape[:-2]
 
-        def broadcast(view: View) -> Read:
-            return self._read(view.broadcast((*stack, *view.shape[-2:])))
+        def placed(factor: Factor) -> Factor:
+            left, right, out = [self._read(p) if isinstance(p, View) else numbers[p] for p in factor[:3]]
+            return Factor(left, right, out, factor.turned)
 
-        def left(node: Node, how: Multiplied) -> Factor:
-            held = numbers[node] if node in numbers else self._read(whole(node))
-            return Factor(held, broadcast(how.right), self._read(how.out), how.turned)
-
-        into = tuple([Factor(broadcast(p.reads[0]), broadcast(p.reads[1]), numbers[p.node]) for p in block.into])
-        out = tuple([left(node, how) for _, node, how in block.out])
+        into, out = [tuple(map(placed, some.values())) for some in (block.into, block.out)]
         count = sum([product.count for product in block.products], launch.count)
         written = sum([node.nbytes for node in block.inside])
-        read = [p.node for p in block.into] + [node for _, node, _ in block.out if node in numbers]
+        read = [p.node for p in block.into] + [how.left for how in block.out.values() if how.left in numbers]
         saved = Count(-sum([node.nbytes for node in read]), -written, 0, -count.launches)
-        before, after = [[self.names[p.node] for p in some] for some in (block.into, [p for p, *_ in block.out])]
+        before, after = [[self.names[p.node] for p in some] for some in (block.into, block.out)]
         dtypes = tuple([node.dtype for node in block.inside])
         size = block.shape, block.rows, block.triangular
         made = Blocked(launch, into, out, dtypes, given, *size, count + saved, (*before, *launch.computes, *after))
         return replace(made, count=made.count + Count(launches=calls_of(made)))
 
     def _launch(self, group: Group, inside: Collection[Node] = ()) -> Launch:
-        lowered = self.lowered[group]
+        lowered, stored = self.lowered[group], {source: out for out, source in group.inplace.items()}
         numbers: list[int | None] = []
-        stored = {source: out for out, source in group.inplace.items()}
         for argument, parameter in zip(lowered.arguments, lowered.kernel.parameters):
             node = argument.node
             if node is None or node in inside:
@@ -139,7 +138,7 @@ class _Planning:
             elif argument.kind == "partial":
                 numbers.append(self._partial(node, parameter))
             elif node in stored:
-                numbers.append(self._buffer(stored[node], IN_PLACE, self.numbers[node]))
+                numbers.append(self._in_place(stored[node], node))
             else:
                 numbers.append(self._buffer(node))
         made = [group.library.node] if group.library is not None else [*group.levels, *group.partials]
@@ -161,7 +160,9 @@ class _Planning:
         reads = tuple([self._read(read) if isinstance(read, View) else read for read in compute.reads])
         fills = is_product(node.op, node.shape, node.dtype)
         takes = compute.count, node.effect, node.where
-        return Call(self.names[node], node.op, reads, node.attrs, self._buffer(node), fills, *takes)
+        source = group.inplace.get(node)
+        out = self._buffer(node) if source is None else self._in_place(node, source)
+        return Call(self.names[node], node.op, reads, node.attrs, out, fills, *takes, in_place=source is not None)
 
     def _check(self, group: Group | None) -> None:
         """Add the checks of a group's results (None: of the inputs)."""

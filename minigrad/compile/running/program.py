@@ -67,8 +67,8 @@ def compile(graph: Graph, settings: Settings = USUAL) -> Compiled:
     target = settings.target
     optimised, log = optimise(with_registered(graph), settings.left_out)
     partition = fuse(optimised, target.chunking)
-    partition, _ = partition.donated(in_place(settings.donate, partition))
-    partition = with_blocks(partition) if target.threads else partition
+    partition = partition.donated(in_place(settings.donate, partition))
+    partition = with_blocks(partition) if settings.in_blocks else partition
     lowered = {group: lower(partition, group) for group in partition.kernels}
     plan = planned(partition, lowered, settings.turns, settings.any_layout)
     return Compiled(optimised, log, partition, lowered, plan)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...core.override import overridable
+from .backends import has_machine_code
 from .executors import turns
 from .order import Schedule
 from .plan import Plan, one_by_one
@@ -43,6 +44,11 @@ class Settings:
         """
         executor = self.executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
         return replace(self, executor=executor, target=self.target.on_backend(self.backend))
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether kernels may run on a part of the rows at a time, together with products: as machine code of a CPU."""
+        return self.target.threads and has_machine_code(self.backend)
 
     @overridable
     def turns(self, plan: Plan) -> list[list[int]]:

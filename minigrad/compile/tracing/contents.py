@@ -34,6 +34,7 @@ PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot cha
     (property, ("fget", "fset", "fdel")),
     ((classmethod, staticmethod), ("__func__",)),
     (functools.cached_property, ("func",)),
+    (np.flatiter, ("base",)),
 )
 CHANGED: tuple[tuple[Any, tuple[str, ...]], ...] = (  # parts that can change, and are not in a dict
     (functools.partial, ("func", "args", "keywords")), (defaultdict, ("default_factory",)), (BaseException, ("args",)),

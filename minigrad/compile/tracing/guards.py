@@ -351,6 +351,8 @@ def _memory(value: Any) -> tuple[Any, ...]:
 
 
 def _state(source: Any) -> Any:
+    if isinstance(source, np.flatiter):
+        return source.index
     if hasattr(source, "__next__"):
         left = length_hint(source, -1)
         return repr(source) if isinstance(source, count) else None if left < 0 else left

@@ -202,6 +202,7 @@ class NameWalk:
         guard = None if isinstance(value, random.SystemRandom) else state_guard(name, value)
         if guard is not None:
             self.guards.own.append(guard)
+            self._push(*[(name, part) for part in reached_from(value, type(value))])
         elif self.certain:
             raise TraceError(
                 f"jit: the function reads {name}, a {kind.removeprefix('builtins.')}: its values differ between calls",

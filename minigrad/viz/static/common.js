@@ -36,6 +36,8 @@ const rootOf = (parent, label) => {
 const SHRUNK = 0.7; // the least scale of a picture of boxes, whose text is larger then (common.css)
 const READABLE = 0.9; // the least scale at which a picture is shown as a whole at first, or its width: text is 10 px and more
 
+const onSlide = () => document.body.classList.contains("fill"); // where all of a picture is seen
+
 // A picture that can be dragged and zoomed.  `fit` shows all of it, `begin` all of it or, where its text would be too
 // small, its whole width or a part of it; `reveal` brings an element into sight.  Its edges fade where there is more behind them.
 const canvasOf = (svgText) => {
@@ -53,7 +55,7 @@ const canvasOf = (svgText) => {
     beyond.hidden = wide <= 2 && high <= 2;
   };
   holder.addEventListener("scroll", fade, { passive: true });
-  new ResizeObserver(fade).observe(holder);
+  new ResizeObserver(() => onSlide() ? fit() : fade()).observe(holder);
   let scale = 1;
   const zoom = (to, x = holder.clientWidth / 2, y = holder.clientHeight / 2) => {
     const old = scale;
@@ -73,7 +75,8 @@ const canvasOf = (svgText) => {
   const fit = () => zoom(Math.max(0.15, whole()));
   const begin = (otherwise = 1, least = READABLE) => {
     const across = (holder.clientWidth - 4) / size.width;
-    zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
+    if (onSlide()) fit();
+    else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
   };
   const centre = (element) => { // at the top, with something in the middle where a picture begins

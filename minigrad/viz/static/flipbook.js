@@ -66,7 +66,7 @@ const show = (parent, data, shared = ALONE) => {
   const paint = () => {
     const [pieces, say, blocks, frame] = pages()[at];
     const active = root.getRootNode().activeElement;
-    const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark")?.dataset : null; // it is about to be replaced
+    const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark") : null; // it is about to be replaced
     const inside = pieces.map((piece) => data.pieces[piece]).join("");
     if (frame !== seen) {
       const [, , width, height] = frame.split(" ");
@@ -88,8 +88,9 @@ const show = (parent, data, shared = ALONE) => {
     if (charts) choose(marks.find(chosen) ? chosen : null);
     else side.replaceChildren(make("p", { class: "mg-say" }, say), ...blocks.flatMap((block) => blockOf(data.blocks[block])));
     if (focused) {
-      const same = (part) => part.dataset.go === focused.go && part.dataset.mark === focused.mark;
-      ([...canvas.svg.querySelectorAll("[data-go], .mg-mark")].find(same) ?? root).focus({ preventScroll: true });
+      const parts = [...canvas.svg.querySelectorAll("[data-go], .mg-mark")];
+      const alike = (what) => parts.find((part) => what(part) === what(focused));
+      (alike(({ dataset }) => `${dataset.go} ${dataset.mark}`) ?? alike((part) => part.ariaLabel ?? part) ?? root).focus({ preventScroll: true });
     }
     pager.paint(at, pages().length - 1);
     names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
@@ -169,5 +170,13 @@ const show = (parent, data, shared = ALONE) => {
 
   at = Math.min(at, pages().length - 1);
   paint();
+  let seenWide = stage.clientWidth; // a chart that was out of sight has no width yet
+  new ResizeObserver(() => {
+    if (!seenWide && stage.clientWidth) {
+      seen = "";
+      paint();
+    }
+    seenWide = stage.clientWidth;
+  }).observe(stage);
   return { go };
 };

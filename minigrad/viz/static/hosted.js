@@ -27,10 +27,7 @@ for (const kind of ["focusin", "focusout"]) addEventListener(kind, () => report(
 
 const fill = (dark) => { // a deck may be dark on a machine that prefers light, and light on one that prefers dark
   inTheme(dark ? "dark" : "light");
-  if (document.body.classList.contains("fill")) return;
   document.body.classList.add("fill");
-  const canvas = document.querySelector(".mg-canvas");
-  if (canvas) new ResizeObserver(() => shownView().dispatchEvent(new KeyboardEvent("keydown", { key: "f" }))).observe(canvas);
 };
 
 const measure = () => report({ name: "size", height: document.body.offsetHeight });

@@ -42,7 +42,8 @@ const squeeze = (svg, room) => {
     if (round === 1 && share < 1) share *= room / (room + left * share - begin);
   }
   for (const shape of svg.querySelectorAll("rect, path")) {
-    shape.setAttribute("transform", `scale(${share} 1)`);
+    const turned = shape.parentNode.matches('[transform^="matrix(0 1 1 0"]'); // drawn from the top down, shown from left to right
+    shape.setAttribute("transform", turned ? `scale(1 ${share})` : `scale(${share} 1)`);
     shape.style.vectorEffect = "non-scaling-stroke";
   }
   for (const dot of svg.querySelectorAll("circle")) dot.setAttribute("cx", dot.getAttribute("cx") * share);

@@ -253,13 +253,13 @@ const show = (parent, data) => {
     const within = own.reduce((sum, { python: [a, b] }) => sum + Math.max(0, Math.min(b, high) - Math.max(a, low)), 0);
     for (const [begin, end, number] of own.flatMap(({ bars }) => bars)) {
       const { [by]: key, cost, best } = data.works[number], middle = (begin + end) / 2;
-      const counts = low <= middle && middle <= high && (cost[0] || !within); // in a measured call, what launches nothing is Python's time
+      const counts = low <= middle && middle <= high && (cost[0] || cost[1] || !within); // in a measured call, what launches nothing is Python's time
       for (const sums of counts ? [all, group(key)] : []) {
         sums.time += end - begin;
         sums.launches += cost[0];
         sums.bytes += cost[1];
         sums.flops += cost[2];
-        sums.best += best;
+        sums.best += best || (cost[0] ? NaN : 0); // of a step in a loop, it is not known
       }
     }
     if (within > all.time) [group("Python").time, all.time] = [within - all.time, within];

@@ -18,6 +18,8 @@ const writtenOf = (data, about, say, read) => {
   const rows = () => [...svg.querySelectorAll(".mgw-row")];
   const isOpen = (row) => !row.classList.contains("mgw-shut");
   const bandAt = (k) => svg.querySelector(`.mgw-band[data-k="${k}"]`);
+  const shut = (band) => band.closest('[display="none"]');
+  const seenAt = (k) => { const band = bandAt(k); return band && shut(band) ? shut(band).parentNode.querySelector(".mgw-sum .mgw-band") : band; }; // in a closed row, the sum
 
   const draw = () => {
     holder.innerHTML = data.pictures[unit][1]; // ours: every name in it is escaped where it is drawn
@@ -29,6 +31,7 @@ const writtenOf = (data, about, say, read) => {
       const name = row.querySelector(".mgw-rowname");
       if (name) onPress(name, () => { open(row, !isOpen(row)); stack(); point(chosen); });
     }
+    for (const whole of svg.querySelectorAll(".mgw-sum")) whole.addEventListener("click", () => { open(whole.closest(".mgw-row"), true); stack(); });
     for (const band of svg.querySelectorAll("[data-k]")) {
       const k = +band.dataset.k;
       asButton(band, data.bands[k].title);
@@ -51,8 +54,7 @@ const writtenOf = (data, about, say, read) => {
       name.setAttribute("aria-expanded", String(now));
       name.querySelector("text").firstChild.replaceData(0, 1, now ? "⊟" : "⊞");
     }
-    for (const part of row.querySelectorAll(".mgw-name, .mgw-sum")) part.setAttribute("display", now === part.matches(".mgw-name") ? "inline" : "none");
-    for (const lines of row.querySelectorAll(".mgw-lines")) lines.setAttribute("transform", `translate(0 6)${now ? "" : ` scale(1 ${lines.dataset.low})`}`);
+    for (const part of row.querySelectorAll(".mgw-lines, .mgw-sum")) part.setAttribute("display", now === part.matches(".mgw-lines") ? "inline" : "none");
   };
   const openAll = () => {
     const some = rows().some((row) => !isOpen(row));
@@ -78,7 +80,7 @@ const writtenOf = (data, about, say, read) => {
     }
     phases.hidden = !one;
     [...phases.children].forEach((button, i) => button.setAttribute("aria-pressed", String(i === phase)));
-    const scale = Math.min(1.3, Math.max(SMALLEST / data.size, room / (wide + 20)));
+    const scale = Math.min(1.3, Math.max(onSlide() ? 0 : SMALLEST / data.size, room / (wide + 20)));
     svg.setAttribute("viewBox", `-10 -10 ${wide + 20} ${y + 20}`);
     svg.setAttribute("width", (wide + 20) * scale);
     svg.setAttribute("height", (y + 20) * scale);
@@ -106,7 +108,7 @@ const writtenOf = (data, about, say, read) => {
     const frame = holder.getBoundingClientRect(), high = holder.scrollHeight, ratio = devicePixelRatio || 1, back = !fused;
     const canvas = flight = make("canvas", { class: "mgw-flight", width: frame.width * ratio, height: high * ratio, style: `width:${frame.width}px;height:${high}px` });
     const pen = canvas.getContext("2d");
-    const lines = [...svg.querySelectorAll(".mgw-was path")].filter((line) => !line.closest('[display="none"]'));
+    const lines = [...svg.querySelectorAll(".mgw-was path")].filter((line) => !shut(line));
     const flights = lines.map((line, i) => {
       const band = line.closest(".mgw-band"), m = line.getScreenCTM(), [left, right, wide] = band.dataset.x.split(" ").map(Number), pieces = [];
       const [, x, y, rest] = line.getAttribute("d").match(/M(\S+) ([\d.]+)(.*)/);
@@ -139,13 +141,14 @@ const writtenOf = (data, about, say, read) => {
 
   // one kernel --------------------------------------------------------------------------------------------------------
   const choose = (k) => {
+    const band = k === null ? null : bandAt(k);
+    if (band && shut(band)) { open(band.closest(".mgw-row"), true); stack(); }
     chosen = k;
     point(k);
-    const band = k === null ? null : bandAt(k);
     if (band) { band.focus({ preventScroll: true }); band.scrollIntoView({ block: "nearest" }); read(`${data.bands[k].title}, ${data.bands[k].where}`); }
   };
   const step = (by) => {
-    const seen = [...svg.querySelectorAll(".mgw-band")].filter((band) => !band.closest('[display="none"]')).map((band) => +band.dataset.k).sort((a, b) => a - b);
+    const seen = [...svg.querySelectorAll(".mgw-band[data-k]")].filter((band) => !shut(band)).map((band) => +band.dataset.k).sort((a, b) => a - b);
     choose(seen[(seen.indexOf(chosen) + by + seen.length + (chosen === null && by < 0)) % seen.length] ?? null);
   };
 
@@ -156,8 +159,8 @@ const writtenOf = (data, about, say, read) => {
     for (const cable of svg.querySelectorAll(".mgw-cable")) cable.remove();
     for (const band of svg.querySelectorAll(".mgw-lit, .mgw-near")) band.classList.remove("mgw-lit", "mgw-near");
     describe(k);
-    const here = k === null ? null : bandAt(k);
-    if (!here || here.closest('[display="none"]')) return;
+    const here = k === null ? null : seenAt(k);
+    if (!here || shut(here)) return;
     here.classList.add("mgw-lit");
     const base = svg.getScreenCTM().inverse();
     const end = (band, last) => { // a cable begins behind the name of a kernel, and ends in front of the kernel
@@ -169,8 +172,8 @@ const writtenOf = (data, about, say, read) => {
       svg.append(drawn("path", { class: `mgw-cable mgw-${hue}`, d: `M${p.x} ${p.y}C${p.x + 30} ${p.y} ${q.x - 30} ${q.y} ${q.x} ${q.y}` }));
     };
     data.bands.forEach((_, i) => {
-      const other = bandAt(i);
-      if (i === k || !other || other.closest('[display="none"]')) return;
+      const other = seenAt(i);
+      if (i === k || !other || other === here || shut(other)) return;
       if (reads(k).includes(i)) { other.classList.add("mgw-near"); cable(other, here, "reads"); }
       if (reads(i).includes(k)) { other.classList.add("mgw-near"); cable(here, other, "feeds"); }
     });
@@ -180,7 +183,7 @@ const writtenOf = (data, about, say, read) => {
   const describe = (k) => {
     if (k === null) {
       say(`${about}.`, ...(data.measured ? [make("p", {}, data.measured)] : []), make("p", { class: "mg-quiet" },
-        "Left in each column: the operations as written. Right: the kernels that compute them, on the same scale; darker ones are library calls. Point at one, or press ↓."));
+        "Left in each column: the operations as written. Right: the kernels that compute them, on the same scale; darker ones are library calls. A closed row shows its sums, on a scale for all closed rows. Point at one, or press ↓."));
       return;
     }
     const b = data.bands[k], made = reads(k), fed = data.bands.map((_, i) => i).filter((i) => reads(i).includes(k));

@@ -3,20 +3,25 @@
 With `--solutions UNIT FILE` it writes the exercise with its solutions, as nbgrader needs it.
 
 - `demo_notebook.py` of a unit is executed and becomes the demo `notebooks/NN_name.ipynb`, with its outputs stored.
-  The museum and the programs of PyTorch have demos of their own, without a number.
+  The museum, the programs of PyTorch, the project and its examples have demos of their own, without a number.
   No output is stored of a cell with the tag `nbval-ignore-output`, which measures times for example.
+  It begins with the minutes of the unit, which `minutes` counts.
 - `exercise_notebook.py` holds solutions, and becomes `notebooks/exercises/NN_name_exercise.ipynb`,
   which holds none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 
-Both are py:percent, as jupytext pairs them.  What is written depends on nothing but the sources and the library: made
-again, it is the same to the byte.
+Both are py:percent, as jupytext pairs them.  A section whose heading ends with `{further}` comes after all others: it
+is for readers who want more, and the minutes of the unit leave it out.
+
+What is written depends on nothing but the sources and the library: made again, it is the same to the byte.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +32,20 @@ from nbclient import NotebookClient
 from minigrad.viz.page import LOADER
 
 from ..apart import search_path
-from ..unit import task_of
+from ..unit import task_of, units
 
 COURSE = Path(__file__).resolve().parents[1]
 NOTEBOOKS = COURSE.parent
 FOLDERS = {path.name.removeprefix("u"): path for path in (
     *sorted((COURSE / "units").glob("u*")), COURSE / "museum", COURSE / "pytorch",
-)}
+)} | {"project": COURSE / "project"} | {
+    f"project_{path.parent.name}": path.parent for path in sorted((COURSE / "project").glob("*/demo_notebook.py"))
+}
 DEMO, EXERCISE = "demo_notebook.py", "exercise_notebook.py"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # nbgrader's own
 MEASURED = "nbval-ignore-output"
+FURTHER = " {further}"  # at the end of a heading
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
@@ -62,9 +70,59 @@ def read(path: Path) -> Any:
         cell["id"] = re.sub(r"[^A-Za-z0-9_-]", "-", f"{part}-{name}")[:64]
         if path.name == EXERCISE:
             cell.metadata |= graded(name, cell.source)
+    notebook.cells = _further_last(notebook.cells, f"{part}-further")
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def _further_last(cells: list[Any], name: str) -> list[Any]:
+    """The cells, with further sections behind all others, below a heading of their own; numbers count the sections."""
+    if any(FURTHER in cell.source for cell in cells):
+        sections: list[list[Any]] = [[]]
+        for cell in chain(*map(_divided, cells)):
+            if cell.cell_type == "markdown" and cell.source.startswith("## "):
+                sections.append([])
+            sections[-1].append(cell)
+        core, after = ([each for each in sections if (FURTHER in each[0].source) == is_after] for is_after in (0, 1))
+        cells = [*chain(*core), nbformat.v4.new_markdown_cell(BEYOND, id=name), *chain(*after)]
+    count = itertools.count(1)
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            text = cell.source.replace(FURTHER, "")
+            cell.source = re.sub(r"^## \d+ ·", lambda _: f"## {next(count)} ·", text, flags=re.M)
+    return cells
+
+
+def _divided(cell: Any) -> list[Any]:
+    """A cell with text, divided where sections begin; the first part keeps the id."""
+    if cell.cell_type != "markdown":
+        return [cell]
+    first, *others = re.split(r"\n\n(?=## )", cell.source)
+    cell.source = first
+    ids = [f"{cell.id}-{number}" for number in range(1, len(others) + 1)]
+    return [cell, *[nbformat.v4.new_markdown_cell(text, id=each) for text, each in zip(others, ids)]]
+
+
+BEYOND = """\
+# Further
+
+The unit ends here. These sections are for readers who want more; the minutes of the unit leave them out."""
+
+
+def is_further(cell: Any) -> bool:
+    """Whether a cell is the heading above the further sections."""
+    return cell.cell_type == "markdown" and cell.source == BEYOND
+
+
+def checked(source: str) -> str | None:
+    """The name of the task that a cell checks.
+
+    >>> checked('course.check("mul_grad")')
+    'mul_grad'
+    """
+    found = re.search(r'course\.check\("(\w+)"', source)
+    return found[1] if found else None
 
 
 def graded(name: str, source: str) -> dict[str, Any]:
@@ -75,14 +133,14 @@ def graded(name: str, source: str) -> dict[str, Any]:
     >>> graded("text", "Look at it.")
     {}
     """
-    check = re.search(r'course\.check\("(\w+)"\)', source) if name.startswith("check-") else None
+    check = checked(source) if name.startswith("check-") else None
     if check is None and SOLUTION[0] not in source:
         return {}
     about = {
         "grade_id": name, "grade": check is not None, "locked": check is not None, "solution": check is None,
         "schema_version": 3, "task": False,
     }
-    task = task_of(check[1]) if check is not None else None
+    task = task_of(check) if check is not None else None
     return {"nbgrader": about | ({} if task is None else {"points": task.points})}
 
 
@@ -178,7 +236,11 @@ def main(chosen: list[str]) -> None:
         _, key, file = chosen
         Path(file).write_text(text_of(read(source_of(key, EXERCISE))), encoding="utf-8")
         return
+    from .minutes import write  # which needs the lectures
+
     for key in chosen or FOLDERS:
+        if key in units():
+            write(units()[key])
         for name, make, target_of in (DEMO, demo, "{}.ipynb"), (EXERCISE, exercise, "exercises/{}_exercise.ipynb"):
             if source_of(key, name).exists():
                 target = NOTEBOOKS / target_of.format(key)

@@ -147,6 +147,8 @@ def _lecture(unit: Unit, path: Path) -> list[str]:
         found.append(f"the lecture does not begin with '# {unit.number:02} · {unit.title}'")
     if "::: notes" not in text:
         found.append("the lecture has no speaker notes")
+    if "```try\n" not in text:
+        found.append("the lecture has no cell that a reader can change and run")
     return found
 
 
@@ -259,6 +261,11 @@ LECTURE = """# {number:02} · {title}
 
 ::: reveal ...?
 ...
+
+```try
+x = mg.arange(3)
+print(x + x)
+```
 :::
 
 ## Recap

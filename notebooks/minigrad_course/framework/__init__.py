@@ -82,6 +82,15 @@ class Framework:
         return {**self.picture._repr_mimebundle_(), "text/plain": repr(self)}
 
 
+def my_pieces() -> dict[str, Any]:
+    """What you wrote and what passed its check, by name: functions, rules and plans.
+
+    >>> my_pieces()
+    {}
+    """
+    return collected(opened(), VALUES).loaded()
+
+
 def my_framework(program: str = "digits", ranks: int = 1) -> Framework:
     """Collect what you wrote in `my_framework.py`, and train a network with all of it in the engine's place.
 

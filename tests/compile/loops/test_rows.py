@@ -5,7 +5,8 @@ import pytest
 
 from minigrad.compile.codegen.native import is_available
 from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Let, statements
-from minigrad.compile.loops.rows import LONG_ROW, MOST, with_rows_at_once
+from minigrad.compile.loops.rows import with_rows_at_once
+from minigrad.compile.nodes.thresholds import LONG_ROW_BYTES, ROWS_AT_ONCE
 from tests.compile.codegen.samples import column_sums, sample
 
 needs_llvm = pytest.mark.skipif(not is_available(), reason="needs LLVM")
@@ -20,11 +21,12 @@ def rounds(kernel):
 
 def test_sums_across_rows_take_several_rows_per_round():
     kernel = column_sums(50, 24, 16).kernel
-    assert rounds(kernel) == [MOST]
-    assert rounds(column_sums(50, LONG_ROW // 4 - 1, 16).kernel) == [MOST]
-    assert rounds(column_sums(50, LONG_ROW // 4, 16).kernel) == [MOST]  # its error is smaller than that of row by row
-    assert rounds(column_sums(50, LONG_ROW // 4 - 1, 16, "max").kernel) == [MOST]
-    assert not rounds(column_sums(50, LONG_ROW // 4, 16, "max").kernel)
+    assert rounds(kernel) == [ROWS_AT_ONCE]
+    assert rounds(column_sums(50, LONG_ROW_BYTES // 4 - 1, 16).kernel) == [ROWS_AT_ONCE]
+    for op in ("sum", "prod"):  # rounding errors are smaller than those of row by row
+        assert rounds(column_sums(50, LONG_ROW_BYTES // 4, 16, op).kernel) == [ROWS_AT_ONCE]
+    assert rounds(column_sums(50, LONG_ROW_BYTES // 4 - 1, 16, "max").kernel) == [ROWS_AT_ONCE]
+    assert not rounds(column_sums(50, LONG_ROW_BYTES // 4, 16, "max").kernel)
 
 
 @needs_llvm

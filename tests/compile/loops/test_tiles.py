@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad.compile.loops.index import plus, times
 from minigrad.compile.loops.ir import FLOAT, Accumulate, For, Kernel, Let, Parameter, statements
-from minigrad.compile.loops.tiles import BAND, tiled
+from minigrad.compile.loops.tiles import tiled
+from minigrad.compile.nodes.thresholds import BAND_COLUMNS
 from minigrad.compile.running.program import Program
 from tests.compile.loops.verify import verify
 
@@ -60,7 +61,8 @@ def test_additions_to_one_place_keep_their_order(place, is_tiled):
 
 @pytest.mark.slow
 @given(
-    rows=st.integers(2 * BAND, 200), columns=st.sampled_from([128, 131, 500]), name=st.sampled_from(sorted(AGAINST))
+    rows=st.integers(2 * BAND_COLUMNS, 200), columns=st.sampled_from([128, 131, 500]),
+    name=st.sampled_from(sorted(AGAINST)),
 )
 def test_values_are_those_of_eager_mode(rows, columns, name):
     rows += rows % 2

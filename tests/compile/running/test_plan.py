@@ -181,6 +181,59 @@ def test_writes_go_into_the_memory_of_a_value_that_nothing_reads_later():
     np.testing.assert_array_equal(mg.jit(rows_written)(x).numpy(), rows_written(x).numpy())
 
 
+def one_part(x):
+    x[1] = 5.0
+
+
+def several_parts(x, i, v):
+    x += 1.0
+    x[i] = x[i] * 2
+    x[1:][::-1] = mg.sort(x[1:])
+    x[v] = x.sum()
+
+
+@pytest.mark.parametrize("executor", ["serial", "parallel"])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_parts_of_an_argument_are_written_where_they_are(executor, dtype):
+    one, several = [mg.jit(f, executor=executor) for f in (one_part, several_parts)]
+    positions, given = (mg.asarray(3), mg.asarray([0, 2])), np.arange(18).astype(dtype)
+    for ours, theirs in (mg.asarray(given), mg.asarray(given)), (mg.asarray(given)[::2], mg.asarray(given)[::2]):
+        for _ in range(2):
+            one(ours)
+            one_part(theirs)
+            several(ours, *positions)
+            several_parts(theirs, *positions)
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+        assert puts_of(one.program(ours).plan) == [True]
+        assert {*puts_of(several.program(ours, *positions).plan)} == {True}
+
+
+def moved(x):
+    x[1:] = x[:-1]
+    return x * 1
+
+
+def read_later(x):
+    old = mg.sort(mg.exp(x)).sum() * x
+    x[0] = 1.0
+    return old + x
+
+
+def returned_between(x):
+    x[0] = 1.0
+    y = x.copy()
+    x[1] = 2.0
+    return y
+
+
+@pytest.mark.parametrize("function", [moved, read_later, returned_between])
+def test_an_argument_whose_old_elements_are_read_is_copied(function):
+    ours, theirs, jitted = mg.asarray([3.0, 1.0, 2.0]), mg.asarray([3.0, 1.0, 2.0]), mg.jit(function)
+    np.testing.assert_allclose(jitted(ours).numpy(), function(theirs).numpy(), rtol=1e-6)
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    assert True not in puts_of(jitted.program(ours).plan)
+
+
 @pytest.mark.parametrize("executor", ["serial", "parallel"])
 def test_values_that_are_read_later_or_belong_to_others_are_not_overwritten(executor):
     def kept(x):

@@ -9,6 +9,7 @@ import importlib
 import operator
 import os
 import random
+import subprocess
 import sys
 import textwrap
 import threading
@@ -339,6 +340,7 @@ CASES = {
         lambda a: a["a"].__setitem__(0, 2)),
     "array.array": of_value(lambda: array.array("i", [1]), lambda a: a[0], lambda a: a.__setitem__(0, 2)),
     "array.array that grows": of_value(lambda: array.array("i", [1]), len, lambda a: a.append(2)),
+    "iterator over an array": of_value(lambda: np.array([1, 1]).flat, lambda it: it[1], lambda it: it.base.fill(2)),
     "memoryview": of_value(lambda: memoryview(bytearray(b"\x01")), lambda m: m[0], lambda m: m.__setitem__(0, 2)),
     "ctypes": of_value(lambda: ctypes.c_int(1), lambda c: c.value, lambda c: setattr(c, "value", 2)),
     "bytearray": of_value(lambda: bytearray(b"\x01"), lambda b: b[0], lambda b: b.__setitem__(0, 2)),
@@ -404,14 +406,28 @@ CASES |= {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_an_unusual_read(case, monkeypatch):
+ANYTHING = ("eval", "eval of a global", "exec", "globals", "globals, computed")  # they can import any module
+
+
+def unusual(case, monkeypatch):
     read, change = CASES[case](monkeypatch)
     f = mg.jit(lambda: mg.ones(1) * read())
     assert [f().item(), f().item()] == [1, 1], f.traces
     assert len(f.traces) == 1
     change()
     assert f().item() == 2 and len(f.traces) == 2
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ANYTHING])
+def test_an_unusual_read(case, monkeypatch):
+    unusual(case, monkeypatch)
+
+
+@pytest.mark.parametrize("case", ANYTHING)
+def test_a_read_of_anything(case):
+    """In a process with few modules, as a user's: the walk follows all of them, which here are those of all tests."""
+    program = f"from {__name__} import *\nunusual({case!r}, pytest.MonkeyPatch())"
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 def test_thread_local_values_differ_between_threads():

@@ -32,14 +32,6 @@ class Empty(Question):
 
 
 @UNIT.task
-class Early(Question):
-    name = "early"
-
-    def right(self) -> tuple[float, float]:
-        return 2, 10
-
-
-@UNIT.task
 class Order(Question):
     name = "order"
 

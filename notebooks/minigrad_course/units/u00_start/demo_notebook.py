@@ -70,7 +70,8 @@ print("by", round(f(1.01) - f(1.0), 4))
 x = mg.asarray(1.0, requires_grad=True)
 a = 2 * x
 y = a * a + a
-mg.viz.step(y)
+picture = mg.viz.step(y)
+picture  # to share it: picture.save("shared_value.html", says="A value that is used several times gets its gradient in parts.")
 
 # %% [markdown]
 # Which numbers did you see in the box ∂a, from the first to the last? Write them in brackets, with commas between them.

@@ -14,7 +14,7 @@ from tests.course.running import said_to
         ("rise = 1/10", "✓"),
         ("rise = 0.5", "put 1.01 in place of 1.0"),
         ("rise = 0", "put 1.01 in place of 1.0"),
-        ('rise = "a bit"', "put 1.01 in place of 1.0"),
+        ('rise = "a bit"', "a number, such as 0.01"),
         ("rise = None", "not answered yet"),
         ("numbers = [1, 3, 5]", "✓"),
         ("numbers = (1, 3, 5)", "✓"),

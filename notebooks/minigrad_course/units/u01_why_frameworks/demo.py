@@ -151,4 +151,4 @@ class Petabyte(Prediction):
     name = "petabyte"
 
     def read(self, answer: Any) -> Any:
-        return float(f"{answer:.2g}") if isinstance(answer, int | float) else answer
+        return float(f"{answer:.2g}") if isinstance(answer, int | float) and answer != float("inf") else answer

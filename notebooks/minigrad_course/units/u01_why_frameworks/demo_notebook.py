@@ -169,8 +169,11 @@ class Chain:
 Chain(Dense(64, 32), Tanh(), Dense(32, 10)).forward(np.ones((5, 64))).shape
 
 # %% [markdown]
-# A layer brings its own backward pass, written by hand. Caffe has such functions in C++ for the CPU, and others for the GPU. **How many functions does a new
-# activation need there?**
+# A layer brings its own backward pass, written by hand. Caffe has such functions in C++ for the CPU, and others for the GPU. Suppose that there are more kinds of
+# processors:
+
+# %% name="new-layer-asked"
+course.task("new_layer")
 
 # %% name="new-layer" tags=["question"]
 new_layer = ...
@@ -301,7 +304,8 @@ course.check("line_counts")
 # The next cell runs the three lines, and counts. A right prediction lights its place.
 
 # %% name="stack" jupyter={"outputs_hidden": true}
-course.task("line_counts").stack()
+picture = course.task("line_counts").stack()
+picture  # to share it: picture.save("stack.html", says="Three lines of Python, and what runs in the layers of a framework below them.")
 
 # %% [markdown]
 # ## Two languages
@@ -324,7 +328,10 @@ course.check("last_python")
 #
 # ## What size gains, and what it does not
 #
-# A petabyte (PB) is a million gigabytes (GB). A disk reads 1 GB in a second. **How many days does one machine need to read 1 PB once?** A whole number is enough.
+# First the data:
+
+# %% name="petabyte-asked"
+course.task("petabyte")
 
 # %% name="petabyte" tags=["question"]
 petabyte = ...
@@ -348,7 +355,7 @@ for share in 0.5, 0.6, 0.9, 0.99, 1.0:
 # * M. Abadi and others, *TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems* (2015), <https://arxiv.org/abs/1603.04467>
 # * A. Paszke and others, *PyTorch: An Imperative Style, High-Performance Deep Learning Library* (2019), <https://arxiv.org/abs/1912.01703>
 #
-# The Blitz begins with a tensor, then lets the engine differentiate. The same lines run here, with another name for the library. Change `Q` to a function of your own, and run it
+# The Blitz begins with a **tensor** (an array that records how it was made), then lets the engine differentiate. The same lines run here, with another name for the library. Change `Q` to a function of your own, and run it
 # again:
 
 # %% name="blitz" tags=["change"] jupyter={"outputs_hidden": true}

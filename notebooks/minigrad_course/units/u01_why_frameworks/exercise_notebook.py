@@ -59,7 +59,7 @@ def mlp_grad(x, t, W, b, V, c):
 course.check("mlp_grad")
 
 # %% [markdown]
-# Now your function takes the place of the engine's backward pass: the forward pass and the optimizer are minigrad's, all gradients are yours. The two curves lie on each other.
+# Now your function takes the place of the engine's backward pass: the forward pass and the **optimizer**, which changes the weights by their gradients, are minigrad's, all gradients are yours. The two curves lie on each other.
 
 # %% name="by-hand"
 course.task("mlp_grad").train(mlp_grad)

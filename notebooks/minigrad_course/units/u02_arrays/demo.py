@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...forms import names_in
-from ...predicting import Choice
+import numpy as np
+
+import minigrad as mg
+
+from ...predicting import Choice, Lettered
 from ...tasks import Prediction, Question
 from .about import UNIT
-from .crossings import SIDE
 
 
 @UNIT.kind
@@ -27,21 +29,18 @@ class LoopTimes(Choice, Prediction):
 
 
 @UNIT.task
-class LibraryCalls(Guess):
-    name = "library_calls"
-    right_value = SIDE**2
-
-
-@UNIT.task
 class TurnedStrides(Question):
     name = "turned_strides"
     mistakes = ()
 
 
 @UNIT.task
-class Copies(Guess):
-    name = "copies"
+class Copies(Lettered, Prediction):
+    name, shown, wanted = "copies", 5, 2
 
-    def read(self, answer: Any) -> Any:
-        names = names_in(answer)
-        return answer if names is None else sorted("".join(names).upper())  # "ABC" is an answer too
+    def given(self) -> dict[str, Any]:
+        return {"program": "\n".join(f"{letter} = {line}" for letter, line in self.lines.items())}
+
+    def is_so(self, line: str) -> bool:
+        a = mg.arange(12).reshape(3, 4)
+        return not np.shares_memory(a.numpy(), eval(line, {"a": a}).numpy())

@@ -39,7 +39,10 @@ print("picture", picture.shape, picture.size, "numbers")
 print("windows", windows.shape, windows.size, "numbers")
 
 # %% [markdown]
-# 64 numbers have become 324. **How many numbers were copied to make the array of windows?**
+# 64 numbers have become 324, and the library has copied none of them: `windows` reads the numbers of `picture` where they are.
+
+# %% name="window-numbers-asked"
+course.task("window_numbers")
 
 # %% name="window-numbers" tags=["question"]
 window_numbers = ...
@@ -60,9 +63,8 @@ loop_times = ...
 
 course.check("loop_times")
 
-# %% [markdown]
-# There are ways in between. `row @ column` lets the library compute one number of the result. Python loops over the rows and columns. **How often does Python call
-# the library, for the whole 64 × 64 result?**
+# %% name="library-calls-asked"
+course.task("library_calls")
 
 # %% name="library-calls" tags=["question"]
 library_calls = ...
@@ -100,11 +102,11 @@ def program():
     return d.sum()
 
 
-crossings.there_and_back(program)
+crossing = crossings.there_and_back(program)
+crossing  # to share it: crossing.save("there_and_back.html", says="Python calls, the library computes, and control comes back: measured on my machine.")
 
-# %% [markdown]
-# Ten such calls in a row. The library needs 100 µs for each of them, and Python needs 5 µs for each line before it calls. **How many µs after the start has the tenth
-# line run?**
+# %% name="clock-asked"
+course.task("clock")
 
 # %% name="clock" tags=["question"]
 clock = ...
@@ -112,21 +114,12 @@ clock = ...
 course.check("clock")
 
 # %% [markdown]
-# (On a GPU the answer is another one, which is the subject of unit 03.)
+# (On a GPU the answer is different: see unit 03.)
 #
 # ## Names are not arrays
-#
-# The library owns the memory of an array: Python only has a name for it. Several names can refer to the same memory. Four lines:
-#
-# ```python
-# a = mg.asarray([1, 2, 3])
-# b = a
-# c = a[1:]
-# d = a + 0
-# c += 10
-# ```
-#
-# **What are `a[1]`, `b[1]` and `d[1]` now?** Three numbers in brackets.
+
+# %% name="same-buffer-asked"
+course.task("same_buffer")
 
 # %% name="same-buffer" tags=["question"]
 same_buffer = ...
@@ -138,24 +131,20 @@ course.check("same_buffer")
 # write a program of your own: one statement in each line.
 
 # %% name="map" jupyter={"outputs_hidden": true}
-memory_map("""
-a = mg.asarray([1, 2, 3])
+first, added = course.task("same_buffer").first, course.task("same_buffer").added
+memory_map(f"""
+a = mg.asarray([{first}, {first + 1}, {first + 2}])
 b = a
 c = a[1:]
 d = a + 0
-c += 10
+c += {added}
 """)
 
 # %% [markdown]
 # The **version** of a buffer counts the lines that have written into it. You will need it soon.
-#
-# Two programs that look alike. In both, `a = mg.asarray([1, 2])` and `b = a` come first:
-#
-# | first program | second program |
-# |---|---|
-# | `b = b * 2` | `b *= 2` |
-#
-# **What is `a[0]` after the first, and after the second?**
+
+# %% name="rebound-asked"
+course.task("rebound")
 
 # %% name="rebound" tags=["question"]
 rebound = ...
@@ -163,15 +152,17 @@ rebound = ...
 course.check("rebound")
 
 # %% name="rebinding" jupyter={"outputs_hidden": true}
-a = mg.asarray([1, 2])
-b = a
-b = b * 2
-print("after b = b * 2, a is", a.tolist())
+first, factor = course.task("rebound").first, course.task("rebound").factor
 
-a = mg.asarray([1, 2])
+a = mg.asarray([first, 1])
 b = a
-b *= 2
-print("after b *= 2,    a is", a.tolist())
+b = b * factor
+print(f"after b = b * {factor}, a is", a.tolist())
+
+a = mg.asarray([first, 1])
+b = a
+b *= factor
+print(f"after b *= {factor}, a is", a.tolist())
 
 # %% [markdown]
 # ## One buffer, many shapes
@@ -193,13 +184,17 @@ course.check("turned_strides")
 
 # %% [markdown]
 # So `.T` moves no number, and takes the same time for nine numbers and for nine million. Try other steps, also 0. And then:
-#
-# `mg.broadcast_to(mg.asarray(1.0), (1000, 1000))` is one number, of 4 bytes, as a table of a million places. **How many bytes do its numbers take in memory?**
+
+# %% name="owned-bytes-asked"
+course.task("owned_bytes")
 
 # %% name="owned-bytes" tags=["question"]
 owned_bytes = ...
 
 course.check("owned_bytes")
+
+# %% [markdown]
+# One number can fill a table of a million places in the same way. Which of them does `table += 1` change?
 
 # %% name="broadcast" jupyter={"outputs_hidden": true}
 table = mg.broadcast_to(mg.asarray(1.0), (1000, 1000))
@@ -214,8 +209,10 @@ except mg.MinigradError as error:
 # PyTorch of 2017 did not stop here: a 1 that was broadcast to 4 × 5 places [became 21](https://github.com/pytorch/pytorch/issues/4664), because 1 was added 20 times to
 # the same number.
 #
-# A reading rule with one stride for each axis cannot read everything. With `a = mg.arange(12).reshape(3, 4)`, **which of these have to copy?**
-# A `a.T` · B `a.reshape(-1)` · C `a.T.reshape(-1)` · D `a[::2]` · E `a[[0, 2, 1]]`. (`reshape(-1)` puts all numbers into one row.)
+# A reading rule with one stride for each axis cannot read everything.
+
+# %% name="copies-asked"
+course.task("copies")
 
 # %% name="copies" tags=["question"]
 copies = ...
@@ -223,27 +220,13 @@ copies = ...
 course.check("copies")
 
 # %% name="which-copy" jupyter={"outputs_hidden": true}
-memory_map("""
-a = mg.arange(12).reshape(3, 4)
-A = a.T
-B = a.reshape(-1)
-C = a.T.reshape(-1)
-D = a[::2]
-E = a[[0, 2, 1]]
-""")
+memory_map("a = mg.arange(12).reshape(3, 4)\n" + course.task("copies").program)
 
 # %% [markdown]
 # ## A damaged gradient
-#
-# Arrays can change, and gradients are computed later. The rule of a product needs the other factor, so the product w · x keeps x until the backward pass:
-#
-# ```python
-# y = (w * x).sum()
-# x += 1
-# y.backward()
-# ```
-#
-# **What happens in the last line?** A: `w.grad` is the x before `x += 1`. B: `w.grad` is the x after it. C: an error.
+
+# %% name="changed-in-between-asked"
+course.task("changed_in_between")
 
 # %% name="changed-in-between" tags=["question"]
 changed_in_between = ...
@@ -262,7 +245,7 @@ p.sum().backward()
 """)
 
 # %% [markdown]
-# The product noted the version of the buffer that it kept. The sum kept nothing, so its gradient is right. Without versions, the gradient of p would be [3, 4]: that of another
+# Here p is a product, and q is a sum. The product noted the version of the buffer that it kept. The sum kept nothing, so its gradient is right. Without versions, the gradient of p would be [3, 4]: that of another
 # function, and no message. Other ways to write into memory behind the engine's back have [given such gradients](https://github.com/pytorch/pytorch/issues/6990).
 #
 # Try this one too, a line each: `w = mg.asarray([1.0, 2.0], requires_grad=True)`, `h = w * 3`, `y = h * h`, `h += 1`. Here h has a history, and minigrad does something else than to write

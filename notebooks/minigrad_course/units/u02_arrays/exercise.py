@@ -171,17 +171,14 @@ class Versions(ValueTask):
         return "it kept x, but no line after it writes into the buffer: the version is still the same"
 
 
-SHARES = "that is a view of the same memory, so the next batch writes over it. What has a buffer of its own?"
+SHARES = UNIT.words["shares"]
 SHARING = {"detach": SHARES, "[:]": SHARES, ".T": SHARES, "reshape": SHARES, "view": SHARES}
-KEPT = (
-    "each product keeps the buffer itself, and the next turn of the loop writes into it. What may the product keep in "
-    "its place?"
-)
-LOST = "the losses have lost their history: no no_grad, and no detach() of w"
-TWICE = "one backward pass follows after the loop, from the sum of the losses: no backward() inside of the loop"
+KEPT = UNIT.words["kept"]
+LOST = UNIT.words["lost"]
+TWICE = UNIT.words["twice"]
 EARLY = "that is the first batch: is the `return` inside of the loop?"
-UNFILLED = "other parts of the program read the buffer: keep buffer[:] = batch"
-NUMBER = "the sum of the losses as a tensor: a number from item() or float() has no history"
+UNFILLED = UNIT.words["unfilled"]
+NUMBER = UNIT.words["number"]
 RETURNED: dict[type, str] = {
     type(None): "is there a `return`? return sum(losses)",
     list: "that is the list of losses. Return their sum: sum(losses)",
@@ -272,22 +269,22 @@ class Refilled(FunctionTask):
 # ---- a convolution ---------------------------------------------------------------------------------------------------
 
 
-def responses(pictures: Any, kernels: Any) -> Any:
-    """The sum of products of each kernel with each window: pictures (n, 8, 8) to (n, 6, 6, k)."""
-    windows = np.lib.stride_tricks.sliding_window_view(plain(pictures), kernels.shape[1:], axis=(1, 2))
-    return np.einsum("nijab,kab->nijk", windows, plain(kernels))
+def responses(pictures: Any, filters: Any) -> Any:
+    """The sum of products of each filter with each window: pictures (n, 8, 8) to (n, 6, 6, k)."""
+    windows = np.lib.stride_tricks.sliding_window_view(plain(pictures), filters.shape[1:], axis=(1, 2))
+    return np.einsum("nijab,kab->nijk", windows, plain(filters))
 
 
-def columns(kernels: Any) -> Any:
-    """The kernels that a student uses who reshapes to (9, k): each is a column."""
-    return plain(kernels).reshape(9, -1).T.reshape(kernels.shape)
+def columns(filters: Any) -> Any:
+    """The filters that a student uses who reshapes to (9, k): each is a column."""
+    return plain(filters).reshape(9, -1).T.reshape(filters.shape)
 
 
 PRODUCTS = {  # a part of an error in a student's convolution -> the hint
-    "do not go together": "the last axis of the windows must have 9 numbers, and the kernels shape (9, k)",
-    "matmul: shapes": "`@` uses the last two axes: reshape the windows to (n, 6, 6, 9), and the kernels to (k, 9)",
-    "do not fit into shape": "the windows become (n, 6, 6, 9), the kernels (k, 9). Other pictures have another number "
-    "of windows, and there may be 1 kernel: take n, the sizes and k from .shape",
+    "do not go together": "the last axis of the windows must have 9 numbers, and the filters shape (9, k)",
+    "matmul: shapes": "`@` uses the last two axes: reshape the windows to (n, 6, 6, 9), and the filters to (k, 9)",
+    "do not fit into shape": "the windows become (n, 6, 6, 9), the filters (k, 9). Other pictures have another number "
+    "of windows, and there may be 1 filter: take n, the sizes and k from .shape",
     "axis": "mg.windows(pictures, 3, axis=(1, 2)) slides along rows and columns, not along the pictures",
 }
 
@@ -309,7 +306,7 @@ class Convolve(FunctionTask):
         return "it returned None: is there a `return`?" if yours is None else super().judge(yours, args)
 
     def _call(self, args: tuple[Any, ...]) -> str:
-        return f"convolve(pictures of shape {args[0].shape}, kernels of shape {args[1].shape})"
+        return f"convolve(pictures of shape {args[0].shape}, filters of shape {args[1].shape})"
 
-    def right(self, pictures: Any, kernels: Any) -> Any:
-        return responses(pictures, kernels)
+    def right(self, pictures: Any, filters: Any) -> Any:
+        return responses(pictures, filters)

@@ -62,7 +62,7 @@ course.check("versions")
 # %% [markdown]
 # `memory_map(course.task("versions").code + "\np.sum().backward()")` shows what each operation has kept, and whether p stops.
 #
-# ## 3 · Repair it
+# ## 3 · Repair it {further}
 #
 # To save memory, this loop reads each batch into the same buffer. The losses are added, and one backward pass follows. Run the cell:
 
@@ -185,21 +185,21 @@ course.check("windowed", hidden=True)
 # %% [markdown]
 # ## 8 · A convolution
 #
-# A *kernel* is a small picture of what to look for. A **convolution** multiplies it with each window, number by number, and adds the products: where the sum is large, the window looks like the kernel.
-# For all windows and all kernels, this is one matrix product. `pictures` has shape (n, 8, 8), `kernels` has shape (k, 3, 3). Three steps:
+# A *filter* is a small picture of what to look for. A **convolution** multiplies it with each window, number by number, and adds the products: where the sum is large, the window looks like the filter.
+# For all windows and all filters, this is one matrix product. `pictures` has shape (n, 8, 8), `filters` has shape (k, 3, 3). Three steps:
 #
 # 1. `mg.windows(pictures, 3, axis=(1, 2))` has shape (n, 6, 6, 3, 3).
-# 2. `reshape` it, so that the 9 numbers of a window are in the last axis. Do the same with the kernels.
+# 2. `reshape` it, so that the 9 numbers of a window are in the last axis. Do the same with the filters.
 # 3. Multiply with `@`. The result has shape (n, 6, 6, k).
 #
 # Other sizes than 8 are possible: read them from `.shape`.
 
 # %% name="convolve"
-def convolve(pictures, kernels):
+def convolve(pictures, filters):
     ### BEGIN SOLUTION
     windows = mg.windows(pictures, 3, axis=(1, 2))
     n, rows, columns = windows.shape[:3]
-    return windows.reshape(n, rows, columns, 9) @ kernels.reshape(-1, 9).T
+    return windows.reshape(n, rows, columns, 9) @ filters.reshape(-1, 9).T
     ### END SOLUTION
 
 # %% name="check-convolve"

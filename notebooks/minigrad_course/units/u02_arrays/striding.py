@@ -75,7 +75,8 @@ def _checked(found: Any, shape: Sizes, name: str) -> Sizes:
     parts = found if isinstance(found, tuple | list) and len(found) == 2 else (None, None)
     own, strides = sizes(parts[0]), sizes(parts[1])
     if own != shape or strides is None or len(strides) != len(shape):
-        raise Misused(name, f"returned {written(found)} for a view of shape {shape}", "return shape, strides")
+        hint = "two tuples of whole numbers: return shape, strides"
+        raise Misused(name, f"returned {written(found)} for a view of shape {shape}", hint)
     return strides
 
 

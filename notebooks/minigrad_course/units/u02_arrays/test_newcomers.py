@@ -11,7 +11,7 @@ from tests.course.running import said_to
 TASKS = units()["02_arrays"].tasks
 HEADS = {
     "refilled": "w, buffer, batches", "transposed": "shape, strides, axes", "broadcasted": "shape, strides, target",
-    "windowed": "shape, strides, axis, size, step", "convolve": "pictures, kernels",
+    "windowed": "shape, strides, axis, size, step", "convolve": "pictures, filters",
 }
 LOOP = (
     "losses = []\n    for b in batches:\n        buffer[:] = mg.asarray(b)\n        losses.append({})\n"
@@ -100,32 +100,32 @@ FUNCTIONS = {
         "    return s + [size], t + [strides[axis]]", "depend on step"),
     "adds a number to a tuple": ("windowed", "return shape + size, strides + 1", "needs a comma"),
     "multiplies place by place": (
-        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) * kernels.reshape(-1, 9)", None),
+        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) * filters.reshape(-1, 9)", None),
     "sums of products": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return mg.stack([(w * k).sum((-1, -2)) for k in kernels], axis=-1)", "✓"),
-    "the kernels transposed first": (
+        "    return mg.stack([(w * k).sum((-1, -2)) for k in filters], axis=-1)", "✓"),
+    "the filters transposed first": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.mT.reshape(-1, 9).T", "turned"),
+        "    return w.reshape(*w.shape[:3], 9) @ filters.mT.reshape(-1, 9).T", "turned"),
     "the forgotten .T": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(-1, 9)", "(9, k)"),
-    "kernels reshaped to columns": (
+        "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(-1, 9)", "(9, k)"),
+    "filters reshaped to columns": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(9, -1)", "mixes the kernels"),
+        "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(9, -1)", "mixes the filters"),
     "one list of windows": (
-        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) @ kernels.reshape(-1, 9).T",
+        "convolve", "return mg.windows(pictures, 3, axis=(1, 2)).reshape(-1, 9) @ filters.reshape(-1, 9).T",
         "one long list"),
     "one list for each picture": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(len(pictures), -1, 9) @ kernels.reshape(-1, 9).T", "for each picture"),
-    "four kernels always": (
+        "    return w.reshape(len(pictures), -1, 9) @ filters.reshape(-1, 9).T", "for each picture"),
+    "four filters always": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(*w.shape[:3], 9) @ kernels.reshape(4, 9).T", "may be 1 kernel"),
-    "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ kernels", "the last two axes"),
+        "    return w.reshape(*w.shape[:3], 9) @ filters.reshape(4, 9).T", "may be 1 filter"),
+    "no reshape": ("convolve", "return mg.windows(pictures, 3, axis=(1, 2)) @ filters", "the last two axes"),
     "one size only": (
         "convolve", "w = mg.windows(pictures, 3, axis=(1, 2))\n"
-        "    return w.reshape(-1, 6, 6, 9) @ kernels.reshape(-1, 9).T", "(n, 6, 6, 9)"),
+        "    return w.reshape(-1, 6, 6, 9) @ filters.reshape(-1, 9).T", "(n, 6, 6, 9)"),
 }
 
 
@@ -139,29 +139,29 @@ def test_feedback_on_functions_of_arrays(which):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("window_numbers = 324", "a place of its own"),
-        ("window_numbers = 0", "✓"),
+        ("window_numbers = 0", "nothing was copied"), ("window_numbers = 9", "far from the edges"),
+        ("window_numbers = '2 times 3'", "✓"),
         ("loop_times = 3000", "✓"),
         ("loop_times = '30'", "one instruction"),
         ("loop_times = 5", "one of"),
-        ("library_calls = 64 * 64", "✓"),
-        ("library_calls = 262144", "products x · y"),
-        ("clock = 50", "returns when its function has finished"),
-        ("clock = 10 * 105", "✓"),
-        ("clock = 950", "for the tenth time"),
-        ("clock = 945", "nine lines"),
-        ("same_buffer = [13, 13, 3]", "counted from 0"),
-        ("copies = ['C']", "the rows 0, 2, 1"),
-        ("same_buffer = [12, 2, 2]", "another name"),
-        ("same_buffer = (12, 12, 2)", "✓"),
-        ("rebound = (2, 1)", "the other way round"),
+        ("library_calls = 32 * 32", "✓"),
+        ("library_calls = 32**3", "products x · y"),
+        ("clock = 12 * 6", "returns when its function has finished"),
+        ("clock = 12 * 86", "✓"),
+        ("clock = 952", "for the last time"),
+        ("clock = 946", "all lines but the last"),
+        ("same_buffer = [30, 30, 10]", "counted from 0"),
+        ("copies = ['E']", "look at A: the numbers come in the order 0, 4, 8"),
+        ("same_buffer = [29, 9, 9]", "another name"),
+        ("same_buffer = (29, 29, 9)", "✓"),
+        ("rebound = (70, 7)", "the other way round"),
         ("turned_strides = (1, 3)", "✓"),
-        ("owned_bytes = 4_000_000", "what a copy would take"),
-        ("copies = 'C, E'", "✓"),
-        ("copies = ['e', 'c']", "✓"),
-        ("copies = ['E']", "which one step"),
-        ("changed_in_between = 'c'", "✓"),
-        ("changed_in_between = 'B'", "of another function"),
+        ("owned_bytes = 8000", "what a copy would take"),
+        ("copies = 'A, E'", "✓"),
+        ("copies = ['e', 'a']", "✓"),
+        ("copies = 'ADE'", "look at D: every second row"),
+        ("changed_in_between = 'a'", "✓"),
+        ("changed_in_between = 'C'", "What does the rule of a sum read?"),
         ("who_changes = 3", "another form"),
         ("versions = 2", "another form"),
         ("view_of = (3, 2)", "three parts"),

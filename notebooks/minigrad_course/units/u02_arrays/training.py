@@ -1,4 +1,4 @@
-"""The climax of unit 02: one buffer and its views, what kernels find in digits, and a network that reads them."""
+"""The climax of unit 02: one buffer and its views, what filters find in digits, and a network that reads them."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def first_digits() -> Tensor:
 
 
 def see(convolve: Callable[..., Any]) -> Flipbook:
-    """Digits, their windows, and what four kernels find in them, by the student's convolution."""
-    pictures, kernels = first_digits(), asarray(np.array(list(KERNELS.values()), "f"))
-    found, expected = convolve(pictures, kernels), (len(SHOWN), 6, 6, len(KERNELS))
+    """Digits, their windows, and what four filters find in them, by the student's convolution."""
+    pictures, filters = first_digits(), asarray(np.array(list(KERNELS.values()), "f"))
+    found, expected = convolve(pictures, filters), (len(SHOWN), 6, 6, len(KERNELS))
     shape = getattr(found, "shape", None)
     if shape != expected:
         raise Misused("convolve", f"returned shape {shape}, not {expected}", "check it first")

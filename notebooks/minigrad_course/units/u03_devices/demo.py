@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...feedback import Misused, written
+import minigrad as mg
+
 from ...graphs import OPERATIONS
+from ...predicting import Lettered
 from ...tasks import Prediction, Question
 from ...views.queues import COPY, LAUNCH, batches, ended, queue, scheduled  # noqa: F401  (COPY: in the texts)
 from .about import UNIT
@@ -19,10 +21,8 @@ class Guess(Prediction):
     mistakes = ()
 
     def read(self, answer: Any) -> Any:
-        if isinstance(self.right_value, str):
-            return str(answer).strip().upper() if len(self.right_value) == 1 else str(answer).strip()
-        if isinstance(answer, str) and not isinstance(self.right_value, list):
-            raise Misused(self.name, f"your answer {written(answer)} is a text", f"a number alone, like {self.example}")
+        if isinstance(self.right(), str):
+            return str(answer).strip().upper() if len(self.right()) == 1 else str(answer).strip()
         given = answer.split(",") if isinstance(answer, str) else answer
         return given if not isinstance(given, list | tuple) else [
             OPERATIONS.get(each.strip(), each.strip()) if isinstance(each, str) else each for each in given]
@@ -33,6 +33,21 @@ class NewChip(Guess):
     name = "new_chip"
     right_value = len(NEEDED)
     why = f"{', '.join(NEEDED)}. Gradient rules are written in operations, so they run on every device."
+
+
+@UNIT.task
+class Mixed(Lettered, Prediction):
+    name, shown, wanted = "mixed", 4, 1
+
+    def given(self) -> dict[str, Any]:
+        return {"lines": self.lines}
+
+    def is_so(self, line: str) -> bool:
+        try:
+            eval(line, {"a": mg.ones(3), "b": mg.ones(3, device="cpu:1")})
+        except mg.DeviceError:
+            return True
+        return False
 
 
 @UNIT.task

@@ -38,7 +38,7 @@ for devices in 2, 3, 4:
 
 # %% [markdown]
 # A new chip arrives, and its column is empty. Only what moves numbers is there: views, copies, filling memory with one value. You want to **train** a network
-# on it: two layers with `tanh`, which read digits; loss, backward pass, steps of the optimizer. **How many functions must you write?** Guess.
+# on it: two layers with `tanh`, which read digits; loss, backward pass, steps of the **optimizer**, which changes the weights. **How many functions must you write?** Guess.
 
 # %% name="new-chip" tags=["question"]
 new_chip = ...
@@ -65,14 +65,9 @@ print(len(computed), "operations:", dict(sorted(computed.items())))
 # In the exercise you write these functions, and a network learns on a chip of your own.
 #
 # ## An array is on one device
-#
-# Every laptop has a second device to practise with: `"cpu:1"` is the CPU once more, with arrays that do not mix with those of `"cpu"`. `x.to(device)` is
-# the way to another device. **After these two lines, on which device is x?** Write its name in quotation marks.
-#
-# ```python
-# x = mg.ones(3)
-# x.to("cpu:1")
-# ```
+
+# %% name="device-of-x-asked"
+course.task("device_of_x")
 
 # %% name="device-of-x" tags=["question"]
 device_of_x = ...
@@ -104,18 +99,16 @@ print("y on", y.device, y.tolist())
 print("z on", z.device, z.tolist(), "the same tensor as x" if z is x else "another tensor")
 
 # %% [markdown]
-# `x.to(device)` returns a tensor, and `model.to(device)` is different: it puts new arrays into the model itself. This difference costs beginners hours
+# `x.to(device)` returns a **tensor** (an array on a device), and `model.to(device)` is different: it puts new arrays into the model itself. This difference costs beginners hours
 # ([PyTorch](https://github.com/pytorch/pytorch/issues/14068), [accelerate](https://github.com/huggingface/accelerate/issues/2251)).
 #
 # ## Dispatch
 #
 # When an operation is called, the library looks where the inputs are. If all are on one device, it calls that device's kernel. This choice is called **dispatch**. If
-# they are on two devices, it raises an exception. Let a be an array on `"cpu"`, and b one on `"cpu:1"`. **Which of these stops?**
-#
-# - A: `a + 1`
-# - B: `a + b.to("cpu")`
-# - C: `a + b.sum()`
-# - D: `b * b`
+# they are on two devices, it raises an exception.
+
+# %% name="mixed-asked"
+course.task("mixed")
 
 # %% name="mixed" tags=["question"]
 mixed = ...
@@ -124,10 +117,9 @@ course.check("mixed")
 
 # %% name="mix" jupyter={"outputs_hidden": true}
 a, b = mg.ones(3), mg.ones(3, device="cpu:1")
-tries = {"A": lambda: a + 1, "B": lambda: a + b.to("cpu"), "C": lambda: a + b.sum(), "D": lambda: b * b}
-for letter, line in tries.items():
+for letter, line in course.task("mixed").lines.items():
     try:
-        print(letter, "runs on", line().device)
+        print(letter, "runs on", eval(line).device)
     except mg.DeviceError as error:
         print(letter, "stops:", str(error).splitlines()[0])
 
@@ -150,9 +142,9 @@ mg.viz.bench(program)
 
 # %% [markdown]
 # ## Gradients
-#
-# Is there a third copy of NumPy, for gradients? The gradient rule of tanh is `g * (1.0 - out * out)`, in which `out` is the result of the forward pass. **Which
-# kernels run when the rule is applied, in which order?** Names of operations, as in `["add", "tanh"]`.
+
+# %% name="backward-kernels-asked"
+course.task("backward_kernels")
 
 # %% name="backward-kernels" tags=["question"]
 backward_kernels = ...
@@ -161,7 +153,7 @@ course.check("backward_kernels")
 
 # %% name="backward-on-cpu1" jupyter={"outputs_hidden": true}
 x = mg.asarray([0.5, -1.0], device="cpu:1", requires_grad=True)
-y = mg.tanh(x)
+y = mg.sigmoid(x)
 with watching() as calls:
     y.backward(mg.ones(2, device="cpu:1"))
 print([(call.op.name, str(call.device)) for call in calls if call.op.kind == "elementwise"])
@@ -185,9 +177,9 @@ with mg.devices.register_kernel("multiply", "cpu:1", double_multiply):
 
 # %% [markdown]
 # ## What a fast device is worth
-#
-# The CPU adds two large arrays in 1 ms. A chip adds them in 0.01 ms: it is a hundred times as fast. To copy one of the arrays from one memory to the
-# other takes 1 ms. a and b are on the CPU, and the result is needed there. **How many milliseconds does it take with the chip?**
+
+# %% name="by-way-of-chip-asked"
+course.task("by_way_of_chip")
 
 # %% name="by-way-of-chip" tags=["question"]
 by_way_of_chip = ...
@@ -201,8 +193,10 @@ course.check("by_way_of_chip")
 # ## One function at a time, then streams
 #
 # On a CPU, a line has finished its work when the next line begins: one function runs at a time. A GPU has a **queue**. Python puts a kernel into the queue, which is a
-# **launch**, and goes on with the next line while the GPU works. Suppose a launch takes 5 µs, and a kernel 100 µs. Ten lines launch ten kernels. **What does a clock in Python
-# show when the tenth line has run?** (In µs.)
+# **launch**, and goes on with the next line while the GPU works.
+
+# %% name="called-asked"
+course.task("called")
 
 # %% name="called" tags=["question"]
 called = ...
@@ -217,7 +211,8 @@ course.check("called")
 # kernel computes, and the result is copied back.
 
 # %% name="queue"
-course.task("overlapped").queue()
+picture = course.task("overlapped").queue()
+picture  # to share it: picture.save("queue.html", says="A device has queues: copies and kernels may run at the same time.")
 
 # %% [markdown]
 # Let a kernel take 100 µs. With one stream the device is done after 905 µs. **When is it done with three streams?**

@@ -253,7 +253,7 @@ course.task("chip_kernels").at_work("chip")
 # The picture is a model, in which a launch takes 5 µs. The same step was measured on a real GPU, an H100 with CuPy, where a launch takes about 15 µs: with 16 pictures it took 4 times as
 # long as on the CPU beside it, and with 1,437 pictures still twice as long. This network is too small for that GPU.
 #
-# ## 7 · When is it worth it?
+# ## 7 · When is it worth it? {further}
 #
 # First measure your own machine. If it has no GPU, a copy to `cpu:1` shows what moving numbers costs. The next task has numbers of its own.
 

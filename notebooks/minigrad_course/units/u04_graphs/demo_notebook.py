@@ -36,9 +36,9 @@ def scaled(h):
     return w * h
 
 
-def program(x):
+def program(x, rounds=2):
     h = x
-    for _ in range(2):
+    for _ in range(rounds):
         h = scaled(h) + x
     if h.item() > 0:
         y = h * h
@@ -51,17 +51,16 @@ x = mg.asarray(2.0, requires_grad=True)
 y = program(x)
 y.item()
 
-# %% [markdown]
-# **Which of `def`, `for` and `if` are in the graph of y?** Answer with a list of texts, such as `["def", "if"]`. (`[]` is an empty list.)
+# %% name="in-the-graph-asked"
+course.task("in_the_graph")
 
 # %% name="in-the-graph" tags=["question"]
 in_the_graph = ...
 
 course.check("in_the_graph")
 
-# %% [markdown]
-# In a graph, an operation is a **node**, and so is a value that is given, such as x. An **edge**, drawn as an arrow, leads from a node to each operation that
-# uses its value: this is the **data flow**. Do not draw the graph yet. **How many operations does it have?**
+# %% name="nodes-asked"
+course.task("nodes")
 
 # %% name="nodes" tags=["question"]
 nodes = ...
@@ -70,7 +69,7 @@ course.check("nodes")
 
 # %% name="picture" jupyter={"outputs_hidden": true}
 x = mg.asarray(2.0, requires_grad=True)
-mg.viz.graph(program(x), names={"x": x, "w": w})
+mg.viz.graph(program(x, course.task("nodes").rounds), names={"x": x, "w": w})
 
 # %% [markdown]
 # Click a box of the picture: it shows the line that made the node. One line, `return w * h`, made two nodes.
@@ -81,13 +80,10 @@ mg.viz.graph(program(x), names={"x": x, "w": w})
 #
 # ## A name is not a node
 #
-# ```python
-# y = x
-# y = y * y
-# y = y + y
-# ```
-#
-# **How many arrows does this graph have?**
+# Four lines, and one name:
+
+# %% name="arrows-asked"
+course.task("arrows")
 
 # %% name="arrows" tags=["question"]
 arrows = ...
@@ -99,24 +95,15 @@ x = mg.asarray(3.0, requires_grad=True)
 y = x
 y = y * y
 y = y + y
-mg.viz.graph(y)
+y = eval(course.task("arrows").last)
+mg.viz.graph(y, names={"x": x})
 
 # %% [markdown]
-# A name is a label that Python moves from one value to the next. The picture numbers the values: y₁, y₂. No arrow leads back, because a value is never
+# A name is a label that Python moves from one value to the next. No arrow leads back, because a value is never
 # computed from itself or from a later value: such a graph is called **directed** and **acyclic**.
-#
-# Now a name moves on in each round of a loop:
-#
-# ```python
-# total = 0.0
-# for _ in range(100):
-#     h = w * x
-#     loss = h * h
-#     total = total + loss
-# ```
-#
-# After the loop, Python has the names of three results: h, loss and total. **How many operations can be reached from `total`,
-# going back along the arrows?**
+
+# %% name="kept-nodes-asked"
+course.task("kept_nodes")
 
 # %% name="kept-nodes" tags=["question"]
 kept_nodes = ...
@@ -130,7 +117,7 @@ from minigrad.core.node import topological_order
 def added_up(number_of):
     x = mg.asarray(2.0, requires_grad=True)
     total = mg.zeros(())
-    for _ in range(100):
+    for _ in range(course.task("kept_nodes").rounds):
         h = w * x
         loss = h * h
         total = total + number_of(loss)
@@ -210,10 +197,12 @@ for name, function in programs.items():
 
 # %% name="f"
 def f(x):
-    if x.item() > 0:
+    if x.item() > 2:
         h = x * x
         return h + x
-    return x * -1
+    if x.item() < -2:
+        return x * -1
+    return x + 1
 
 # %% name="graphs" tags=["question"]
 graphs = ...
@@ -221,10 +210,11 @@ graphs = ...
 course.check("graphs")
 
 # %% [markdown]
-# Move the slider. Then change f, with a second `if` or with `for i in range(int(x.item()))`, and run both cells again.
+# Move the slider. Then change f, with a third `if` or with `for i in range(int(x.item()))`, and run both cells again.
 
 # %% name="runs" jupyter={"outputs_hidden": true}
-course.task("graphs").runs(f, range(-5, 6))
+picture = course.task("graphs").runs(f, range(-5, 6))
+picture  # to share it: picture.save("one_run.html", says="A graph says what one run did: move the slider, and the same program leaves another graph.")
 
 # %% [markdown]
 # So a graph says what *one run* did. If a graph is kept and run again for another x, it may be the graph of the wrong branch
@@ -251,7 +241,7 @@ course.check("an_order")
 #
 # ## A real one
 #
-# Here is one training step of a small language model (GPT) that learns first names. Open and close its parts; find `add` at the end of a block, where a value
+# Here is one training step of a small **language model** (a GPT: it says how probable each next letter is) that learns first names. Open and close its parts; find `add` at the end of a block, where a value
 # takes a short cut.
 
 # %% name="gpt"

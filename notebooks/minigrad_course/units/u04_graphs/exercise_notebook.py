@@ -167,7 +167,7 @@ spoiled
 # The backward pass goes through this list from its end. Some nodes pass their gradients back before these are complete. Nothing stops with an error, but the
 # numbers are wrong. (Unit 06 acts this out.)
 #
-# ## 5 · Equal graphs
+# ## 5 · Equal graphs {further}
 #
 # `same_graph(one, other)` gets two nodes, and returns True if their graphs are equal: the same operations, the same numbers, and the same arrows. A node has a `name`,
 # such as `"multiply"`, and `inputs`: nodes and plain numbers. The leaves, such as x, have the name `"leaf"` and no inputs.

@@ -11,10 +11,11 @@ from ...feedback import Wrong, written
 from ...forms import names_in
 from ...graphs import FORM, Graph, Unreadable, disorder, folded, reached, read_graph, unfolded, unlike
 from ...tasks import ROUNDS, ValueTask, common
+from .about import UNIT
 
-UNUSED = "no arrow leads from it to the result, so it does not belong to the graph of the result"
-ONE_NODE = "a value that is used twice is computed once: it is one node, with an arrow for each use"
-SWAPPED = "the inputs are swapped: in b - a, b is the first input, and a the second"
+UNUSED = UNIT.words["unused"]
+ONE_NODE = UNIT.words["one_node"]
+SWAPPED = UNIT.words["swapped"]
 
 
 def _without_numbers(graph: Graph) -> dict[str, tuple[Any, ...]]:

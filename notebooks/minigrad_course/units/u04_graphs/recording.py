@@ -22,20 +22,15 @@ from ...programs import doubled, leaf
 from ...tasks import ROUNDS, FunctionTask
 from .about import UNIT
 
-TENSORS = "an edge leads to a node, x.node. With tensors as edges, every value would stay in memory"
-SHARED = (
-    "these graphs differ in what is shared: one has a node with two arrows, the other has two nodes. When you meet a "
-    "node again, it must correspond to the same node as before: keep a dictionary"
-)
-BOTH_WAYS = (
-    "two nodes of one graph may not correspond to one node of the other: keep a dictionary for each direction"
-)
+TENSORS = UNIT.words["tensors"]
+SHARED = UNIT.words["shared"]
+BOTH_WAYS = UNIT.words["both_ways"]
 IN_ORDER = "the order of the inputs counts: b - a is not a - b"
-NUMBERS = "numbers are inputs too: x * 2 and x * 3 have different graphs"
-NUMBER = "an input can be a number, which has no name and no inputs: compare numbers with =="
-FURTHER = "compare the names of the two nodes, then go on with their inputs, pair by pair"
-EQUAL = "these are equal. Two runs make different nodes, in another order perhaps: compare names and inputs"
-COMPUTE = "op.compute(values) computes the operation: it takes one list of values"
+NUMBERS = UNIT.words["numbers"]
+NUMBER = UNIT.words["number"]
+FURTHER = UNIT.words["further"]
+EQUAL = UNIT.words["equal"]
+COMPUTE = UNIT.words["compute"]
 
 
 @UNIT.task

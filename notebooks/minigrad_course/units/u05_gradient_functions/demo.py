@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...predicting import Formula
 from ...tasks import Prediction
 from .about import UNIT
 
 
 @UNIT.task
-class ByShapes(Prediction):
+class ByShapes(Formula, Prediction):
     name = "by_shapes"
-
-    def read(self, answer: Any) -> Any:
-        return " @ ".join(answer.replace(" ", "").split("@")) if isinstance(answer, str) else answer
+    shapes = {"X": (4, 3), "g": (4, 2), "W": (3, 2)}

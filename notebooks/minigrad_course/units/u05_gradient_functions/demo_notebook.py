@@ -19,6 +19,8 @@
 # [unit 00](00_start.ipynb): a gradient ∂x says how many times as fast as x the one final number y grows.
 
 # %% name="setup"
+import math
+
 import minigrad as mg
 import minigrad_course as course
 
@@ -71,8 +73,9 @@ for function in f, other:
 # ```
 #
 # The last line is the rule: g · (1 − out²). Its parameters say what it needs: g and out.
-#
-# tanh has returned 0.6 for some x. The gradient of this output is g = 2. **What is the gradient of x?**
+
+# %% name="from-output-asked"
+course.task("from_output")
 
 # %% name="from-output" tags=["question"]
 from_output = ...
@@ -84,7 +87,8 @@ course.check("from_output")
 # the left of x, and the difference is divided by the distance (*finite differences*).
 
 # %% name="bench-tanh"
-mg.viz.bench(mg.tanh)
+picture = mg.viz.bench(mg.tanh)
+picture  # to share it: picture.save("tanh.html", says="A gradient rule is a small function: move x and g, and see what it returns.")
 
 # %% [markdown]
 # Move x to its right end, 3, and the gradient to 1. **What does tanh pass back?**
@@ -96,9 +100,9 @@ course.check("flat")
 
 # %% [markdown]
 # ## The chain rule is a relay
-#
-# Now two operations: `h = 3 * x`, then `y = tanh(h)`. y is 0.6. Its own gradient is 1. What the rule of tanh returns is the g of the product.
-# **What is the gradient of x?**
+
+# %% name="chained-asked"
+course.task("chained")
 
 # %% name="chained" tags=["question"]
 chained = ...
@@ -106,8 +110,9 @@ chained = ...
 course.check("chained")
 
 # %% name="relay" jupyter={"outputs_hidden": true}
-x = mg.asarray(0.6931472 / 3, requires_grad=True)  # so that tanh(3 x) is 0.6
-h = 3 * x
+factor, out = course.task("chained").factor, course.task("chained").out
+x = mg.asarray(math.atanh(out) / factor, requires_grad=True)  # so that tanh(factor · x) is out
+h = factor * x
 h.retain_grad()
 y = mg.tanh(h)
 y.backward()
@@ -116,9 +121,9 @@ print([round(value.item(), 3) for value in (y, h.grad, x.grad)])
 
 # %% [markdown]
 # ## Broadcasting needs a sum
-#
-# X has 4 rows and 3 columns, b has 3 numbers. `X + b` adds b to **each** row: b is *broadcast*, as if it had been copied 4 times. Then everything is added to
-# one number. **What is `b.grad`?**
+
+# %% name="bias-asked"
+course.task("bias")
 
 # %% name="bias" tags=["question"]
 bias = ...
@@ -126,7 +131,7 @@ bias = ...
 course.check("bias")
 
 # %% name="bias-grad" jupyter={"outputs_hidden": true}
-X = mg.zeros((4, 3))
+X = mg.zeros((course.task("bias").rows, 3))
 b = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
 (X + b).sum().backward()
 print("b.grad:")
@@ -146,8 +151,8 @@ mg.viz.bench(add_to_three, b=(-1, 1))
 # %% [markdown]
 # ## Matrix gradients by shapes
 #
-# `out = X @ W` is a matrix product: X is (4, 3), W is (3, 2), so out is (4, 2), and its gradient g too. ∂W has the shape of W, and is a matrix product of X and
-# g, one of them transposed (`.T` swaps rows and columns). **Which product?** Write it as text.
+# `out = X @ W` is a matrix product: X is (4, 3), W is (3, 2), so out is (4, 2), and its gradient g too. ∂X has the shape of X, and is a matrix product of g and
+# W, one of them transposed (`.T` swaps rows and columns). **Which product?** Write it as text.
 
 # %% name="by-shapes" tags=["question"]
 by_shapes = ...
@@ -155,22 +160,22 @@ by_shapes = ...
 course.check("by_shapes")
 
 # %% name="shapes" jupyter={"outputs_hidden": true}
-X = mg.asarray([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+X = mg.asarray([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 1.0]], requires_grad=True)
 W = mg.asarray([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], requires_grad=True)
 out = X @ W
 g = mg.asarray([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.0, 1.0]])
 out.backward(g)
-print("W.grad, and X.T @ g:")
-print(W.grad.tolist())
-print((X.T @ g).tolist())
+print("X.grad, and g @ W.T:")
+print(X.grad.tolist())
+print((g @ W.T).tolist())
 
 # %% [markdown]
 # You need not learn the rule of a matrix product by heart. Write down the shapes, all different, and only one product fits.
 #
 # ## Measured slopes
-#
-# How do you know that a rule is right? Measure: compute the function at x + h and at x − h, subtract, and divide by 2h. Back to the kink. **What does this give
-# for relu at x = 0?** (Take h = 0.1.)
+
+# %% name="at-the-kink-asked"
+course.task("at_the_kink")
 
 # %% name="at-the-kink" tags=["question"]
 at_the_kink = ...
@@ -193,8 +198,6 @@ step = ...
 course.check("step")
 
 # %% name="steps" jupyter={"outputs_hidden": true}
-import math
-
 print("h, and the digits that are right:")
 for power in (1, 3, 5, 7, 9, 11, 13, 15):
     h = 10.0**-power

@@ -14,8 +14,8 @@ from ...forms import parts_of
 from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from .about import UNIT
 
-VERDICT = "return the largest difference itself, a number, not whether it is small"
-LARGEST = "one number: take abs of the rule minus the measured slope in each place, and return the largest, .max()"
+VERDICT = UNIT.words["verdict"]
+LARGEST = UNIT.words["largest"]
 
 
 class Operation(NamedTuple):

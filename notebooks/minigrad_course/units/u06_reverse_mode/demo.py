@@ -9,14 +9,6 @@ from .about import UNIT
 
 
 @UNIT.task
-class TwoWays(Prediction):
-    name = "two_ways"
-
-    def right(self) -> tuple[float, float]:
-        return 10, 2
-
-
-@UNIT.task
 class Again(Prediction):
     name = "again"
 
@@ -25,11 +17,3 @@ class Again(Prediction):
             answer = [answer]
         names = answer if isinstance(answer, list | tuple | set) else []
         return sorted(str(each).strip().lower() for each in names)
-
-
-@UNIT.task
-class Walks(Prediction):
-    name = "walks"
-
-    def right(self) -> tuple[int, int]:
-        return 1, 10

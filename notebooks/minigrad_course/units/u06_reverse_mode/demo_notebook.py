@@ -42,8 +42,8 @@ def doublings():
 x, y = doublings()
 y.item()
 
-# %% [markdown]
-# A **contribution** is a number that an operation passes back to one of its inputs. **How many contributions does `y.backward()` compute?**
+# %% name="paths-asked"
+course.task("paths")
 
 # %% name="paths" tags=["question"]
 paths = ...
@@ -51,7 +51,7 @@ paths = ...
 course.check("paths")
 
 # %% [markdown]
-# `backward()` is a loop over `mg.autodiff.walk`, which yields every contribution. Count them, and see what x gets:
+# `backward()` is a loop over `mg.autodiff.walk`, which yields every contribution. Count them for the thirty doublings, and see what x gets:
 
 # %% name="count" jupyter={"outputs_hidden": true}
 x, y = doublings()
@@ -75,7 +75,7 @@ print(count, x.grad.item())
 # y = a + a * a
 # ```
 #
-# With `a = 2 * x` and x = 1, ∂x should be 10. **What does the impatient engine compute, on the first and on the second?**
+# With `a = 3 * x` and x = 1, ∂x should be 21. **What does the impatient engine compute, on the first and on the second?**
 
 # %% name="two-ways" tags=["question"]
 two_ways = ...
@@ -84,12 +84,12 @@ course.check("two_ways")
 
 # %% name="impatient" jupyter={"outputs_hidden": true}
 def first(x):
-    a = 2 * x
+    a = 3 * x
     return a * a + a
 
 
 def second(x):
-    a = 2 * x
+    a = 3 * x
     return a + a * a
 
 
@@ -106,9 +106,10 @@ with course.backward(course.impatient):
 
 # %% name="act-it-out"
 x = mg.asarray(1.0, requires_grad=True)
-a = 2 * x
+a = 3 * x
 y = a + a * a
-mg.viz.step(y)
+picture = mg.viz.step(y)
+picture  # to share it: picture.save("act_it_out.html", says='Send a gradient on before all of it has come, and what follows is wrong: act it out, under "more".')
 
 # %% [markdown]
 # A **topological order** of a graph has every node after all the nodes that it was made from. Turned round, it has every node after all the nodes that
@@ -124,20 +125,20 @@ mg.viz.step(y)
 # ## What is kept for the backward pass
 #
 # A rule may need numbers from the forward pass: the rule of `tanh` is g · (1 − out²). These numbers are **kept** until the backward pass has used them.
-# Here are chains of 100 operations on 1,000 floats, 4 kB each time.
+# Here are chains of operations on 1,000 floats, 4 kB each time.
 
 # %% name="three-chains"
 def chain(operation):
     h = mg.ones(1000, requires_grad=True)
-    for _ in range(100):
+    for _ in range(course.task("kept").operations):
         h = operation(h)
     return h
 
 
 operations = {"add": lambda h: h + 1, "tanh": mg.tanh, "relu": mg.relu}
 
-# %% [markdown]
-# **How many kB does each chain keep?** Three numbers in brackets, for add, tanh, relu. (relu(h) is h where h > 0, and 0 elsewhere.)
+# %% name="kept-asked"
+course.task("kept")
 
 # %% name="kept" tags=["question"]
 kept = ...
@@ -175,7 +176,8 @@ for name, operation in operations.items():
 # Reverse mode fixes **one** output. If y has two numbers, you have to say which one, or how much of each: that is the **seed**.
 
 # %% name="two-numbers"
-W = mg.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+start = course.task("from_ones").start
+W = mg.asarray([[1.0, 2.0, 3.0], [start, start + 1.0, start + 2.0]])
 
 
 def gradient(*seed):
@@ -193,8 +195,8 @@ except mg.GradError as error:
 # %% name="one-row"
 gradient(mg.asarray([1.0, 0.0]))
 
-# %% [markdown]
-# The seed [1, 0] fixes y[0], and gives the first row of W. **What is `x.grad` after `y.backward(mg.ones(2))`**, for a new x?
+# %% name="from-ones-asked"
+course.task("from_ones")
 
 # %% name="from-ones" tags=["question"]
 from_ones = ...
@@ -205,9 +207,8 @@ course.check("from_ones")
 print("x.grad:")
 print(gradient(mg.ones(2)))
 
-# %% [markdown]
-# A network has 2,410 weights. It computes 10 scores, and one loss from them. **How many backward passes does the gradient of the loss take? And how many
-# do the gradients of all ten scores take?** Two numbers.
+# %% name="walks-asked"
+course.task("walks")
 
 # %% name="walks" tags=["question"]
 walks = ...

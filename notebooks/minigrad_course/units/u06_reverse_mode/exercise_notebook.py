@@ -124,7 +124,7 @@ def clipped_walk(result, gradients, passes_back):
 course.check("clipped_walk")
 
 # %% [markdown]
-# ## 5 · Several outputs
+# ## 5 · Several outputs {further}
 #
 # One walk fixes one number. `jacobian(f, x)` returns a list with one row for each number of `y = f(x)`: row i is the gradient of `y[i]`, which is in
 # `x.grad` after `y.backward(seed)` with the right seed. (y has `y.size` numbers; x is a leaf, and may have a `.grad` from before.)

@@ -22,12 +22,10 @@ from ...orders import NodeOrder, WalkTask
 from ...programs import ORDERS
 from ...tasks import mistake
 from ...walking import Gradients, Passes, add, impatient, made_from, pass_on  # noqa: F401  (in the texts)
+from .about import UNIT
 
-IN_PLACE = (
-    "`+=` changes a tensor in place, and a sum passes the *same* tensor back to both of its inputs: the gradient of "
-    "the other input has changed too. Make a new one: gradients[source] = gradients[source] + value"
-)
-SENT_TWICE = "a node that is reached twice passes back twice, and the second time it repeats its first contribution"
+IN_PLACE = UNIT.words["in_place"]
+SENT_TWICE = UNIT.words["sent_twice"]
 
 
 class BackwardOrder(NodeOrder):

@@ -59,8 +59,9 @@ print(course.kept_bytes(model.loss(rows)) / 1e6)
 # big?*](https://github.com/forresti/SqueezeNet/issues/28) Is there a way to keep less? There are two. The first one changes the direction.
 #
 # ## Derivatives that ride along
-#
-# x is 3, and moves at a speed of 2: after a tiny time t it is 3 + 2t. **How fast does `x * x` move?**
+
+# %% name="speed-asked"
+course.task("speed")
 
 # %% name="speed" tags=["question"]
 speed = ...
@@ -71,7 +72,8 @@ course.check("speed")
 # The speed of a value is its **tangent**. Forward mode computes with pairs: each value and its tangent. `mg.jvp` runs a function on such pairs:
 
 # %% name="jvp" jupyter={"outputs_hidden": true}
-value, tangent = mg.jvp(lambda x: x * x, (mg.asarray(3.0),), (mg.asarray(2.0),))
+given = course.task("speed")
+value, tangent = mg.jvp(lambda x: x * x, (mg.asarray(float(given.at)),), (mg.asarray(float(given.by)),))
 print("value and tangent:")
 print(value.item(), tangent.item())
 
@@ -108,8 +110,9 @@ print(course.kept_bytes(chain(x)) / 1000, course.kept_bytes(tangent) / 1000)
 # Forward mode keeps nothing, because it needs nothing later. So why are networks trained by backward passes?
 #
 # ## Passes, counted
-#
-# A network has 2,410 weights and one loss. **How many passes of forward mode does the gradient of the loss take?**
+
+# %% name="weight-passes-asked"
+course.task("weight_passes")
 
 # %% name="weight-passes" tags=["question"]
 weight_passes = ...
@@ -140,9 +143,8 @@ print("passes of forward mode, and of reverse mode:")
 print(passes, 1)
 print("the same gradient:", np.allclose(gradient, weights.grad.numpy()))
 
-# %% [markdown]
-# Now the other way round. A picture of 24 × 24 numbers is computed from **one** angle. **How many passes of forward mode, and how many of reverse mode, give the
-# derivatives of all its numbers?**
+# %% name="spot-passes-asked"
+course.task("spot_passes")
 
 # %% name="spot-passes" tags=["question"]
 spot_passes = ...
@@ -150,7 +152,7 @@ spot_passes = ...
 course.check("spot_passes")
 
 # %% [markdown]
-# In the view, the right picture is the tangent of the left one: 576 derivatives from one pass. Where it is blue, a number grows; where it is orange, it shrinks. Turn the angle.
+# The view has a picture of 24 × 24 numbers. The right picture is the tangent of the left one: 576 derivatives from one pass. Where it is blue, a number grows; where it is orange, it shrinks. Turn the angle.
 
 # %% name="spot"
 row = mg.linspace(-1.5, 1.5, 24)
@@ -170,8 +172,9 @@ course.task("spot_passes").moving(spot)
 # weights and one loss, so it is trained in reverse mode, and has to pay the bill.
 #
 # ## Reading the bill
-#
-# `h = mg.tanh(x @ W)` has 64 kB, and `y = h * h`. The rule of tanh reads its output h. The rules of the product read its inputs, h and h. **How many kB are kept?**
+
+# %% name="shared-asked"
+course.task("shared")
 
 # %% name="shared" tags=["question"]
 shared = ...
@@ -193,8 +196,9 @@ print("h * h    ", course.kept_bytes(y) / 1000)
 #
 # The second way to keep less: throw numbers away, and compute them again when the backward pass needs them. `mg.checkpoint(f)` returns the same function,
 # but of its numbers only the **inputs** of f are kept. When the backward pass comes to f, it computes f a second time.
-#
-# The whole chain of 100 tanh goes into **one** checkpoint. **What is the most that is kept at once, in kB,** from the forward pass to the end of the backward pass?
+
+# %% name="one-checkpoint-asked"
+course.task("one_checkpoint")
 
 # %% name="one-checkpoint" tags=["question"]
 one_checkpoint = ...
@@ -210,13 +214,14 @@ def in_parts(parts):
     return chain(h, 100 // parts)
 
 
-everything = mg.checkpoint(chain)(mg.ones(1000, requires_grad=True))
+operations = course.task("one_checkpoint").operations
+everything = mg.checkpoint(lambda h: chain(h, operations))(mg.ones(1000, requires_grad=True))
 print("kB after the forward pass, and at most:")
 print(course.kept_bytes(everything) / 1000, course.most_bytes(everything) / 1000)
 
 # %% [markdown]
 # Nothing was saved: the backward pass computes the whole chain again, at once. (PyTorch users [have reported this](https://github.com/pytorch/pytorch/issues/78731), too.)
-# Now in 10 parts of 10: nine parts are checkpoints, the last one is not, because the backward pass begins with it. **How many of the 100 arrays are kept at most?** About
+# Now a chain of 100 tanh, in 10 parts of 10: nine parts are checkpoints, the last one is not, because the backward pass begins with it. **How many of the 100 arrays are kept at most?** About
 # right is enough.
 
 # %% name="ten-checkpoints" tags=["question"]
@@ -237,10 +242,11 @@ for parts in (1, 2, 4, 5, 10, 20, 25, 50, 100):
 # ## The GPT again
 #
 # The chart shows what is kept over time: forward through the GPT, then back. Each layer is a part of the GPT; click it for its arrays, and for how long they are kept. The
-# slider goes from eager mode over the numbers of checkpoints to the fused program.
+# slider goes from **eager mode** (each operation as soon as its line runs) over the numbers of checkpoints to the fused program.
 
 # %% name="tape"
-mg.viz.memory(model.loss, rows)
+picture = mg.viz.memory(model.loss, rows)
+picture  # to share it: picture.save("tape.html", says="What a GPT keeps for its backward pass, and what checkpoints save: move the slider.")
 
 # %% [markdown]
 # Move the slider, and read the sentence, or choose the point to compare **all ways**: `at most` is the most that is kept at any time, and a share of the forward pass is `computed again`. **With how

@@ -74,7 +74,7 @@ direction = 279
 course.check("direction")
 
 # %% [markdown]
-# ## 3 · A Jacobian, column by column
+# ## 3 · A Jacobian, column by column {further}
 #
 # The Jacobian of f at x has a row for each number of f(x) and a column for each number of x. Unit 06 computed its rows by backward passes. `columns(f, x)` computes its
 # **columns by forward mode**: `mg.jvp(f, (x,), (v,))` returns f(x) and its tangent when x moves along v. x is a tensor of `x.size` numbers. Return a matrix. These may help:
@@ -102,7 +102,7 @@ def columns(f, x):
 course.check("columns")
 
 # %% [markdown]
-# ## 4 · Passes, predicted
+# ## 4 · Passes, predicted {further}
 
 # %% name="task-fewest-passes"
 course.task("fewest_passes")
@@ -138,7 +138,7 @@ for way in columns, rows:
     print(way.__name__, counted)
 
 # %% [markdown]
-# ## 5 · What is kept, line by line
+# ## 5 · What is kept, line by line {further}
 
 # %% name="task-kept-list"
 course.task("kept_list")

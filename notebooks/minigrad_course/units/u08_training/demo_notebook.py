@@ -29,14 +29,9 @@ course.begin("08_training")
 # ## A step of Adam
 #
 # Adam is the optimizer that most models are trained with. Two weights have very different gradients: 1000 and 0.001. Plain descent, w − lr · g, would move the
-# first a million times as far as the second. **How many times as far does Adam move it, in its first step?**
+# first a million times as far as the second. Adam moves both by lr, in its first step:
 
-# %% name="first-step" tags=["question"]
-first_step = ...
-
-course.check("first_step")
-
-# %% name="adam-steps" jupyter={"outputs_hidden": true}
+# %% name="adam-first"
 w = mg.asarray([1.0, 1.0], requires_grad=True)
 optimizer = mg.optim.Adam([w], lr=0.1)
 loss = (w * mg.asarray([1000.0, 0.001])).sum()
@@ -46,13 +41,29 @@ print("the gradients:", w.grad.tolist())
 print("the weights: ", [round(each, 4) for each in w.tolist()])
 
 # %% [markdown]
+# Then comes a second step, in which both gradients are **0**. **How far does Adam move the first weight: "not at all", "less than lr", "lr" or "more than lr"?**
+
+# %% name="second-step" tags=["question"]
+second_step = ...
+
+course.check("second_step")
+
+# %% name="adam-steps" jupyter={"outputs_hidden": true}
+optimizer.zero_grad()
+(0 * w).sum().backward()
+before = w.tolist()
+optimizer.step()
+print("the gradients:", w.grad.tolist())
+print("moved by, in parts of lr:", [round((old - new) / 0.1, 2) for old, new in zip(before, w.tolist())])
+
+# %% [markdown]
 # The optimizer divides each gradient by its own size. For this it keeps two numbers for each weight, from step to step. Optimizers, loaders, layers: they all
 # have a **state**, and the rest of this notebook goes through them.
 #
 # ## What a module holds
 #
 # A `Module` is an object whose attributes are tensors and other modules. A tensor that requires a gradient is a *parameter*: training changes it. Here is a network
-# for digits, pictures of 8 × 8 = 64 numbers. **How many numbers does it learn?**
+# for digits, pictures of 8 × 8 = 64 numbers:
 
 # %% name="network"
 def network():
@@ -62,20 +73,30 @@ def network():
 
 network()[0], network()[1], network()[2]
 
+# %% [markdown]
+# Yours has another width. A Tanh is between its two layers too:
+
+# %% name="task-learned"
+course.task("learned")
+
 # %% name="learned" tags=["question"]
 learned = ...
 
 course.check("learned")
 
 # %% name="parameters" jupyter={"outputs_hidden": true}
-for name, parameter in network().named_parameters():
+hidden = course.task("learned").hidden
+for name, parameter in nn.Sequential(nn.Linear(64, hidden), nn.Tanh(), nn.Linear(hidden, 10)).named_parameters():
     print(f"{name:9} {parameter.shape!s:9} {parameter.size:5}")
 
 # %% [markdown]
 # ## The first weights
 #
 # They are drawn at random, and their *spread* (the root of their mean square) decides whether a deep network can learn. Take ten layers of 100 inputs and 100
-# outputs. The input has spread 1, and the weights have spread 0.05. Each output is a sum of 100 products. **What is the spread after the tenth layer?**
+# outputs. The input has spread 1. Each output is a sum of 100 products.
+
+# %% name="task-spread"
+course.task("spread")
 
 # %% name="spread" tags=["question"]
 spread = ...
@@ -83,12 +104,15 @@ spread = ...
 course.check("spread")
 
 # %% [markdown]
-# The picture runs ten layers. Move the slider. Choose relu and tanh as well. **Without activation, which setting keeps the spread near 1?**
+# The picture runs ten layers. Move the slider. Choose relu and tanh as well: an **activation** is a function between two layers.
 
 # %% name="spreads" jupyter={"outputs_hidden": true}
 from minigrad_course.units.u08_training.spreads import spreads
 
 spreads()
+
+# %% name="task-keeps"
+course.task("keeps")
 
 # %% name="keeps" tags=["question"]
 keeps = ...
@@ -98,8 +122,11 @@ course.check("keeps")
 # %% [markdown]
 # ## A step of training
 #
-# The loss for digits is the *cross entropy*: −log of the share that the network gives to the right digit. An untrained network gives each of the ten digits about
-# the same share. **About how large is its loss?**
+# The loss of a network that chooses is the *cross entropy*: −log of the share that it gives to the right answer. An untrained network gives each answer about the
+# same share.
+
+# %% name="task-chance"
+course.task("chance")
 
 # %% name="chance" tags=["question"]
 chance = ...
@@ -116,10 +143,11 @@ model = network()
 optimizer = mg.optim.Adam(model.parameters(), lr=0.03)
 images, labels = mg.data.digits()[0].arrays
 batches = mg.data.DataLoader(mg.data.TensorDataset(images.reshape(-1, 64), labels), batch_size=16, shuffle=True, seed=0)
-mg.viz.training(model, optimizer, nn.CrossEntropyLoss(), batches)
+picture = mg.viz.training(model, optimizer, nn.CrossEntropyLoss(), batches)
+picture  # to share it: picture.save("training.html", says="A network learns to read digits: a batch, forward, backward, an update, and again.")
 
 # %% [markdown]
-# **In which phase do the weights change?** The name of the phase, in quotation marks.
+# The weights change in the update. **In which phase do the numbers beside them change, their gradients?** The name of the phase, in quotation marks.
 
 # %% name="phase" tags=["question"]
 phase = ...
@@ -127,8 +155,10 @@ phase = ...
 course.check("phase")
 
 # %% [markdown]
-# `backward()` *adds* to `.grad`, because a value may be used several times. So a training step begins with `optimizer.zero_grad()`. Suppose that it is forgotten: w is 1,
-# the loss is 3 · w, and lr is 0.1. **What is w after two steps?**
+# `backward()` *adds* to `.grad`, because a value may be used several times. So a training step begins with `optimizer.zero_grad()`. Suppose that it is forgotten:
+
+# %% name="task-forgotten"
+course.task("forgotten")
 
 # %% name="forgotten" tags=["question"]
 forgotten = ...
@@ -136,21 +166,24 @@ forgotten = ...
 course.check("forgotten")
 
 # %% name="two-steps" jupyter={"outputs_hidden": true}
+task = course.task("forgotten")
 for clears in (True, False):
-    w = mg.asarray(1.0, requires_grad=True)
+    w = mg.asarray(float(task.start), requires_grad=True)
     descent = mg.optim.SGD([w], lr=0.1)
     for _ in range(2):
         if clears:
             descent.zero_grad()
-        (3 * w).backward()
+        (task.slope * w).backward()
         descent.step()
     print("with zero_grad:" if clears else "without:", round(w.item(), 4))
 
 # %% [markdown]
 # ## What an optimizer keeps
 #
-# With *momentum*, each weight has a velocity v, which is 0 at first. In each step v becomes β · v + g, and w loses lr · v. The gradient g is 1 in every step, and β is
-# 0.9. **Towards which number does v grow?**
+# With *momentum*, each weight has a velocity v, which is 0 at first. In each step v becomes β · v + g, and w loses lr · v.
+
+# %% name="task-top-speed"
+course.task("top_speed")
 
 # %% name="top-speed" tags=["question"]
 top_speed = ...
@@ -158,17 +191,20 @@ top_speed = ...
 course.check("top_speed")
 
 # %% name="velocities" jupyter={"outputs_hidden": true}
-v = 0.0
-for step in range(1, 61):
-    v = 0.9 * v + 1
-    if step in (1, 2, 5, 10, 20, 60):
-        print(f"step {step:2}  v = {v:.3f}")
+v, beta = 0.0, course.task("top_speed").beta
+for step in range(1, 401):
+    v = beta * v + 1
+    if step in (1, 2, 5, 10, 20, 60, 400):
+        print(f"step {step:3}  v = {v:.3f}")
 
 # %% [markdown]
 # ## A training that is stopped
 #
-# A training is stopped after 20 steps, and continued the next day from a file. The file has the weights, the random numbers and the place in the epoch. Adam
-# begins anew. Count the losses from the restart: loss 1 is the first. **Which loss is the first that differs from those of a training without a stop?**
+# A training is stopped after 20 steps, and continued the next day from a file: with its weights, its optimizer, its learning rate, its random numbers, and the place
+# in the epoch. But one of them is forgotten.
+
+# %% name="task-first-difference"
+course.task("first_difference")
 
 # %% name="first-difference" tags=["question"]
 first_difference = ...
@@ -176,7 +212,7 @@ first_difference = ...
 course.check("first_difference")
 
 # %% [markdown]
-# The picture continues the same training with everything, and with one part left out. Here the steps are counted from the beginning, so loss 1 is that of step 21.
+# The picture continues a training with everything, and with one part left out. Here the steps are counted from the beginning, so loss 1 is that of step 21.
 # Choose each part: which one does the most damage, and which does damage late?
 
 # %% name="resuming" jupyter={"outputs_hidden": true}
@@ -207,8 +243,11 @@ with mg.no_grad():
 print("more than 330 of 360 are right:", right > 330)
 
 # %% [markdown]
-# Now `model.eval()` is forgotten. With mixed batches this network still reads about as many. But the test pictures come **sorted**: first a batch with all zeros, then
-# one with all ones, and so on. **About how many of the 360 does it read right?**
+# Now `model.eval()` is forgotten. With mixed batches this network still reads about as many. But the test pictures come **sorted**, with a few digits in each batch.
+# (With one digit in each batch it reads 43 of 360.)
+
+# %% name="task-sorted-pictures"
+course.task("sorted_pictures")
 
 # %% name="sorted-pictures" tags=["question"]
 sorted_pictures = ...
@@ -219,21 +258,22 @@ course.check("sorted_pictures")
 from copy import deepcopy
 
 careless = deepcopy(normed).train()
-found = []
+together, found = course.task("sorted_pictures").together, 0
 with mg.no_grad():
-    for digit in range(10):
-        same_digit = tests[answers == digit]
-        found.append((careless(same_digit).argmax(1) == digit).sum().item())
-print("fewer than 70 of 360 are right:", sum(found) < 70)
+    for first in range(0, 10, together):
+        batch = mg.asarray([i for i, digit in enumerate(answers.tolist()) if first <= digit < first + together])
+        found += (careless(tests[batch]).argmax(1) == answers[batch]).sum().item()
+print(f"{together} digits in a batch, right: about", round(found / 20) * 20)
 
 # %% [markdown]
 # No error came. With mixed batches the mistake would not have been seen.
 #
 # ## Data that is not clean
 #
-# Data comes as tables (*structured*), and as pictures and text (*unstructured*). Some of it is damaged. **How many of these seven texts does Python's `float()` refuse?**
-#
-# `"71.3"`, `" 71.3 "`, `"1e3"`, `"n/a"`, `"nan"`, `"inf"`, `""`
+# Data comes as tables (*structured*), and as pictures and text (*unstructured*). Some of it is damaged.
+
+# %% name="task-refused"
+course.task("refused")
 
 # %% name="refused" tags=["question"]
 refused = ...
@@ -241,7 +281,7 @@ refused = ...
 course.check("refused")
 
 # %% name="floats" jupyter={"outputs_hidden": true}
-for text in ("71.3", " 71.3 ", "1e3", "n/a", "nan", "inf", ""):
+for text in course.task("refused").texts:
     try:
         print(f"{text!r:9} {float(text)}")
     except ValueError as error:

@@ -124,7 +124,7 @@ course.task("adam").race(momentum, adam)
 # %% [markdown]
 # Break a rule on purpose, for example without the correction, run both cells again, and put it right. Is a wrong Adam easy to see in the curve?
 #
-# ## 6 · A table with bad lines
+# ## 6 · A table with bad lines {further}
 
 # %% name="task-read-rows"
 course.task("read_rows")
@@ -165,7 +165,7 @@ course.check("read_rows", hidden=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 7 · Pictures and text with bad items
+# ## 7 · Pictures and text with bad items {further}
 #
 # A *dataset* is anything with a length and items by number: `len(dataset)`, and `dataset[index]` with index from 0. An item may be a picture, a text, a recording. Loading
 # a damaged one raises an error, and it can be any error. `usable(dataset)` returns two things: the **list of the numbers of all items that can be loaded**, in order; and
@@ -194,10 +194,10 @@ course.check("usable")
 course.task("usable").train(usable)
 
 # %% [markdown]
-# ## 8 · What a checkpoint has to hold
+# ## 8 · What a checkpoint must hold {further}
 #
 # `training` is a training with four parts: `training.model` (with dropout), `training.optimizer` (Adam), `training.schedule` (which lowers the rate from time to time) and
-# `training.loader` (which shuffles the pictures, and is in the middle of an epoch). `checkpoint_parts(training)` returns **a dictionary of those that a checkpoint has to
+# `training.loader` (which shuffles the pictures, and is in the middle of an epoch). `checkpoint_parts(training)` returns **a dictionary of those that a checkpoint must
 # hold**, from names of your choice to the objects. The check stops a training after 20 steps, saves your parts with `mg.io.save_checkpoint`, loads them into a new training, and
 # compares its losses with those of a training that was never stopped. (The state of the random numbers is always saved.)
 
@@ -213,7 +213,7 @@ def checkpoint_parts(training):
 course.check("checkpoint_parts")
 
 # %% [markdown]
-# ## 9 · Which part was lost?
+# ## 9 · Which part was lost? {further}
 
 # %% name="task-lost"
 course.task("lost")
@@ -231,7 +231,7 @@ lost = {"A": "loader", "B": "optimizer", "C": "random"}
 course.check("lost")
 
 # %% [markdown]
-# ## 10 · An evaluation that leaves no trace
+# ## 10 · An evaluation that leaves no trace {further}
 #
 # `read_digits(model, images)` returns **the digit that the model reads in each picture**: the place of the largest of its ten scores, `scores.argmax(1)`. The model has dropout and
 # batch norm. It may be in the middle of a training, so it is **left as it was**: in the same mode (`model.training` says which), with the same running means, and nothing is

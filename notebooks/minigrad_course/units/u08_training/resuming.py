@@ -1,4 +1,4 @@
-"""Unit 08: a training that is stopped and continued: what a checkpoint has to hold, and what is missing in three."""
+"""Unit 08: a training that is stopped and continued: what a checkpoint must hold, and what is missing in three."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Training:
         return self
 
     def parts(self, *left_out: str) -> dict[str, Any]:
-        """What a checkpoint has to hold, without some of it; random numbers are saved always."""
+        """What a checkpoint must hold, without some of it; random numbers are saved always."""
         return {name: getattr(self, name) for name in ("model", *PARTS) if name not in ("random", *left_out)}
 
 

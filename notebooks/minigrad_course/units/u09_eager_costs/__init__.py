@@ -1,4 +1,4 @@
-"""Unit 09: what eager costs.  Bytes of each operation, kernels fused by hand, and why operators become so many."""
+"""Unit 09: what eager costs.  Bytes of each operation, kernels fused by hand, and thousands of operators."""
 
 from . import demo, exercise, rows  # which add their tasks to the unit
 from .about import UNIT

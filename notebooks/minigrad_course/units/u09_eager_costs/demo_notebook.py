@@ -38,8 +38,9 @@ course.begin("09_eager_costs")
 # d = c + 0.5
 # y = x * d
 # ```
-#
-# x has a million numbers of 4 bytes (float32), so x is 4 MB, and y is 4 MB. **How many MB do the five operations read and write?**
+
+# %% name="task-gelu-bytes"
+course.task("gelu_bytes")
 
 # %% name="moved-by-gelu" tags=["question"]
 gelu_bytes = ...
@@ -52,8 +53,7 @@ course.check("gelu_bytes")
 # than from memory.)
 
 # %% name="costs-of-gelu" jupyter={"outputs_hidden": true}
-x = mg.ones(1_000_000)
-costs(mg.gelu, x)
+costs(mg.gelu, mg.ones(course.task("gelu_bytes").size * 250_000))
 
 # %% [markdown]
 # **Which kernel is far from the speed of memory?** Write the name at the left of its bar, in quotation marks.
@@ -71,13 +71,13 @@ course.check("by_arithmetic")
 # ## In memory, or in a register
 #
 # a, b, c and d are written to memory by one kernel, and read again by the next one. If one kernel computed two operations, the value between them could stay
-# in a **register**, a place inside of the processor. Click the values, or use the sliders:
+# in a **register**, a place inside the processor. Click the values, or use the sliders:
 
 # %% name="choose-registers"
 registers()
 
 # %% [markdown]
-# **If one of the four values has to be in memory, whichever it is, how many MB are moved?**
+# **If one of the four values must be in memory, whichever it is, how many MB are moved?**
 
 # %% name="least-with-one" tags=["question"]
 one_in_memory = ...
@@ -89,7 +89,10 @@ course.check("one_in_memory")
 #
 # ## In place
 #
-# `x *= 2` writes the result over x: no new array. **How many MB does it read and write, for 4 MB of x?**
+# `x *= 2` writes the result over x: no new array. It reads 4 MB and writes 4 MB, if x has 4 MB. And with two arrays?
+
+# %% name="task-in-place"
+course.task("in_place")
 
 # %% name="multiplied-in-place" tags=["question"]
 in_place = ...
@@ -97,11 +100,12 @@ in_place = ...
 course.check("in_place")
 
 # %% name="costs-in-place" jupyter={"outputs_hidden": true}
-def double(x):
-    x *= 2
+def add(x, y):
+    x += y
 
 
-costs(double, mg.ones(1_000_000))
+numbers = course.task("in_place").size * 250_000
+costs(add, mg.ones(numbers), mg.ones(numbers))
 
 # %% [markdown]
 # In place saves the memory of a new array, but not the way from memory and back. (The authors of PyTorch's compiler once
@@ -110,8 +114,10 @@ costs(double, mg.ones(1_000_000))
 # ## Dispatch
 #
 # The bytes are one price. The other: before a kernel runs, Python calls the library, the library looks for the kernel of this operation on this device, checks
-# shapes and types, and makes the array for the result. This is **dispatch**. `x + 1` for 10 numbers takes some time. **How many times as long does it take for
-# 1,000 numbers: 1, 10 or 100?**
+# shapes and types, and makes the array for the result. This is **dispatch**.
+
+# %% name="task-small"
+course.task("small")
 
 # %% name="small-arrays" tags=["question"]
 small = ...
@@ -125,7 +131,7 @@ course.check("small")
 sizes(lambda x: x + 1)
 
 # %% [markdown]
-# Left of the bend, an operation costs one dispatch, however few numbers it has: fewer operations are faster. Right of the bend it costs its bytes: fewer passes
+# Left of the bend, an operation costs one dispatch, however few numbers it has: fewer operations are faster. Right of the bend it costs its bytes: fewer trips
 # are faster. Fusing helps on both sides.
 #
 # ## And the size
@@ -143,8 +149,8 @@ print(round(x.nbytes / 1e6), round(course.kept_bytes(mg.gelu(x)) / 1e6))
 #
 # ## Primitives and composites
 #
-# minigrad has a few **primitives**, which have kernels and gradient rules. All other functions are **composites**: they call primitives. softmax is one of these.
-# **How many operations does it run?**
+# minigrad has a few **primitives**, which have kernels and gradient rules. All other functions are **composites**: they call primitives. softmax is one of these, and takes 6
+# operations. **How many does log_softmax take, which is x − largest − log(sum of exp(x − largest))?**
 
 # %% name="count-softmax" tags=["question"]
 in_softmax = ...
@@ -155,14 +161,14 @@ course.check("in_softmax")
 # Open the box:
 
 # %% name="open-softmax" jupyter={"outputs_hidden": true}
-mg.viz.graph(mg.softmax, mg.ones((2, 3)))
+mg.viz.graph(mg.log_softmax, mg.ones((2, 3)))
 
 # %% [markdown]
 # Composites are cheap to write: a formula, and the gradient comes by itself. Primitives are cheap to run. A library that has no compiler can only make a
 # composite fast by **adding a primitive**: a person writes its kernel for each kind of device, and its gradient.
 #
-# Think this through. minigrad has 36 primitives that work element by element. **A fused kernel for each chain of two of them (also the same twice): how many are
-# these?**
+# Think this through. minigrad has 36 primitives that work element by element. Chains of two of them are 36 · 36 = 1,296. **A fused kernel for each chain of three (the same may
+# come again): how many are these?**
 
 # %% name="chains-of-two" tags=["question"]
 pairs = ...
@@ -178,8 +184,8 @@ print(sum(bool(op.rules) for op in P), "have gradient rules")
 print(len(COMPOSED), "composites")
 
 # %% [markdown]
-# PyTorch went this way for years: addmm (a product and a sum), gelu, log_softmax, layer norm, attention, and whole optimizers are kernels written by hand. **How
-# many operators does PyTorch 2.13 declare?** (Your answer is right if it is not off by more than a quarter.)
+# PyTorch went this way for years: addmm (a product and a sum), gelu, log_softmax, layer norm, attention, and whole optimizers are kernels written by hand. PyTorch 2.13
+# declares 2,584 operators. **About how many of them are variants of others, in place (`gelu_`) or with `out=`: 90, 300 or 900?**
 
 # %% name="pytorchs-operators" tags=["question"]
 pytorch = ...
@@ -213,7 +219,8 @@ def gated(i, x, out):
     out[i] = a * tanh(a)
 
 
-languages(gated)
+picture = languages(gated)
+picture  # to share it: picture.save("three_languages.html", says="One function of one place, printed for three machines.")
 
 # %% [markdown]
 # Compare: where is the loop, in Python, in C, in CUDA? Triton, JAX's Pallas and Numba are front-ends of this kind. In

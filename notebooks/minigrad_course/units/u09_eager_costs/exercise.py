@@ -32,7 +32,7 @@ class Megabytes(ValueTask):
     )
 
     def megabytes(self, arrays: float) -> float:
-        """The size of so many arrays."""
+        """The size of this number of arrays."""
         return round(arrays * 4 * self.count / 1e6, 6)
 
     def right(self) -> float:

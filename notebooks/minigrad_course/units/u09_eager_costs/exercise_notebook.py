@@ -52,7 +52,7 @@ def formula(x):
 costs(formula, mg.ones(500_000))
 
 # %% [markdown]
-# ## 2 · gelu in one pass
+# ## 2 · gelu in one kernel
 #
 # A kernel is a function of **one place** i. It reads numbers of its inputs, computes in registers, and writes one number of its output:
 #
@@ -68,7 +68,7 @@ costs(formula, mg.ones(500_000))
 print(erf(0.5), exp(1.0), tanh(1.0), sqrt(2.0), pi)
 
 # %% [markdown]
-# Write gelu(x) = x · (1 + erf(x / √2)) / 2. As five operations it moves 44 bytes for each number. As one pass, 8 are enough.
+# Write gelu(x) = x · (1 + erf(x / √2)) / 2. As five operations it moves 44 bytes for each number. As one kernel, 8 are enough.
 
 # %% name="gelu"
 def gelu(i, x, out):
@@ -109,7 +109,7 @@ course.check("gelu_backward")
 # %% [markdown]
 # ## 4 · Two operators more
 #
-# Inside of this `with`, `gelu` and `gelu_backward` are operators of minigrad, with your kernels. `mg.gelu`, and every layer that calls it, uses them:
+# Inside this `with`, `gelu` and `gelu_backward` are operators of minigrad, with your kernels. `mg.gelu`, and every layer that calls it, uses them:
 
 # %% name="register"
 x = mg.ones(1_000_000, requires_grad=True)
@@ -154,7 +154,7 @@ trained
 # network learns around many wrong gradients. That is why rules are checked by finite differences (unit 05), and not by a training. Then leave out `g[i]`. Then put
 # it right.
 #
-# ## 5 · Your own activation
+# ## 5 · Your own activation {further}
 
 # %% name="task-swish"
 course.task("swish")
@@ -259,7 +259,7 @@ course.check("norm", hidden=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# How many passes does it take? Count in your code first, then run it. (PyTorch has one kernel for this, `native_layer_norm`, and one for its gradient.)
+# How many kernels does it take? Count in your code first, then run it. (PyTorch has one kernel for this, `native_layer_norm`, and one for its gradient.)
 
 # %% name="costs-of-norm"
 costs(norm, mg.ones((1000, 500)), mg.ones(500), mg.zeros(500))

@@ -47,7 +47,7 @@ class KernelTask(FunctionTask):
         if program.bytes > self.moves:
             problem = f"right, but it moves {program.bytes} bytes for each number, and {self.moves} are enough"
             raise Wrong(self.name, problem, f"write {self.names[-1]}[i] once, at the end")
-        return f"it moves {self.moves} bytes for each number, in one pass."
+        return f"it moves {self.moves} bytes for each number, as one kernel."
 
     def _recorded(self, answer: Callable[..., Any]) -> Program:
         program = Program(answer, self.names)

@@ -182,7 +182,7 @@ class Recorder:
         if isinstance(value, bool | int | float | np.number):
             return float(value)
         raise Misused(self.output, f"a kernel computes with numbers, not with {written(value)}",
-                      "inside of a kernel there are no tensors: no mg. before erf, exp and tanh")
+                      "inside a kernel there are no tensors: no mg. before erf, exp and tanh")
 
     def store(self, value: Any) -> None:
         self.stores += 1

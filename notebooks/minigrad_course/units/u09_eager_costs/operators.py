@@ -46,7 +46,7 @@ def operator(name: str, forward: Callable[..., Any], backward: Callable[..., Any
             given = ", ".join(["i", *program.parameters])
             raise Misused(program.name, f"its arguments are ({given})",
                           f"({name}: the place, x, out. {name}_backward: the place, g, x, dx)")
-        program.recorded()  # whose mistakes are reported here, and not inside of the engine
+        program.recorded()  # whose mistakes are reported here, and not inside the engine
     swapped = Swapped(forward.__name__)
     made = [_declared(each, program, swapped) for each, program in programs.items()]
     registered = [register_kernel(op.name, "cpu:*", kernel) for op, kernel in made]
@@ -63,7 +63,7 @@ def operator(name: str, forward: Callable[..., Any], backward: Callable[..., Any
 
 
 def composed_again(name: str) -> overriding:
-    """A block inside of `operator`, in which the function is composed of its operations, as before."""
+    """A block inside `operator`, in which the function is composed of its operations, as before."""
     return overriding(unwrap(COMPOSED[name]), None)
 
 

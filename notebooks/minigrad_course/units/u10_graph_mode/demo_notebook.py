@@ -26,9 +26,9 @@ from minigrad_course import by_example
 course.begin("10_graph_mode")
 
 # %% [markdown]
-# ## A learning rate of zero
+# ## A learning rate that stays
 #
-# One step of gradient descent on w²/2, whose gradient is w. Many trainings begin with a **warm-up**: in the first step the rate is 0, and then it is larger.
+# One step of gradient descent on w²/2, whose gradient is w. Many trainings begin with a **warm-up**, or end with smaller steps: the rate changes.
 #
 # `by_example(step, w)` **traces** the function: it runs `step` once, and records the operations. Each later call repeats these operations with a new w, and
 # nothing else. (PyTorch's `torch.jit.trace` works in this way.)
@@ -38,13 +38,13 @@ def step(w):
     return w - rate * w
 
 
-rate = 0.0
+rate = course.task("frozen_rate").first
 frozen_step = by_example(step, mg.asarray(8.0))
 rate = 0.5
 frozen_step
 
-# %% [markdown]
-# Now rate is 0.5, and w is 8. In eager mode, three steps would give 4, 2 and 1. **What is w after `w = frozen_step(w)`, three times?**
+# %% name="task-frozen-rate"
+course.task("frozen_rate")
 
 # %% name="frozen-rate" tags=["question"]
 frozen_rate = ...
@@ -52,14 +52,14 @@ frozen_rate = ...
 course.check("frozen_rate")
 
 # %% name="three-steps" jupyter={"outputs_hidden": true}
-w = mg.asarray(8.0)
+w = mg.asarray(float(course.task("frozen_rate").start))
 for _ in range(3):
     w = frozen_step(w)
 print(w.item())
 print(frozen_step.graph)
 
 # %% [markdown]
-# Where the source has the name `rate`, the graph has the number `0.0`: it was **baked in**. Nothing is wrong with any line of this program, and no error is
+# Where the source has the name `rate`, the graph has a number: it was **baked in**. Nothing is wrong with any line of this program, and no error is
 # raised. Learning rates that stayed as they were in the first step have been filed as bugs of
 # [TensorFlow](https://github.com/tensorflow/tensorflow/issues/31323), and frozen global names as questions to
 # [JAX](https://github.com/jax-ml/jax/issues/1348). In the exercise you write the part of a framework that prevents this. First: what happens when?
@@ -69,7 +69,7 @@ print(frozen_step.graph)
 # When an operation is called, a framework can do one of two things.
 #
 # - **eager**: manifest the node, *and compute its value* at once;
-# - **graph**: just manifest the node. Something has to be called later to compute it.
+# - **graph**: just manifest the node. Something must be called later to compute it.
 #
 # In `with mg.graph():` minigrad does the second. Reading a value (by `item()`, `tolist()`, an `if`) computes it.
 
@@ -83,16 +83,18 @@ with mg.graph() as recording:
 
 # %% [markdown]
 # `mg.print` is an operation like a sum: it is recorded, and prints when the graph is computed. Python's own `print` prints when Python reaches it. **Which lines
-# does this print, and in which order?** A list of three texts.
+# does this print, and in which order?** A list of four texts.
 #
 # ```python
 # x = mg.ones(3)
 # with mg.graph():
+#     mg.print("one")
 #     y = x * 2
-#     mg.print("computed")
-#     print("recorded")
+#     print("two")
 #     y.sum().item()
-#     print("read")
+#     mg.print("three")
+#     print("four")
+#     (y + 1).sum().item()
 # ```
 
 # %% name="printed-order" tags=["question"]
@@ -103,11 +105,13 @@ course.check("printed_order")
 # %% name="order" jupyter={"outputs_hidden": true}
 x = mg.ones(3)
 with mg.graph():
+    mg.print("one")
     y = x * 2
-    mg.print("computed")
-    print("recorded")
+    print("two")
     y.sum().item()
-    print("read")
+    mg.print("three")
+    print("four")
+    (y + 1).sum().item()
 
 # %% [markdown]
 # Now both modes with the same lines. Choose **stages**, and step with → and ←. The first stage is eager mode. All others are graph mode, and the last one is a
@@ -136,7 +140,7 @@ course.check("first_number")
 # ## The second call
 #
 # `@mg.jit` is an *annotation*: the function below it is traced when it is called, with placeholders instead of values, and its graph becomes a program. In a
-# later call the program runs. **How many lines do these four calls print?**
+# later call the program runs. **How many lines do these five calls print?**
 #
 # ```python
 # @mg.jit
@@ -145,9 +149,10 @@ course.check("first_number")
 #     return x * 2
 #
 # doubled(mg.ones(3))
+# doubled(mg.ones(3) * 7)
+# doubled(mg.ones((3, 1)))
+# doubled(mg.asarray([1, 2, 3]))
 # doubled(mg.zeros(3))
-# doubled(mg.ones(4))
-# doubled(mg.ones(3))
 # ```
 
 # %% name="python-runs" tags=["question"]
@@ -155,14 +160,14 @@ python_runs = ...
 
 course.check("python_runs")
 
-# %% name="four-calls" jupyter={"outputs_hidden": true}
+# %% name="five-calls" jupyter={"outputs_hidden": true}
 @mg.jit
 def doubled(x):
     print("Python runs")
     return x * 2
 
 
-for x in mg.ones(3), mg.zeros(3), mg.ones(4), mg.ones(3):
+for x in mg.ones(3), mg.ones(3) * 7, mg.ones((3, 1)), mg.asarray([1, 2, 3]), mg.zeros(3):
     doubled(x)
 print(doubled.traces)
 
@@ -219,29 +224,54 @@ def clip(g):
     return g
 
 
-long, short = mg.asarray([3.0, 4.0]), mg.asarray([0.4, 0.3])
+long, short = mg.asarray([3.0, 4.0]), mg.asarray(course.task("small_gradient").short)
 print(clip(long), clip(short))
 
 # %% [markdown]
-# `short` has the length 0.5: nothing is to be done. Now **trace** it by the example `long`. **What does the graph compute for `short`?**
+# `short` is shorter than the limit: nothing is to be done. Now **trace** `clip` by the example `long`: for each operation of this one run, a node is put into a graph. Call
+# the line `def clip(g):` line 1, so that `return g` is line 5. **How many nodes do the lines 2, 3, 4 and 5 put in?** Four numbers, in brackets.
+
+# %% name="clip-nodes" tags=["question"]
+clip_nodes = ...
+
+course.check("clip_nodes")
+
+# %% name="task-small-gradient"
+course.task("small_gradient")
 
 # %% name="small-gradient" tags=["question"]
 small_gradient = ...
 
 course.check("small_gradient")
 
-# %% name="by-example" jupyter={"outputs_hidden": true}
-traced = by_example(clip, long)
-print(traced(short))
-traced.graph
+# %% [markdown]
+# Now **be the tracer**: click the lines of `clip` in the order in which Python runs them. Each puts its nodes into the graph. At the end, run the graph with `short`.
+
+# %% name="be-the-tracer" jupyter={"outputs_hidden": true}
+from minigrad_course.units.u10_graph_mode.be_the_tracer import be_the_tracer
+
+picture = be_the_tracer(clip, long, short)
+picture  # to share it: picture.save("be_the_tracer.html", says="A trace has one path: click the lines of clip, then run the graph with other numbers.")
 
 # %% [markdown]
-# There is no `if` in the graph. The example has decided it, for ever. (`torch.jit.trace` does the same. It warns you, for a branch like this one, but not for a
-# changed global name.)
+# There is no `if` in the graph. The example has decided it, for ever. (`by_example` and `torch.jit.trace` do the same. The latter warns you, for a branch like this one, but
+# not for a changed global name.)
 #
+# Any small function will do. Change this one, or write one with a loop, and be its tracer too:
+
+# %% name="your-function"
+def size(x):
+    if x < 0.0:
+        return -x
+    return x
+
+
+be_the_tracer(size, -2.0, -7.0, 3.0)
+
+# %% [markdown]
 # A **script** reads the source of the function instead of running it: `mg.script`, and `torch.jit.script`. An **annotation** such as `@mg.jit` traces too, but
-# with placeholders, which have no values. **What does each of the three give for `short`, in the order script, trace by example, annotation? Write `"right"`, `"wrong"` or
-# `"error"` for each.**
+# with placeholders, which have no values. **What does each of the three give for a *long* gradient, [6, 8], in the order script, trace by example, annotation? Write
+# `"right"`, `"wrong"` or `"error"` for each.**
 
 # %% name="three-ways" tags=["question"]
 three_ways = ...
@@ -250,18 +280,20 @@ course.check("three_ways")
 
 # %% name="all-three" jupyter={"outputs_hidden": true}
 scripted = mg.jit(mg.script(clip))
-print("script:    ", scripted(short))
-print("trace:     ", by_example(clip, long)(short))
+longer = mg.asarray([6.0, 8.0])
+print("script:    ", scripted(longer), scripted(short))
+print("trace:     ", by_example(clip, long)(longer), by_example(clip, long)(short))
 try:
     mg.jit(clip)(short)
 except mg.TraceError as error:
     print("annotation:", str(error).splitlines()[0])
 
 # %% [markdown]
-# The script's graph has a node `cond` with both branches in it:
+# In the script's graph, the `if` is a box, `cond`, with a graph for each answer. Click it: it opens. (If the length is not greater than the limit, nothing is to be done: that graph is
+# empty, and g goes through.)
 
 # %% name="script-graph"
-scripted.graph(short)
+mg.viz.graph(scripted, short, budget=6)
 
 # %% [markdown]
 # | | reads | in minigrad | elsewhere | gets wrong |
@@ -283,8 +315,8 @@ def halve(x):
 
 print(halve(mg.asarray(12.0)), halve(mg.asarray(100.0)))
 
-# %% [markdown]
-# One graph is made by example, with 12, and another by script. **How many `divide` nodes are in each?** Two numbers.
+# %% name="task-divisions"
+course.task("divisions")
 
 # %% name="divisions" tags=["question"]
 divisions = ...
@@ -292,7 +324,7 @@ divisions = ...
 course.check("divisions")
 
 # %% name="two-graphs" jupyter={"outputs_hidden": true}
-print(by_example(halve, mg.asarray(12.0)).graph)
+print(by_example(halve, mg.asarray(float(course.task("divisions").start))).graph)
 print()
 print(mg.jit(mg.script(halve)).graph(mg.asarray(12.0)))
 
@@ -324,7 +356,7 @@ print(list(values.named())[:4])
 print(values["sqrt_1"].item())
 
 # %% [markdown]
-# **Prints that are operations.** `mg.print` prints in each run, also inside of a branch or a loop:
+# **Prints that are operations.** `mg.print` prints in each run, also inside a branch or a loop:
 
 # %% name="prints"
 @mg.jit
@@ -339,15 +371,21 @@ def talking(x):
 talking(mg.asarray(6.0)).item()
 
 # %% [markdown]
-# **A hunt.** x · log x goes to 0 as x goes to 0. At 0, the computer returns nan. **Which operation makes the first nan: `log`, `multiply` or `sum`?**
+# **A hunt.** Shares that add up to 1, as softmax makes them: exp(x) / exp(x).sum(). For x = 1000 they are nan. **Which operation makes the first nan: `exp`, `sum`,
+# `divide` or `max`?**
 
-# %% name="entropy"
+# %% name="shares"
+import numpy as np
+
+
 @mg.jit
-def entropy(x):
-    return (x * mg.log(x)).sum()
+def largest_share(x):
+    e = mg.exp(x)
+    return (e / e.sum()).max()
 
 
-entropy(mg.asarray([0.5, 0.0])).item()
+with np.errstate(all="ignore"):
+    print(largest_share(mg.asarray([1000.0, 0.0])).item())
 
 # %% name="nan-maker" tags=["question"]
 nan_maker = ...
@@ -355,13 +393,11 @@ nan_maker = ...
 course.check("nan_maker")
 
 # %% name="hunt" jupyter={"outputs_hidden": true}
-import numpy as np
-
 try:
     with mg.debug_nans(), np.errstate(all="ignore"):
-        entropy(mg.asarray([0.5, 0.0]))
+        largest_share(mg.asarray([1000.0, 0.0]))
 except mg.NanError as error:
-    print(str(error).partition(", made at")[0], "made a nan")
+    print(str(error).partition(", made at")[0], "made a nan;", str(error).splitlines()[1].strip())
 
 # %% [markdown]
 # **A check.** `mg.jit(f, check=True)` also runs the function in eager mode in each call, and names the first node that differs. It finds what no guard sees:

@@ -39,7 +39,7 @@ second_call = [1, 2, 6, 7]
 course.check("second_call")
 
 # %% [markdown]
-# ## 2 · The baked-in branch
+# ## 2 · The baked-in branch {further}
 
 # %% name="task-baked-branch"
 course.task("baked_branch")
@@ -60,7 +60,7 @@ course.check("baked_branch")
 # `guard` notes what is in it, and returns a function `holds`. Before each later run the engine calls `holds()`: **True if everything is as it was
 # when the trace was made, False if anything has changed.** After False the function is traced anew, with a new guard.
 #
-# `values` is *alive*: when a name gets another value, the entry in this dictionary changes too. So `guard` has to note a copy. This cell makes
+# `values` is *alive*: when a name gets another value, the entry in this dictionary changes too. So `guard` must note a copy. This cell makes
 # two kinds of copies and then changes an entry of the list. Its last line compares two numbers of different types:
 
 # %% name="alive"
@@ -134,7 +134,7 @@ picture
 # once with `noted = values`, once with `return False` in `holds`. Each time, run the guard's cell and the cell above again. Which break costs time, and which the
 # training? Then put the guard right.
 #
-# ## 5 · A loop, by script and by trace
+# ## 5 · A loop, by script and by trace {further}
 #
 # Write `grow(x)`: double x while it is less than 10.0, and return it. In the check `mg.script` reads your source, so write it with a `while` on the tensor itself.
 # (No `.item()`, no `float(x)`: these need a value while there is none.)

@@ -18,7 +18,7 @@ INVERTED = "holds() is True while nothing has changed. If it is always False, ea
 BLIND = "it still says True. Is the copy the same dictionary, with another name? Are the values compared, or the names?"
 ONCE = "the noted values have changed. The trace is still the old one: note once, in `guard`, and never in `holds`"
 IDENTITY = "`is` asks for the same object. An equal value in a new object needs no new trace: compare by =="
-ALL = "one of the values has changed, another has not: all have to be equal. Is `return True` inside of the loop?"
+ALL = "one of the values has changed, another has not: all have to be equal. Is `return True` inside the loop?"
 SAME_LIST = "the copy of the dictionary holds the same list, and the list has changed: copy.deepcopy copies both"
 TYPES = "1 == 1.0 == True in Python, but these are three types, and their graphs differ: compare the types too"
 GONE = "a name that is gone is a change too: compare the names, not only the values that are left"
@@ -81,7 +81,8 @@ class Guard(FunctionTask):
                 hint = next((words for part, words in self.advice.items() if part in said), None)
                 lines = [f"stopped with {said}", *place(error), f"  in guard(values={story.values})"]
                 raise Wrong(self.name, "\n".join(lines), hint) from None
-        return None
+        changes = sum(len(story.changes) for story in STORIES)
+        return f"of {changes} changes in {len(STORIES)} programs, it has seen all that need a new trace, and no other."
 
     def _function(self, holds: Any) -> Callable[[], Any]:
         if callable(holds):

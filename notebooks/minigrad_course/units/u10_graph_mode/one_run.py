@@ -63,10 +63,14 @@ class ByExample:
 
     def __call__(self, *tensors: Tensor) -> Tensor:
         """The result of the same operations for other tensors of the same shapes."""
-        values = dict(zip(self.graph.inputs, [tensor._data for tensor in (*tensors, *self.others.values())]))
         (out,) = self.graph.outputs
+        return wrap(self.values(*tensors)[out], out.device)
+
+    def values(self, *tensors: Tensor) -> dict[Node, Any]:
+        """The arrays that all nodes of the graph compute for other tensors."""
+        given = dict(zip(self.graph.inputs, [tensor._data for tensor in (*tensors, *self.others.values())]))
         with switch(interpreter=None, grad=False):
-            return wrap(run_nodes(self.graph.nodes, values, {}, [out])[out], out.device)
+            return run_nodes(self.graph.nodes, given, {}, {*given, *self.graph.nodes})
 
     def __repr__(self) -> str:
         return f"<{self.name} by example: {len(self.graph)} operations>"

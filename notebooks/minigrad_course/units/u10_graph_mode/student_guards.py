@@ -1,4 +1,4 @@
-"""`guard`: a student's guard in the place of all guards of the engine."""
+"""`guard`: a student's guard in place of all guards of the engine."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ def update(h):
     return h - 0.1 * mg.grad(lambda h: (h / (1 + mg.exp(-h))).sum())(h)
 
 
-race(update, mg.ones(1_000_000))
+picture = race(update, mg.ones(1_000_000))
+picture  # to share it: picture.save("race.html", says="The same computation node by node and as one program: what moves, and how long it took on my machine.")
 
 # %% [markdown]
 # Move the slider from the left: both lanes carry blocks at the same speed. Below them are the times that were measured here. (A busy machine gives noisy
@@ -53,8 +54,11 @@ race(update, mg.ones(1_000_000))
 #
 # ## A rule of algebra
 #
-# A compiler reads `x + 0.0`. Adding zero changes nothing, so it could delete the operation. Or `x - 0.0`. It may do so only if **no number changes, not
-# even in one bit**. For floats, one of the two may be deleted. **Which one: x + 0.0 or x - 0.0?**
+# A compiler may replace an operation by a cheaper one only if **no number changes, not even in one bit**. The algebra of school is not enough for floats. Two
+# rules, in minigrad's notation:
+
+# %% name="task-which-zero"
+course.task("which_zero")
 
 # %% name="which-zero" tags=["question"]
 which_zero = ...
@@ -62,15 +66,13 @@ which_zero = ...
 course.check("which_zero")
 
 # %% name="zeros" jupyter={"outputs_hidden": true}
-import numpy as np
-
-x = mg.asarray([1.5, 0.0, -0.0])
-with np.errstate(divide="ignore"):
-    for name, value in {"x": x, "x + 0.0": x + 0.0, "x - 0.0": x - 0.0}.items():
-        print(f"{name:8}", value.tolist(), "and one divided by it:", (1 / value).tolist())
+task, inf, nan = course.task("which_zero"), float("inf"), float("nan")
+print(f"{'x':>6}", *[f"{rule:>28}" for rule in task.rules])
+for x in (1.5, 5.0, 0.0, -0.0, inf, nan):
+    print(f"{x:6}", *[f"{'{} and {}'.format(*task.both(rule, x)):>28}" for rule in task.rules])
 
 # %% [markdown]
-# A float has a zero with a minus sign, and 1 / x shows the difference. A widely used compiler deleted the wrong one, and minus infinity came out where plus
+# A float has a zero with a minus sign, and 1 / x shows the difference. A widely used compiler deleted `x + 0.0`, and minus infinity came out where plus
 # infinity was right ([PyTorch 189799](https://github.com/pytorch/pytorch/issues/189799)). minigrad's rules are a table of equations, each exact for all
 # numbers of the kinds that it names. These have a sum or a difference on the left:
 
@@ -86,7 +88,7 @@ for equation, holds in rule_names().items():
 # ## What the passes do to a training step
 #
 # A *pass* is a function from a graph to a graph: `simplify` applies the algebra, `fold_views` joins transpositions and reshapes, `common` merges
-# equal operations, `dead` removes what makes no difference, `pick_rows` and `positions` prepare for fusion. Here is a training step: a network for digits, its gradients,
+# equal operations, `dead` removes what makes no difference, `pick_rows` and `positions` prepare for fusion (and may add operations). Here is a training step: a network for digits, its gradients,
 # the update by AdamW. (A graph also has nodes that compute nothing: inputs, constants and views. The log below counts all nodes; launches are operations that compute.)
 
 # %% name="step"
@@ -109,12 +111,12 @@ recorded = step.cost(images, labels).eager
 print("as recorded:", recorded.launches, "operations that compute something")
 
 # %% [markdown]
-# **How many are left after all passes: about half, a few fewer, or more?** Write "half", "fewer" or "more".
+# Fusion will leave 21 launches, about an eighth. **Which part of the bytes is left: "eighth", "third" or "nearly all"?**
 
-# %% name="after-passes" tags=["question"]
-after_passes = ...
+# %% name="bytes-left" tags=["question"]
+bytes_left = ...
 
-course.check("after_passes")
+course.check("bytes_left")
 
 # %% name="passes" jupyter={"outputs_hidden": true}
 log = step.passes(images, labels)
@@ -152,8 +154,10 @@ course.check("twins_left")
 print(mg.jit(lambda x: mg.sin(x * 2) + mg.cos(2 * x) + mg.sin(x * 3)).passes(mg.ones(5)).last)
 
 # %% [markdown]
-# This program needs `exp(x)` at its beginning and at its end. Five matrix products lie between. Merging saves one exponential of an array of 262 kB.
-# **Is the peak of memory then lower, the same, or higher?**
+# A program needs `exp(x)` at its beginning and at its end, and matrix products lie between. Merging saves an exponential. What does it cost?
+
+# %% name="task-merged-peak"
+course.task("merged_peak")
 
 # %% name="merged-peak" tags=["question"]
 merged_peak = ...
@@ -161,23 +165,25 @@ merged_peak = ...
 course.check("merged_peak")
 
 # %% name="peak" jupyter={"outputs_hidden": true}
-from minigrad.compile.look.cost import Cost
-from minigrad.compile.running.program import Program
-
-
 def twice(x, w):
     h = mg.exp(x) @ w
     for _ in range(4):
-        h = mg.tanh(h) @ w
+        h = mg.tanh(h @ w) * mg.sin(h @ w.T)
     return h + mg.exp(x)
 
 
-graph = mg.trace(twice, mg.ones((256, 256)), mg.ones((256, 256)))
-for without in ["common"], []:
-    cost = Cost(Program(graph, without=without, backend="numpy"))
-    words = "computed twice" if without else "merged"
-    moved, peak = cost.program.bytes / 1e6, cost.memory.total / 1e3
-    print(f"{words:15} {moved:.2f} MB moved, {cost.program.flops:,} operations, {peak:.0f} kB in use")
+def once(x, w):
+    first = mg.exp(x)
+    h = first @ w
+    for _ in range(4):
+        h = mg.tanh(h @ w) * mg.sin(h @ w.T)
+    return h + first
+
+
+size = course.task("merged_peak").size
+for words, function in {"computed twice": twice, "merged": once}.items():
+    cost = mg.jit(function).cost(mg.ones((size, size)), mg.ones((size, size)))
+    print(f"{words:15} {cost.eager.flops:,} operations, peak {cost.eager_peak / 1e3:.0f} kB node by node")
 
 # %% [markdown]
 # Merging keeps a value for longer. It is the reverse of *checkpointing*, which computes a value again to save memory. In JAX, `checkpoint` has an option
@@ -185,16 +191,18 @@ for without in ["common"], []:
 #
 # ## Fusion
 #
-# `mg.tanh(x) * 2 + 1`, for a million numbers of 4 bytes. Node by node each operation reads 4 MB and writes 4 MB: 24 MB. **How many MB does the fused
-# kernel move?**
+# Your chain of operations:
+
+# %% name="task-fused-megabytes"
+course.task("fused_megabytes")
 
 # %% name="fused-megabytes" tags=["question"]
 fused_megabytes = ...
 
 course.check("fused_megabytes")
 
-# %% [markdown]
-# Node by node, these are 3 million operations: a tanh, a product, a sum for each number. **How many million does the fused kernel compute?**
+# %% name="task-fused-operations"
+course.task("fused_operations")
 
 # %% name="fused-operations" tags=["question"]
 fused_operations = ...
@@ -202,30 +210,35 @@ fused_operations = ...
 course.check("fused_operations")
 
 # %% name="chain" jupyter={"outputs_hidden": true}
-cost = mg.jit(lambda x: mg.tanh(x) * 2 + 1).cost(mg.ones(1_000_000))
+cost = course.task("fused_megabytes").cost
 for name, launches, read, written, operations, peak in cost.sums():
-    print(f"{name:13} {launches} launches, {read} read, {written} written, {operations} operations, peak {peak}")
+    print(f"{name:13} launches {launches}, {read} read, {written} written, {operations} operations, peak {peak}")
 
 # %% [markdown]
 # Fusion leaves the arithmetic as it is. It saves traffic, launches and room, and for most operations the traffic takes the time.
 #
-# In this view, choose **move operations**. On this board, operations can be dragged. The compiler's own rules answer. Drag the product,
-# `multiply_1`, alone into a new kernel. **Why is that refused: "circle", "rows" or "library"?**
+# In this view, choose **move operations**. On this board, operations can be dragged. The compiler's own rules answer: try `multiply_1` alone in a new kernel. It is
+# refused, because the two kernels would wait for each other.
 
 # %% name="board"
 mg.viz.fusion(lambda x: mg.tanh(x) * 2 + 1, mg.ones(1000))
 
-# %% name="dragged-alone" tags=["question"]
-dragged_alone = ...
+# %% name="task-dragged-out"
+course.task("dragged_out")
 
-course.check("dragged_alone")
+# %% name="dragged-out" tags=["question"]
+dragged_out = ...
+
+course.check("dragged_out")
 
 # %% [markdown]
 # ## What is not fused, and why
 #
 # minigrad's loops go through memory row by row. `x - x.max(-1, keepdims=True)` subtracts from each row its largest number. The compiler makes one kernel of
-# it: it reads a row, finds the largest number, and goes over the row again while it is still in the cache. **How many kernels does x - x.max(0) take,** with
-# the largest number of each column?
+# it: it reads a row, finds the largest number, and goes over the row again while it is still in the cache. A reduction over other axes is another matter.
+
+# %% name="task-by-columns"
+course.task("by_columns")
 
 # %% name="by-columns" tags=["question"]
 by_columns = ...
@@ -236,7 +249,7 @@ course.check("by_columns")
 x = mg.ones((256, 256))
 functions = {
     "x - x.max(-1, keepdims=True)": lambda x: x - x.max(-1, keepdims=True),
-    "x - x.max(0)": lambda x: x - x.max(0),
+    course.task("by_columns").code: course.task("by_columns").function,
     "softmax(x), by rows": lambda x: mg.softmax(x, axis=-1),
     "softmax(x), by columns": lambda x: mg.softmax(x, axis=0),
 }
@@ -258,13 +271,12 @@ def with_borders(x, w):
 mg.viz.fusion(with_borders, mg.ones((64, 64)), mg.ones((64, 64)))
 
 # %% [markdown]
-# ## Softmax, from the graph to machine code
+# ## From the graph to machine code
 #
-# Six operations, one kernel. Page through the graph, the kernels, the loops and the machine code of your own processor. Lines with `exp` are marked.
-# **How many loops go over a row?**
+# `softmax` has six operations, one kernel, and three loops over a row: the largest number, the sum of the exponentials, the quotients. Yours is another program by rows.
 
-# %% name="descent"
-course.task("softmax_passes").descent(mg.softmax, mg.ones((64, 32)))
+# %% name="task-softmax-passes"
+course.task("softmax_passes")
 
 # %% name="softmax-passes" tags=["question"]
 softmax_passes = ...
@@ -272,8 +284,14 @@ softmax_passes = ...
 course.check("softmax_passes")
 
 # %% [markdown]
-# The loops read the row three times, from the cache. On many processors the machine code reads a short row once, and keeps it in registers: LLVM unrolls
-# the loops. Each stage knows less about your program and more about the machine.
+# Page through the graph, the kernels, the loops and the machine code of your own processor:
+
+# %% name="descent" jupyter={"outputs_hidden": true}
+course.task("softmax_passes").descent()
+
+# %% [markdown]
+# Each loop reads a row from the cache, or from a scratch row. Where a row is short, LLVM may unroll a loop and keep numbers in registers; which loops, depends on the
+# processor. Each stage knows less about your program and more about the machine.
 #
 # In [the exercise](exercises/11_fusion_exercise.ipynb) you break rules and write some, write the pass that merges, train the digits with your passes in the
 # compiler, and make the compiler fuse what it refuses.

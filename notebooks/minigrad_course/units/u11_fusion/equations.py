@@ -113,7 +113,7 @@ BLOCKED = {  # what to say where a minus sign is an input of such an operation
     "multiply": "with your rules, a sign still goes into a product (`multiply`). How does it move out? -x * y -> ...",
     "divide": "with your rules, a sign still goes into a quotient (`divide`). How does it move out? -x / y -> ...",
 }
-NEEDLESS = "a rule has to hold for every float, with the sign of zero. This one needs to go"
+NEEDLESS = "a rule must hold for every float, with the sign of zero. This one needs to go"
 
 
 def operations(graph: Graph) -> int:

@@ -68,7 +68,7 @@ my_rules = ["-x * y -> -(x * y)", "-x / y -> -(x / y)"]
 course.check("my_rules")
 
 # %% [markdown]
-# ## 3 · A pass that merges
+# ## 3 · A pass that merges {further}
 #
 # `merge_same(nodes)` gets the nodes of a graph, each after its inputs. It returns a dictionary: **for each node the node that takes its place**, which is the node
 # itself, or an earlier node that computes the same. Nodes look like this:
@@ -108,9 +108,9 @@ course.check("merge_same", hidden=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 4 · Your passes compile a training step
+# ## 4 · Your passes compile a training step {further}
 #
-# A network for the digits, in which layer norm and SiLU are written out by hand. Inside of this `with`, your rules join the compiler's table, and your pass
+# A network for the digits, in which layer norm and SiLU are written out by hand. Inside this `with`, your rules join the compiler's table, and your pass
 # takes the place of its `common`. The step is compiled once, then it trains the network. The first picture shows what the step takes after each pass; the
 # buttons *before* and *after* above it show which digits the network reads.
 
@@ -129,7 +129,7 @@ picture
 # minigrad alone (`picture = course.task("merge_same").train()` without the `with`): without your rules there is one operation more before fusion, and the last
 # row is the same. Fusion changed what an optimisation is worth.
 #
-# Break your pass on purpose: write `node.shape` in the place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
+# Break your pass on purpose: write `node.shape` in place of the inputs in your key, and run its cell and the training again. The step becomes cheaper still.
 # Look at the digits, and put your pass right.
 #
 # And a GPT? Here is a training step of the example `names_gpt`, two blocks with attention. What does your pass find in it?
@@ -186,7 +186,7 @@ my_kernels = [["exp_1", "sum_1"], ["exp_1", "divide_1"]]
 course.check("my_kernels")
 
 # %% [markdown]
-# ## 6 · Your fusion, and the league
+# ## 6 · Your fusion, and the league {further}
 #
 # Now let a program find the kernels. `my_fusion(operations, possible)` gets the names of a program's operations, each after those that it reads. It returns a
 # **list of kernels, each a list of names**, with as few kernels as it can.
@@ -223,7 +223,7 @@ print(league.table())
 league
 
 # %% [markdown]
-# ## 7 · Why not fused?
+# ## 7 · Why not fused? {further}
 
 # %% name="task-why-not-fused"
 course.task("why_not_fused")

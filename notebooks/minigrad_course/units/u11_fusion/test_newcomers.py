@@ -1,18 +1,33 @@
 """Answers of newcomers, and of people who know PyTorch, to unit 11: each gets feedback that helps."""
 
+import re
+
 import numpy as np
 import pytest
 
 import minigrad as mg
 import minigrad_course as course
+from minigrad.compile.rewriting.equation import Equation
 from minigrad.compile.running.program import Program
+from minigrad_course.expressions import value
 from minigrad_course.session import SESSION
 from minigrad_course.unit import units
-from minigrad_course.units.u11_fusion.equations import BREAK, HARD, LEGAL, PROGRAMS, SOLUTION, ZERO, both_sides
+from minigrad_course.units.u11_fusion.demo import PAIRS, ROWS
+from minigrad_course.units.u11_fusion.equations import (
+    BREAK,
+    HARD,
+    LEGAL,
+    PROGRAMS,
+    SOLUTION,
+    ZERO,
+    both_sides,
+    counterexample,
+)
 from minigrad_course.units.u11_fusion.graphs import evaluated, same_bits
 from minigrad_course.units.u11_fusion.kernels import PLACES, SIDE
 from minigrad_course.units.u11_fusion.league import greedy, league
-from tests.course.running import said_to
+from minigrad_course.views.descents import descent
+from tests.course.running import ROOT, said_to, stored
 
 TASKS = units()["11_fusion"].tasks
 INF = float("inf")
@@ -176,7 +191,7 @@ def test_the_passes_compile_a_step_that_learns():
 
 
 def test_a_pass_that_merges_too_much_is_seen_in_training():
-    """With shapes in the place of inputs in the key, the step is cheaper, and the network reads hardly any digit."""
+    """With shapes in place of inputs in the key, the step is cheaper, and the network reads hardly any digit."""
     task = TASKS["merge_same"]("")
     wrong = task.wrong(next(known for known in task.mistakes if known.name == "MergeSame_10"))
     with course.compiler_pass("common", task.given()["as_pass"](wrong)):
@@ -331,37 +346,52 @@ def test_feedback_on_row_loops(body, words):
 
 
 @pytest.mark.parametrize(("answer", "words"), [
-    ('which_zero = "x - 0.0"', "✓"),
-    ('which_zero = "x − 0.0"', "✓"),
-    ('which_zero = "x-0.0"', "✓"),
-    ('which_zero = "x - 0"', "✓"),
-    ('after_passes = "the same"', "not exactly"),
-    ('after_passes = "a few fewer"', "the last pass adds some"),
-    ('merged_peak = "the same"', "kept until its last reader"),
-    ("fused_megabytes = 8_000_000", "right, but in bytes"),
-    ("fused_operations = 3e6", "how many million?"),
-    ("fused_operations = 6", "counts what is read and written"),
-    ('dragged_alone = "cycle"', "✓"),
-    ("by_columns = 257", "one kernel finds the largest numbers of all 256"),
-    ('which_zero = "X + 0.0"', "What is -0.0 + 0.0"),
-    ('which_zero = "both"', "try both with x = -0.0"),
-    ('after_passes = "more"', "✓"),
-    ('after_passes = "Half"', "little to simplify"),
-    ("after_passes = 80", '"half", "fewer" and "more"'),
+    ('which_zero = "A"', "✓"),  # x + -0.0 -> x
+    ('which_zero = " a "', "✓"),
+    ('which_zero = "x + −0.0"', "✓"),
+    ('which_zero = "x + -0.0 → x"', "✓"),
+    ('which_zero = "B"', "-0.0 + 0.0"),
+    ('which_zero = "x - -0.0"', "-0.0 + 0.0"),
+    ('which_zero = "both"', "one of them changes a number"),
+    ('which_zero = "neither"', "one of them may be used"),
+    ("which_zero = 1", 'one of "A" and "B"'),
+    ('bytes_left = "a third"', "✓"),
+    ('bytes_left = "1/8"', "in any case"),
+    ('bytes_left = "all"', "these bytes are saved"),
+    ("bytes_left = 80", 'one of "eighth"'),
     ("twins_left = 6", "their inputs differ"),
     ("twins_left = 7", "✓"),
-    ('merged_peak = "lower"', "how long does the one that is left"),
-    ('merged_peak = "higher"', "✓"),
-    ("fused_megabytes = 4", "The result is written too"),
+    ('twins_left = "seven"', "✓"),
+    ("merged_peak = 590", "✓"),  # of 384 · 384 numbers
+    ("merged_peak = 0", "waits for its last reader"),
+    ("merged_peak = -589", "it rises"),
+    ("merged_peak = 589824", "right, but in bytes"),
+    ("merged_peak = 147", "4 bytes"),
+    ('merged_peak = "higher"', "a number, such as 0"),
+    ("fused_megabytes = 8", "✓"),  # mg.sin(x) * x + mg.cos(x)
     ("fused_megabytes = 8.0", "✓"),
     ('fused_megabytes = "8 MB"', "the number alone: 8"),
-    ("fused_operations = 1", "three operations for each number"),
-    ("by_columns = 1", "And that of a column?"),
-    ("by_columns = 2", "✓"),
-    ('dragged_alone = "rows"', "none of them is reduced"),
-    ('dragged_alone = "circle"', "✓"),
-    ("softmax_passes = 4", "How many are inside"),
-    ("softmax_passes = 3", "✓"),
+    ("fused_megabytes = 8_000_000", "right, but in bytes"),
+    ("fused_megabytes = 4", "The result is written too"),
+    ("fused_megabytes = 40", "node by node"),
+    ("fused_megabytes = 12", "each input is read once"),
+    ("fused_megabytes = 20", "count the arrays at both ends"),
+    ("fused_operations = 4", "✓"),
+    ("fused_operations = 4e6", "how many million?"),
+    ("fused_operations = 1", "every operation for each number"),
+    ("fused_operations = 3", "nothing is left out"),
+    ("fused_operations = 8", "that counts twice"),
+    ("dragged_out = 16", "✓"),
+    ('dragged_out = "16 kB"', "the number alone: 16"),
+    ("dragged_out = 8", "goes through memory now"),
+    ("dragged_out = 24", "three kernels"),
+    ("by_columns = 3", "✓"),  # x / (x * x).sum(0) ** 0.5
+    ("by_columns = 1", "goes over all rows"),
+    ("by_columns = 2", "one more"),
+    ("by_columns = 257", "one kernel finds the numbers of all 256"),
+    ("softmax_passes = 2", "✓"),  # x / x.sum(-1, keepdims=True)
+    ("softmax_passes = 3", "Which ones are inside"),
+    ("softmax_passes = 1", "before the next loop"),
 ])
 def test_questions_of_the_notebook(answer, words):
     assert words in said_to(answer, answer.partition(" ")[0])
@@ -373,3 +403,27 @@ def test_the_picture_of_kernels_begins_with_one_operation_in_each():
     better = view.move("sum_1", "kernel_0")
     assert "2 launches instead of 3 one by one, 1.05 MB" in repr(better)
     assert np.isclose(better.cost.program.bytes, 1_048_584)
+
+
+def test_the_numbers_of_the_lecture_on_merging_are_those_of_the_demo():
+    cell = next(each for each in stored(ROOT / "notebooks/11_fusion.ipynb").cells if each.id == "fusion-peak")
+    names = {"mg": mg}
+    exec(cell.source.partition("\n\nsize = ")[0], names)
+    args = mg.ones((256, 256)), mg.ones((256, 256))
+    peaks = [mg.jit(names[name]).cost(*args).eager_peak for name in ("twice", "once")]
+    text = (ROOT / "lectures/11_fusion.md").read_text(encoding="utf-8")
+    assert "Computed twice: {} kB. Merged: {:,} kB".format(*[-(-peak // 1000) for peak in peaks]) in text
+
+
+@pytest.mark.parametrize("code", ROWS)
+def test_loops_over_a_row_are_counted(code):
+    text = descent(lambda x: value(code, None, {"x": x}), mg.ones((64, 32))).text()
+    assert len(re.findall(r"for .*\br\d", text)) == ROWS[code]
+
+
+@pytest.mark.parametrize(("holds", "breaks"), PAIRS)
+def test_one_rule_of_a_pair_holds_and_the_other_breaks_at_the_number(holds, breaks):
+    number = float(PAIRS[holds, breaks][0])
+    rule = holds if "-0.0" in holds else holds.replace(".0", "", holds.count(".0"))
+    assert counterexample(Equation(rule, "f")) is None
+    assert not same_bits(*both_sides(breaks, number)) and same_bits(*both_sides(holds, number))

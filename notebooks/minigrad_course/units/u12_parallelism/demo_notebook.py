@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 12 · Parallelism and offloading
 #
-# A graph says what waits for what, and nothing else. So an execution engine may launch a whole part of it **as one**, run what does not wait **at the same
+# A graph says what waits for what, and nothing else. So an **execution engine** (the layer that launches operations) may launch a whole part of it **as one**, run what does not wait **at the same
 # time**, and send a part to **another processor**. This notebook counts what each of these saves, and what stands in the way. You need to know what a compiled
 # program is ([unit 10](10_graph_mode.ipynb)), what fusion does ([unit 11](11_fusion.ipynb)), and what a device is ([unit 03](03_devices.ipynb)).
 
@@ -26,7 +26,7 @@ from minigrad import nn
 course.begin("12_parallelism")
 
 # %% [markdown]
-# ## A fourth worker
+# ## Less to do
 #
 # Nine jobs, and minutes that they take. I waits for A. E, F, G and H wait for D. All others wait for nothing.
 #
@@ -35,8 +35,10 @@ course.begin("12_parallelism")
 # | takes | 3 | 2 | 2 | 2 | 4 | 4 | 4 | 4 | 9 |
 # | waits for | | | | | D | D | D | D | A |
 #
-# The rule: whenever a worker is free, it takes **the first job of the list that is ready**. Three workers are done after 12 minutes. Then a fourth worker
-# comes. The jobs, their times and the rule stay as they are. **After how many minutes are four workers done?**
+# The rule: whenever a worker is free, it takes **the first job of the list that is ready**. Three workers are done after 12 minutes.
+
+# %% name="task-fourth-worker"
+course.task("fourth_worker")
 
 # %% name="fourth-worker" tags=["question"]
 fourth_worker = ...
@@ -44,14 +46,15 @@ fourth_worker = ...
 course.check("fourth_worker")
 
 # %% [markdown]
-# Move the slider below the picture: it sets the number of workers. Look for the moment at which I begins.
+# The slider sets the number of workers. Look at three of them, and for the moment at which I begins.
 
 # %% name="workers" jupyter={"outputs_hidden": true}
 course.task("fourth_worker").gantt
 
 # %% [markdown]
 # This is an *anomaly* of [list scheduling](http://i.stanford.edu/TR/CS-TR-72-310.html), described by R. L. Graham in 1966. No worker was lazy, and all kept to the
-# rule. **More hardware helps only if the work is handed out in a good order.** You will write a scheduler that does so.
+# rule. On the jobs of the table, a fourth worker makes it later too: 15 minutes. **Less work and more hardware help only if the work is handed out in a good order.**
+# You will write a scheduler that does so.
 #
 # ## Launching
 #
@@ -84,8 +87,9 @@ eager_launches = ...
 course.check("eager_launches")
 
 # %% [markdown]
-# `@mg.jit` (as `@tf.function`, or `torch.jit.trace`) discovers the sub-graph: here the whole step. Fusion leaves 21 kernels and products of it. **How many times does
-# Python start something now, for one step: 159, 21 or 3?**
+# `@mg.jit` (as `@tf.function`, or `torch.jit.trace`) discovers the sub-graph: here the whole step. Fusion leaves 21 launches of it, and Python starts something 3 times only:
+# two stretches of machine code, and between them a check of the labels. And the forward pass alone, `model(images)`? It has 16 kernels, and 6 after fusion. **How many
+# times does Python start something for it: 16, 6 or 1?**
 
 # %% name="program-starts" tags=["question"]
 program_starts = ...
@@ -93,6 +97,8 @@ program_starts = ...
 course.check("program_starts")
 
 # %% name="counts" jupyter={"outputs_hidden": true}
+forward = mg.jit(lambda images: model(images))
+print("the forward pass:", str(course.task("program_starts").starts(forward, images)).strip("<>"))
 course.task("program_starts").starts(step, images, labels)
 
 # %% [markdown]
@@ -103,9 +109,9 @@ course.task("program_starts").starts(step, images, labels)
 # ([CUDA graphs in MXNet](https://github.com/apache/mxnet/pull/19142), [in vLLM](https://github.com/vllm-project/vllm/pull/1926)).
 #
 # ## What waits for what
-#
-# Six jobs: a takes 2, b 3, c 5, d 4, e 2, f 4. b and c wait for a, e waits for b and c, f waits for d. One worker takes 20. **How long do a thousand workers
-# take?**
+
+# %% name="task-thousand-workers"
+course.task("thousand_workers")
 
 # %% name="thousand-workers" tags=["question"]
 thousand_workers = ...
@@ -130,10 +136,11 @@ course.check("two_workers")
 
 # %% [markdown]
 # In this picture, move the slider for workers, and click a bar: it says what the step waits for. The line below a bar says that it is on the critical path. A step's length
-# is given in bytes, as the memory traffic that takes as long. That is a model, so it is dashed, and the same on all machines. Without `runs=0`, the lanes above it show what your machine measures. (It has 21 steps: the 20 of above, and the check of the labels.)
+# is given in bytes, as the memory traffic that takes as long. That is a model, so it is dashed, and the same on all machines. Without `runs=0`, the lanes above it show what your machine measures. (The check of the labels is a step too.)
 
 # %% name="schedule" jupyter={"outputs_hidden": true}
-mg.viz.timeline(step, images, labels, runs=0)
+picture = mg.viz.timeline(step, images, labels, runs=0)
+picture  # to share it: picture.save("two_workers.html", says="A training step on several workers: click a bar to see what it waits for.")
 
 # %% [markdown]
 # The forward pass is a chain. In the backward pass each layer but the first has two products that do not wait for each other, ∂W and ∂x, and as soon as ∂W is there, the update of W
@@ -153,7 +160,7 @@ for name, gain in course.task("together").gains().items():
     print(f"{name:9} {gain:,}")
 
 # %% [markdown]
-# Each of the three is faster there, and each alone makes the whole slower. **If all three run there, is the whole "slower", "the same" or "faster"?**
+# Each of the three is faster there, and each alone makes the whole slower. Now all three run there. **How many kB cross the link together?**
 
 # %% name="together" tags=["question"]
 together = ...
@@ -166,12 +173,14 @@ course.task("together").picture()
 # %% [markdown]
 # So the unit of offloading is a **sub-graph**, not an operation. What counts is which values cross its border.
 #
-# In a program you say it with a block. It computes its operations on another device, and moves what has to move:
+# In a program you say it with a block. It computes its operations on another device, and moves what must move:
 
 # %% name="block"
 def blocked(u, v):
     with mg.offload("cpu:1"):
-        return mg.tanh(u @ v).sum(0)
+        table = u @ v
+        sums, largest = mg.tanh(table).sum(0), table.max(0)
+    return sums * largest
 
 
 u, v = mg.ones((1000, 8)), mg.ones((8, 1000))
@@ -193,5 +202,5 @@ print("compiled:   ", [node.name for node in program.final.nodes].count("to_devi
 # Operation by operation, each moves its inputs there and its result back. The compiler sees the whole, and removes a transfer back that is followed by the same transfer
 # again.
 #
-# In [the exercise](exercises/12_parallelism_exercise.ipynb) you hand out jobs yourself, write the scheduler, look at its Gantt chart for an MLP, a CNN and a GPT, run it in the
+# In [the exercise](exercises/12_parallelism_exercise.ipynb) you hand out jobs yourself, write the scheduler, look at its **Gantt chart** (a row for each worker, a bar for each job) for an MLP, a CNN and a GPT, run it in the
 # executor, and find a placement that beats the compiler's.

@@ -217,9 +217,9 @@ class MyPlacement(Offloaded, ValueTask):
         if not chip:
             return "with nothing on the chip nothing gains. Which operations have small inputs and a small result?"
         if chip >= {*self.names} - {"add_1"}:
-            return "everything is on the chip, so x has to go there: 4 MB, 2 ms. What only reads x may stay here"
+            return "everything is on the chip, so x must go there: 4 MB, 2 ms. What only reads x may stay here"
         if large in chip or "sum_1" in chip:
-            return f"if {large} or sum_1 is on the chip, a table of 4 MB has to go there. Both may stay here, with x"
+            return f"if {large} or sum_1 is on the chip, a table of 4 MB must go there. Both may stay here, with x"
         if chip & mine:
             return "a large table crosses the link: u @ v makes 4 MB. What reads it goes along"
         return "only small tables should cross the link. Which operations read u and v, and what comes from them?"

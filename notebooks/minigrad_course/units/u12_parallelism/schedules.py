@@ -258,5 +258,5 @@ def _measured(step: Any, serial: Any, batch: Any) -> Page:
     drawing = ran(run.events)
     pairs(drawing, 130, WIDTH, [("a step: one by one, and in your turns", 1e3 * best[0], 1e3 * best[1], " ms")],
           ("one by one", "in turns"))
-    return Page(drawing, "Steps as short as these gain little: a second thread has to be woken for each turn.", (),
+    return Page(drawing, "Steps as short as these gain little: a second thread must be woken for each turn.", (),
                 "this machine")

@@ -237,13 +237,20 @@ def test_feedback_on_the_program(body, words):
 
 
 @pytest.mark.parametrize(("answer", "words"), [
-    ("fourth_worker = 15", "✓"), ("fourth_worker = 12", "when does I begin?"), ("fourth_worker = 9", "A, so these two"),
+    ("fourth_worker = 16", "✓"), ("fourth_worker = 12", "when does I begin?"),
+    ("fourth_worker = 11", "the longest of all"),
+    ('fourth_worker = "sixteen"', "✓"), ("fourth_worker = 34", "one worker"), ("fourth_worker = 17", "more, indeed!"),
+    ("program_starts = 6", "in machine code"), ("program_starts = 1", "✓"), ('program_starts = "once"', "✓"),
+    ("program_starts = 3", "the whole training step"), ("program_starts = 16", "operation by operation"),
+    ("thousand_workers = 8", "✓"), ("thousand_workers = 4", "the longest job"), ("thousand_workers = 17", "one worker"),
+    ("thousand_workers = 0.017", "e cannot begin before c"), ("thousand_workers = 7", "Another chain takes longer"),
+    ("together = 68", "✓"), ("together = 4000", "made and used up there"), ("together = 64", "a row comes back"),
+    ("together = 36", "both thin tables"), ('together = "68 kB"', "the number alone: 68"),
+    ('together = "faster"', "a number, such as 4000"), ("together = 17", "4 bytes"), ("together = 68000", "in bytes"),
+    ("transfers = 9", "operation by operation"), ("transfers = 4", "✓"), ("transfers = 3", "two rows come back"),
+    ("transfers = 5", "the table itself stays"),
     ("eager_launches = 158", "✓"), ("eager_launches = 16", "the forward pass alone"),
-    ("program_starts = 21", "in machine code"), ("program_starts = 1", "to check the labels"),
-    ("thousand_workers = 5", "that is the longest job"), ("thousand_workers = 0.02", "e cannot begin before c"),
     ('two_workers = "2"', "layer 2 waits for layer 1"), ("two_workers = 1.4", "✓"),
-    ('together = "Faster"', "✓"), ('together = "slower"', "three losses do not add up"),
-    ("transfers = 7", "operation by operation"), ("transfers = 3", "✓"),
 ])
 def test_feedback_on_questions_of_the_notebook(answer, words):
     assert words in said_to(answer, answer.partition(" ")[0])

@@ -120,6 +120,7 @@ class Rank:
         self.sent: list[tuple[int, int, int]] = []  # of each message: receiver, chunk (-1: another array), bytes
         self.held: list[list[Any]] = []  # the chunks before each message
         self.open: list[Sending] = []
+        self.left = 0  # messages that were not waited for
 
     def start_send(self, x: Any, to: int, tag: int = 0) -> Sending:
         """Begin to send; `wait()` of the result returns when the message is received."""
@@ -150,9 +151,11 @@ class Rank:
         self.held.append([chunk.copy() for chunk in self.chunks or ()])
 
     def close(self) -> None:
-        """Check the messages that were not waited for."""
-        for sending in list(self.open):
+        """Check the messages that were not waited for, and count them."""
+        left = list(self.open)
+        for sending in left:
             sending.close()
+        self.left = len(left)
 
     def _array(self, x: Any, what: str) -> Any:
         if isinstance(x, np.ndarray):
@@ -174,6 +177,17 @@ class Rank:
             self.task, f"{where}: there is no cable",
             f"in this ring, rank r can {what} rank (r {step}) % n only: here, rank {right}",
         )
+
+
+def check_waits(ranks: Sequence[Rank]) -> None:
+    """Raise `Wrong` where a rank has not waited for all of its messages."""
+    for rank in ranks:
+        if rank.left:
+            raise Wrong(
+                rank.task, f"rank {rank.rank} never waits for {rank.left} of the messages that it sends",
+                "a message is on its way until wait() returns, and its array must not change before. It was luck that "
+                "none did: call sending.wait() after the receive, in the same round",
+            )
 
 
 def on_cables(

@@ -66,8 +66,8 @@ class OverlappedStep(Prediction):
 
 
 @UNIT.task
-class WhatGrows(Choice, Prediction):
-    name = "what_grows"
+class BestBucket(Choice, Prediction):
+    name = "best_bucket"
 
     def given(self) -> dict[str, Any]:
         return {"scaled": scaled}

@@ -28,7 +28,10 @@ course.begin("13_distributed")
 # ## Why more than one machine?
 #
 # A fast disk gives 1 GB a second. A petabyte (PB) is a million GB: text, pictures and clicks of a large company, for example. One machine
-# needs 11.6 days to read it once. **How many seconds do 100,000 machines need that share the work?**
+# needs 11.6 days to read it once.
+
+# %% name="task-read-together"
+course.task("read_together")
 
 # %% name="read-together" tags=["question"]
 read_together = ...
@@ -41,7 +44,10 @@ course.check("read_together")
 #
 # One worker could add up everything. It would be the bottleneck: with 1,000 workers it receives 999 arrays. In a **ring**, each worker sends to the next one only.
 # The array is cut into n **chunks**, one for each of n workers, and all workers send at the same time. It takes 2 (n − 1) rounds, and in each a worker sends one
-# chunk. 4 workers do this, and then 1,000. **How many times as much does each worker send, 1,000 compared with 4?**
+# chunk.
+
+# %% name="task-more-sent"
+course.task("more_sent")
 
 # %% name="more-sent" tags=["question"]
 more_sent = ...
@@ -74,7 +80,10 @@ course.check("second_round")
 
 # %% [markdown]
 # That was the first half, the **reduce-scatter**: each chunk is complete, but in one worker only. In the second half, the **all-gather**, the complete chunks go
-# round. **After how many rounds, of both halves together, do 8 workers have the whole sum?**
+# round.
+
+# %% name="task-rounds"
+course.task("rounds")
 
 # %% name="rounds" tags=["question"]
 rounds = ...
@@ -85,12 +94,13 @@ course.check("rounds")
 # Here minigrad's own ring sums real arrays, in a thread for each worker. Go through the rounds, and compare the ring with one worker that adds up everything:
 
 # %% name="ring"
-mg.viz.cluster(4)
+picture = mg.viz.cluster(4)
+picture  # to share it: picture.save("ring.html", says="Four workers add up their arrays in a ring: each sends to one neighbour, and none waits for all."), or as a film: picture.save("ring.gif")
 
 # %% [markdown]
 # ## Does it train as one process does?
 #
-# One process trains with batches of 64 images. Now 4 ranks (so the workers are called in MPI) do the same steps, each with 16 of the 64 images, and an all-reduce
+# One process trains with batches of 64 images. Now 4 ranks (so the workers are called in MPI, the Message Passing Interface, by which processes send each other arrays) do the same steps, each with 16 of the 64 images, and an all-reduce
 # of the gradients. The loss of a batch is a mean over its images. Five ways to do it:
 #
 # | way | what the 4 ranks do |
@@ -101,7 +111,7 @@ mg.viz.cluster(4)
 # | `norm` | gradients are averaged; the network has a batch norm, and each rank normalises its own 16 images |
 # | `whole` | gradients are averaged, but the data are not divided: all ranks read the same 16 images |
 #
-# **Which of them have the loss curve of one process?** A list of names.
+# One of them has the loss curve of one process. And another one has the loss curve of **one process whose rate is four times as large. Which one?** A list of names.
 
 # %% name="same-curve" tags=["question"]
 same_curve = ...
@@ -111,9 +121,10 @@ course.check("same_curve")
 # %% name="ways" jupyter={"outputs_hidden": true}
 task = course.task("same_curve")
 
-print("4 ranks and one process:")
+print("4 ranks, beside one process with the same rate, and with a rate four times as large:")
 for way in task.ways:
-    print(f"{way:>5}:", "the same curve" if task.compared(way) else "another curve")
+    said = ["the same curve" if task.compared(way, faster) else "another curve" for faster in (1, 4)]
+    print(f"{way:>5}: {said[0]:16} {said[1]}")
 
 # %% [markdown]
 # `mg.distributed.DataParallel` averages, gives all ranks the weights of rank 0, and lets batch norm see the whole batch; `DataLoader(..., shard=comm)` divides the
@@ -121,17 +132,16 @@ for way in task.ways:
 #
 # ## Overlap
 #
-# The network need not be idle while the backward pass computes. Gradients are collected in **buckets**, and a bucket is sent as soon as it is full. **Which layer's
-# gradients are in the first bucket that can be sent: those of the "first" layer, or of the "last"?** (Or of the "largest", or "all together"?)
+# The network need not be idle while the backward pass computes. Gradients are collected in **buckets**, and a bucket is sent as soon as it is full. Suppose that the
+# first layer has nine tenths of all parameters. **Which part of the sending can happen while backward computes: "nearly all", "about half" or "hardly any"?**
 
 # %% name="first-bucket" tags=["question"]
 first_bucket = ...
 
 course.check("first_bucket")
 
-# %% [markdown]
-# A step: forward takes 50 ms, backward 100 ms, and 4 equal buckets take 15 ms each to be added up. A bucket is full after every quarter of backward. **How many ms does
-# the step take, with overlap?**
+# %% name="task-overlapped-step"
+course.task("overlapped_step")
 
 # %% name="overlapped-step" tags=["question"]
 overlapped_step = ...
@@ -139,8 +149,9 @@ overlapped_step = ...
 course.check("overlapped_step")
 
 # %% name="with-overlap" jupyter={"outputs_hidden": true}
-step = mg.distributed.Step.even(4, forward=0.05, backward=0.1, gradients=40e6, bucket=10e6)
-hall = mg.distributed.Machine(latency=0, bandwidth=1e9)
+task = course.task("overlapped_step")
+step = mg.distributed.Step.even(4, task.forward / 1000, task.backward / 1000, gradients=40e6, bucket=10e6)
+hall = mg.distributed.Machine(latency=0, bandwidth=15e9 / task.each)
 
 print("ms, without and with overlap:")
 for overlap in (False, True):
@@ -155,15 +166,16 @@ for overlap in (False, True):
 # %% name="scaling"
 step = mg.distributed.Step.even(24, forward=0.05, backward=0.1, gradients=1e9)
 what_if = {"no overlap": {"overlap": False}, "random delays": {"jitter": 0.02}}
-course.task("what_grows").scaled(step, network, what_if, workers=(1, 4, 32, 256, 1024))
+course.task("best_bucket").scaled(step, network, what_if, workers=(1, 4, 32, 256, 1024))
 
 # %% [markdown]
-# From 32 to 1,024 workers a step takes about 6 times as long. **What has grown: "bytes", "messages", "computing", or "waiting for slow workers"?**
+# From 32 to 1,024 workers a step takes about 6 times as long. The bytes are nearly the same. What has grown is the number of messages: 2,046 for each bucket, instead of 62.
+# **Which size of the buckets makes a step on 1,024 workers shortest: 5, 25, 100 or 500 MB?** In quotation marks.
 
-# %% name="what-grows" tags=["question"]
-what_grows = ...
+# %% name="best-bucket" tags=["question"]
+best_bucket = ...
 
-course.check("what_grows")
+course.check("best_bucket")
 
 # %% name="larger-buckets" jupyter={"outputs_hidden": true}
 print("ms a step on 1,024 workers, by the size of a bucket:")
@@ -172,9 +184,13 @@ for megabytes in (5, 25, 100, 500):
     print(f"{megabytes:>4} MB:", round(1000 * time.seconds))
 
 # %% [markdown]
-# With buckets of 5 MB the model takes a tree of workers, which has fewer messages: a ring would need 8.4 s.
+# With buckets of 5 MB the model takes a *tree*: half of the workers send to the other half, half of these to the rest, and so on, and the sum comes back in the same way. It has fewer
+# messages than a ring, which would need 8.4 s.
 #
-# Now **stragglers**. 1,000 workers need 100 ms for a step. One of them is 10 % slower: 110 ms. **How many ms does a step of all workers take?** (Sending takes no time.)
+# Now **stragglers**, workers that are slower than the others.
+
+# %% name="task-one-slow"
+course.task("one_slow")
 
 # %% name="one-slow" tags=["question"]
 one_slow = ...
@@ -183,9 +199,10 @@ course.check("one_slow")
 
 # %% name="delays" jupyter={"outputs_hidden": true}
 print("ms, one slow worker of 1,000:")
-machine = mg.distributed.Machine(latency=0, bandwidth=1e15, slow=1, slowdown=1.1)
-print(round(100 * machine.slowest(1000), 1))
-print("ms, all equal, but each is delayed at random, by 1 % in the mean; workers:")
+task = course.task("one_slow")
+machine = mg.distributed.Machine(latency=0, bandwidth=1e15, slow=1, slowdown=1 + task.percent / 100)
+print(round(task.usual * machine.slowest(1000), 1))
+print("ms of 100 ms, all equal, but each is delayed at random, by 1 % in the mean; workers:")
 for workers in (1, 10, 100, 1000, 10_000):
     slowest = mg.distributed.Machine(latency=0, bandwidth=1e15, jitter=0.01).slowest(workers)
     print(f"{workers:>6,}: {100 * slowest:.1f}")
@@ -196,8 +213,10 @@ for workers in (1, 10, 100, 1000, 10_000):
 # ## Memory: who keeps what?
 #
 # AdamW keeps two numbers for each parameter, its **state**. In data-parallel training all workers keep the same state, which is a waste. A **sharded optimizer** divides it:
-# each worker updates its part of the parameters, and an all-gather gives the new parameters to all. A billion parameters, float32 (4 bytes), 4 workers, AdamW:
-# **how many GB do parameters, gradients and state take in each worker, with a sharded optimizer?**
+# each worker updates its part of the parameters, and an all-gather gives the new parameters to all.
+
+# %% name="task-sharded-gb"
+course.task("sharded_gb")
 
 # %% name="sharded-gb" tags=["question"]
 sharded_gb = ...

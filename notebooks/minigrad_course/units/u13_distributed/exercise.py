@@ -14,7 +14,7 @@ from ...compare import same
 from ...feedback import Feedback, Wrong, stopped
 from ...tasks import ROUNDS, FunctionTask
 from .about import UNIT
-from .cables import Rank, on_cables
+from .cables import Rank, check_waits, on_cables
 from .chunks import Sent, counts, faults, rounds_of
 from .training import train
 
@@ -67,6 +67,7 @@ class RingTask(FunctionTask):
             if wrong:
                 words = f"{wrong[0]}\n  on {len(chunks)} ranks" + (f", and {len(wrong) - 1} more" if wrong[1:] else "")
                 raise Wrong(self.name, words, UNCHANGED if replaced else self.known(chunks, found))
+            check_waits(ranks)
             self._sent(chunks, ranks)
         return "no rank waits for ever, and each sends (n − 1) / n of its array"
 
@@ -207,6 +208,7 @@ class OtherRing(FunctionTask):
                     f"Got: {found[wrong[0]][at]:g} ({len(wrong)} of {n} ranks have wrong numbers)"
                 )
                 raise Wrong(self.name, words, self._known(arrays, found, total))
+            check_waits(ranks)
             most = 2 * (n - 1) * -(-arrays[0].size // n) * arrays[0].itemsize
             sent = max(sum(size for *_, size in rank.sent) for rank in ranks)
             if sent > most:

@@ -147,7 +147,7 @@ course.task("all_gather").train(reduce_scatter, all_gather)
 #
 # Break the ring on purpose: let `reduce_scatter` replace instead of add, run its cell and the training again, and look at the curve. Put it right afterwards.
 #
-# ## 6 · Other cables
+# ## 6 · Other cables {further}
 
 # %% name="task-other-ring"
 course.task("other_ring")

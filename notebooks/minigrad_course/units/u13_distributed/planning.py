@@ -71,7 +71,7 @@ class RingPlan(ValueTask):
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         rows = answer if isinstance(answer, list | tuple) else []
         if any(... in row for row in rows if isinstance(row, list | tuple)):
-            raise NotWritten(self.name, "not answered yet", f"put numbers in the place of the dots: {FORM}")
+            raise NotWritten(self.name, "not answered yet", f"put numbers in place of the dots: {FORM}")
         plan = self.plan(answer)
         states, _ = by_plan(plan, WORKERS, self.way)
         wrong = faults(states[-1], self.places())
@@ -98,7 +98,7 @@ class BytesSent(ValueTask):
         self.workers, self.millions = draw.choice([5, 8, 16, 20]), draw.choice([10, 15, 30])
 
     def of(self, factor: float) -> float:
-        """So many times the bytes of the gradients."""
+        """The megabytes of the gradients, times a factor."""
         return round(4 * self.millions * factor, 6)
 
     def right(self) -> float:
@@ -140,7 +140,7 @@ class WorkerMemory(ValueTask):
         self.billions, self.workers = draw.choice([1, 3, 7]), draw.choice([8, 10, 16, 20])
 
     def of(self, numbers: float) -> float:
-        """The gigabytes of so many numbers for each parameter."""
+        """The gigabytes of a number of values for each parameter."""
         return round(4 * self.billions * numbers, 6)
 
     def right(self) -> float:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from minigrad.core.primitive import P  # noqa: F401  (in the texts)
+import minigrad as mg
+from minigrad.core.mode import record
+from minigrad.core.node import Node, topological_order
+from minigrad.core.primitive import P
 
+from ...expressions import value
 from ...predicting import Choice
-from ...tasks import Prediction
+from ...tasks import Prediction, digest
 from .about import UNIT
 from .constellations import constellations, shared, uses
+from .fifth import FIFTH
 from .journeys import journey
 from .pieces import PIECES, PoleLoss
 from .runs import Run, Taken, taken
+
+Lines = dict[str, Callable[..., Any]]
+LINES = ("mg.exp(x @ w) + b", "mg.sin(x @ w) * b - x.sum()", "mg.tanh((x * b.sum()) @ w) * 2", "mg.sqrt(x @ w) / b * 2")
 
 
 @cache
@@ -29,11 +39,12 @@ def needed() -> dict[str, list[int]]:
 
 
 @UNIT.task
-class PrimitivesNeeded(Prediction):
-    name = "primitives_needed"
+class MostPrimitives(Choice, Prediction):
+    name = "most_primitives"
 
-    def right(self) -> int:
-        return len(needed())
+    def explained(self) -> str:
+        found = needed()
+        return f"{len(found)} of {len(P)} are needed together, {len(shared(found))} by all four."
 
     def given(self) -> dict[str, Any]:
         return {
@@ -43,22 +54,70 @@ class PrimitivesNeeded(Prediction):
 
 
 @UNIT.task
-class PrimitivesShared(Prediction):
-    name = "primitives_shared"
+class FifthProgram(Choice, Prediction):
+    """Another program: how many primitives does it need that the four do not?"""
 
-    def right(self) -> int:
-        return len(shared(needed()))
+    name = "fifth_program"
 
-    def explained(self) -> str:
-        return ", ".join(shared(needed())) + "."
+    def vary(self, draw: random.Random) -> None:
+        self.fifth = draw.choice(list(FIFTH))
+
+    def new(self) -> list[str]:
+        """The primitives of this student's program that the four do not need."""
+        return sorted({*uses({"": FIFTH[self.fifth]()})} - {*needed()})
+
+    def given(self) -> dict[str, Any]:
+        return {"new": self.new}
+
+
+class LineTask(Prediction):
+    """A question about this student's line: the same line in all questions."""
+
+    def vary(self, draw: random.Random) -> None:
+        self.code = random.Random(digest("line", self.student)).choice(LINES)
+
+    def line(self, x: Any, w: Any, b: Any) -> Any:
+        return value(self.code, None, {"x": x, "w": w, "b": b})
+
+    def nodes(self) -> list[Node]:
+        """The operations that the line records."""
+        leaves = [mg.ones(shape, requires_grad=True) for shape in ((4, 3), (3, 8), (8,))]
+        with record():
+            result: Any = self.line(*leaves)
+        return [node for node in topological_order([result.node]) if node.op is not None]
+
+    def given(self) -> dict[str, Any]:
+        args = mg.ones((4, 3)), mg.ones((3, 8)), mg.ones(8)
+        return {"line": self.line, "journey": lambda of: journey(self.line, *args, of=of)}
 
 
 @UNIT.task
-class LineLaunches(Prediction):
+class LineNodes(LineTask):
+    name = "line_nodes"
+
+    def right(self) -> int:
+        return len(self.nodes())
+
+    def leaves(self) -> int:
+        """The inputs, each counted once."""
+        return 3
+
+
+@UNIT.task
+class LineRules(LineTask):
+    name = "line_rules"
+
+    def right(self) -> int:
+        return sum(isinstance(each, Node) for node in self.nodes() for each in node.inputs)
+
+
+@UNIT.task
+class LineLaunches(LineTask):
     name = "line_launches"
 
-    def given(self) -> dict[str, Any]:
-        return {"journey": journey}
+    def right(self) -> int:
+        args = mg.ones((4, 3)), mg.ones((3, 8)), mg.ones(8)
+        return mg.jit(self.line).cost(*args).program.launches
 
 
 @cache

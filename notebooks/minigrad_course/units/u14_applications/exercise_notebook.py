@@ -106,7 +106,7 @@ course.check("club_loss")
 course.task("club_loss").train(club_loss)
 
 # %% [markdown]
-# ## 4 · The pole: which pushes were good?
+# ## 4 · The pole: which pushes were good? {further}
 
 # %% name="task-pole-loss"
 course.task("pole_loss")
@@ -176,7 +176,7 @@ course.task("sentences").report(sentences).picture()
 # %% [markdown]
 # ## Your framework trains a GPT
 #
-# Everything that you have written in this course, in the engine's place at once, trains the small GPT. (Where MPI is installed, `course.my_framework("names", ranks=4)` trains it on four
+# Everything that you have written in this course, in the engine's place at once, trains the small GPT. (Where MPI is installed, the Message Passing Interface of unit 13, `course.my_framework("names", ranks=4)` trains it on four
 # processes, and your ring of unit 13 adds up their gradients.)
 
 # %% name="my-framework"

@@ -13,13 +13,14 @@ from minigrad.core.tensor import Tensor
 from minigrad.ops.creation import asarray
 from minigrad.ops.functional import softmax
 from minigrad.ops.losses import cross_entropy
+from minigrad.support.table import counted
 
 from ...compare import difference, same
 from ...feedback import Wrong, written
 from ...tasks import ROUNDS, FunctionTask
 from .about import UNIT
 from .programs import LENGTH, MEMBERS, Application, Club, Digits, Names, Piece, Pole, window_of  # noqa: F401  (in the texts)
-from .runs import Run
+from .runs import Run, taken
 
 
 class MissingPiece(FunctionTask):
@@ -44,7 +45,7 @@ class MissingPiece(FunctionTask):
         found = [(args, self.formed(answer(*args))) for args in self._all_cases(rounds)]
         other = [each for each in found if not same(each[1], self.right(*each[0]))]
         if other:
-            hints = [known.hint for known in self.mistakes
+            hints = [self.words(known) for known in self.mistakes
                      if all(same(yours, self.wrong(known)(*args).detach()) for args, yours in other)]
             problem = difference(other[0][1], self.right(*other[0][0]), self.form.partition(",")[0])
             raise Wrong(self.name, str(problem), [*hints, self.otherwise][0])
@@ -54,7 +55,16 @@ class MissingPiece(FunctionTask):
             raise Wrong(self.name, f"the score is not reached: {said}", (
                 "the result is right for the example, but not in training: take all sizes and numbers from the "
                 "arguments, and leave the arguments as they are"))
-        return f"{said}."
+        return f"{said}. {self.counted(run)}".strip()
+
+    def counted(self, run: Run) -> str:
+        """What a step takes with this piece, beside a step with the course's own."""
+        usual = taken(self.application(self.right))
+        if run.taken is None or usual is None:
+            return ""
+        own = counted(run.taken.launches, "launch", "launches")
+        return (f"Your step takes {own}, {run.taken.fused} when it is fused; "
+                f"with the course's own piece it takes {usual.launches}, and {usual.fused}.")
 
     def formed(self, yours: Any) -> Any:
         """The result; `Wrong` is raised for one of another form."""

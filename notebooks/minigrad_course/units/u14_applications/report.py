@@ -76,10 +76,9 @@ class Report:
     """A page on the four programs: scores, curves, graphs, launches, and the student's sentences."""
 
     def __init__(self, sentences: Any) -> None:
-        missing = ", ".join(name for name, program in LAST.items() if program is None)
-        if missing:
-            raise Misused("report", f"no training yet of {missing}", "run the cells that train the four programs")
         self.runs = {name: run for name, run in LAST.items() if run is not None}
+        if not self.runs:
+            raise Misused("report", "no training yet", "run the cells that train the programs")
         self.sentences = list(sentences) if isinstance(sentences, list | tuple) else []
 
     def __repr__(self) -> str:
@@ -95,7 +94,7 @@ class Report:
                 str(taken.nodes), str(taken.launches), str(taken.fused))
             sign = "✓" if run.passed else "✗"
             found.append((name, program.kind, f"{sign} {run.scored}", f"{program.floor:g}", *counts))
-        return found
+        return found + [(name, "not trained", "–", "–", "–", "–", "–") for name, run in LAST.items() if run is None]
 
     def table(self) -> str:
         """The rows as a table of text."""
