@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 from weakref import ref
 
@@ -10,7 +11,7 @@ from ..core.clock import LastWrite
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Node, topological_order
 from ..core.primitive import P
-from ..core.programs import opened_order
+from ..core.programs import closes, opened_order
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
@@ -47,7 +48,7 @@ def quick_steps(
     mode = current_mode()
     recording, project = mode.grad, P.project
     # The gradients of closed nodes have no history, and are computed here and now.
-    order = (opened_order if recording or mode.interpreter is not None else topological_order)(pending)
+    order = (opened_order if recording or not closes(mode) else topological_order)(pending)
     targets = None if wanted is None else set(wanted)
     useful = None if targets is None else leading_to(targets, order)
     found: dict[Node, Tensor] = {}
@@ -79,7 +80,9 @@ def quick_steps(
             if useful is not None and source not in useful:
                 continue
             if whole is not None:
-                values = values or whole(g, node)  # not before an input needs it
+                if values is None:  # not before an input needs it
+                    with switch(mode, origin=node) if mode.interpreter is not None else nullcontext():
+                        values = whole(g, node)
                 value = values[index]
             elif recording or mode.interpreter is not None:  # an interpreter may use the origin
                 with switch(mode, origin=node, toward=index):

@@ -22,12 +22,15 @@ from ..core.emit import Results
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Attrs, Primitive
+from ..core.programs import Closed
 from ..core.tensor import Tensor, wrap
 from ..ops.write import adopt
 from ..support.errors import IndexingError, MinigradError, TraceError
 from ..support.interrupts import all_or_none
 from .functions.latest import KEPT
-from .functions.structure import PROGRAMS, environment, structure_of
+from .functions.recording import Recording
+from .functions.structure import PROGRAMS, Structure, copied, environment
+from .functions.tensor_guards import found_at
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error
 from .nodes.source import Source
@@ -68,6 +71,7 @@ class GraphMode(Tracer):
     """
 
     node_of = None  # type: ignore[assignment]  # composed functions leave no marks: no kept program would have them
+    closes_calls = True  # a large call of a composed function is one node
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,23 +83,38 @@ class GraphMode(Tracer):
         self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
         self.environment = environment()
+        self.structure = Structure()
         self.around = current_mode().but(interpreter=self.hunter)  # the mode in which programs run
-        self.cut: weakref.WeakSet[Node] = weakref.WeakSet()  # computed long ago: their recipes are dropped
 
     def recorded(self, op: Primitive, values: list[Any], attrs: Attrs, device: Any, result: Any = None) -> Any:
         before = len(self.effects)
         out = super().recorded(op, values, attrs, device, result)
-        operands = [v for v in values if v.__class__ is Pending]
-        if out.__class__ is not tuple:
-            out.waits_for, first = operands, out
-        else:
-            whole, first = Pending(self, out[0].node.inputs[0]), out[0]
-            whole.waits_for = operands
-            for part in out:
-                part.waits_for = (whole,)
+        parts = out if out.__class__ is tuple else ()
+        whole = Pending(self, out[0].node.inputs[0]) if parts else out
+        whole.waits_for = [v for v in values if v.__class__ is Pending]
+        for part in parts:
+            part.waits_for = (whole,)
+        self.structure.add(whole, values, parts)
         if len(self.effects) > before:
-            self.due.append(first)
+            self.due.append(whole)
         return out
+
+    def closed(self, op: Primitive, values: Sequence[Any], device: Any) -> list[Tensor]:
+        """The results of an operation that stands for others, on values of tensors."""
+        given = [v if v.__class__ is Pending and v.trace is self else self.lift(wrap(v, device))._data for v in values]
+        data = self.recorded(op, given, {}, device)
+        out = [wrap(each, device) for each in (data if data.__class__ is tuple else (data,))]
+        self.waiting.add(out)
+        return out
+
+    def run_closed(self, recording: Recording, arguments: list[Tensor]) -> None:
+        """Record a run as one operation, of a function that does nothing but write to its arguments."""
+        given = [tensor._data for tensor in found_at(recording.others, arguments)]
+        results = self.closed(recording.traced.closed, given, arguments[0].device)
+        for place, number in recording.writes:
+            tensor = place.find(arguments)
+            self.before_write(tensor)
+            adopt(tensor, results[number])
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
         out = super().manifest(op, inputs, attrs)
@@ -157,7 +176,7 @@ class GraphMode(Tracer):
         self.waiting = Handles()  # also after an error, so that the next read continues
         data = [*asked, *[tensor._data for tensor in waiting]]
         pending = [p for p in data if p.__class__ is Pending and p.trace is self]
-        wanted = {p.node: p for p in pending if p.value is None}
+        wanted = {id(p): p for p in pending if p.value is None}
         for each in wanted.values():
             if isinstance(each.node, Source):  # the tensor outside is written at the end
                 each.value = each.node.held._data.copy()
@@ -169,22 +188,23 @@ class GraphMode(Tracer):
         self.effects, self.due, self.expected = [], [], []
         if not wanted and not effects:
             return
-        structure, sources = structure_of([*wanted, *due])
-        structure.key += len(wanted), len(effects)
+        structure = self.structure
+        places = len(wanted), *map(structure.place_of, (*wanted, *due))
+        self.structure, sources = Structure(structure.count), structure.given
 
         def graph() -> Graph:
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)
 
         if self.hunter is None:
-            program, numbers, starts = PROGRAMS.of(structure, graph, self.environment)
+            program, numbers, starts = PROGRAMS.of(structure, places, graph, self.environment)
         else:
-            program, numbers, starts = program_for(graph()), [], {}
+            program, numbers, starts = program_for(copied(graph())), [], {}
         given = [_array_of(source) for source in sources]
         try:
             with switch(self.around):
                 arrays = program([*given, *numbers], starts)
         except IndexingError as error:
-            raise eager_index_error(error, expected, graph(), given, {}) from None
+            raise eager_index_error(error, expected, copied(graph(), expected=expected), given, {}) from None
         for pending, array in zip(wanted, arrays):
             pending.value, pending.waits_for = array, ()
         if program not in self.programs:
@@ -200,7 +220,6 @@ class GraphMode(Tracer):
             self.shown -= count
             for node in [node for reference in nodes if (node := reference()) is not None]:
                 node.inputs = ()
-                self.cut.add(node)
 
     def have_effects(self) -> None:
         """Run the effects that came before an error: what they print may explain it."""
@@ -358,5 +377,6 @@ class graph:
                     hint="call it inside the block, before the value is read; or give an input requires_grad=True",
                 )
         nodes = [recorder.values[o.node] if o.node in recorder.values else o._data.node for o in outputs]
-        starts = [n for n in topological_order(nodes) if isinstance(n, Source) or n in recorder.cut]
-        return Graph(starts, nodes)
+        # Without inputs are the values from outside, and those computed so long ago that their recipes are dropped.
+        found = Graph([n for n in topological_order(nodes) if not n.inputs and (n.op is None or n.op.inputs)], nodes)
+        return copied(found) if any(node.op.__class__ is Closed for node in found.nodes) else found

@@ -20,7 +20,7 @@ from .clock import LastWrite, tick, written_since
 from .mode import Mode, current_mode, switch
 from .node import FREED, Node, topological_order
 from .primitive import Primitive
-from .tensor import Tensor, wrap
+from .tensor import AbstractData, Tensor, wrap
 
 # Elements of an argument, and numbers in a group of parameters, from which a program is compiled.  That takes 10 to 30
 # ms, and saves 5 to 60 µs in each later call: it is not for the few numbers of an example.
@@ -55,11 +55,16 @@ def eager_programs(on: bool = True) -> switch:
 
 
 def programs_run() -> bool:
-    """Whether programs may run now: in eager mode, where no views of the operations are wanted."""
+    """Whether calls may be closed now: in eager and graph mode, where no views of the operations are wanted."""
     mode = current_mode()
-    if mode.interpreter is not None or mode.record_all:
+    if mode.record_all or not closes(mode):
         return False
     return PROGRAMS.on if mode.programs is None else mode.programs
+
+
+def closes(mode: Mode) -> bool:
+    """Whether there are closed nodes in a mode: in eager mode and in graph mode."""
+    return mode.interpreter is None or getattr(mode.interpreter, "closes_calls", False)
 
 
 def in_programs(function: Callable[..., Any], least: int = SMALL, most: int | None = None) -> Callable[..., Any]:
@@ -94,7 +99,7 @@ class Closed(Primitive):
     """The operation of a closed node: `function`, called with these arguments and the inputs at `places`.
 
     A closed node saves its inputs; or, if `saves` is given, the values that its operations save: `saves` has the number
-    of each in the order of the operations.
+    of each in the order of the operations.  Where graph mode records a closed node, the function is a traced one.
     """
 
     function: Any = None
@@ -137,8 +142,9 @@ def open_node(node: Node) -> None:
     # Without the inputs' values, the nodes are recorded with zeros.
     values = saved if known and op.saves is None else [np.zeros(i.shape, i.dtype) for i in node.inputs]
     moving, began = {rule.index for rule in node.plan.rules}, tick()
+    recorder = values[0].trace if isinstance(values[0], AbstractData) else None  # graph mode
     mode = Mode(scope=node.scope, origin=node.origin, toward=node.toward, programs=False)
-    with switch(mode.but(record_all=current_mode().record_all)):
+    with switch(mode, interpreter=recorder, record_all=current_mode().record_all):
         inputs = enumerate(zip(node.inputs, values))
         tensors = [_input(source, value, i in moving, node.device) for i, (source, value) in inputs]
         last: Node = op.call(tensors)[0].node

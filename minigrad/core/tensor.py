@@ -292,6 +292,7 @@ class AbstractData:
     no_value = "not computed yet"
     way_out: str | None = None  # if it differs from the usual hint
     where: Any = None  # the line that made it, if known
+    trace: Any = None  # the interpreter that records what is computed from it, if any
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise self.missed(

@@ -17,13 +17,11 @@ import numpy as np
 from ..compile.codegen.native import is_available
 from ..compile.control.body import function_of
 from ..compile.functions.function import TracedFunction, read_by
-from ..compile.nodes.graph import Graph
 from ..compile.nodes.source import Source
 from ..compile.rewriting.permutations import Axes, on_stored
 from ..compile.running.executors import is_profiled
 from ..compile.running.profiler import inside
 from ..compile.running.program import Program, program_for
-from ..compile.running.targets import HOST
 from ..compile.tracing.collector import no_collection
 from ..compile.tracing.tracer import Pending
 from ..core.clock import tick
@@ -52,13 +50,16 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
     kinds: dict[Hashable, Kind | None] = {}
 
     def call(*args: Any) -> Any:
-        device = args[0].device
+        device, recorder = args[0].device, current_mode().interpreter
+        held = np.ndarray if recorder is None else Pending
         key: list[Any] = [device]
         tensors, arrays, mask, bit = [], [], 0, 1
         for x in args:
             if x.__class__ is Tensor:
+                if recorder is not None:
+                    x = recorder.lift(x)
                 array = x._data
-                if array.__class__ is not np.ndarray or x.device is not device:
+                if array.__class__ is not held or x.device is not device:
                     return function(*args)
                 tensors.append(x)
                 arrays.append(array)
@@ -84,14 +85,16 @@ def compiled(function: Callable[..., Any], most: int | None = None) -> Callable[
             gradient = None
             if mask and kind.has_gradient and current_mode().grad:
                 gradient = kind.gradients.get(mask) or kind.gradient(mask)
-            data, *others = (kind if gradient is None else gradient).forward(arrays)
+            out, *others = (kind if gradient is None else gradient).forward(arrays, device)
         except MinigradError:
             return function(*args)  # which raises the same error, with the function's own message
-        out = wrap(data, device)
         further = kind.further
         if gradient is not None:
-            out.node, out.tracked = gradient.node(tensors, arrays, data, others[further:]), True
-        return (out, *[wrap(each, device) for each in others[:further]]) if further else out
+            kept = [each._data for each in others[further:]]
+            out.node, out.tracked = gradient.node(tensors, arrays, out._data, kept), True
+            if recorder is not None:
+                recorder.values[out.node] = out._data.node
+        return (out, *others[:further]) if further else out
 
     return call
 
@@ -121,7 +124,7 @@ def _new_kind(
 
     def make() -> Kind | None:
         made = Kind(function, args, tensors)
-        return made if made.is_usable([t._data for t in tensors]) else None
+        return made if made.is_usable() else None
 
     try:
         return new_kind(kinds, key, make, most)
@@ -137,8 +140,10 @@ class Kind:
         names = tuple([function.__code__.co_varnames[i] for i in places])
         fixed = tuple([None if x.__class__ is Tensor else x for x in args])
         name = function.__name__
-        self.op = Closed(name, "structural", names, _no_infer, promotes=(), function=function, arguments=fixed,
-                         places=places)
+        self.op = Closed(
+            name, "structural", names, None, promotes=(), function=function, arguments=fixed,  # type: ignore[arg-type]
+            places=places,
+        )
         self.traced: TracedFunction = function_of(name, self.op.call, tensors)
         self.further = len(self.traced.outputs) - 1  # results after the first one, which have no history
         self.has_gradient = self.traced.outputs[0].tracked
@@ -148,19 +153,16 @@ class Kind:
     @cached_property
     def forward(self) -> Programs:
         """The programs that compute the result."""
-        return Programs(self.op.name, self.traced.graph)
+        return Programs(self.op.name, self.traced)
 
-    def is_usable(self, arrays: Sequence[Any]) -> bool:
+    def is_usable(self) -> bool:
         """Whether the call is a pure function of its tensors: it draws no random numbers, and returns new floats."""
         tracer, outputs = self.traced.tracer, self.traced.outputs
         bases = [t._data if t._data.base is None else t._data.base for t in outputs]
         pure = not tracer.drawn and not tracer.effects
         new = all(t.dtype.kind == "f" and not isinstance(base.node, Source) for t, base in zip(outputs, bases))
         full = all(t.dtype is not float16 for t in (*self.traced.inputs, *outputs))
-        if not (pure and new and full):
-            return False
-        program, _ = self.forward.program(arrays)
-        return isinstance(program, Program) and program.target is HOST
+        return pure and new and full and self.traced.is_hosted
 
     def gradient(self, mask: int) -> Gradient:
         """Make the gradient by the inputs in `mask`."""
@@ -169,18 +171,24 @@ class Kind:
 
 
 class Programs:
-    """A graph as programs: one for each layout of the inputs, because results of programs may lie permuted in memory.
+    """A function as programs: one for each layout of the inputs, because results may lie permuted in memory.
 
-    After `LAYOUTS` layouts, inputs in another one are copied into row-major order.
+    After `LAYOUTS` layouts, inputs in another one are copied into row-major order.  In graph mode, a run is one node.
     """
 
-    def __init__(self, name: str, graph: Graph) -> None:
-        self.name, self.graph = name, graph
+    def __init__(self, name: str, traced: TracedFunction) -> None:
+        self.name, self.traced = name, traced
         self.made: dict[tuple[Axes | None, ...], Any] = {}
         self.plain: Any = None  # the program for arrays in row-major order
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: Sequence[Any], device: Any) -> list[Tensor]:
         """The results, which may lie permuted in memory."""
+        recorder = current_mode().interpreter
+        if recorder is not None:
+            return recorder.closed(self.traced.closed, values, device)  # type: ignore[no-any-return]
+        return [wrap(data, device) for data in self._computed(values)]
+
+    def _computed(self, arrays: Sequence[Any]) -> list[Any]:
         if is_profiled():
             with inside(self.name):
                 return self._run(arrays)
@@ -206,7 +214,7 @@ class Programs:
                     orders = (None,) * len(orders)
                 program = self.made.get(orders)
                 if program is None:
-                    program = self.made[orders] = program_for(on_stored(self.graph, orders), any_layout=True)
+                    program = self.made[orders] = program_for(on_stored(self.traced.graph, orders), any_layout=True)
                     program.keeps_frames = not isinstance(program, Program) or sum(program.plan.slots) <= KEPT
                     self.plain = self.made.get((None,) * len(orders))
         return program, orders
@@ -242,17 +250,20 @@ class Gradient:
                 self.op = replace(kind.op, saves=tuple([traced.left.index(v) for v in values]))
         self.wanted = [i for i in self.traced.wanted if i not in self.traced.unused]
         self.plan = Plan(tuple([Rule(i, self.pulled, (), None) for i in self.wanted]), None, self.pulled)
-        self.unread = [np.zeros(())] * len(traced.inputs)  # in place of inputs that are not saved
 
     @cached_property
     def forward(self) -> Programs:
         """The programs that compute the result, and the values to save if these are not the inputs."""
-        return Programs(self.op.name, self.kind.traced.keeping.graph) if self.keeps else self.kind.forward
+        return Programs(self.op.name, self.kind.traced.keeping) if self.keeps else self.kind.forward
 
     @cached_property
     def backward(self) -> Programs:
         """The programs that compute the gradients of the inputs."""
-        return Programs(f"gradient of {self.op.name}", self.traced.graph)
+        name, traced = f"gradient of {self.op.name}", self.traced
+        if not self.keeps:
+            return Programs(name, traced)
+        read = traced.inputs[len(self.kind.traced.inputs) :]
+        return Programs(name, TracedFunction(traced.tracer, read, traced.outputs, kept=traced.kept))
 
     def node(self, tensors: Sequence[Tensor], arrays: Sequence[Any], data: Any, kept: Sequence[Any]) -> Node:
         """The closed node of a call."""
@@ -275,13 +286,8 @@ class Gradient:
     def pulled(self, g: Tensor, node: Node) -> dict[int, Tensor]:
         """The gradients of the inputs of a closed node, by index."""
         *saved, _ = node.saved
-        given = [*self.unread, g._data, *saved] if self.keeps else [*saved, g._data]
-        device = node.device
-        return {i: wrap(data, device) for i, data in zip(self.traced.wanted, self.backward(given))}
-
-
-def _no_infer(*inputs: Any, **attrs: Any) -> Any:
-    raise NotImplementedError
+        given = [g._data, *saved] if self.keeps else [*saved, g._data]
+        return dict(zip(self.traced.wanted, self.backward(given, node.device)))
 
 
 PROGRAMS.compiled = compiled

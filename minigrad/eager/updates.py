@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import chain
 from operator import is_
 from typing import Any
 
@@ -20,10 +19,10 @@ from ..compile.functions.latest import Latest
 from ..compile.functions.recording import Recording
 from ..compile.running.executors import is_profiled
 from ..compile.running.profiler import inside
-from ..compile.running.program import Program
-from ..compile.running.targets import HOST
+from ..compile.tracing.tracer import Pending
+from ..core.mode import current_mode
 from ..core.programs import PROGRAMS
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from ..devices.registry import REGISTRATIONS
 from ..support.errors import MinigradError
 from .calls import STATIC, new_kind
@@ -48,17 +47,21 @@ def _settings(optimizer: Any) -> Hashable:
 
 
 def update(optimizer: Any, group: Any) -> bool:
-    """Run `optimizer.update(group)` as a program; False if that is not possible, and nothing was changed."""
-    gradients = [p._grad for p in group.parameters]
-    if REGISTRATIONS or not _are_alike(group, gradients):
-        return False
-    states = [state if isinstance(state, list) else [state] for state in group.state.values()]
-    held = [*group.parameters, group.rate, *chain.from_iterable(states)]
+    """Run `optimizer.update(group)` as a program; False if that is not possible, and nothing was changed.
+
+    In graph mode, it is recorded as one operation.
+    """
+    held = group.tensors()
     updates = group.updates
     if updates is None or len(updates.held) != len(held) or not all(map(is_, updates.held, held)):
         updates = group.updates = Updates(optimizer, group, held)
-    arguments = [*held, *[g for g in gradients if g is not None]]
-    if len(set(map(id, arguments))) < len(arguments) or not _are_plain(arguments):
+    mode = current_mode()
+    gradients = [mode.state.gradient_of(p) for p in group.parameters]
+    arguments = [*map(mode.state.stand_in, held), *[g for g in gradients if g is not None]]
+    data = np.ndarray if mode.interpreter is None else Pending
+    if REGISTRATIONS or len(set(map(id, arguments))) < len(arguments) or not _are_plain(arguments, data):
+        return False
+    if not _are_alike(group, gradients):
         return False
     key = tuple([g is None for g in gradients]), tuple(group.options.items())
     try:
@@ -69,40 +72,43 @@ def update(optimizer: Any, group: Any) -> bool:
         return False
     if recording is None:
         return False
+    if mode.interpreter is not None:
+        mode.interpreter.run_closed(recording, arguments)
+        return True
     with inside(f"update of {type(optimizer).__name__}") if is_profiled() else nullcontext():
         recording.run(arguments)
     return True
 
 
 def _are_alike(group: Any, gradients: Sequence[Tensor | None]) -> bool:
-    """Whether each gradient is an array like that of its parameter, and all are where the group was made."""
+    """Whether each gradient is like its parameter, and all are where the group was made."""
     for p, g, kind in zip(group.parameters, gradients, group.kinds):
         if g is not None:
             data, like = g._data, p._data
-            if data.__class__ is not np.ndarray or g.tracked or g.device is not p.device or p.device is not kind[0]:
+            if g.tracked or g.device is not p.device or p.device is not kind[0]:
                 return False
             if data.shape != like.shape or data.dtype is not like.dtype or like.dtype is not kind[1]:
                 return False
     return True
 
 
-def _are_plain(tensors: Iterable[Tensor]) -> bool:
-    """Whether each tensor has an array, and no tensor is a view of another one."""
+def _are_plain(tensors: Iterable[Tensor], data: type) -> bool:
+    """Whether each tensor has `data` of this class, and no tensor is a view of another one."""
     for t in tensors:
         alias = t.alias
-        if t._data.__class__ is not np.ndarray or (alias is not None and alias.base is not None):
+        if t._data.__class__ is not data or (alias is not None and alias.base is not None):
             return False
     return True
 
 
-def _recorded(optimizer: Any, group: Any, arguments: list[Tensor]) -> Recording | None:
-    """A step, traced and compiled; if that fails, the step itself runs, and raises the error."""
+def _recorded(optimizer: Any, group: Any, likes: Sequence[Tensor]) -> Recording | None:
+    """A step, traced on tensors like these; None if that fails: then the step itself runs, and raises the error."""
+    arguments = [wrap(np.zeros(t.shape, t.dtype), t.device) for t in likes]
     try:
-        recording = Recording(optimizer.update, (group,), {}, arguments)
-        program = recording.traced.program
+        recording = Recording(optimizer.update, (group.on(iter(arguments)),), {}, arguments)
     except MinigradError:
         return None
-    if not isinstance(program, Program) or program.target is not HOST:
+    if not recording.traced.is_hosted:
         return None
     recording.release_arguments()
     del recording.guards, recording.objects  # they keep the optimizer alive

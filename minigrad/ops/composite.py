@@ -29,7 +29,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
 def composed(function: F, run: Callable[..., Any] | None = None) -> F:
     """Declare a function that calls several operations: while an interpreter records, each call marks its nodes.
 
-    In eager mode, `run(*args)` makes the call, if it is given.
+    In eager mode and in graph mode, `run(*args)` makes the call, if it is given.
 
     >>> graph = mg.trace(lambda x: mg.softmax(x, axis=0) * 2, mg.ones((2, 3)))
     >>> [node.composite and node.composite.name for node in graph.nodes][-3:]
@@ -38,6 +38,7 @@ def composed(function: F, run: Callable[..., Any] | None = None) -> F:
     >>> softmax.attributes, softmax.inputs["x"] is graph.inputs[0], softmax.members() == graph.nodes[:-1]
     ({'axis': 0}, True, True)
     """
+    vars(function)["run"] = run or function
     made: F = explained(function, marked=marked, run=run)
     COMPOSED[function.__name__] = made
     return made
@@ -122,8 +123,8 @@ def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         return replaced(*args, **kwargs)
     mode = current_mode()
     node_of = getattr(mode.interpreter, "node_of", None)
-    if node_of is None:  # vmap and jvp record other values than the function sees
-        return function(*args, **kwargs)
+    if node_of is None:  # vmap and jvp record other values than the function sees, and graph mode makes no marks
+        return vars(function)["run"](*args, **kwargs)
     tensors, attributes = _separated(_by_parameter(function, args) | kwargs)
     composite = Composite(function.__name__, attributes, mode.composite)
     before = {name: node_of(tensor) for name, tensor in tensors.items()}

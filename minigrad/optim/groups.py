@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,25 @@ class Group(MutableMapping[str, Any]):
         return {name: self.state[name][i] for name in self._states(options)}
 
     # for updates ----------------------------------------------------------------------------------------------------
+
+    def tensors(self) -> list[Tensor]:
+        """The parameters, the rate and the states."""
+        held = [*self.parameters, self.rate]
+        for state in self.state.values():
+            held += state if isinstance(state, list) else [state]
+        return held
+
+    def on(self, given: Iterator[Tensor]) -> Group:
+        """The group with other tensors in place of `tensors()`, followed by the gradients of parameters that move."""
+        other = copy(self)
+        other.parameters, other.rate = [next(given) for _ in self.parameters], next(given)
+        other.state = {
+            name: [next(given) for _ in state] if isinstance(state, list) else next(given)
+            for name, state in self.state.items()
+        }
+        for parameter, own in zip(other.parameters, self.parameters):
+            parameter._grad = None if own.grad is None else next(given)
+        return other
 
     def moving(self, *names: str) -> list[tuple[Any, ...]]:
         """For each parameter with a gradient: its number, the parameter, the gradient, and the named states."""

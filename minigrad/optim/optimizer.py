@@ -159,9 +159,7 @@ class Optimizer:
 
     def tensors(self) -> list[Tensor]:
         """All tensors that a step may write: parameters, states and rates."""
-        held = [t for group in self.param_groups for t in group.state.values()]
-        states = [t for one in held for t in (one if isinstance(one, list) else [one])]
-        return [*self.parameters, *states, *[group.rate for group in self.param_groups]]
+        return [tensor for group in self.param_groups for tensor in group.tensors()]
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of the state, to continue training later, in the format of PyTorch.

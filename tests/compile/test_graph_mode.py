@@ -9,7 +9,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile import graph_mode
-from minigrad.compile.functions.structure import PROGRAMS, structure_of
+from minigrad.compile.functions import structure
+from minigrad.compile.functions.structure import PROGRAMS
 from minigrad.compile.rewriting import passes
 from minigrad.core.node import Node
 from minigrad.core.tensor import Tensor
@@ -141,9 +142,10 @@ def test_structures_of_different_computations_differ(one, other):
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     keys = []
     for f in (one, other, one):
-        with mg.graph():
-            structure, _ = structure_of([f(x)._data])
-        keys.append((structure.key, structure.values))
+        with mg.graph() as g:
+            found = f(x)
+            recorded = g._recorder.structure
+            keys.append((recorded.prefix, recorded.values))
     assert keys[0] == keys[2] != keys[1]
     for f in (one, other):
         with mg.graph():
@@ -438,3 +440,14 @@ def test_untracked_results_have_nodes_where_all_are_recorded():
     with mg.graph():
         z = x * 2
     assert y.node.op.name == "multiply" and z.node is None
+
+
+def test_prefixes_of_recordings_go_with_their_programs(monkeypatch):
+    monkeypatch.setattr("minigrad.compile.functions.latest.KEPT", 2)
+    monkeypatch.setattr(PROGRAMS, "_kept", type(PROGRAMS._kept)())
+    counts = []
+    for length in range(1, 8):
+        with mg.graph():
+            assert (mg.ones(length) * 3).sum().item() == 3 * length
+        counts.append(in_use(structure.Prefix))
+    assert counts[-1] <= counts[2] + 3

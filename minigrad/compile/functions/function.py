@@ -18,6 +18,7 @@ from ...core.emit import emit
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
+from ...core.programs import Closed
 from ...core.tensor import Tensor, wrap
 from ...devices.registry import REGISTRATIONS
 from ...ops.creation import zeros
@@ -28,6 +29,7 @@ from ..nodes.later import later
 from ..nodes.tally import Tally
 from ..running.executors import is_profiled
 from ..running.program import PlainProgram, Program, program_for
+from ..running.targets import HOST, target_of
 from ..tracing.collector import no_collection
 from ..tracing.tracer import Pending, Tracer
 
@@ -175,6 +177,17 @@ class TracedFunction(Function):
         if not loud:
             return graph
         return graph.rebuilt(lambda node, inputs: (_silent if node in loud else remade)(node, inputs))
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether its programs are compiled for this CPU."""
+        return target_of((*self.graph.inputs, *self.graph.nodes)) is HOST
+
+    @cached_property
+    def closed(self) -> Closed:
+        """The operation that stands for its nodes where graph mode records a run."""
+        result: Any = self.results[0] if len(self.results) == 1 else tuple(zip(*self.results))
+        return Closed("call", "structural", ("*xs",), lambda *_: result, promotes=(), function=self)
 
     def reads(self, nodes: Sequence[Node]) -> list[Node]:
         """Those of these nodes that it would read if their values were given."""

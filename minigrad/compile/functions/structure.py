@@ -7,14 +7,18 @@ the random numbers, but the structure is the same, so that it is compiled once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ...core.mode import Mode
 from ...core.node import Node
+from ...core.primitive import Attrs, P, Primitive
+from ...core.programs import Closed
+from ...core.tensor import NUMBERS
 from ..loops.powers import is_product
 from ..nodes.graph import Graph, in_place_of
 from ..nodes.interpret import Starts
@@ -26,116 +30,180 @@ from ..tracing.tracer import Pending
 from .function import Function
 from .latest import Latest
 
-NEVER_FAIL = {"elementwise", "reduce", "view", "contract", "creation", "random"}  # kinds, for floats: no line is needed
+NEVER_FAIL = {"elementwise", "reduce", "view", "creation", "random"}  # kinds, for floats: no line is needed
 Draw = tuple[Any, Any]  # the key and the first block of some random numbers
 Names = dict[Any, Any]  # of the generators that a branch or body draws from
 
 
-class Structure:
-    """What graphs have in common that can share a program, collected node by node: a `key` that is equal for them.
+class Prefix:
+    """What recordings that began alike have in common: the same object for all of them.
 
-    Of one graph, it has the `draws` of random numbers, with the number of each node's first one in `drawn`; and the
-    `numbers`: Python numbers among the operands of floats, each with its node, its place among the operands, and its
-    dtype.  When these change between iterations they become inputs.  A branch or body has `names` of the generators
-    that it draws from; its numbers are part of the key.
+    A step leads to the next one: an operation, the places of its operands, and its attributes; or the shape, dtype and
+    device of a value from outside.  A prefix lives as long as a recording that is there yet, or a program of it.
     """
 
-    def __init__(self, names: Names | None = None) -> None:
-        self.key: list[Any] = []  # flat: it is made, hashed and compared at each read
+    __slots__ = ("__weakref__", "before", "fails", "fixed", "numbers", "steps")
+
+    def __init__(self, before: Prefix | None = None) -> None:
+        self.before = before
+        self.steps: Any = WeakValueDictionary()
+        self.numbers: list[tuple[int, Any]] | None = None  # of the last operation, see `look_at`
+
+    def after(self, step: Hashable) -> Prefix:
+        """The prefix with one more step."""
+        held = self.steps.data.get(step)
+        found = held and held()
+        if found is None:
+            found = self.steps[step] = Prefix(self)
+        return found  # type: ignore[no-any-return]
+
+    def look_at(self, node: Node, values: Sequence[Any]) -> None:
+        """Find out which Python numbers may become inputs, each with its place and dtype, and which are `fixed`."""
+        op: Any = node.op
+        kinds = [(i, _dtype_as_input(op, values, x)) for i, x in enumerate(values) if x.__class__ in NUMBERS]
+        self.fixed = [i for i, dtype in kinds if dtype is None]
+        self.fails = may_fail(node)
+        self.numbers = [(i, dtype) for i, dtype in kinds if dtype is not None]
+
+
+def may_fail(node: Node) -> bool:
+    """Whether an operation may fail because of the values of its operands, so that the error names its line."""
+    op: Any = node.op
+    if op.__class__ is Closed:
+        return any(map(may_fail, op.function.graph.nodes))
+    integers = any(i.dtype.__class__ is not tuple and i.dtype.kind in "iu" for i in node.sources)
+    return op is not None and (integers or (op.kind not in NEVER_FAIL and op not in (P.matmul, P.project)))
+
+
+START = Prefix()
+
+
+class Structure:
+    """The operations that were recorded since the last program, whose number of values is counted from `began`.
+
+    Recordings with the same `prefix` can share a program: they differ in the values that are `given`, the `draws` of
+    random numbers, with the number of each node's first one in `drawn`; and the `numbers`: Python numbers among the
+    operands of floats, each with its node, its place among the operands, and its dtype.
+
+    >>> def of(number):
+    ...     with mg.graph() as g:
+    ...         y = mg.tanh(mg.ones(3) * number)
+    ...         return g._recorder.structure.prefix
+    >>> of(2) is of(3), of(2) is of(2.0)
+    (True, False)
+    """
+
+    def __init__(self, began: int = 0) -> None:
+        self.began = self.count = began
+        self.prefix = START
+        self.is_comparable = True
+        self.given: list[Pending] = []
         self.numbers: list[tuple[Node, int, Any]] = []
         self.draws: list[Draw] = []
         self.drawn: dict[Node, int] = {}
-        self.names = names
-        self.is_comparable = True
 
     @property
     def values(self) -> tuple[str, ...]:
         """The numbers: 0.0 is not -0.0."""
         return tuple([repr(node.inputs[i]) for node, i, _ in self.numbers])
 
-    def add(self, node: Node, places: Sequence[int]) -> None:
-        """Append an operation; those operands that are nodes have these places."""
-        op, key = node.op, self.key
-        if op is None:
-            key.append(_constant(node))
-            return
-        key.append(op)
-        if op.kind not in NEVER_FAIL or node.dtype.__class__ is tuple or node.dtype.kind in "iu":
-            key.append(node.where)  # the line that an error would name
-        if len(places) == len(node.inputs):
-            key += places
-        else:
-            left = iter(places)
-            for i, x in enumerate(node.inputs):
-                if isinstance(x, Node):
-                    key.append(next(left))
-                else:
-                    self._number(node, i, x)
-        if node.attrs:
-            self._attributes(node, node.attrs)
-
-    def _attributes(self, node: Node, attrs: dict[str, Any]) -> None:
-        if node.op.kind in ("random", "structural"):  # type: ignore[union-attr]
-            attrs, inner, draws = _named(attrs, self.names, len(self.draws))
+    def add(self, pending: Pending, values: Sequence[Any], parts: Sequence[Pending] = ()) -> None:
+        """Append an operation, of which several results are `parts`."""
+        node: Any = pending.node
+        try:
+            step = self._step(node.op, values, node.attrs)  # it may add values from outside
+            made = self.prefix.after(step)
+        except Incomparable:
+            self.is_comparable = False
+            made = Prefix(self.prefix)
+        if made.numbers is None:
+            made.look_at(node, values)
+        for i, dtype in made.numbers:  # type: ignore[union-attr]
+            self.numbers.append((node, i, dtype))
+        if made.fixed or made.fails:  # 0.0 is not -0.0
+            made = made.after((*[repr(values[i]) for i in made.fixed], made.fails and node.where))
+        self.prefix = made
+        for each in (pending, *parts):
+            each.place = self.count
+            self.count += 1
+        if node.op.kind in NAMED:
+            _, _, draws = _named(node.attrs, None, len(self.draws))
             self.drawn[node] = len(self.draws)
             self.draws += draws
-            self.key += [_skeleton(a.graph, inner) for a in attrs.values() if isinstance(a, Function)]
-            attrs = {name: a for name, a in attrs.items() if not isinstance(a, Function)}
-        self.key.append(comparable(attrs, objects=False))
 
-    def _number(self, node: Node, index: int, number: Any) -> None:
-        dtype = _dtype_as_input(node, number) if self.names is None else None
-        if dtype is None:
-            self.key += number.__class__, repr(number)
-        else:
-            self.key.append(number.__class__)
-            self.numbers.append((node, index, dtype))
+    def _step(self, op: Primitive, values: Sequence[Any], attrs: Attrs) -> Hashable:
+        step: list[Any] = [op]
+        began = self.began
+        for x in values:
+            if x.__class__ in NUMBERS:
+                step.append(x.__class__)
+                if op is P.pow:
+                    step.append(is_product(x))
+            else:
+                place = x.place - began
+                step.append(place if place >= 0 else self.place_of(x))
+        if attrs:
+            step += _attributes(op, attrs)
+        return tuple(step)
 
+    def place_of(self, pending: Pending) -> int:
+        """The place of a value among those of this structure.  A value that is not computed yet is recorded again."""
+        if pending.place >= self.began:
+            return pending.place - self.began
+        stack = [pending]
+        while stack:
+            each = stack[-1]
+            left = [operand for operand in each.waits_for if operand.place < self.began]
+            stack += left
+            if not left:
+                stack.pop()
+                if each.place < self.began:
+                    self._add_again(each)
+        return pending.place - self.began
 
-def structure_of(wanted: Sequence[Pending]) -> tuple[Structure, list[Pending]]:
-    """The structure of the operations that compute some values, and the values that they are computed from.
-
-    Those were computed before, or come from outside.
-
-    >>> def of(number):
-    ...     with mg.graph():
-    ...         return tuple(structure_of([mg.tanh(mg.ones(3) * number)._data])[0].key)
-    >>> of(2) == of(3), of(2) == of(2.0)
-    (True, False)
-    """
-    found, sources = Structure(), list[Pending]()
-    key, stack = found.key, list(wanted[::-1])
-    places = {id(pending): place for place, pending in enumerate(wanted)}
-    while stack:
-        pending = stack.pop()
+    def _add_again(self, pending: Pending) -> None:
         node = pending.node
-        if pending.value is not None or node.op is None:
-            sources.append(pending)
-            key += node.shape, node.dtype, node.device
-            continue
-        operands = []
-        for operand in pending.waits_for:
-            place = places.get(id(operand))
-            if place is None:
-                place = places[id(operand)] = len(places)
-                stack.append(operand)
-            operands.append(place)
-        try:
-            found.add(node, operands)
-        except Incomparable:
-            found.is_comparable = False
-    return found, sources
+        if pending.value is None and node.op is not None:
+            operands = iter(pending.waits_for)
+            self.add(pending, [next(operands) if isinstance(x, Node) else x for x in node.inputs])
+            return
+        step = node.shape, node.dtype, node.device.name
+        self.prefix = self.prefix.after(step)
+        pending.place = self.count
+        self.count += 1
+        self.given.append(pending)
+
+
+NAMED = ("random", "structural")  # kinds of operations that may draw random numbers, or run functions
+
+
+def _attributes(op: Primitive, attrs: Attrs, names: Names | None = None) -> list[Any]:
+    """The attributes as parts of a step."""
+    parts: list[Any] = []
+    if op.kind in NAMED:
+        attrs, inner, _ = _named(attrs, names, 0)
+        parts = [_skeleton(a.graph, inner) for a in attrs.values() if isinstance(a, Function)]
+    for name, value in attrs.items():
+        if not isinstance(value, Function):
+            parts.append(name)
+            parts.append(comparable(value, objects=False))
+    return parts
 
 
 def _skeleton(graph: Graph, names: Names) -> Hashable:
-    """The structure of a branch or body."""
-    found = Structure(names)
+    """The structure of a branch or body, in which numbers stay as they are."""
     places: dict[Any, int] = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
-    found.key += [(node.shape, node.dtype, node.device) for node in graph.inputs]
+    key: list[Any] = [(node.shape, node.dtype, node.device) for node in graph.inputs]
     for node in graph.nodes:
-        found.add(node, [places[i] for i in node.inputs if isinstance(i, Node)])
-    found.key += [places[node] for node in (*graph.outputs, *graph.effects)]
-    return len(graph.inputs), len(graph.nodes), len(graph.outputs), tuple(found.key)
+        if node.op is None:
+            key.append(_constant(node))
+            continue
+        key += node.op, node.where if may_fail(node) else None, len(node.inputs)
+        for x in node.inputs:
+            key.append(places[x] if isinstance(x, Node) else comparable(x))
+        key += _attributes(node.op, node.attrs, names)
+    key += [places[node] for node in (*graph.outputs, *graph.effects)]
+    return len(graph.inputs), len(graph.nodes), len(graph.outputs), tuple(key)
 
 
 def _named(attrs: dict[str, Any], names: Names | None, first: int) -> tuple[dict[str, Any], Names, list[Draw]]:
@@ -162,18 +230,17 @@ def _named(attrs: dict[str, Any], names: Names | None, first: int) -> tuple[dict
     return attrs, {}, draws
 
 
-def _dtype_as_input(node: Node, operand: Any) -> Any:
+def _dtype_as_input(op: Primitive, values: Sequence[Any], operand: Any) -> Any:
     """The dtype of a tensor that could take the place of a Python number among the operands; None if none could.
 
     The number of a power stays if it may decide how the power is computed: results depend on values, not on what ran.
     """
-    op: Any = node.op
     if op.kind != "elementwise" or operand.__class__ not in (int, float):
         return None
     if op.name == "pow" and is_product(operand):
         return None
-    tensors = [x.dtype for x in node.inputs if isinstance(x, Node)] if op.promotes is None else []
-    dtype = tensors[0] if tensors else op.common_dtype(node.inputs)  # all have one dtype: they were cast
+    tensors = [x.dtype for x in values if x.__class__ not in NUMBERS] if op.promotes is None else []
+    dtype = tensors[0] if tensors else op.common_dtype(tuple(values))  # all have one dtype: they were cast
     return dtype if dtype is not None and dtype.kind == "f" else None
 
 
@@ -184,40 +251,29 @@ def _constant(node: Any) -> Hashable:
     return comparable(node.held, objects=False), node.device
 
 
-@dataclass
-class Kept:
-    """The program of a structure for the numbers that came first, and, once others came, one with them as inputs."""
-
-    values: tuple[str, ...]
-    program: Program | PlainProgram
-    general: Program | PlainProgram | None = None
-
-
-class Programs(Latest[Kept]):
-    """The programs that were used last, by structure."""
+class Programs(Latest[dict[Any, Any]]):
+    """The programs that were used last, by structure: one for the numbers that came first, by these numbers; and once
+    others came, one with them as inputs, by None.
+    """
 
     def of(
-        self, structure: Structure, graph: Callable[[], Graph], environment: Hashable
+        self, structure: Structure, wanted: Hashable, graph: Callable[[], Graph], environment: Hashable
     ) -> tuple[Program | PlainProgram, list[Any], Starts]:
-        """A program for a graph of this structure in this `environment()`.
+        """A program that computes the values at the places `wanted` in this `environment()`.
 
         Also the numbers that are inputs of it behind those of the graph, and where random numbers begin.
         """
         if not structure.is_comparable:
-            return program_for(graph()), [], {}
+            return program_for(copied(graph())), [], {}
         starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
-        values = structure.values
-
-        def make() -> Kept:
-            return Kept(values, program_for(without_history(graph(), structure.drawn)))
-
-        kept = self.shared((tuple(structure.key), environment), make)
-        if kept.values == values:
-            return kept.program, [], starts
-        if kept.general is None:
-            kept.general = program_for(without_history(graph(), structure.drawn, structure.numbers))
+        kept = self.shared((structure.prefix, wanted, environment), dict)
+        key = structure.values if not kept or structure.values in kept else None
+        if key not in kept:
+            kept[key] = program_for(copied(graph(), structure.drawn, structure.numbers if key is None else ()))
+        if key is not None:
+            return kept[key], [], starts
         arrays = [node.device.from_numpy(np.asarray(node.inputs[i], dtype)) for node, i, dtype in structure.numbers]
-        return kept.general, arrays, starts
+        return kept[None], arrays, starts
 
 
 PROGRAMS = Programs()
@@ -229,36 +285,59 @@ def environment() -> Hashable:
     return tuple(passes), os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
 
 
-def without_history(
-    graph: Graph, drawn: dict[Node, int], numbers: Sequence[tuple[Node, int, Any]] = (), names: Names | None = None
+def copied(
+    graph: Graph, drawn: Mapping[Node, int] | None = None, numbers: Sequence[tuple[Node, int, Any]] = (),
+    names: Names | None = None, expected: list[Any] | None = None,
 ) -> Graph:
-    """A copy of a graph that keeps no value and no other node alive, and draws random numbers where a run says.
+    """A copy of a graph that keeps no value and no other node alive, and has the operations of closed nodes.
 
-    The `numbers` of its structure become inputs, behind the others.
+    It draws random numbers where a run says, by `drawn`.  The `numbers` of its structure become inputs, behind the
+    others.  What is `expected` of integers is replaced by what is expected of them in the copy.
     """
-    new: dict[Any, Node] = {node: _input_like(node) for node in graph.inputs}
+    new: dict[Any, Any] = {node: _input_like(node) for node in graph.inputs}
     given: dict[Any, Node] = {
         (node, i): Source("number", None, (), dtype, node.device, Mode(scope=node.mode.scope))
         for node, i, dtype in numbers
     }
+    checks: list[Any] = []
 
-    def copied(node: Node, inputs: Sequence[Any]) -> Node:
+    def copy(node: Node, inputs: Sequence[Any]) -> Any:
         if node.op is None:  # a constant of a branch or body
             new[node] = _source_like(node, "constant", node.held)  # type: ignore[attr-defined]
             return new[node]
+        if inputs and inputs[0].__class__ is tuple:  # the results of a closed node
+            new[node] = inputs[0][node.attrs["index"]]
+            return new[node]
         made = new[node] = in_place_of(node)
-        attrs, inner, _ = _named(node.attrs, names, drawn.get(node, 0))
+        made.mode = Mode(scope=node.mode.scope, origin=new.get(node.mode.origin), toward=node.mode.toward)
+        if node.op.__class__ is Closed:
+            inner = node.op.function.graph.rebuilt(partial(_inside, made), inputs)
+            within, whole = inner.rebuilt_from[1], node.op.function.tracer.expected
+            checks.extend([(within[integers], check) for integers, check in whole if integers in within])
+            new[node] = inner.outputs[0]
+            return inner.outputs if len(inner.outputs) > 1 else new[node]
+        attrs, inner, _ = (node.attrs, {}, ()) if drawn is None else _named(node.attrs, names, drawn.get(node, 0))
         made.attrs = {
-            name: Function(without_history(a.graph, drawn, (), inner)) if isinstance(a, Function) else a
+            name: Function(copied(a.graph, drawn, (), inner)) if isinstance(a, Function) else a
             for name, a in attrs.items()
         }
         made.op, made.inputs = node.op, tuple([given.get((node, i), x) for i, x in enumerate(inputs)])
         made.shape, made.dtype = node.shape, node.dtype
-        made.mode = Mode(scope=node.mode.scope, origin=new.get(node.mode.origin), toward=node.mode.toward)
         return made
 
-    made = graph.rebuilt(copied, [new[node] for node in graph.inputs])
+    made = graph.rebuilt(copy, [new[node] for node in graph.inputs])
+    if expected is not None:
+        expected[:] = [*[(new[integers], check) for integers, check in expected if integers in new], *checks]
     return Graph([*made.inputs, *given.values()], made.outputs, made.effects) if given else made
+
+
+def _inside(like: Node, node: Node, inputs: tuple[Any, ...]) -> Node:
+    """A node of the operations of a closed one, with the line, scope and origin of `like`."""
+    if node.op is None:
+        return node  # a constant
+    new = in_place_of(like)
+    new.op, new.inputs, new.attrs, new.shape, new.dtype = node.op, inputs, node.attrs, node.shape, node.dtype
+    return new
 
 
 def _input_like(node: Node) -> Source:

@@ -28,6 +28,7 @@ from ...core.tensor import DEFAULT, NUMBERS, AbstractData, Tensor, wrap
 from ...core.view import Alias, alias_of, detach, link
 from ...support.errors import TraceError
 from ...support.source import caller, show
+from ..nodes.graph import in_place_of
 from ..nodes.later import later
 from ..nodes.source import Source
 from ..nodes.view import View, through, whole
@@ -41,12 +42,14 @@ class Pending(AbstractData):
     computed.
     """
 
-    __slots__ = ("base", "dtype", "node", "shape", "trace", "value", "view", "waits_for")
+    __slots__ = ("base", "dtype", "node", "place", "shape", "trace", "value", "view", "waits_for")
 
     def __init__(self, trace: Tracer, node: Node, base: Pending | None = None, view: View | None = None) -> None:
         self.trace, self.node, self.base, self.view = trace, node, base, view
         self.shape, self.dtype, self.value = node.shape, node.dtype, None
-        self.waits_for: Sequence[Pending] = ()  # graph mode: the operands, until the value is computed
+        # in graph mode: the operands, until the value is computed; and its place among the values recorded last
+        self.waits_for: Sequence[Pending] = ()
+        self.place = -1
 
     @property
     def no_value(self) -> str:
@@ -66,6 +69,12 @@ class Pending(AbstractData):
 
     def detached(self) -> Pending:
         return self
+
+    def copy(self, order: str = "C") -> Pending:
+        """The same value in memory of its own."""
+        made = Pending(self.trace, self.node)
+        made.value, made.waits_for = self.value, self.waits_for
+        return made
 
     def evaluated(self) -> Any:
         return self.trace.evaluated(self)
@@ -264,7 +273,7 @@ class Tracer(Interpreter, State, Control):
         node = self.noted(op, inputs, attrs, device, result)
         if op.kind == "view":
             return self._view(node, values[0])
-        if result is None and node.shape and node.shape[0].__class__ is tuple:
+        if node.dtype.__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
         return Pending(self, node)
 
@@ -274,7 +283,10 @@ class Tracer(Interpreter, State, Control):
         return Pending(self, node) if seen is None else Pending(self, node, source.base or source, seen)
 
     def _part(self, whole: Node, index: int) -> Pending:
-        return Pending(self, self.noted(P.project, (whole,), {"index": index}, whole.device))
+        node = in_place_of(whole)
+        node.op, node.inputs, node.attrs = P.project, (whole,), {"index": index}
+        node.shape, node.dtype = whole.shape[index], whole.dtype[index]  # type: ignore[assignment]
+        return Pending(self, node)
 
     def noted(
         self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any, result: Any = None
