@@ -46,6 +46,7 @@ class AbstractData:
     dtype: Any
     size: int
     way_out: Any
+    trace: Any
     @property
     def no_value(self) -> str: ...
     @property

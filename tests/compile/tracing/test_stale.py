@@ -427,7 +427,8 @@ def test_an_unusual_read(case, monkeypatch):
 def test_a_read_of_anything(case):
     """In a process with few modules, as a user's: the walk follows all of them, which here are those of all tests."""
     program = f"from {__name__} import *\nunusual({case!r}, pytest.MonkeyPatch())"
-    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | path)
 
 
 def test_thread_local_values_differ_between_threads():
