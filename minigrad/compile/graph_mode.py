@@ -196,7 +196,8 @@ class GraphMode(Tracer):
             return Graph([s.node for s in sources], [p.node for p in wanted], effects)
 
         if self.hunter is None:
-            program, numbers, starts = PROGRAMS.of(structure, places, graph, self.environment)
+            kept = PROGRAMS.of(structure, places, graph, self.environment)
+            program, numbers, starts = kept
         else:
             program, numbers, starts = program_for(copied(graph())), [], {}
         given = [_array_of(source) for source in sources]
@@ -204,7 +205,8 @@ class GraphMode(Tracer):
             with switch(self.around):
                 arrays = program([*given, *numbers], starts)
         except IndexingError as error:
-            raise eager_index_error(error, expected, copied(graph(), expected=expected), given, {}) from None
+            opened = copied(graph(), expected=expected)
+            raise eager_index_error(error, expected, opened, given, {}) from None
         for pending, array in zip(wanted, arrays):
             pending.value, pending.waits_for = array, ()
         if program not in self.programs:
