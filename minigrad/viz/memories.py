@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..compile.look.cost import Cost, eager_lives
 from ..compile.nodes.graph import Graph
-from ..compile.running.plan import IN_PLACE, LIBRARY, Buffer, Call, Plan
+from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, Buffer, Call, Plan
 from ..core.primitive import P
 from ..core.programs import programs_run
 from ..core.tensor import Tensor
@@ -222,8 +222,9 @@ def lives_of(plan: Plan) -> list[Life]:
             begin.setdefault(home[buffer], at)
         end |= {home[buffer]: at for buffer in (*reads, *writes)}
     end |= {home[read.buffer]: len(order) - 1 for read in plan.outputs}
-    made = [(plan.buffers[i], first, end[i]) for i, first in begin.items() if plan.buffers[i].kind != IN_PLACE]
-    return [Life(buffer.name, buffer.nbytes, _place(buffer), a, b, buffer.where) for buffer, a, b in made]
+    made = [(plan.buffers[i], first, end[i]) for i, first in begin.items()]
+    return [Life(buffer.name, buffer.nbytes, _place(buffer), a, b, buffer.where) for buffer, a, b in made
+            if buffer.kind not in (INPUT, IN_PLACE)]
 
 
 def _place(buffer: Buffer) -> str:

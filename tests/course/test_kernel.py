@@ -50,7 +50,7 @@ def test_cells_in_a_kernel_show_words_without_tracebacks(tmp_path):
     assert "words need quotation marks" in seen["a word"] and "line 1 of the cell: empty = no" in seen["a word"]
     assert "NameError" in seen["another name"] and "quotation" not in seen["another name"]
     assert seen["check of what did not"].startswith("✗ gradient_of_a: your answer 1 is not right")
-    assert "35 minutes" in seen["begin"] and "for Ada" in seen["begin"]
+    assert "40 minutes" in seen["begin"] and "for Ada" in seen["begin"]
     assert "○ this cell: not written yet" in seen["stub of a value"] and "line 3 of the cell" in seen["stub of a value"]
     assert "✗ mul_grad: stopped with SyntaxError" in seen["check unreadable"]
     assert "line 1 of the cell: def mul_grad(g, out, a, b)" in seen["check unreadable"]

@@ -63,7 +63,7 @@ SHAPES = [(300,), (40, 33), (7, 30, 5), (6, 20, 3, 4)]
 def backend(request, monkeypatch):
     """Machine code for all arrays; or NumPy, as where LLVM is missing."""
     monkeypatch.setattr(reductions, "LARGE", 64)
-    monkeypatch.setattr(machine, "FEW", 0)
+    monkeypatch.setattr(machine, "FEW_ELEMENTS", 0)
     if request.param == "NumPy":
         monkeypatch.setattr(reductions, "native", lambda: None)
 

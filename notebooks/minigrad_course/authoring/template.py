@@ -135,7 +135,7 @@ def _task(task: type[Task], unit: Unit) -> list[str]:
     if issubclass(task, FunctionTask) and len(task.mistakes) < LEAST_MISTAKES:
         found.append(f"knows fewer than {LEAST_MISTAKES} mistakes")
     texts = {task(student).text() for student in ("", "Ada", "Grace", "Edsger", "Barbara", "Alan")}
-    if task.points and len(texts) == 1:
+    if task.points and len(texts) == 1 and not issubclass(task, FunctionTask):  # each writes a program of one's own
         found.append("gives points and is the same for everybody")
     return found
 

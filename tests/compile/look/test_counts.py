@@ -281,7 +281,7 @@ def calls(monkeypatch):
 
         return noted
 
-    made, finish = frame.Frame._made, frame.Frame._finish
+    made, finish, begin = frame.Frame._made, frame.Frame._finish, blocked.BlockedRun.__init__
 
     def _made(self, step, function):
         run = made(self, step, function)
@@ -293,9 +293,12 @@ def calls(monkeypatch):
         number[0] += sum(copied for _, _, copied in self.finishing)
         finish(self, results)
 
+    def _begin(self, step, function, *others):
+        begin(self, step, noting(function), *others)
+
     monkeypatch.setattr(frame.Frame, "_made", _made)
     monkeypatch.setattr(frame.Frame, "_finish", _finish)
-    monkeypatch.setattr(blocked.BlockedRun, "_kernel", noting(blocked.BlockedRun._kernel))
+    monkeypatch.setattr(blocked.BlockedRun, "__init__", _begin)
     monkeypatch.setattr(blocked, "np", SimpleNamespace(matmul=noting(np.matmul)))
     return number
 
