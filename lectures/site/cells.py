@@ -19,7 +19,7 @@ from .markup import Lecture, coloured, parser
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 # What a notebook's page is called, by the folder and the end of the notebook's name.
 KINDS = {"demo": ("", ""), "exercise": ("exercises/", "_exercise")}
-NOTEBOOK = re.compile(r"\]\((?:\.\./|exercises/)?(\d\d_\w+?)(_exercise)?\.ipynb\)")
+NOTEBOOK = re.compile(r"\]\((?:\.\./|exercises/)?(\d\d_\w+?|project\w*)(_exercise)?\.ipynb\)")
 ADDRESS = re.compile(r"\]\([^)]*\)|<?https?://[^\s>]*>?")
 MARKS = str.maketrans("", "", "`*#|$[]")  # of Markdown
 SHOWN = re.compile(r'^course\.task\("(\w+)"\)$')
@@ -118,10 +118,10 @@ def notebook_page(
     others = "".join(
         f'<a href="{page_of(key, each)}">{each}</a>' for name, each in notebooks() if name == key and each != kind
     )
-    back = "Lecture" if key[:1].isdigit() else "Page"
+    back, home = ("Lecture", key) if key[:1].isdigit() else ("Page", key.partition("_")[0])
     path = f"{folder}{key}{end}.ipynb"
     about = (
-        f'<p class="opening"><a class="button" href="{key}.html">{back}</a>{hosts.buttons(path)}{others}'
+        f'<p class="opening"><a class="button" href="{home}.html">{back}</a>{hosts.buttons(path)}{others}'
         f"<span>To run these cells on your machine: <code>python3 course lab</code>, then <code>{path}</code>. This "
         f"page has no results.{hosts.first_on_colab}</span></p>\n"
     )

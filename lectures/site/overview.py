@@ -50,7 +50,7 @@ def _unbroken(question: str) -> str:
 
 
 def _total(known: dict[str, Unit]) -> str:
-    hours, more = (sum(each) / 60 for each in zip(*[(unit.minutes, unit.further) for unit in known.values()]))
+    hours, more = (sum(getattr(unit, name) for unit in known.values()) / 60 for name in ("minutes", "further"))
     words = f"{len(known)} units, about {hours:.0f} hours with notebooks and exercises"
     return f"{words}, and {more:.0f} for readers who want more"
 

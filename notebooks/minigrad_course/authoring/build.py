@@ -105,7 +105,7 @@ def _divided(cell: Any) -> list[Any]:
 
 
 BEYOND = """\
-# Further
+## Further
 
 The unit ends here. These sections are for readers who want more; the minutes of the unit leave them out."""
 

@@ -124,7 +124,7 @@ def test_smooth():
     try:
         smooth(mg.asarray(1.0))
     except mg.ShapeError as error:
-        print(error)
+        print(str(error).splitlines()[0])
 
 
 test_smooth()

@@ -32,13 +32,12 @@ course.begin("08_training")
 # first a million times as far as the second. Adam moves both by lr, in its first step:
 
 # %% name="adam-first"
-w = mg.asarray([1.0, 1.0], requires_grad=True)
-optimizer = mg.optim.Adam([w], lr=0.1)
-loss = (w * mg.asarray([1000.0, 0.001])).sum()
-loss.backward()
-optimizer.step()
-print("the gradients:", w.grad.tolist())
-print("the weights: ", [round(each, 4) for each in w.tolist()])
+pair = mg.asarray([1.0, 1.0], requires_grad=True)
+adam = mg.optim.Adam([pair], lr=0.1)
+(pair * mg.asarray([1000.0, 0.001])).sum().backward()
+adam.step()
+print("the gradients:", pair.grad.tolist())
+print("the weights: ", [round(each, 4) for each in pair.tolist()])
 
 # %% [markdown]
 # Then comes a second step, in which both gradients are **0**. **How far does Adam move the first weight: "not at all", "less than lr", "lr" or "more than lr"?**
@@ -49,12 +48,15 @@ second_step = ...
 course.check("second_step")
 
 # %% name="adam-steps" jupyter={"outputs_hidden": true}
-optimizer.zero_grad()
-(0 * w).sum().backward()
-before = w.tolist()
-optimizer.step()
-print("the gradients:", w.grad.tolist())
-print("moved by, in parts of lr:", [round((old - new) / 0.1, 2) for old, new in zip(before, w.tolist())])
+pair = mg.asarray([1.0, 1.0], requires_grad=True)
+adam = mg.optim.Adam([pair], lr=0.1)
+for gradients in ([1000.0, 0.001], [0.0, 0.0]):
+    before = pair.tolist()
+    adam.zero_grad()
+    (pair * mg.asarray(gradients)).sum().backward()
+    adam.step()
+    moved = [round((old - new) / 0.1, 2) for old, new in zip(before, pair.tolist())]
+    print("the gradients:", gradients, "- moved by, in parts of lr:", moved)
 
 # %% [markdown]
 # The optimizer divides each gradient by its own size. For this it keeps two numbers for each weight, from step to step. Optimizers, loaders, layers: they all
@@ -200,7 +202,7 @@ for step in range(1, 401):
 # %% [markdown]
 # ## A training that is stopped
 #
-# A training is stopped after 20 steps, and continued the next day from a file: with its weights, its optimizer, its learning rate, its random numbers, and the place
+# A training is stopped after 20 steps, and continued the next day from a file: with its weights, its optimizer, its rate (**learning rate**), its random numbers, and the place
 # in the epoch. But one of them is forgotten.
 
 # %% name="task-first-difference"

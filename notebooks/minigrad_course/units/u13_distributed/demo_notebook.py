@@ -202,7 +202,7 @@ print("ms, one slow worker of 1,000:")
 task = course.task("one_slow")
 machine = mg.distributed.Machine(latency=0, bandwidth=1e15, slow=1, slowdown=1 + task.percent / 100)
 print(round(task.usual * machine.slowest(1000), 1))
-print("ms of 100 ms, all equal, but each is delayed at random, by 1 % in the mean; workers:")
+print("ms, all equal, each with 100 and a delay at random, of 1 % in the mean; workers:")
 for workers in (1, 10, 100, 1000, 10_000):
     slowest = mg.distributed.Machine(latency=0, bandwidth=1e15, jitter=0.01).slowest(workers)
     print(f"{workers:>6,}: {100 * slowest:.1f}")
