@@ -8,6 +8,8 @@ import functools
 import inspect
 import io
 import operator
+import os
+import subprocess
 import sys
 import types
 import weakref
@@ -346,7 +348,7 @@ def of_an_unwrapped_function(value):
     return lambda: inspect.unwrap(held)(), lambda new: setattr(held, "__wrapped__", called(new))
 
 
-def of_a_module_by_a_computed_name(value):
+def by_the_computed_name_of_a_module(value):
     module = sys.modules["a_module_of_mine"] = types.ModuleType("a_module_of_mine")
     module.n, name = value, module.__name__
     return lambda: sys.modules[name].n, lambda new: setattr(module, "n", new)
@@ -426,7 +428,18 @@ def test_what_a_function_reads_may_change(sites, changes, first):
 
 @pytest.mark.parametrize("site", SITES)
 def test_a_change_has_a_reason_in_words(site):
-    read, change = SITES[site](1)
+    a_change_has_a_reason(SITES[site])
+
+
+def test_a_change_in_a_module_by_a_computed_name():
+    """In a process with few modules, as a user's: the walk follows all of them, which here are those of all tests."""
+    program = f"from {__name__} import *\na_change_has_a_reason(by_the_computed_name_of_a_module)"
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | path)
+
+
+def a_change_has_a_reason(site):
+    read, change = site(1)
     jitted = mg.jit(lambda x: x * read())
     assert jitted(mg.ones(())).item() == 1
     change(2)
