@@ -13,6 +13,7 @@ from .compare import same
 from .texts import texts_of
 
 FORMULA = re.compile(r"(?:[\d.+*/() -]|\de[+-]?\d|\b(?:log|log2|log10|sqrt|exp)(?= *[(\d])|\binf\b)+")
+LONGEST = 100  # characters of a formula: Python cannot read one with thousands of signs
 
 
 def number_in(text: str) -> float | None:
@@ -21,6 +22,8 @@ def number_in(text: str) -> float | None:
     >>> number_in("none"), number_in("a tenth"), number_in("log 10"), number_in("1 / sqrt(100)"), number_in("a lot")
     (0.0, 0.1, 2.302585092994046, 0.1, None)
     """
+    if len(text) > LONGEST:
+        return None
     texts = texts_of(Path(__file__).parent)
     words = {} if texts is None else texts.data["numbers"]
     text = re.sub(r"(?<=ty)-(?=[a-z])", " + ", text)  # twenty-one

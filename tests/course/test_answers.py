@@ -17,7 +17,7 @@ from tests.course.running import said_to
     ("log 10", np.log(10)), ("ln(10)", np.log(10)), ("1 / sqrt(100)", 0.1), ("10^3", 1000), ("64 · 64", 4096),
     ("2 times 3", 6), ("minus five", -5), ("infinity", np.inf), ("3 / 0", None), ("9**9**9**9", None),
     ("__import__('os')", None), ("a lot", None), ("", None), ("True", None), ("(1, 2)", None), ("e", None),
-    ("2(3)", None),
+    ("2(3)", None), ("-" * 100_000 + "1", None), ("1 + " * 60_000 + "1", None), ("sixteen", 16),
 ])
 def test_a_number_is_read_from_words_and_formulas(text, number):
     found = number_in(text)
