@@ -82,13 +82,19 @@ def _namespace(doctest_namespace, request, monkeypatch):
     in_course = not {"course", "minigrad_course"}.isdisjoint(request.node.path.parts)  # where `begin` turns them off
     monkeypatch.setattr(PROGRAMS, "on", not in_course)
     if not {"viz", "look"}.isdisjoint(request.node.path.parts):
-        from minigrad.eager import calls
-
-        monkeypatch.setattr(calls, "MOST", 1000)  # kinds of calls: other tests may have used up the usual number
+        request.getfixturevalue("many_kinds")
     if "viz" in request.node.path.parts:
         from minigrad.compile.look import roofline
 
         monkeypatch.setattr(roofline, "machine", lambda: roofline.Machine(1e12, 1e14, 1e-6, 1e13))
+
+
+@pytest.fixture
+def many_kinds(monkeypatch):
+    """Room for more kinds of calls: other tests may have used up the usual number."""
+    from minigrad.eager import calls
+
+    monkeypatch.setattr(calls, "MOST", 1000)
 
 
 @pytest.fixture

@@ -79,8 +79,7 @@ def build(
         lectures_page(folder, lecture, hosts)
         _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
-    others = reference()
-    for name, text in others.items():
+    for name, text in reference().items():
         read[name] = _text_page(folder, name, text, editable)
     body, contents = rooms_page(known)
     _write(folder / "rooms.html", page("rooms", "The map", body, contents, "reference"))
@@ -97,7 +96,7 @@ def build(
     body = index(known, as_page(first, rules=True), picture(known, brief=True), hosts)
     _write(folder / "index.html", page("index", NAME, body, kind="first"))
     _write_views(folder, first)
-    _write(folder / "search-index.js", search_index(known, read, others["glossary"]))
+    _write(folder / "search-index.js", search_index(known, read))
     if editable:
         live.write(folder, python)
     _with_digests(folder)

@@ -20,6 +20,7 @@ from .ideas import ideas
 from .markup import Lecture, slug, texts
 from .overview import idea_anchor
 from .rooms import COMPILER, ONLOOKERS, PACKAGE, ROOMS, purpose_of
+from .terms import meanings
 
 # Phrases that find each other, without the small words that the search skips.
 SYNONYMS = (
@@ -91,10 +92,10 @@ class Line(NamedTuple):
     hidden: str = ""  # what is searched and never shown: answers
 
 
-def search_index(known: dict[str, Unit], read: dict[str, Lecture], glossary: str) -> str:
+def search_index(known: dict[str, Unit], read: dict[str, Lecture]) -> str:
     """The script with a line for each thing that can be found, and the synonyms."""
     lines = [*_lectures(known, read), *_howtos(read), *_notebooks(known), *_texts(read), *_reference(read),
-             *_words(glossary), *_ideas(), *_rooms()]
+             *_words(), *_ideas(), *_rooms()]
     rows = ",\n".join(map(_json, lines))
     return f"const INDEX = [\n{rows}\n];\nconst SYNONYMS = {_json(SYNONYMS)};\n".replace("</", "<\\/")
 
@@ -176,7 +177,6 @@ def _reference(read: dict[str, Lecture]) -> Iterable[Line]:
             yield Line(section.text, "elsewhere", f"coming_from.html#{section.anchor}", "", shown, hidden)
 
 
-def _words(glossary: str) -> Iterable[Line]:
-    for word, meaning in re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", glossary, re.MULTILINE):
-        if word != "word":
-            yield Line(word, "glossary", f"glossary.html#{slug(word)}", meaning.replace("`", ""))
+def _words() -> Iterable[Line]:
+    for word, meaning in meanings().items():
+        yield Line(word, "glossary", f"glossary.html#{slug(word)}", meaning)

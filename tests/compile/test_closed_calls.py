@@ -7,7 +7,6 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.tree import flatten
-from minigrad.eager import calls
 
 
 def w_and_x(shape=(16, 24)):
@@ -94,8 +93,8 @@ def test_calls_that_are_one_node_compute_what_eager_mode_computes(program):
                 assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
 
 
-def test_a_training_step_records_few_nodes_and_shows_all_operations(monkeypatch):
-    monkeypatch.setattr(calls, "MOST", 1000)  # kinds of calls: other tests may have used up the usual number
+@pytest.mark.usefixtures("many_kinds")
+def test_a_training_step_records_few_nodes_and_shows_all_operations():
     mg.random.seed(0)
     model = mg.nn.Sequential(mg.nn.Linear(16, 16), mg.nn.Linear(16, 16))
     optimizer = mg.optim.Adam(model.parameters(), lr=0.1)

@@ -8,8 +8,6 @@ import functools
 import inspect
 import io
 import operator
-import os
-import subprocess
 import sys
 import types
 import weakref
@@ -22,6 +20,7 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad.core.mode import current_mode
 from minigrad.support.errors import TraceError
+from tests.compile.tracing.alone import run_alone
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
@@ -432,10 +431,7 @@ def test_a_change_has_a_reason_in_words(site):
 
 
 def test_a_change_in_a_module_by_a_computed_name():
-    """In a process with few modules, as a user's: the walk follows all of them, which here are those of all tests."""
-    program = f"from {__name__} import *\na_change_has_a_reason(by_the_computed_name_of_a_module)"
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | path)
+    run_alone(__name__, "a_change_has_a_reason(by_the_computed_name_of_a_module)")
 
 
 def a_change_has_a_reason(site):

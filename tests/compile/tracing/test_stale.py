@@ -9,7 +9,6 @@ import importlib
 import operator
 import os
 import random
-import subprocess
 import sys
 import textwrap
 import threading
@@ -22,6 +21,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from tests.compile.tracing.alone import run_alone
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
@@ -425,10 +425,7 @@ def test_an_unusual_read(case, monkeypatch):
 
 @pytest.mark.parametrize("case", ANYTHING)
 def test_a_read_of_anything(case):
-    """In a process with few modules, as a user's: the walk follows all of them, which here are those of all tests."""
-    program = f"from {__name__} import *\nunusual({case!r}, pytest.MonkeyPatch())"
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | path)
+    run_alone(__name__, f"unusual({case!r}, pytest.MonkeyPatch())")
 
 
 def test_thread_local_values_differ_between_threads():
