@@ -28,7 +28,7 @@ from minigrad.viz.kept import maker_of, owner_of, saved_by
 
 
 def launches(function: Callable[..., Any], *args: Any) -> int:
-    """How many kernels a function launches that compute something; a view is no launch.
+    """How many kernels a function launches that compute something: a view is not a launch.
 
     >>> launches(lambda x: mg.tanh(x.T) + 1, mg.ones((2, 3)))
     2

@@ -61,7 +61,7 @@ class Choice(ValueTask):
 
 
 def _words(text: Any) -> list[str]:
-    """The words of a text in small letters, without commas and articles; the option "A" is no article."""
+    """The words of a text in small letters, without commas and articles; a single "A" is an option."""
     return re.sub(r"[,;!?'\"]|\b(an?|the) +(?=\w)", " ", str(text).lower()).rstrip(" .").split()
 
 

@@ -306,11 +306,8 @@ class Convolve(FunctionTask):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         super().check(answer, rounds)
         many = launches(answer, ones((1, 8, 8)), ones((4, 3, 3)))
-        rest = "It is one product for all pictures and filters." if many == 1 else "One matrix product is enough."
-        return f"your program launches {counted(many, 'kernel')}. {rest}"
-
-    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
-        return "it returned None: is there a `return`?" if yours is None else super().judge(yours, args)
-
+        known = ("NumPy computes all, and the engine records nothing", "It is one product for all pictures and filters")
+        rest = known[many] if many < len(known) else "One matrix product is enough"
+        return f"your program launches {counted(many, 'kernel')}. {rest}."
     def right(self, pictures: Any, filters: Any) -> Any:
         return responses(pictures, filters)

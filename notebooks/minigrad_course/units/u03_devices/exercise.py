@@ -226,9 +226,6 @@ class CoarseMatmul(FunctionTask):
         check_array(self.name, yours, "it")
         return difference(yours, self.right(*args))
 
-    def _call(self, args: tuple[Any, ...]) -> str:
-        return f"coarse_matmul({', '.join(written(np.round(each, 4)) for each in args)})"
-
     def right(self, x: Any, y: Any) -> Any:
         return coarse(x, self.steps) @ coarse(y, self.steps)
 
