@@ -66,6 +66,20 @@ def same(yours: Any, right: Any) -> bool:
     return difference(yours, right) is None
 
 
+def factor(pairs: Sequence[tuple[Any, Any]]) -> float | None:
+    """How many times the right numbers the wrong ones are, where all are so many times, or such a part; else None.
+
+    >>> factor([((1.0, [-4.0, 6.0]), (1.0, [4.0, -6.0]))]), factor([(1.0, 2.0), (3.0, 6.0)]), factor([(1.0, 2.5)])
+    (-1, 0.5, None)
+    """
+    parts = [zip(*pair) if isinstance(pair[1], tuple) else [pair] for pair in pairs]
+    wrong = zip(*[part for each in parts for part in each if not same(*part)])
+    one, other = (np.concatenate([np.ravel(plain(each)).astype(float) for each in side]) for side in wrong)
+    times = float(np.sum(one * other) / np.sum(other * other))
+    whole = round(times) or 1 / (round(1 / times))
+    return whole if one.size > 1 and same(times, whole) and np.allclose(one, whole * other, rtol=RELATIVE) else None
+
+
 def _numbers(given: Any, ours: Any, wrong: str, by: str) -> Difference | None:
     differ = ~np.isclose(given, ours, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
     if not differ.any():
@@ -88,7 +102,11 @@ def _parts(yours: Any, right: tuple[Any, ...], called: str | Sequence[str], by: 
     if len(yours) != len(right):
         return Difference(wrong, values, "1 value" if len(yours) == 1 else f"{len(yours)} values")
     found = [difference(one, other, name, by) for one, other, name in zip(yours, right, names)]
-    return next(filter(None, found), None)
+    first = next(filter(None, found), None)
+    good = " and ".join([name for name, each in zip(names, found) if each is None])
+    if first is None or not good:
+        return first
+    return first._replace(what=f"{first.what}; {good} {'are' if found.count(None) > 1 else 'is'} right")
 
 
 def _entries(yours: Any, right: dict[Any, Any], called: str, by: str) -> Difference | None:

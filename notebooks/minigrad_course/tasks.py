@@ -19,10 +19,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from minigrad.core.tensor import Tensor
 from minigrad.support.table import counted
 
-from .answers import beside, in_numbers, other_form, right_parts
-from .compare import Difference, difference, numerical, plain, same
+from .answers import beside, in_numbers, other_form, other_shape, right_parts
+from .compare import Difference, difference, factor, numerical, plain, same
 from .expressions import filled
 from .expressions import value as value_of
 from .feedback import Feedback, Misused, Wrong, written
@@ -30,6 +31,7 @@ from .mistakes import program_of
 from .texts import attributes, problem
 
 ROUNDS, HIDDEN_ROUNDS = 1, 10  # how often the cases are drawn anew, in the student's notebook and in the instructor's
+MANY = 8  # numbers; of a larger array a call shows the shape
 
 
 class Mistake(NamedTuple):
@@ -171,10 +173,20 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
-            yours = answer(*args)
+            given = fresh(args)
+            try:
+                yours = answer(*given)
+            except ArithmeticError:
+                if not found:
+                    raise
+                break  # the wrong results say more
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
+            elif rewritten(given, args):
+                problem = f"the result is right, but it writes into what it was given\n  in {self._call(args)}"
+                hint = "others still read these numbers: make a new array, x = x * 2 in place of x *= 2"
+                raise Wrong(self.name, problem, hint)
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
@@ -182,7 +194,7 @@ class FunctionTask(Task):
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
-        return difference(yours, self.right(*args))
+        return "it returned None: is there a `return`?" if yours is None else difference(yours, self.right(*args))
 
     def solution(self) -> Any:
         return self.right
@@ -196,7 +208,9 @@ class FunctionTask(Task):
         return list(inspect.signature(self.right).parameters)
 
     def _call(self, args: tuple[Any, ...]) -> str:
-        given = [f"{name}={written(value)}" for name, value in zip(self.parameters(), args)]
+        sizes = [np.shape(value) if hasattr(value, "shape") else () for value in args]
+        given = [f"{name} of shape {size}" if np.prod(size) > MANY else f"{name}={written(value)}"
+                 for name, value, size in zip(self.parameters(), args, sizes)]
         return f"{self.name}({', '.join(given)})"
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
@@ -204,7 +218,12 @@ class FunctionTask(Task):
         for known in self.mistakes:
             if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
-        return self.otherwise
+        try:
+            times = factor([(yours, self.right(*args)) for args, yours, _ in found])
+        except Exception:  # not numbers, or not as many
+            times = None
+        said = None if times is None else f"what is wrong is {times:g} times what is right"
+        return ". ".join(filter(None, [said, self.otherwise])) or None
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         """Whether a known mistake leads to the same result."""
@@ -330,9 +349,10 @@ class ValueTask(Task):
         """The answer in its usual form, where several forms are accepted."""
         return answer
 
-    def misformed(self, answer: Any, hint: str | None = None) -> Wrong:
+    def misformed(self, answer: Any, hint: str | None = None) -> Feedback:
         """The refusal of an answer that has another form; the hint is `otherwise` if there is no better one."""
-        return Wrong(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
+        kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
+        return kind(self.name, f"your answer {written(answer)} has another form", hint or self.otherwise)
 
     def right(self) -> Any:
         """The right value."""
@@ -343,14 +363,16 @@ class ValueTask(Task):
         is_known = isinstance(answer, str) and any(answer == self.wrong(known) for known in self.mistakes)
         form = None if is_known else other_form(answer, self.right(), self.example)
         if form is not None:
-            kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
-            raise kind(self.name, f"your answer {written(answer)} has another form", form)
+            raise self.misformed(answer, form)
         answer = self.read(answer)
         problem = difference(answer, self.right(), "your answer")
         if problem is None or self._is_close(answer):
             return self.explained()
-        hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), self.otherwise)
-        raise Wrong(self.name, self._described(answer, problem), hint)
+        hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), None)
+        form = None if hint is not None else other_shape(answer, self.right(), self.example)
+        if form is not None:
+            raise self.misformed(answer, ". ".join(filter(None, [form, self.otherwise])))
+        raise Wrong(self.name, self._described(answer, problem), hint or self.otherwise)
 
     def _is_close(self, answer: Any) -> bool:
         """Whether a number is right within the tolerance."""
@@ -365,7 +387,7 @@ class ValueTask(Task):
         if "shape" in problem.what:
             return f"{problem.what}, {problem.got}"
         if "of type" in problem.got:
-            return f"your answer {problem.got} is not right"
+            return f"your answer {problem.got}, is not right"
         half = right_parts(answer, self.right(), self.any_order)
         return f"your answer {written(answer)} is not right" + (f". {half}" if half else "")
 
@@ -463,6 +485,24 @@ def digest(*parts: Any) -> int:
     """A number to seed random draws with, the same on every machine."""
     text = "\0".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def fresh(value: Any) -> Any:
+    """A copy of the arrays in an argument, which a student's function may write into."""
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+        return type(value)(map(fresh, value))
+    is_array = isinstance(value, np.ndarray) or (isinstance(value, Tensor) and not value.requires_grad)
+    return value.copy() if is_array else value
+
+
+def rewritten(given: Any, kept: Any) -> bool:
+    """Whether arrays of an argument are no longer what they were."""
+    if isinstance(kept, list | tuple) and isinstance(given, list | tuple):
+        return any(map(rewritten, given, kept))
+    is_array = isinstance(kept, np.ndarray | Tensor) and isinstance(given, np.ndarray | Tensor)
+    if not is_array or given is kept or not np.ndim(kept):
+        return False
+    return not np.array_equal(plain(given), plain(kept), equal_nan=True)
 
 
 def _same_result(program: Callable[..., Any], args: tuple[Any, ...], yours: Any) -> bool:

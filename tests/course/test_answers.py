@@ -13,7 +13,7 @@ from tests.course.running import said_to
 
 @pytest.mark.parametrize(("text", "number"), [
     ("none", 0), ("None.", 0), ("Zero", 0), ("never", 0), ("once", 1), ("twice", 2), ("twelve", 12), ("fifteen", 15),
-    ("twenty-one", 21), ("a hundred", 100), ("two million", None), ("a tenth", 0.1), ("half", 0.5),
+    ("twenty-one", 21), ("a hundred", 100), ("two million", 2e6), ("10²", 100), ("a tenth", 0.1), ("half", 0.5),
     ("log 10", np.log(10)), ("ln(10)", np.log(10)), ("1 / sqrt(100)", 0.1), ("10^3", 1000), ("64 · 64", 4096),
     ("2 times 3", 6), ("minus five", -5), ("infinity", np.inf), ("3 / 0", None), ("9**9**9**9", None),
     ("__import__('os')", None), ("a lot", None), ("", None), ("True", None), ("(1, 2)", None), ("e", None),
