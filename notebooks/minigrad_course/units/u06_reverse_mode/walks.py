@@ -20,7 +20,7 @@ from ...compare import Difference, difference
 from ...feedback import Wrong
 from ...orders import NodeOrder, WalkTask
 from ...programs import ORDERS
-from ...tasks import mistake
+from ...tasks import ROUNDS, mistake
 from ...walking import Gradients, Passes, add, impatient, made_from, pass_on  # noqa: F401  (in the texts)
 from .about import UNIT
 
@@ -119,6 +119,11 @@ class ClippedWalk(WalkBack):
 
     name = "clipped_walk"
     mistakes = ()
+
+    def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
+        for self.begins_with in (1.5, -1.5):  # both ends of the clip count
+            said = super().check(answer, rounds)
+        return said
 
     def vary(self, draw: random.Random) -> None:
         self.op, self.most = draw.choice(["multiply", "add"]), draw.choice([0.25, 0.5, 0.75])
