@@ -29,7 +29,8 @@ course.begin("05_gradient_functions")
 # %% [markdown]
 # ## A line with a kink in it
 #
-# relu(x) is x where x is positive, and 0 elsewhere. minimum(x, 0) is x where x is negative. Their sum is x, for every x:
+# relu(x) is x where x is positive, and 0 elsewhere. minimum(x, 0) is x where x is negative, and 0 elsewhere. Each curve has a corner at 0, called a **kink**.
+# Their sum is x, for every x:
 
 # %% name="program"
 def f(x):

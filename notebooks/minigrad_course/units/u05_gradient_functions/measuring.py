@@ -61,10 +61,17 @@ class GradCheck(FunctionTask):
         yield softmax.forward, softmax.rule, x, g
         yield length.forward, length.wrong, x, 2.0
 
+    runs = 0  # of f, in the last case
+
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         def careful(f: Any, rule: Any, x: Any, g: Any) -> Any:
-            given = x.copy()
-            found = answer(f, rule, given, g)
+            given, self.runs = x.copy(), 0
+
+            def counted(x: Any) -> Any:
+                self.runs += 1
+                return f(x)
+
+            found = answer(counted, rule, given, g)
             if not np.array_equal(given, x):
                 hint = "nudge a copy: nudged = x.copy(), then nudged[i] += h. Otherwise each nudge stays in x"
                 raise Wrong(self.name, "it has changed x", hint)

@@ -190,7 +190,7 @@ print("h * h    ", course.kept_bytes(y) / 1000)
 # ## Compute it twice
 #
 # The second way to keep less: throw numbers away, and compute them again when the backward pass needs them. `mg.checkpoint(f)` returns the same function,
-# but of its numbers only the **inputs** of f are kept. When the backward pass comes to f, it computes f a second time.
+# but only the **inputs** of f are kept. When the backward pass comes to f, it computes f a second time.
 
 # %% name="one-checkpoint-asked"
 course.task("one_checkpoint")

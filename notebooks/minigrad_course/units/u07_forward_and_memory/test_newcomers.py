@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+import minigrad as mg
 import minigrad_course as course
 from minigrad.core.mode import record
+from minigrad.examples.names_gpt import GPT, rows_of
 from minigrad_course.counting import kept_over_time
 from minigrad_course.unit import units
 from minigrad_course.units.u07_forward_and_memory.memory import planned
@@ -285,3 +287,24 @@ def test_a_gpt_learns_the_same_within_the_budget():
 def test_a_run_that_loses_a_block_is_seen():
     words = both_trained(3, 7_000_000, lambda blocks, x, plan: planned(blocks[1:], x, plan), [1], steps=1).text()
     assert "differ" in words
+
+
+@pytest.mark.parametrize("student", ["", "Ada", "Grace"])
+def test_the_numbers_of_the_questions_are_those_of_the_engine(student):
+    tasks = units()["07_forward_and_memory"].tasks
+    bill, parts = tasks["step_keeps"](student), tasks["ten_checkpoints"](student)
+    known, _ = mg.data.names()
+    alphabet = mg.data.Alphabet(known)
+    model = GPT(len(alphabet), width=32, heads=4, layers=4, dropout=0.0)
+    loss = model.loss(mg.asarray(rows_of(known[: bill.names], alphabet)))
+    assert course.kept_bytes(loss) / 1e6 == pytest.approx(bill.right(), rel=0.01)
+
+    def some(h):
+        for _ in range(parts.operations // 10):
+            h = mg.tanh(h)
+        return h
+
+    h = mg.ones(1000, requires_grad=True)
+    for _ in range(9):
+        h = mg.checkpoint(some)(h)
+    assert course.most_bytes(some(h)) == 4000 * parts.right()

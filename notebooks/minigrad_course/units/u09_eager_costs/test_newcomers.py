@@ -1,5 +1,7 @@
 """Answers of real newcomers to unit 09, in addition to the declared mistakes: each gets feedback that helps."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -216,7 +218,7 @@ def test_feedback_on_swish(task, body, words):
         ("eager_bytes = '28.8 MB'", "the number alone: 28.8"),
         ("one_in_memory = 8", "Put one of them into memory"),
         ("by_arithmetic = 'ERF '", "✓"),
-        ("by_arithmetic = 'multiply'", "fetch its operands"),
+        ("by_arithmetic = 'multiply'", "fetch the operands"),
         ("eager_bytes = '28.8'", "without the quotation marks"),
         ("eager_bytes = 3", "one line for each operation"),
         ("kernels_needed = 6400", "without the gradients"),
@@ -330,6 +332,8 @@ def test_a_training_hardly_shows_that_a_part_of_the_gradient_is_missing_but_show
 
 def test_the_texts_have_the_numbers_of_the_library_and_of_pytorch():
     assert TASKS["pairs"].right_value == sum(op.kind == "elementwise" for op in P) ** 3
+    lecture = Path(__file__).parents[4] / "lectures" / "09_eager_costs.md"
+    assert f"minigrad has {len(P)} primitives" in lecture.read_text(encoding="utf-8")
     assert TASKS["pytorch"].right_value == PYTORCH["in place"] + PYTORCH["out="]
     assert f"{PYTORCH['in place']} in place and {PYTORCH['out=']} with" in TASKS["pytorch"].why
     assert f"{PYTORCH['operators']:,} operators" in TASKS["pytorch"]("").text()
