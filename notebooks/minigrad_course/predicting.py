@@ -23,6 +23,8 @@ from .forms import names_in
 from .source_code import run_code
 from .tasks import ROUNDS, ValueTask
 
+TURNED = re.compile(r"\s*\^ *T\b|ᵀ|\.t\(\)|\.transpose\(\)")  # ways to write .T
+
 
 class Choice(ValueTask):
     """One of some options.  `options` has the hint for each, and `right_value` is the right one.
@@ -83,7 +85,8 @@ class Matches(ValueTask):
     signs: ClassVar[dict[str, str]]
 
     def read(self, answer: Any) -> Any:
-        pairs = answer.items() if isinstance(answer, dict) else ()
+        listed = isinstance(answer, list | tuple) and len(answer) == len(self.right())  # in the order of the letters
+        pairs = answer.items() if isinstance(answer, dict) else zip(self.right(), answer) if listed else ()
         return {str(letter).strip().upper(): str(name).strip().lower() for letter, name in pairs}
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
@@ -103,22 +106,24 @@ class Formula(ValueTask):
 
     >>> class Both(Formula):
     ...     name, right_value, shapes = "both", "X.T @ g", {"X": [5, 4], "g": [5, 3]}
-    >>> Both().check("(g.T @ X).T"), Both().read("X @ g")
-    (None, 'X @ g')
+    >>> Both().check("(g.T @ X).T"), Both().check("∂W = Xᵀ · g"), Both().read("X@g")
+    (None, None, 'X @ g')
     """
 
     shapes: ClassVar[dict[str, Sequence[int]]]
 
     def read(self, answer: Any) -> Any:
-        if not isinstance(answer, str):
-            return answer
+        text = TURNED.sub(".T", str(answer).rpartition("=")[2].strip(" .")).replace("·", "@")
         draw = np.random.default_rng(0)
-        arrays = {name: draw.normal(size=shape) for name, shape in self.shapes.items()}
+        names: dict[str, Any] = {name: draw.normal(size=shape) for name, shape in self.shapes.items()}
+        names |= {"matmul": np.matmul, "transpose": np.transpose, "mg": np}
         try:
-            is_right = same(value(answer, None, arrays), value(self.right_value, None, arrays))
-        except Exception:  # shapes that do not go together, or words
+            is_right = same(value(text, None, names), value(self.right_value, None, names))
+        except ValueError:  # shapes that do not go together
             is_right = False
-        return self.right_value if is_right else " @ ".join(answer.replace(" ", "").split("@"))
+        except Exception:  # words
+            raise self.misformed(answer, f"a formula, as text: {self.example}") from None
+        return self.right_value if is_right else " @ ".join(text.replace(" ", "").split("@"))
 
 
 class Lettered(ValueTask):
