@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .answers import bare_number
 from .compare import same
 from .expressions import value
 from .feedback import Misused, Wrong, written
@@ -26,12 +27,14 @@ from .tasks import ROUNDS, Prediction, ValueTask
 class Choice(ValueTask):
     """One of some options.  `options` has the hint for each, and `right_value` is the right one.
 
-    Case and spaces do not count.  Any other answer is refused with a list of the options.
+    Case and spaces do not count, and other words and units beside the option.  Any other answer is refused with a list
+    of the options.
 
     >>> class Maker(Choice):
     ...     name, right_value = "maker", "multiply"
     ...     options = {"log": "that is an infinity", "multiply": ""}
-    >>> Maker().check(" Multiply ")
+    >>> Maker().check(" Multiply "), Maker().check("the multiply")
+    (None, None)
     >>> Maker().check("log")
     Traceback (most recent call last):
     minigrad_course.feedback.Wrong: ✗ maker: your answer 'log' is not right
@@ -49,7 +52,11 @@ class Choice(ValueTask):
 
     def read(self, answer: Any) -> Any:
         given = " ".join(str(answer).split()).lower()
-        return next((each for each in self.options if each.lower() == given), answer)
+        exact = [each for each in self.options if each.lower() == given]
+        number, words = bare_number(answer), set(given.split())
+        like = [each for each in self.options if number == bare_number(each) or (
+            len(each) > 1 and words and (words <= set(each.lower().split()) or set(each.lower().split()) <= words))]
+        return exact[0] if exact else like[0] if len(like) == 1 else answer
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if self.read(answer) not in list(self.options):  # a list cannot be a key

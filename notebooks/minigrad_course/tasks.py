@@ -19,10 +19,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from minigrad.core.tensor import Tensor
 from minigrad.support.table import counted
 
-from .answers import beside, in_numbers, other_form, right_parts
-from .compare import Difference, difference, numerical, plain, same
+from .answers import bare_number, beside, in_numbers, other_form, right_parts, unlike
+from .compare import Difference, copied, difference, factor, numerical, plain, same
 from .expressions import filled
 from .expressions import value as value_of
 from .feedback import Feedback, Misused, Wrong, written
@@ -68,6 +69,7 @@ class Task:
     outcome: ClassVar[str]  # the key of an outcome of the unit
     seconds: ClassVar[float] = 5.0  # the time limit
     kind: ClassVar[str]  # "function" or "value"
+    further: ClassVar[bool] = False  # whether it stands below "Further": its points come on top of the unit's
     strict: ClassVar[bool] = True  # whether a wrong answer stops the notebook, as nbgrader needs it
     template: ClassVar[str] = ""  # the task in Markdown; an attribute of the variant stands in braces: {k}
     why: ClassVar[str | None] = None  # what to say about a right answer
@@ -171,7 +173,7 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
-            yours = answer(*args)
+            yours = self.result_from(answer, args)
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
@@ -179,6 +181,10 @@ class FunctionTask(Task):
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
         return self.explained()
+
+    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """What the student's function returns: it may write into its arguments."""
+        return answer(*map(copied, args))
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
@@ -204,7 +210,19 @@ class FunctionTask(Task):
         for known in self.mistakes:
             if all(self.explains(known, args, yours) for args, yours, _ in found):
                 return self.words(known)
-        return self.otherwise
+        return self.nearly([(yours, args) for args, yours, _ in found]) or self.otherwise
+
+    def nearly(self, found: Iterable[tuple[Any, tuple[Any, ...]]]) -> str | None:
+        """A hint for results that have the right ones in them."""
+        try:
+            pairs = [(yours, self.right(*args)) for yours, args in found]
+        except Exception:  # what is right is not a result to compare
+            return None
+        if all(type(yours) is tuple and len(yours) == 1 and same(yours[0], right) for yours, right in pairs):
+            return "right, in a tuple: a comma at the end of `return` makes one. Leave it out"
+        times = factor(pairs)
+        said = "minus the right result" if times == -1 else f"{times:g} times the right result" if times else ""
+        return f"this is {said}. {self.otherwise or ''}".strip() if said else None
 
     def explains(self, known: Mistake, args: tuple[Any, ...], yours: Any) -> bool:
         """Whether a known mistake leads to the same result."""
@@ -264,6 +282,15 @@ class GradientTask(FunctionTask):
 
     def parameters(self) -> list[str]:
         return ["g", "out", *self.inputs()]
+
+    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        given = [copied(each) for each in args]
+        yours = answer(*given)
+        for name, now, before in zip(self.parameters(), given, args):
+            if isinstance(before, np.ndarray | Tensor) and not same(now, before):
+                hint = f"other rules get the same array. Compute a new one: `{name} = {name} * 2`, not `{name} *= 2`"
+                raise Wrong(self.name, f"the rule writes into {name}", hint)
+        return yours
 
     def words(self, known: Mistake) -> str:
         names = self.inputs()
@@ -343,14 +370,20 @@ class ValueTask(Task):
         is_known = isinstance(answer, str) and any(answer == self.wrong(known) for known in self.mistakes)
         form = None if is_known else other_form(answer, self.right(), self.example)
         if form is not None:
-            kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
-            raise kind(self.name, f"your answer {written(answer)} has another form", form)
+            raise self._misread(answer, form)
         answer = self.read(answer)
         problem = difference(answer, self.right(), "your answer")
         if problem is None or self._is_close(answer):
             return self.explained()
-        hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), self.otherwise)
-        raise Wrong(self.name, self._described(answer, problem), hint)
+        hint = next((self.words(known) for known in self.mistakes if same(answer, self.wrong(known))), None)
+        form = None if hint else unlike(answer, self.right(), self.example)
+        if form is not None:
+            raise self._misread(answer, form)
+        raise Wrong(self.name, self._described(answer, problem), hint or self.otherwise)
+
+    def _misread(self, answer: Any, form: str) -> Wrong | Misused:
+        kind = Misused if isinstance(self, Prediction) else Wrong  # such a prediction is not noted
+        return kind(self.name, f"your answer {written(answer)} has another form", form)
 
     def _is_close(self, answer: Any) -> bool:
         """Whether a number is right within the tolerance."""
@@ -453,7 +486,7 @@ class Bet(Prediction):
         return self.choices[0]
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
-        if answer not in self.choices:
+        if answer not in self.choices and bare_number(answer) not in self.choices:
             choices = written(list(self.choices))
             raise Misused(self.name, f"{written(answer)} is not among the choices", f"one of {choices}")
         return "The next cell measures it."
