@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .answers import bare_number
 from .compare import same
 from .expressions import value
 from .feedback import Wrong
@@ -29,13 +30,14 @@ TURNED = re.compile(r"\s*\^ *T\b|ᵀ|\.t\(\)|\.transpose\(\)")  # ways to write 
 class Choice(ValueTask):
     """One of some options.  `options` has the hint for each, and `right_value` is the right one.
 
-    Case, spaces and articles do not count, and the first words are enough.  Any other answer is refused with a list of
-    the options.
+    Case, spaces and articles do not count, and other words and units beside the option.  Any other answer is refused
+    with a list of the options.
 
     >>> class Maker(Choice):
     ...     name, right_value = "maker", "multiply"
     ...     options = {"log": "that is an infinity", "multiply": ""}
-    >>> Maker().check(" Multiply ")
+    >>> Maker().check(" Multiply "), Maker().check("the multiply")
+    (None, None)
     >>> Maker().check("log")
     Traceback (most recent call last):
     minigrad_course.feedback.Wrong: ✗ maker: your answer 'log' is not right
@@ -52,9 +54,12 @@ class Choice(ValueTask):
         super()._declare()
 
     def read(self, answer: Any) -> Any:
-        given, options = _words(answer), {option: _words(option) for option in self.options}
-        begun = [option for option, words in options.items() if words[: len(given)] == given]
-        return next((each for each in begun if options[each] == given), begun[0] if len(begun) == 1 else answer)
+        given, number = _words(answer), bare_number(answer)
+        options = {option: _words(option) for option in self.options}
+        like = [option for option, words in options.items() if number == bare_number(option) or (
+            len(option) > 1 and given and (set(given) <= set(words) or set(words) <= set(given)))]
+        exact = next((option for option, words in options.items() if words == given), None)
+        return exact or (like[0] if len(like) == 1 else answer)
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if self.read(answer) not in list(self.options):  # a list cannot be a key
