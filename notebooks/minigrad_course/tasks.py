@@ -175,8 +175,9 @@ class FunctionTask(Task):
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
         found: list[tuple[tuple[Any, ...], Any, str]] = []
         for args in self._all_cases(rounds):
+            given = [copied(each) for each in args]
             try:
-                yours = self.result_from(answer, args)
+                yours = answer(*given)
             except ArithmeticError:
                 if not found:
                     raise
@@ -184,20 +185,19 @@ class FunctionTask(Task):
             problem = self.judge(yours, args)
             if problem is not None:
                 found.append((args, yours, str(problem)))
+            elif self.shared:
+                self.refuse_writes(given, args)
         if found:
             args, yours, words = found[0]
             raise Wrong(self.name, f"{words}\n  in {self._call(args)}", self._hint(found))
         return self.explained()
 
-    def result_from(self, answer: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """What the student's function returns.  If others read its arguments too, it must not write into them."""
-        given = [copied(each) for each in args]
-        yours = answer(*given)
-        for name, now, before in zip(self.parameters(), given, args) if self.shared else ():
-            if isinstance(before, np.ndarray | Tensor | list) and not same(now, before):
+    def refuse_writes(self, given: Sequence[Any], before: Sequence[Any]) -> None:
+        """Raise `Wrong` if a right program has changed an array that it was given."""
+        for name, now, was in zip(self.parameters(), given, before):
+            if isinstance(was, np.ndarray | Tensor) and not same(now, was):
                 hint = f"others read the same array. Make a new array: `{name} = {name} * 2`, not `{name} *= 2`"
-                raise Wrong(self.name, f"it writes into {name}", hint)
-        return yours
+                raise Wrong(self.name, f"the result is right, but it writes into {name}", hint)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         """What is wrong with a result."""
