@@ -91,6 +91,14 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     return found
 
 
+def called_in_code(nodes: Sequence[Node], names: Mapping[Node, str] = {}) -> dict[Node, str]:
+    """What the code calls the values that it writes itself, where that is short: a name, or the whole expression."""
+    named = {**names_in_code(nodes), **names}
+    texts = expressions(nodes, named)
+    own = {node: texts[node] for node in written_in_code([node for node in nodes if node.op is not None])}
+    return {node: text for node, text in (own | named).items() if "…" not in text}
+
+
 def written_in_code(made: Sequence[Node]) -> list[Node]:
     """The operations whose value is that of an expression in the code; none inside a module of the library."""
     places: dict[Any, set[tuple[str, ...]]] = {}
