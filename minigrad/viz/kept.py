@@ -19,7 +19,7 @@ from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..core.tree import leaves
-from .naming import call_of, called_in_code, layer_name, operation_name
+from .naming import call_of, called_in_code, expressions, layer_name, names_in_code, operation_name
 from .phases import layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
@@ -144,7 +144,8 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
     layers = layers_of([node.scope for node in nodes], PARTS)
     grouped = groupby(nodes, lambda node: (layers[node.scope], inside.get(node)))
     runs = [(layer, list(run)) for (layer, _), run in grouped]
-    names = called_in_code(nodes)
+    known = names_in_code(nodes)
+    names = called_in_code(nodes, {**expressions(nodes, known), **known})
     ends = [(layer_name(layer) or names.get(run[-1]) or call_of(run[-1]), run) for layer, run in runs]
     units = [Unit(name or operation_name(run[-1]), run) for name, run in ends]
     if len(units) < 3:

@@ -91,12 +91,10 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     return found
 
 
-def called_in_code(nodes: Sequence[Node], names: Mapping[Node, str] = {}) -> dict[Node, str]:
-    """What the code calls the values that it writes itself, where that is short: a name, or the whole expression."""
-    named = {**names_in_code(nodes), **names}
-    texts = expressions(nodes, named)
-    own = {node: texts[node] for node in written_in_code([node for node in nodes if node.op is not None])}
-    return {node: text for node, text in (own | named).items() if "…" not in text}
+def called_in_code(nodes: Sequence[Node], written: Mapping[Node, str]) -> dict[Node, str]:
+    """Of what is `written` for nodes: names and whole expressions of values that the code itself computes."""
+    own = written_in_code([node for node in nodes if node.op is not None])
+    return {node: written[node] for node in own if "…" not in written[node]}
 
 
 def written_in_code(made: Sequence[Node]) -> list[Node]:

@@ -112,7 +112,7 @@ class Titles:
 
     @cached_property
     def _called(self) -> dict[Node, str]:
-        return called_in_code(self.shown.program.graph.nodes, self.shown.names)
+        return called_in_code(self.shown.program.graph.nodes, self.written)
 
     def part(self, node: Node) -> str:
         """What a traced node is a part of: a module, or a call in the code.  Else, what the code calls its value."""

@@ -84,8 +84,8 @@ const stagesOf = (data, say) => {
   const show = (i) => { list.scrollTop = rows[i].offsetTop - list.clientHeight / 3; };
 
   // The loops of each kernel.  A line has the names of the operations that it computes, loads or stores.
-  const sources = () => data.kernels.map(({ name, says, lines }) => make("div", { class: "mg-loops" },
-    make("div", { class: "mg-line" }, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
+  const sources = () => data.kernels.map(({ name, says, lines }) => make("div", { class: "mg-loops", "data-kernel": name },
+    make("div", { class: "mg-line" }, `${data.written.bands.find((band) => band.step === name)?.title ?? name}: `, lines.length ? `${name}, ${says}` : `${name}: ${says}, which is not made of loops of ours`),
     ...lines.map(([text, names]) => make("div", { "data-names": names.join("|") }, text || " "))));
 
   // The ways to run the program; a bar behind each number.
@@ -166,5 +166,5 @@ const stagesOf = (data, say) => {
     if (!seen(rows[next])) show(next);
     keep(next);
   });
-  return { element, stages, paint, keep, nextChange };
+  return { element, stages, paint, keep, nextChange, sources };
 };

@@ -2,13 +2,17 @@
 // shows the cables of one kernel.
 
 const FLIGHT = 2200, ONE = 700; // milliseconds: of all kernels, and of one
+const WINDOW = 640, LEAST = 170; // pixels: of a view in a notebook, and of room for the loops below a picture
 const SMALLEST = 9; // pixels of text: where it would be smaller, one phase is shown at a time
 
-// The page of `data`; `say(text, ...more)` describes the band under the pointer, and `read(text)` is read aloud.
-const writtenOf = (data, about, say, read) => {
+// The page of `data`; `say(text, ...more)` describes the band under the pointer, and `read(text)` is read aloud.  Below a low picture
+// are the loops of the kernels, which `sources` makes: of all, or of the chosen one.
+const writtenOf = (data, about, say, read, sources) => {
   let unit = 0, fused = true, phase = 0, chosen = null, svg = null, flight = null;
   const opened = new Map();
   const holder = make("div", { class: "mgw-holder" });
+  const loops = make("div", { class: "mg-code mg-listing", tabindex: "0", role: "group", "aria-label": "the loops of the kernels" });
+  const element = make("div", { class: "mgw-page" }, holder, loops);
   const fuse = make("button", { class: "mg-main", title: "Space", onclick: () => turn() });
   const units = data.pictures.map(([name], i) => make("button", { title: "u", "aria-pressed": "false", onclick: () => { unit = i; draw(); } }, name));
   const all = make("button", { title: "o", onclick: () => openAll() });
@@ -84,6 +88,9 @@ const writtenOf = (data, about, say, read) => {
     svg.setAttribute("viewBox", `-10 -10 ${wide + 20} ${y + 20}`);
     svg.setAttribute("width", (wide + 20) * scale);
     svg.setAttribute("height", (y + 20) * scale);
+    loops.hidden = true; // while the room is measured
+    loops.hidden = (onSlide() ? element.clientHeight : WINDOW) - (y + 20) * scale < LEAST;
+    if (!loops.hidden && !loops.children.length) loops.append(...sources());
     all.textContent = rows().some((row) => !isOpen(row)) ? "open all rows" : "close all rows";
     all.hidden = !svg.querySelector(".mgw-rowname");
   };
@@ -145,6 +152,7 @@ const writtenOf = (data, about, say, read) => {
     if (band && shut(band)) { open(band.closest(".mgw-row"), true); stack(); }
     chosen = k;
     point(k);
+    for (const each of loops.children) each.hidden = band !== null && each.dataset.kernel !== data.bands[k].step;
     if (band) { band.focus({ preventScroll: true }); band.scrollIntoView({ block: "nearest" }); read(`${data.bands[k].title}, ${data.bands[k].where}`); }
   };
   const step = (by) => {
@@ -197,7 +205,7 @@ const writtenOf = (data, about, say, read) => {
   draw();
   new ResizeObserver(stack).observe(holder);
   return {
-    element: holder, tools, paint: () => point(chosen), leave: () => choose(null), get svg() { return svg; },
+    element, tools, paint: () => point(chosen), leave: () => choose(null), get svg() { return svg; },
     keys: { " ": turn, o: openAll, u: another, ArrowDown: () => step(1), ArrowUp: () => step(-1) },
   };
 };
