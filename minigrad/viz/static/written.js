@@ -2,7 +2,7 @@
 // shows the cables of one kernel.
 
 const FLIGHT = 2200, ONE = 700; // milliseconds: of all kernels, and of one
-const WINDOW = 640, LEAST = 170; // pixels: of a view in a notebook, and of room for the loops below a picture
+const LEAST = 150; // pixels: of room for the loops below a picture
 const SMALLEST = 9; // pixels of text: where it would be smaller, one phase is shown at a time
 
 // The page of `data`; `say(text, ...more)` describes the band under the pointer, and `read(text)` is read aloud.  Below a low picture
@@ -89,7 +89,7 @@ const writtenOf = (data, about, say, read, sources) => {
     svg.setAttribute("width", (wide + 20) * scale);
     svg.setAttribute("height", (y + 20) * scale);
     loops.hidden = true; // while the room is measured
-    loops.hidden = (onSlide() ? element.clientHeight : WINDOW) - (y + 20) * scale < LEAST;
+    loops.hidden = element.clientHeight - (y + 20) * scale < LEAST;
     if (!loops.hidden && !loops.children.length) loops.append(...sources());
     all.textContent = rows().some((row) => !isOpen(row)) ? "open all rows" : "close all rows";
     all.hidden = !svg.querySelector(".mgw-rowname");
