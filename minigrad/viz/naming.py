@@ -307,8 +307,8 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
             found.insert(0, written.func.value)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
-    elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:]
-        found = [written.value]
+    elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:], x[known]
+        found = [written.value, *[getattr(written, "slice", written)][: len(node.inputs) - 1]]
     return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
 
 
