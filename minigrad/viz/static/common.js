@@ -79,15 +79,16 @@ const canvasOf = (svgText) => {
     else zoom(whole() >= least ? whole() : across >= least ? Math.min(across, otherwise) : otherwise);
     holder.classList.toggle("mg-small", scale < READABLE); // larger text in it
   };
+  const places = (element) => [element, holder].map((each) => each.getBoundingClientRect());
   const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;
-    const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
+    const [box, frame] = places(element);
     holder.scrollTop = 0;
     holder.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
   };
   const reveal = (element) => {
     if (!element) return;
-    const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
+    const [box, frame] = places(element);
     const margin = 30;
     if (box.left < frame.left + margin) holder.scrollLeft -= frame.left + margin - box.left;
     if (box.right > frame.right - margin) holder.scrollLeft += box.right - frame.right + margin;

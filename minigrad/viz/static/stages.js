@@ -3,7 +3,7 @@
 
 const stagesOf = (data, say) => {
   const [written, ...ways] = data.sums.filter(([name]) => name !== "eagerly"), fused = ways.pop();
-  const taken = ([, [, launches], [, bytes]]) => `${launches} launch${launches === "1" ? "" : "es"}, ${bytes} read and written`;
+  const taken = ([, [launches], [, bytes]]) => `${launchesText(launches)}, ${bytes} read and written`;
   const alone = `One by one, the operations take ${taken(written)}; eager mode takes less where a function runs as a program of its own`;
   const [traced, ...passes] = data.steps.map((step, graph) => ({ ...step, graph }));
   const graph = data.steps.length; // that of the kernels
@@ -93,7 +93,7 @@ const stagesOf = (data, say) => {
     const heads = ["launches", "traffic", "time"].slice(0, Math.max(...data.sums.map((row) => row.length)) - 1);
     const most = heads.map((_, k) => Math.max(...data.sums.map((row) => row[k + 1]?.[0] ?? 0)));
     const bar = ([size, text], k) => make("td", { style: `--share:${100 * size / (most[k] || 1)}%` }, text);
-    return make("table", { class: "mg-sums" }, make("tr", {}, ...["", ...heads].map((name) => make("th", {}, name))),
+    return make("table", { class: "mg-sums" }, rowOf("th", ["", ...heads]),
       ...data.sums.map(([name, ...numbers]) => make("tr", {}, make("td", {}, name), ...numbers.map(bar))));
   };
 

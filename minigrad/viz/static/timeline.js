@@ -273,7 +273,7 @@ const show = (parent, data) => {
     const lines = found.map(({ key, time, launches, bytes, flops, best }) => [key, named(time), share(time, all.time), launches,
       bytesText(bytes), flops.toLocaleString("en"), best ? share(best, time) : ""]);
     table.replaceChildren(...[HEAD, ...lines].map((line, i) =>
-      make("tr", i ? { tabindex: "0" } : {}, ...line.map((text) => make(i ? "td" : "th", {}, text)))));
+      (i ? rowOf("td", line, { tabindex: "0" }) : rowOf("th", line))));
     return `${band?.title}: ${lines.map((line) => line.slice(0, 2).join(" ")).slice(0, 3).join(", ")}`;
   };
   onPress(table, ({ target }) => {

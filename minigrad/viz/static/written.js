@@ -187,7 +187,7 @@ const writtenOf = (data, about, say, read, sources) => {
     });
   };
 
-  const links = (numbers) => make("div", { class: "mg-links" }, ...numbers.map((i) => make("button", { class: "mg-link", onclick: () => choose(i) }, data.bands[i].title)));
+  const links = (numbers) => linksOf(numbers, (i) => data.bands[i].title, choose);
   const describe = (k) => {
     if (k === null) {
       say(`${about}.`, ...(data.measured ? [make("p", {}, data.measured)] : []), make("p", { class: "mg-quiet" },
@@ -198,7 +198,7 @@ const writtenOf = (data, about, say, read, sources) => {
     const reasons = [...b.reads.map(([i, whys]) => [i, whys]), ...fed.map((i) => [i, data.bands[i].reads.find(([from]) => from === k)[1]])];
     const words = new Set(reasons.flatMap(([i, whys]) => whys.map((why) => `${data.bands[i].title}: ${why}`)));
     say(b.title, make("p", { class: "mg-quiet" }, b.where), rowsOf(b.rows), ...titled("operations", ...(b.operations ? [make("p", {}, b.operations)] : [])),
-      ...titled("reads from", ...(made.length ? [links(made)] : [])), ...titled("is read by", ...(fed.length ? [links(fed)] : [])),
+      ...titled("reads from", ...links(made)), ...titled("is read by", ...links(fed)),
       ...titled("not in one kernel with", ...[...words].map((text) => make("p", {}, text))));
   };
 
