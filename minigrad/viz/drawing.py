@@ -240,9 +240,8 @@ class Scale:
         """
         levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart))
         if not self.log:
-            names = ([tick_text(level, digits) for level in levels] for digits in range(3, 9))
-            different = next((each for each in names if len({*each}) == len(levels)), map(str, levels))
-            return [*zip(map(self._place, levels), different)]
+            names = ([tick_text(level, digits) for level in levels] for digits in range(3, 18))
+            return [*zip(map(self._place, levels), next(each for each in names if len({*each}) == len(levels)))]
         powers = [level for level in levels if level == round(level)]
         tens = range(math.floor(self.low), math.ceil(self.high))
         between = [k + math.log10(m) for k in tens for m in (1, 2, 5)]
@@ -273,5 +272,5 @@ def tick_text(value: float, digits: int = 3) -> str:
     """
     if 1e3 <= abs(value) < 1e4:
         return f"{value:,.{max(digits - 4, 0)}f}".replace("-", "−")
-    text = f"{value / 1000:g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.{digits}g}"
+    text = f"{value / 1000:.{digits + 3}g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.{digits}g}"
     return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m.group(1).strip('+')}{m.group(2)}", text).replace("-", "−")
