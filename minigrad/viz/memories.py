@@ -33,7 +33,7 @@ WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
 NAMES, WORDS = (15.0, 29.0), 46.0  # below the axis: names of steps on two levels, and words about them
 FAR = 2.0  # what is more than so many times as much has no room in a chart
 OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
-MANY = 200  # operations: of more, eager mode has a layer for each phase, and none for each module
+MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a program, and of the tape
@@ -233,12 +233,13 @@ def _place(buffer: Buffer) -> str:
 
 
 def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
-    """What eager mode has in use: a layer for each part of the program, or of many operations for each phase."""
+    """What eager mode has in use: a layer for each part of the program, or of many parts for each phase."""
     steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
+    many = len({*steps}) > MANY
     for node, (begin, end) in eager_lives(graph).items():
         phase, _ = titles.places.get(node, ("", ()))
         life = Life(f"{operation_name(node)} {node.shape}", node.nbytes, "as written", begin, end, node.where)
-        _add(parts, phase, phase or "values" if len(steps) > MANY else steps[begin], life)
+        _add(parts, phase, phase or "values" if many else steps[begin], life)
     way = Way("eagerly", steps, [*parts.values()], "", MADE, lines)
     return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
 

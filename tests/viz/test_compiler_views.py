@@ -255,7 +255,7 @@ def test_heading_of_the_memory_view_agrees_with_its_chart():
 
 @pytest.mark.parametrize("many", [200, 2])
 def test_eager_mode_in_the_memory_view_has_the_bytes_of_the_cost_model(many, monkeypatch):
-    """A layer for each module, or of many operations for each phase."""
+    """A layer for each module, or of many parts for each phase."""
     monkeypatch.setattr(memories, "MANY", many)
     shown = programs_of(FunctionCall(mg.jit(training_step()[0]), training_step()[1:]), "memory")[0]
     way = memories._node_by_node(shown.program.graph, Titles(shown))
@@ -282,6 +282,24 @@ def test_steps_have_one_name_in_memory_and_fusion():
         words = set(re.findall(">([^<>]+)</text>", page.drawing.to_svg("")))
         assert len(words & {titles.of(step) for step in titles.computed}) > 3
         assert not [word for word in words if re.match(r"(kernel|matmul|check)_\d", word)]
+
+
+def test_a_large_model_has_its_modules_in_the_memory_of_eager_mode():
+    nn = mg.nn
+    blocks = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.LayerNorm(8)) for _ in range(9)])
+    opt = mg.optim.SGD(blocks.parameters(), lr=0.1)
+
+    def step(x):
+        opt.zero_grad()
+        loss = (blocks(x) ** 2).sum()
+        loss.backward()
+        opt.step()
+        return loss
+
+    shown = programs_of(FunctionCall(mg.jit(step), (mg.ones((16, 8)),)), "memory")[0]
+    assert len(shown.program.graph.nodes) > memories.MANY
+    way = memories._node_by_node(shown.program.graph, Titles(shown))
+    assert {f"{n} Sequential" for n in range(9)} <= {layer.name for layer in way.layers}
 
 
 def words_of(drawing):
