@@ -139,8 +139,8 @@ class Titles:
         if not made:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
-            text = self.written.get(self.before.get(main[-1], main[-1]), "")
-            return text if text and "…" not in text else listed([operation_name(node) for node in main])
+            text = self._called.get(self.before.get(main[-1], main[-1]))
+            return text or listed([operation_name(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
