@@ -240,8 +240,10 @@ class Scale:
         """
         levels = round_numbers(self.low, self.high, int(abs(self.end - self.begin) // apart))
         if not self.log:
-            names = ([tick_text(level, digits) for level in levels] for digits in range(3, 18))
-            return [*zip(map(self._place, levels), next(each for each in names if len({*each}) == len(levels)))]
+            near = (self.high - self.low) / 1000
+            known = [all(abs(float(f"{x:.{n}g}") - x) < near for x in levels) for n in range(3, 18)]
+            digits = 3 + known.index(True)
+            return [(self._place(level), tick_text(level, digits)) for level in levels]
         powers = [level for level in levels if level == round(level)]
         tens = range(math.floor(self.low), math.ceil(self.high))
         between = [k + math.log10(m) for k in tens for m in (1, 2, 5)]

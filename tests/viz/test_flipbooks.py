@@ -234,4 +234,7 @@ def test_ticks_of_an_axis_have_different_names(level, spread):
     ticks = Scale((level, level + spread), 0.0, 160.0).ticks(28)
     assert len(ticks) > 1 and len({name for _, name in ticks}) == len(ticks), ticks
     assert [place for place, _ in ticks] == sorted(place for place, _ in ticks)
+    numbers = [float(name.replace(",", "").replace("−", "-").replace("k", "e3")) for _, name in ticks]
+    steps = np.diff(numbers)
+    assert steps.max() - steps.min() < 0.01 * steps.mean(), "no number is rounded"
     assert spread or max(len(name) for _, name in ticks) < 7, "a curve without change leaves its names short"
