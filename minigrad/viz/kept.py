@@ -19,7 +19,7 @@ from ..core.primitive import P
 from ..core.programs import opened_order
 from ..core.tensor import Tensor
 from ..core.tree import leaves
-from .naming import call_of, layer_name, operation_name
+from .naming import call_of, called_in_code, expressions, layer_name, names_in_code, operation_name
 from .phases import layers_of
 
 UNITS, PARTS, SEGMENTS = 32, 16, 10  # the most parts in the drawing, modules that are opened, and checkpoints
@@ -68,7 +68,7 @@ def tape_of(function: Callable[[], Any]) -> Tape | None:
     >>> x = mg.ones((4, 8), requires_grad=True)
     >>> tape = tape_of(lambda: mg.tanh(x * 2).sum())
     >>> [unit.name for unit in tape.units], peak(play(tape, []))
-    (['multiply', 'tanh', 'sum'], 128)
+    (['x · 2', 'tanh(x · 2)', 'tanh(x · 2).sum()'], 128)
     >>> tape_of(lambda: mg.ones(2) * 2) is None
     True
     """
@@ -144,12 +144,15 @@ def units_of(nodes: Sequence[Node], inside: Mapping[Node, Any] = {}) -> list[Uni
     layers = layers_of([node.scope for node in nodes], PARTS)
     grouped = groupby(nodes, lambda node: (layers[node.scope], inside.get(node)))
     runs = [(layer, list(run)) for (layer, _), run in grouped]
-    units = [Unit(layer_name(layer) or call_of(run[-1]) or operation_name(run[-1]), run) for layer, run in runs]
+    known = names_in_code(nodes)
+    names = called_in_code(nodes, {**expressions(nodes, known), **known})
+    ends = [(layer_name(layer) or names.get(run[-1]) or call_of(run[-1]), run) for layer, run in runs]
+    units = [Unit(name or operation_name(run[-1]), run) for name, run in ends]
     if len(units) < 3:
-        units = [Unit(operation_name(node), [node]) for node in nodes]
+        units = [Unit(names.get(node) or operation_name(node), [node]) for node in nodes]
     some = 1 if inside else -(-len(units) // UNITS)  # so many parts are one, if there are too many
     joined = [units[i : i + some] for i in range(0, len(units), some)]
-    return [Unit(each[0].name + "…" * (some > 1), [n for unit in each for n in unit.nodes]) for each in joined]
+    return [Unit("… " * (some > 1) + each[-1].name, [n for unit in each for n in unit.nodes]) for each in joined]
 
 
 # What checkpoints would do ------------------------------------------------------------------------------------------

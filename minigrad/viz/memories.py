@@ -33,7 +33,7 @@ WIDTH, TOP, HEIGHT = 1000.0, 24.0, 370.0
 NAMES, WORDS = (15.0, 29.0), 46.0  # below the axis: names of steps on two levels, and words about them
 FAR = 2.0  # what is more than so many times as much has no room in a chart
 OPENED = " Eager mode runs composed functions as programs; here they run operation by operation."
-MANY = 200  # operations: of more, eager mode has a layer for each phase, and none for each module
+MANY = 200  # parts: of more, eager mode has a layer for each phase, and none for each part
 LISTED = 8  # values in the facts about a layer
 TALL = 13.0  # the height of a layer that has room for its name
 # what the colours of layers mean: of a program, and of the tape
@@ -233,13 +233,13 @@ def _place(buffer: Buffer) -> str:
 
 
 def _node_by_node(graph: Graph, titles: Titles, *lines: Line) -> Way:
-    """What eager mode has in use: a layer for each part of the program, or of many operations for each phase."""
-    steps, parts = [*map(operation_name, graph.nodes)], dict[tuple[str, str], Layer]()
+    """What eager mode has in use: a layer for each part of the program, or of many parts for each phase."""
+    steps, parts = [*map(titles.part, graph.nodes)], dict[tuple[str, str], Layer]()
+    many = len({*steps}) > MANY
     for node, (begin, end) in eager_lives(graph).items():
-        phase, path = titles.places.get(node, ("", ()))
-        row = titles.row(path) if len(steps) <= MANY else ""
+        phase, _ = titles.places.get(node, ("", ()))
         life = Life(f"{operation_name(node)} {node.shape}", node.nbytes, "as written", begin, end, node.where)
-        _add(parts, phase, row or (phase or "values" if len(steps) > MANY else steps[begin]), life)
+        _add(parts, phase, phase or "values" if many else steps[begin], life)
     way = Way("eagerly", steps, [*parts.values()], "", MADE, lines)
     return way._replace(say=f"node by node, at most {bytes_text(way.most)}")
 
@@ -348,8 +348,10 @@ class _Stack(Chart):
                  for size, colour, words in way.lines]
         legend(self, Axes.LEFT, 14.0, [*kinds, *lines])
         ends, bottom = dict.fromkeys(NAMES, -1.0), self.at(0, 0)[1]
-        for number, step in enumerate(way.steps):  # as many names as there is room for
-            x, wide = self.at(number + 0.5, 0)[0], text_width(step, LINE) / 2
+        named = groupby(enumerate(way.steps), lambda each: (each[0] >= way.forward, each[1]))
+        for (_, step), same in named:  # as many names as there is room for
+            numbers = [number for number, _ in same]
+            x, wide = self.at((numbers[0] + numbers[-1] + 1) / 2, 0)[0], text_width(step, LINE) / 2
             level = next((level for level, end in ends.items() if x - wide > end), None)
             if level and x + wide < WIDTH:
                 self.text(x, bottom + level, step, fill="quiet", anchor="middle")
@@ -392,4 +394,6 @@ class _Stack(Chart):
         border, fill = KINDS["result"]
         with self.mark("most", f"{text}: all ways"):
             self.dot(x, y, fill, radius=5.5, stroke=border)
-        self.text(x, y - 10.0, text, anchor="end" if x > WIDTH / 2 else "start", bold=True)
+        wide, left = text_width(text, LINE, True), x > WIDTH / 2
+        self.rect(x - left * wide, y - 20.0, wide, 13.0, "tint", "none", opacity=0.85)  # lines end behind it
+        self.text(x, y - 10.0, text, anchor="end" if left else "start", bold=True)

@@ -91,6 +91,12 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     return found
 
 
+def called_in_code(nodes: Sequence[Node], written: Mapping[Node, str]) -> dict[Node, str]:
+    """Of what is `written` for nodes: names and whole expressions of values that the code itself computes."""
+    own = written_in_code([node for node in nodes if node.op is not None])
+    return {node: written[node] for node in own if "…" not in written[node]}
+
+
 def written_in_code(made: Sequence[Node]) -> list[Node]:
     """The operations whose value is that of an expression in the code; none inside a module of the library."""
     places: dict[Any, set[tuple[str, ...]]] = {}
@@ -301,8 +307,8 @@ def operands_of(node: Node) -> dict[int, ast.AST]:
             found.insert(0, written.func.value)
     elif isinstance(written, ast.UnaryOp):
         found = [written.operand]
-    elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:]
-        found = [written.value]
+    elif isinstance(written, ast.Attribute | ast.Subscript):  # x.T, x[1:], x[known]
+        found = [written.value, *[getattr(written, "slice", written)][: len(node.inputs) - 1]]
     return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..core.node import Node
 from .compiled import Shown
 from .models import BUFFER, COUNTER, PARAMETER, Role
-from .naming import call_of, dotted, expressions, layer_name, names_in_code, operation_name
+from .naming import call_of, called_in_code, dotted, expressions, layer_name, names_in_code, operation_name
 from .phases import BACKWARD, UPDATE, Path, Section, homes_of, paths_of
 
 MOST = 3  # words of a title
@@ -110,6 +110,15 @@ class Titles:
             found[path] = f"{path[0]} · {name}" if count[path[1:]] > 1 and len(path) > 1 else name
         return found
 
+    @cached_property
+    def _called(self) -> dict[Node, str]:
+        return called_in_code(self.shown.program.graph.nodes, self.written)
+
+    def part(self, node: Node) -> str:
+        """What a traced node is a part of: a module, or a call in the code.  Else, what the code calls its value."""
+        row = self.row(self.places.get(node, ("", ()))[1])
+        return row or self._called.get(node) or call_of(node) or operation_name(node)
+
     # words ----------------------------------------------------------------------------------------------------------
 
     def of(self, step: str) -> str:
@@ -124,14 +133,14 @@ class Titles:
             return updates
         main = [node for node in nodes if self.home[node] == step and computes(node)]
         main = [node for node in main if self.places[node][0] == phase] or main or list(nodes)
-        if phase == UPDATE and (called := self._called(main, path)):
+        if phase == UPDATE and (called := self._calling(main, path)):
             return called
         made = [node for node in main if node.origin is not None] if phase == BACKWARD else main
         if not made:
             return f"gradients: {listed([operation_name(node) for node in main])}"
         if not any(node.composite or node.scope or node.origin for node in main):
-            text = self.written.get(self.before.get(main[-1], main[-1]), "")
-            return text if text and "…" not in text else listed([operation_name(node) for node in main])
+            text = self._called.get(self.before.get(main[-1], main[-1]))
+            return text or listed([operation_name(node) for node in main])
         parts: dict[Part, list[Node]] = {}
         for node in sorted(made, key=lambda node: node.serial):
             parts.setdefault(self._part(node, path, len(main)), []).append(node)
@@ -142,7 +151,7 @@ class Titles:
             found = f"∂({found})" if ", " in found else f"∂{found}"
         return found if any(map(computes, main)) else f"{found}, copied"
 
-    def _called(self, nodes: Sequence[Node], path: Path) -> str:
+    def _calling(self, nodes: Sequence[Node], path: Path) -> str:
         """The function that the code calls between the gradients and the update, such as `clip_grad_norm`."""
         called = dict.fromkeys([name for node in nodes if (name := call_of(node))])
         inner = dict.fromkeys([name for node in nodes if (name := _inside(self.paths[node][1:], path))])

@@ -289,7 +289,7 @@ class Written:
         names = Counter([each.name.rpartition("_")[0] for each in band.operations])
         row = ", and a part of ".join(filter(None, (band.row, ", ".join(band.others))))
         return {
-            "title": band.title, "where": " · ".join(filter(None, (band.phase, row, band.step))),
+            "title": band.title, "step": band.step, "where": " · ".join(filter(None, (band.phase, row, band.step))),
             "rows": rows, "reads": [*band.reads.items()],
             "operations": ", ".join([f"{name} ×{n}" if n > 1 else name for name, n in names.items()]),
         }
